@@ -1,0 +1,40 @@
+/** A dependency did not answer in time. */
+export class DeadlineError extends Error {
+  override readonly name = 'DeadlineError';
+
+  constructor(what: string, timeoutMs: number) {
+    super(`${what} did not answer within ${timeoutMs} ms`);
+  }
+}
+
+interface Cancellable<T> extends PromiseLike<T> {
+  /** postgres.js: null as long as the query waits for a connection. */
+  state?: unknown;
+  cancel?: () => unknown;
+}
+
+/**
+ * The outcome of `work`, or a {@link DeadlineError} after `timeoutMs`.
+ *
+ * postgres.js knows no client time-out: a frozen server leaves its promises unsettled for ever. A query that still
+ * waits for a connection is taken out of the queue, so that a hung server gathers no backlog; one that was sent is
+ * left alone, since cancelling it would open one more connection to a server that doesn't answer.
+ */
+export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new DeadlineError(what, timeoutMs));
+      if (work.state === null) work.cancel?.();
+    }, timeoutMs);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+}

@@ -1,0 +1,45 @@
+import postgres from 'postgres';
+import { SECOND } from '../units.ts';
+
+/** A pool of connections; `int8` columns arrive as JavaScript numbers (every one of ours stays below 2^53). */
+export type Sql = postgres.Sql<{ bigint: number }>;
+
+/** The same inside `sql.begin`. */
+export type Transaction = postgres.TransactionSql<{ bigint: number }>;
+
+export interface PostgresOptions {
+  /** Connections at most. */
+  max?: number;
+  /** What `pg_stat_activity` shows. */
+  applicationName?: string;
+  /** The server gives up a statement after this long; 0: never (imports, migrations). */
+  statementTimeoutMs?: number;
+  /** The server gives up waiting for a row or table lock after this long. */
+  lockTimeoutMs?: number;
+}
+
+/**
+ * Opens a pool. Nothing is connected until the first query.
+ *
+ * The server's own time-outs end what is slow; what a frozen server never answers is bounded by the caller,
+ * with `within` (src/deadline.ts), because postgres.js has no client time-out.
+ */
+export function connectPostgres(url: string, options: PostgresOptions = {}): Sql {
+  const { max = 10, applicationName = 'company-directory', statementTimeoutMs = 0, lockTimeoutMs = 0 } = options;
+  return postgres(url, {
+    max,
+    connect_timeout: 2,
+    idle_timeout: 60,
+    // A restarted server is found again within half a second, instead of postgres.js's growing pauses.
+    backoff: () => 0.25,
+    onnotice: () => {},
+    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+    connection: {
+      application_name: applicationName,
+      TimeZone: 'UTC',
+      statement_timeout: statementTimeoutMs,
+      lock_timeout: lockTimeoutMs,
+      idle_in_transaction_session_timeout: statementTimeoutMs > 0 ? 30 * SECOND : 0,
+    },
+  });
+}

@@ -1,0 +1,66 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Sql } from './connect.ts';
+
+const MIGRATIONS = join(import.meta.dir, 'migrations');
+
+/** One migration at a time over all instances: an arbitrary number, ours alone. */
+const MIGRATION_LOCK = 7_205_440_331;
+
+/** The service's schema is older than the database's: an older version was started after a newer one. */
+export class SchemaTooNewError extends Error {
+  override readonly name = 'SchemaTooNewError';
+}
+
+/**
+ * Applies the migrations that the database has not seen yet, in the order of their numbers, each in its own
+ * transaction, all of them under one lock.
+ *
+ * @returns the names of those applied now, e.g. `['0001_accounts']`
+ * @throws SchemaTooNewError when the database has migrations that this version doesn't know
+ */
+export async function migrate(sql: Sql): Promise<string[]> {
+  const connection = await sql.reserve();
+  try {
+    await connection`SET statement_timeout = 0`;
+    await connection`SET lock_timeout = '60s'`;
+    await connection`SELECT pg_advisory_lock(${MIGRATION_LOCK})`;
+    try {
+      return await applyMissing(connection as unknown as Sql);
+    } finally {
+      await connection`SELECT pg_advisory_unlock(${MIGRATION_LOCK})`;
+      await connection`RESET statement_timeout`;
+      await connection`RESET lock_timeout`;
+    }
+  } finally {
+    connection.release();
+  }
+}
+
+async function applyMissing(sql: Sql): Promise<string[]> {
+  await sql`
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+      name text PRIMARY KEY,
+      applied_at timestamptz NOT NULL DEFAULT now()
+    )`;
+  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
+  const known = files.map((file) => file.slice(0, -'.sql'.length));
+  const rows = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
+  const seen = new Set(rows.map((row) => row.name));
+  const unknown = [...seen].filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    throw new SchemaTooNewError(`the database was migrated by a newer version (${unknown.join(', ')}): start that one`);
+  }
+  const applied: string[] = [];
+  for (const name of known) {
+    if (seen.has(name)) continue;
+    const statements = await Bun.file(join(MIGRATIONS, `${name}.sql`)).text();
+    const record = `INSERT INTO schema_migrations (name) VALUES ('${name}')`;
+    await sql.unsafe(`BEGIN;\n${statements}\n;${record};\nCOMMIT`).catch(async (error) => {
+      await sql.unsafe('ROLLBACK');
+      throw error;
+    });
+    applied.push(name);
+  }
+  return applied;
+}
