@@ -25,7 +25,12 @@ export interface PostgresOptions {
  * with `within` (src/deadline.ts), because postgres.js has no client time-out.
  */
 export function connectPostgres(url: string, options: PostgresOptions = {}): Sql {
-  const { max = 10, applicationName = 'company-directory', statementTimeoutMs = 0, lockTimeoutMs = 0 } = options;
+  const {
+    max = 10,
+    applicationName = 'company-directory',
+    statementTimeoutMs = 0,
+    lockTimeoutMs = 0,
+  } = options;
   return postgres(url, {
     max,
     connect_timeout: 2,

@@ -49,7 +49,9 @@ async function applyMissing(sql: Sql): Promise<string[]> {
   const seen = new Set(rows.map((row) => row.name));
   const unknown = [...seen].filter((name) => !known.includes(name));
   if (unknown.length > 0) {
-    throw new SchemaTooNewError(`the database was migrated by a newer version (${unknown.join(', ')}): start that one`);
+    throw new SchemaTooNewError(
+      `the database was migrated by a newer version (${unknown.join(', ')}): start that one`,
+    );
   }
   const applied: string[] = [];
   for (const name of known) {

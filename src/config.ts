@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs';
+import { DAY, SECOND } from './units.ts';
+
+/** A value in the environment that makes no sense. The message is one line that names the variable. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+export interface Config {
+  host: string;
+  port: number;
+  /** The service's own address, without a slash at its end; null: made of host and port once it listens. */
+  publicUrl: string | null;
+  /** null: the embedded Postgres under `dataDir`. */
+  databaseUrl: string | null;
+  /** null: search by an index in Postgres. */
+  elasticsearchUrl: string | null;
+  elasticsearchApiKey: string | null;
+  /** The alias that searches go to; indices are named after it. */
+  elasticsearchAlias: string;
+  /** null: buckets in the process, and then one process only. */
+  redisUrl: string | null;
+  dataDir: string;
+  nifPtUrl: string;
+  nifPtKey: string | null;
+  registry: 'vies' | 'einforma' | 'none';
+  viesUrl: string;
+  einformaUrl: string;
+  einformaClientId: string | null;
+  einformaClientSecret: string | null;
+  providerTimeoutMs: number;
+  recordMaxAgeS: number;
+  metricsToken: string | null;
+}
+
+type Environment = Record<string, string | undefined>;
+
+/**
+ * The configuration, from the environment alone (contract, Configuration). Every secret can also come from the file
+ * that `NAME_FILE` names. An empty value counts as absent.
+ *
+ * @throws ConfigError for the first value that makes no sense
+ */
+export function readConfig(env: Environment = process.env): Config {
+  const secret = (name: string) => readSecret(env, name);
+  const registry = oneOf(env, 'REGISTRY', ['vies', 'einforma', 'none'], 'vies');
+  const config: Config = {
+    host: text(env, 'HOST') ?? '127.0.0.1',
+    port: integer(env, 'PORT', { min: 0, max: 65_535, fallback: 3000 }),
+    publicUrl: httpUrl('PUBLIC_URL', text(env, 'PUBLIC_URL')),
+    databaseUrl: url('DATABASE_URL', secret('DATABASE_URL'), ['postgres:', 'postgresql:']),
+    elasticsearchUrl: httpUrl('ELASTICSEARCH_URL', secret('ELASTICSEARCH_URL')),
+    elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY'),
+    elasticsearchAlias: indexName(env, 'ELASTICSEARCH_ALIAS', 'companies'),
+    redisUrl: url('REDIS_URL', secret('REDIS_URL'), ['redis:', 'rediss:']),
+    dataDir: text(env, 'DATA_DIR') ?? '.data',
+    nifPtUrl: httpUrl('NIF_PT_URL', text(env, 'NIF_PT_URL')) ?? DEFAULT_NIF_PT_URL,
+    nifPtKey: secret('NIF_PT_KEY'),
+    registry,
+    viesUrl:
+      httpUrl('VIES_URL', text(env, 'VIES_URL')) ?? 'https://ec.europa.eu/taxation_customs/vies/rest-api',
+    einformaUrl:
+      httpUrl('EINFORMA_URL', text(env, 'EINFORMA_URL')) ?? 'https://developers.einforma.com/api/v1',
+    einformaClientId: secret('EINFORMA_CLIENT_ID'),
+    einformaClientSecret: secret('EINFORMA_CLIENT_SECRET'),
+    providerTimeoutMs: integer(env, 'PROVIDER_TIMEOUT_MS', {
+      min: 1,
+      max: 100 * SECOND,
+      fallback: 5 * SECOND,
+    }),
+    recordMaxAgeS: integer(env, 'RECORD_MAX_AGE_S', {
+      min: 0,
+      max: 2 ** 31 - 1,
+      fallback: (6 * DAY) / SECOND,
+    }),
+    metricsToken: secret('METRICS_TOKEN'),
+  };
+  if (registry === 'einforma') {
+    if (config.einformaClientId === null)
+      throw new ConfigError('EINFORMA_CLIENT_ID is needed when REGISTRY is einforma');
+    if (config.einformaClientSecret === null) {
+      throw new ConfigError('EINFORMA_CLIENT_SECRET is needed when REGISTRY is einforma');
+    }
+  }
+  return config;
+}
+
+/** nif.pt itself; it is asked only with a key. */
+export const DEFAULT_NIF_PT_URL = 'https://www.nif.pt/';
+
+function text(env: Environment, name: string): string | null {
+  const value = env[name]?.trim();
+  return value === undefined || value === '' ? null : value;
+}
+
+function readSecret(env: Environment, name: string): string | null {
+  const file = text(env, `${name}_FILE`);
+  const value = text(env, name);
+  if (file === null) return value;
+  if (value !== null) throw new ConfigError(`${name} and ${name}_FILE are both set: keep one`);
+  try {
+    const content = readFileSync(file, 'utf8').trim();
+    if (content === '') throw new ConfigError(`${name}_FILE names an empty file`);
+    return content;
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    throw new ConfigError(
+      `${name}_FILE can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
+    );
+  }
+}
+
+interface Range {
+  min: number;
+  max: number;
+  fallback: number;
+}
+
+function integer(env: Environment, name: string, { min, max, fallback }: Range): number {
+  const value = text(env, name);
+  if (value === null) return fallback;
+  const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, not ${quote(value)}`);
+}
+
+function oneOf<T extends string>(env: Environment, name: string, choices: readonly T[], fallback: T): T {
+  const value = text(env, name);
+  if (value === null) return fallback;
+  if (choices.includes(value as T)) return value as T;
+  throw new ConfigError(`${name} must be one of ${choices.join(', ')}, not ${quote(value)}`);
+}
+
+function httpUrl(name: string, value: string | null): string | null {
+  return url(name, value, ['http:', 'https:'])?.replace(/\/+$/, '') ?? null;
+}
+
+/** A value is not repeated in the message: it may hold a password. */
+function url(name: string, value: string | null, protocols: string[]): string | null {
+  if (value === null) return null;
+  const parsed = URL.canParse(value) ? new URL(value) : null;
+  if (parsed !== null && protocols.includes(parsed.protocol)) return value;
+  throw new ConfigError(
+    `${name} must be an address that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`,
+  );
+}
+
+function indexName(env: Environment, name: string, fallback: string): string {
+  const value = text(env, name) ?? fallback;
+  if (/^[a-z][a-z0-9_-]{0,99}$/.test(value)) return value;
+  throw new ConfigError(
+    `${name} must be lower-case letters, digits, - and _, beginning with a letter, not ${quote(value)}`,
+  );
+}
+
+function quote(value: string): string {
+  return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+}

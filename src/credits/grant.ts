@@ -1,0 +1,50 @@
+import { type Actor, lockAccount, recordEvent } from '../accounts/store.ts';
+import { RefusedError } from '../errors.ts';
+import type { Sql } from '../postgres/connect.ts';
+
+/** Purchased credits an account can hold: far above any sale, far below what a JSON number holds exactly. */
+export const MAX_BALANCE = 1_000_000_000_000;
+
+export interface Grant {
+  credits: number;
+  note?: string | undefined;
+  /** Of the sale, say: the same reference adds once. */
+  reference?: string | undefined;
+}
+
+/**
+ * Adds purchased credits. Repeating it with the same reference changes nothing, so a caller that got no answer can
+ * simply ask again.
+ *
+ * @returns the balance afterwards
+ * @throws RefusedError for an unknown account, a balance too large, or a reference that stood for another amount
+ */
+export async function grantCredits(sql: Sql, accountId: string, grant: Grant, actor: Actor): Promise<number> {
+  const { credits, note = '', reference } = grant;
+  return sql.begin(async (sql) => {
+    await lockAccount(sql, accountId);
+    const [account] = await sql<{ credits: number }[]>`SELECT credits FROM accounts WHERE id = ${accountId}`;
+    const balance = account!.credits + credits;
+    if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);
+    const isNew = await recordEvent(sql, accountId, {
+      kind: 'credits',
+      actor,
+      credits,
+      balance,
+      note,
+      reference,
+    });
+    if (!isNew) {
+      const [earlier] = await sql<{ credits: number | null }[]>`
+        SELECT credits FROM account_events WHERE account_id = ${accountId} AND reference = ${reference!}`;
+      if (earlier?.credits !== credits) {
+        throw new RefusedError(
+          `reference ${JSON.stringify(reference)} already stands for ${earlier?.credits} credits`,
+        );
+      }
+      return account!.credits;
+    }
+    await sql`UPDATE accounts SET credits = ${balance} WHERE id = ${accountId}`;
+    return balance;
+  });
+}

@@ -1,0 +1,74 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** Begins every key, and tells secret scanners whose it is (specification, API key). */
+export const KEY_PREFIX = 'svc_';
+
+const RANDOM_BYTES = 21; // 168 random bits
+const CHECKSUM_BYTES = 4;
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
+const SHAPE = /^svc_[a-z2-7]{40}$/;
+/** Characters of the secret that are stored in clear, for recognition: the prefix and six more. */
+const START_LENGTH = KEY_PREFIX.length + 6;
+
+/** A new key: `svc_` and 40 characters of base32, 168 random bits and their CRC-32. */
+export function generateSecret(): string {
+  const random = randomBytes(RANDOM_BYTES);
+  return KEY_PREFIX + base32(Buffer.concat([random, checksum(random)]));
+}
+
+/**
+ * Whether the text has the form of a key and its check sum is right. Refuses nearly all garbage without a query;
+ * it says nothing about whether the key exists.
+ */
+export function isWellFormedSecret(text: string): boolean {
+  if (!SHAPE.test(text)) return false;
+  const bytes = fromBase32(text.slice(KEY_PREFIX.length));
+  return checksum(bytes.subarray(0, RANDOM_BYTES)).equals(bytes.subarray(RANDOM_BYTES));
+}
+
+/** What is stored of a key: it holds 168 random bits, so that a plain SHA-256 can't be searched. */
+export function hashSecret(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+/** The characters by which its owner recognizes a key in a list. */
+export function secretStart(secret: string): string {
+  return secret.slice(0, START_LENGTH);
+}
+
+function checksum(bytes: Uint8Array): Buffer {
+  const sum = Buffer.alloc(CHECKSUM_BYTES);
+  sum.writeUInt32BE(Bun.hash.crc32(bytes));
+  return sum;
+}
+
+function base32(bytes: Uint8Array): string {
+  let text = '';
+  let bits = 0;
+  let value = 0;
+  for (const byte of bytes) {
+    value = ((value << 8) | byte) & 0xfff;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += ALPHABET[(value >>> bits) & 31];
+    }
+  }
+  return text;
+}
+
+function fromBase32(text: string): Buffer {
+  const bytes = Buffer.alloc((text.length * 5) / 8);
+  let bits = 0;
+  let value = 0;
+  let at = 0;
+  for (const character of text) {
+    value = ((value << 5) | ALPHABET.indexOf(character)) & 0xfff;
+    bits += 5;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes[at++] = (value >>> bits) & 0xff;
+    }
+  }
+  return bytes;
+}

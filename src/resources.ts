@@ -1,0 +1,82 @@
+import type { Client } from '@elastic/elasticsearch';
+import type { Config } from './config.ts';
+import { within } from './deadline.ts';
+import { messageOf, RefusedError } from './errors.ts';
+import { connectPostgres, type PostgresOptions, type Sql } from './postgres/connect.ts';
+import { openEmbeddedPostgres } from './postgres/embedded/embedded.ts';
+import { migrate } from './postgres/migrate.ts';
+import { createElasticsearch } from './search/client.ts';
+import { SECOND } from './units.ts';
+
+/** Things to close, in the reverse order of their opening. */
+export interface Closers {
+  add(what: string, close: () => Promise<unknown>): void;
+  /** Closes everything, last in first out; one that fails or hangs (over 5 s) doesn't keep the others open. */
+  close(): Promise<void>;
+}
+
+export function createClosers(onFailed: (what: string, error: unknown) => void = () => {}): Closers {
+  const open: { what: string; close: () => Promise<unknown> }[] = [];
+  return {
+    add(what, close) {
+      open.push({ what, close });
+    },
+    async close() {
+      for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
+        await within(entry.close(), 5 * SECOND, `closing ${entry.what}`).catch((error) =>
+          onFailed(entry.what, error),
+        );
+      }
+    },
+  };
+}
+
+/** The two stores that both the server and the commands work on. */
+export interface Stores {
+  sql: Sql;
+  /** null: search by an index in Postgres. */
+  elasticsearch: Client | null;
+  /** Where Postgres is, with its password: never to be logged. */
+  databaseUrl: string;
+  /** Names of the migrations that were applied now. */
+  migrated: string[];
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  signal?: AbortSignal;
+  postgres?: PostgresOptions;
+  onLog?: (line: string) => void;
+}
+
+/**
+ * Opens Postgres (the embedded one where no URL is set), applies missing migrations under their lock, and makes the
+ * Elasticsearch client where it is configured.
+ *
+ * @throws RefusedError in one line when Postgres can't be reached
+ */
+export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
+  const closers = createClosers();
+  try {
+    let databaseUrl = config.databaseUrl;
+    if (databaseUrl === null) {
+      const embedded = await openEmbeddedPostgres(config.dataDir, options);
+      closers.add('the embedded Postgres', () => embedded.close());
+      databaseUrl = embedded.url;
+    }
+    const sql = connectPostgres(databaseUrl, options.postgres);
+    closers.add('Postgres', () => sql.end({ timeout: 2 }));
+    await within(sql`SELECT 1`, 5 * SECOND, 'Postgres').catch((error) => {
+      throw new RefusedError(
+        `Postgres can't be reached: ${messageOf(error)}: check DATABASE_URL and the server`,
+      );
+    });
+    const migrated = await migrate(sql);
+    const elasticsearch = createElasticsearch(config);
+    if (elasticsearch !== null) closers.add('Elasticsearch', () => elasticsearch.close());
+    return { sql, elasticsearch, databaseUrl, migrated, close: () => closers.close() };
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
+}

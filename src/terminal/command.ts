@@ -1,0 +1,80 @@
+import { userInfo } from 'node:os';
+import type { Client } from '@elastic/elasticsearch';
+import type { Command } from 'commander';
+import { type Config, ConfigError, readConfig } from '../config.ts';
+import { messageOf, RefusedError } from '../errors.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { openStores } from '../resources.ts';
+import { printable } from './text.ts';
+
+/** What a command works with. */
+export interface Tools {
+  config: Config;
+  sql: Sql;
+  /** null: the directory is searched in Postgres. */
+  elasticsearch: Client | null;
+  /** Aborts on Ctrl-C and SIGTERM. A second Ctrl-C ends the process at once. */
+  signal: AbortSignal;
+  /** Kept in the ledger with every change, e.g. `cli:maria`. */
+  actor: string;
+}
+
+/** Commander's arguments of an action: the command's own, its options, the command. */
+// biome-ignore lint/suspicious/noExplicitAny: commander types its arguments so
+type ActionArguments = any[];
+
+/** Exit codes (contract, Command line). */
+export const EXIT_FAILED = 1;
+export const EXIT_USAGE = 2;
+
+/**
+ * Makes the action of a command that answers something: opens the stores, runs it, and prints the answer, as one JSON
+ * document with `--json` and as `describe` words it otherwise. Adds `--json` to the command.
+ *
+ * A failure prints one line on stderr and nothing on stdout, and ends with exit code 1 (2 where the environment makes no
+ * sense).
+ */
+export function answers<Answer>(
+  command: Command,
+  run: (tools: Tools, ...args: ActionArguments) => Promise<Answer>,
+  describe: (answer: Answer) => string,
+): Command {
+  return command.option('--json', 'print one JSON document').action(async (...args: ActionArguments) => {
+    const { json } = command.opts<{ json?: boolean }>();
+    const answer = await withTools((tools) => run(tools, ...args));
+    process.stdout.write(`${json === true ? JSON.stringify(answer) : describe(answer)}\n`);
+  });
+}
+
+async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promise<Answer> {
+  const config = readConfig();
+  const interrupted = new AbortController();
+  const interrupt = () => {
+    if (interrupted.signal.aborted) process.exit(130);
+    interrupted.abort(new RefusedError('interrupted'));
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  const stores = await openStores(config, { signal: interrupted.signal });
+  try {
+    return await run({ ...stores, config, signal: interrupted.signal, actor: `cli:${userName()}` });
+  } finally {
+    await stores.close();
+    process.off('SIGINT', interrupt);
+    process.off('SIGTERM', interrupt);
+  }
+}
+
+/** Prints the error's one line and sets the exit code. */
+export function fail(error: unknown): void {
+  process.stderr.write(`error: ${printable(messageOf(error))}\n`);
+  process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown'; // a user without an entry, as in a container
+  }
+}

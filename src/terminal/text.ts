@@ -1,0 +1,29 @@
+/**
+ * Text that came from a file, a source or an account, fit for a terminal: its control characters (escape sequences,
+ * line breaks, bidirectional overrides) become `·`.
+ */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '·');
+}
+
+/** Columns side by side, each as wide as its widest cell; the first row is the heading. */
+export function table(rows: string[][]): string {
+  const clean = rows.map((row) => row.map(printable));
+  const widths = (clean[0] ?? []).map((_, column) =>
+    Math.max(...clean.map((row) => Bun.stringWidth(row[column] ?? ''))),
+  );
+  return clean
+    .map((row) =>
+      row.map((cell, column) => cell + ' '.repeat(widths[column]! - Bun.stringWidth(cell))).join('  '),
+    )
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+/** `name: value` lines, the values in one column. */
+export function fields(members: Record<string, string | number | boolean | null>): string {
+  const width = Math.max(...Object.keys(members).map((name) => name.length));
+  return Object.entries(members)
+    .map(([name, value]) => `${name.padEnd(width)}  ${printable(value === null ? '–' : String(value))}`)
+    .join('\n');
+}
