@@ -1,0 +1,62 @@
+import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
+
+const FAULTS_TO_OPEN = 10;
+const SECOND = 1000;
+/** While open, nobody asks for the first half; then one probe at a time is let through. */
+const QUIET_MS = 5 * SECOND;
+/** The contract's bound (choice 7): this long after the last fault everybody asks again, probe or not. */
+const OPEN_MS = 10 * SECOND;
+
+/**
+ * Faults of the way to a source. The others come from a source that answers promptly, often about one NIF only:
+ * were they counted, a client could shut a source for everybody by asking for one odd company ten times.
+ */
+const COUNTED: ReadonlySet<FaultReason> = new Set<FaultReason>([
+  'timeout',
+  'unreachable',
+  'redirect',
+  'http-status',
+  'too-large',
+  'unreadable',
+]);
+
+/** Runs an attempt, or throws SourceFault `skipped` without running it. */
+export type Breaker = <T>(attempt: () => Promise<T>) => Promise<T>;
+
+/**
+ * A circuit breaker for one source: opens after ten counted faults in a row, for 10 s at most, and closes with the first attempt that
+ * gets an answer (contract, choice 7). Every further fault opens it anew.
+ */
+export function createBreaker(source: SourceName, now: () => number): Breaker {
+  let faultsInRow = 0;
+  let openedAtMs = 0;
+  let probing = false;
+
+  function admission(): 'free' | 'probe' | 'skip' {
+    if (faultsInRow < FAULTS_TO_OPEN) return 'free';
+    const openMs = now() - openedAtMs;
+    if (openMs >= OPEN_MS) return 'free';
+    return openMs >= QUIET_MS && !probing ? 'probe' : 'skip';
+  }
+
+  return async (attempt) => {
+    const admitted = admission();
+    if (admitted === 'skip') throw new SourceFault(source, 'skipped');
+    if (admitted === 'probe') probing = true;
+    try {
+      const answer = await attempt();
+      faultsInRow = 0;
+      return answer;
+    } catch (error) {
+      if (error instanceof SourceFault && COUNTED.has(error.reason)) {
+        faultsInRow++;
+        openedAtMs = now();
+      } else {
+        faultsInRow = 0;
+      }
+      throw error;
+    } finally {
+      if (admitted === 'probe') probing = false;
+    }
+  };
+}

@@ -1,0 +1,96 @@
+import { SourceFault } from './answer.ts';
+import { unlessAborted } from './deadline.ts';
+import type { JsonClient } from './http.ts';
+import { urlUnder } from './url.ts';
+
+const SECOND = 1000;
+/** A token isn't used in the last moments of its life, in which it could expire on its way. */
+const EXPIRY_MARGIN_MS = 30 * SECOND;
+/** OAuth leaves `expires_in` optional (RFC 6749, 5.1). */
+const DEFAULT_LIFETIME_S = 300;
+
+export interface TokensOptions {
+  client: JsonClient;
+  url: string;
+  clientId: string | undefined;
+  clientSecret: string | undefined;
+  now: () => number;
+}
+
+export interface Tokens {
+  /** A token that should be accepted; asks for one when there is none, or when it is about to expire. */
+  get(signal: AbortSignal): Promise<string>;
+  /** This token was refused: the next `get` has another one. */
+  forget(token: string): void;
+}
+
+/** OAuth client credentials at `POST {url}/oauth/token`; there is one request for a token at a time, and the others wait for it. */
+export function createTokens({ client, url, clientId, clientSecret, now }: TokensOptions): Tokens {
+  let current: { token: string; usableUntilMs: number } | undefined;
+  let pending: Promise<string> | undefined;
+
+  async function request(signal: AbortSignal): Promise<string> {
+    if (!clientId || !clientSecret) throw new SourceFault('einforma', 'bad-key');
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: clientId,
+      client_secret: clientSecret,
+      scope: 'buscar:consultar:empresas',
+    });
+    const askedAtMs = now();
+    const { status, body } = await client.ask(
+      {
+        url: urlUnder(url, '/oauth/token'),
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: form.toString(),
+        // RFC 6749, 5.2: how wrong credentials are refused.
+        bare: [400, 401],
+      },
+      signal,
+    );
+    if (status >= 400) throw new SourceFault('einforma', 'bad-key');
+    const { access_token: token, expires_in: lifetime } = body;
+    // It goes into a header, so nothing else than what RFC 6750 allows in one.
+    if (typeof token !== 'string' || !/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) {
+      throw new SourceFault('einforma', 'unexpected');
+    }
+    const lifetimeMs = lifetimeSeconds(lifetime) * SECOND;
+    // A token that lives for a minute or less is used for the first half of its life.
+    const margin = Math.min(EXPIRY_MARGIN_MS, lifetimeMs / 2);
+    current = { token, usableUntilMs: askedAtMs + lifetimeMs - margin };
+    return token;
+  }
+
+  function start(signal: AbortSignal): Promise<string> {
+    const started = request(signal).finally(() => {
+      pending = undefined;
+    });
+    pending = started;
+    return started;
+  }
+
+  return {
+    async get(signal) {
+      for (;;) {
+        if (current && now() < current.usableUntilMs) return current.token;
+        if (!pending) return start(signal);
+        try {
+          return await unlessAborted('einforma', signal, pending);
+        } catch (error) {
+          // Out of time was the one that asked for it, not necessarily this one.
+          const othersTimeout = error instanceof SourceFault && error.reason === 'timeout' && !signal.aborted;
+          if (!othersTimeout) throw error;
+        }
+      }
+    },
+    forget(token) {
+      if (current?.token === token) current = undefined;
+    },
+  };
+}
+
+function lifetimeSeconds(value: unknown): number {
+  const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof seconds === 'number' && seconds > 0 ? seconds : DEFAULT_LIFETIME_S;
+}

@@ -1,0 +1,113 @@
+import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './answer.ts';
+import { createBreaker } from './breaker.ts';
+import { capitalText } from './capital.ts';
+import { withDeadline } from './deadline.ts';
+import { createTokens } from './einforma-token.ts';
+import { createJsonClient, type JsonObject } from './http.ts';
+import { cleanText, cleanTexts } from './text.ts';
+import { urlUnder } from './url.ts';
+
+export interface EinformaOptions {
+  url: string;
+  clientId?: string | undefined;
+  clientSecret?: string | undefined;
+  timeoutMs: number;
+  now: () => number;
+}
+
+/**
+ * What a report's members mean. They are documented for Spain; the Portuguese names are unconfirmed, so this is the one place to
+ * change them. Where several are named, the first with text counts.
+ */
+const REPORT = {
+  nif: ['identificativo', 'nif', 'nipc', 'cif'],
+  title: ['denominacion'],
+  address: ['domicilioSocial'],
+  zipcode: ['codigoPostal'],
+  city: ['localidad'],
+  activity: ['actividad', 'objetoSocial'],
+  status: ['situacion'],
+  cae: ['cnae'],
+  nature: ['formaJuridica'],
+  capital: ['capitalSocial'],
+} as const;
+
+/** `localidad` can begin with the postal code, `cnae` with the code and go on with its description. */
+const POSTAL_CITY = /^(\d{4}-\d{3}|\d{4,5})\s+(\S.*)$/;
+const CODE_AND_ACTIVITY = /^(\d{2,6})(?:\s*[-–:.]\s*|\s+)(\S.*)$/;
+
+/**
+ * A commercial registry, with OAuth client credentials: `GET {url}/companies/<nif>/report`. A 404 with a JSON body, under a token that it
+ * accepts, is a definite "no such company"; a 401 has the token renewed once, inside the same time-out.
+ */
+export function createEinforma(options: EinformaOptions): CompanySource {
+  const { url, clientId, clientSecret, timeoutMs, now } = options;
+  const name = 'einforma';
+  const client = createJsonClient(name, timeoutMs);
+  const guarded = createBreaker(name, now);
+  const tokens = createTokens({ client, url, clientId, clientSecret, now });
+
+  async function report(nif: string, token: string, signal: AbortSignal) {
+    const headers = { authorization: `Bearer ${token}` };
+    return client.ask(
+      { url: urlUnder(url, `/companies/${nif}/report`), headers, accept: [401, 404] },
+      signal,
+    );
+  }
+
+  async function ask(nif: string, signal: AbortSignal): Promise<SourceAnswer> {
+    const token = await tokens.get(signal);
+    let answer = await report(nif, token, signal);
+    if (answer.status === 401) {
+      tokens.forget(token);
+      answer = await report(nif, await tokens.get(signal), signal);
+    }
+    if (answer.status === 401) throw new SourceFault(name, 'bad-key');
+    if (answer.status === 404) return { kind: 'not-found' };
+    return { kind: 'found', details: detailsOf(answer.body, nif) };
+  }
+
+  return {
+    name,
+    find: (nif) => guarded(() => withDeadline(name, timeoutMs, (signal) => ask(nif, signal))),
+    close: () => client.close(),
+  };
+}
+
+function detailsOf(report: JsonObject, nif: string): CompanyDetails {
+  for (const member of REPORT.nif) {
+    const own = identifier(report[member]);
+    if (own !== '' && own !== nif) throw new SourceFault('einforma', 'wrong-company');
+  }
+  const first = (members: readonly string[]) => texts(report, members)[0] ?? '';
+  const title = first(REPORT.title);
+  if (title === '') throw new SourceFault('einforma', 'unexpected');
+  const city = first(REPORT.city);
+  const [, cityZipcode = '', cityName = city] = POSTAL_CITY.exec(city) ?? [];
+  const cae = first(REPORT.cae);
+  const [, code = cae, codeActivity = ''] = CODE_AND_ACTIVITY.exec(cae) ?? [];
+  return {
+    title,
+    address: texts(report, REPORT.address).join(', '),
+    zipcode: first(REPORT.zipcode) || cityZipcode,
+    city: cityName,
+    activity: first(REPORT.activity) || codeActivity,
+    status: first(REPORT.status),
+    cae: code,
+    nature: first(REPORT.nature),
+    capital: capitalText(report[REPORT.capital[0]]),
+    capitalCurrency: 'EUR',
+  };
+}
+
+function texts(report: JsonObject, members: readonly string[]): string[] {
+  return members.map((member) => cleanTexts(report[member])).find((found) => found.length > 0) ?? [];
+}
+
+/** '' when absent; separators and the country's prefix don't make it another company. */
+function identifier(value: unknown): string {
+  if (typeof value === 'number') return String(value).padStart(9, '0');
+  return cleanText(value)
+    .replace(/[\s.-]/g, '')
+    .replace(/^PT/i, '');
+}

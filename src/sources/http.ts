@@ -1,0 +1,113 @@
+import type { Readable } from 'node:stream';
+import { Agent } from 'undici/index.js';
+import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
+import { BodyFault, readBody } from './body.ts';
+
+/** Enough for a burst of lookups; more of them wait for a connection inside their own time-out. */
+const MAX_CONNECTIONS = 32;
+
+export type JsonObject = Record<string, unknown>;
+
+export interface JsonRequest {
+  url: URL;
+  method?: 'GET' | 'POST';
+  headers?: Record<string, string>;
+  body?: string;
+  /** Statuses beyond 2xx whose JSON body means something to the source; all others are a fault. */
+  accept?: readonly number[];
+}
+
+export interface JsonClient {
+  /** Asks and reads a JSON object; throws nothing but SourceFault. The signal ends everything, its connection included. */
+  ask(request: JsonRequest, signal: AbortSignal): Promise<{ status: number; body: JsonObject }>;
+  close(): Promise<void>;
+}
+
+/**
+ * The one way in which providers are spoken to. They aren't trusted: no redirect is followed, at most 1 MiB is read after
+ * decompression, only a JSON object in well-formed UTF-8 is an answer, and nothing of theirs (or of the URL) is in a fault.
+ *
+ * The content type isn't looked at: nif.pt's like is known to send JSON as text/html, and a page that claims to be JSON
+ * doesn't parse.
+ *
+ * @param connectTimeoutMs when an attempt to connect is dropped that nobody waits for any more.
+ */
+export function createJsonClient(source: SourceName, connectTimeoutMs: number): JsonClient {
+  const agent = new Agent({
+    connections: MAX_CONNECTIONS,
+    pipelining: 1,
+    allowH2: false,
+    // The caller's signal is the time-out; undici's own would only be a second, coarser one.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: connectTimeoutMs },
+  });
+
+  return {
+    async ask(request, signal) {
+      try {
+        return await exchange(agent, request, signal);
+      } catch (error) {
+        throw new SourceFault(source, signal.aborted ? 'timeout' : reasonOf(error));
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal) {
+  const { statusCode, headers, body } = await agent.request({
+    origin: request.url.origin,
+    path: request.url.pathname + request.url.search,
+    method: request.method ?? 'GET',
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'gzip',
+      'user-agent': 'company-directory',
+      ...request.headers,
+    },
+    body: request.body ?? null,
+    signal,
+  });
+  if (request.bare?.includes(statusCode)) {
+    discard(body);
+    return { status: statusCode, body: {} };
+  }
+  const ok = (statusCode >= 200 && statusCode < 300) || request.accept?.includes(statusCode);
+  if (!ok) {
+    discard(body);
+    throw new BodyFault(statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
+  }
+  return { status: statusCode, body: parseObject(await readBody(body, headers['content-encoding'], signal)) };
+}
+
+/** Closes the connection rather than reading on: what follows is of no use, and could be endless. */
+function discard(body: Readable): void {
+  body.on('error', () => {});
+  body.destroy();
+}
+
+function parseObject(bytes: Uint8Array): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new BodyFault('unreadable');
+  }
+  if (!isObject(value)) throw new BodyFault('unreadable');
+  return value;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function reasonOf(error: unknown): FaultReason {
+  if (error instanceof BodyFault) return error.reason;
+  const code = String((error as { code?: unknown } | null)?.code ?? '');
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
+  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return 'too-large';
+  // The answer isn't HTTP.
+  if (code.startsWith('HPE_')) return 'unreadable';
+  return 'unreachable';
+}

@@ -1,0 +1,109 @@
+import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './answer.ts';
+import { createBreaker } from './breaker.ts';
+import { capitalText, currencyText } from './capital.ts';
+import { withDeadline } from './deadline.ts';
+import { createJsonClient, isObject, type JsonObject } from './http.ts';
+import { cleanText, cleanTexts } from './text.ts';
+
+const DEFAULT_URL = 'https://www.nif.pt/';
+const NOT_FOUND = /^no records found\.?$/i;
+const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;
+const BAD_KEY = /\bkey is not valid\b/i;
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+/** Rolling windows, as nif.pt doesn't say at which instant its counts start again. */
+const WINDOW_MS: Record<string, number> = { minute: MINUTE, hour: HOUR, day: DAY, month: 30 * DAY };
+
+export interface NifPtOptions {
+  url: string;
+  key?: string | undefined;
+  timeoutMs: number;
+  now: () => number;
+}
+
+/** The default URL isn't asked without a key (contract, NIF_PT_KEY). */
+export function isDefaultNifPtUrl(url: string): boolean {
+  return new URL(url).href === DEFAULT_URL;
+}
+
+/**
+ * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`, HTTP 200 for everything, `result` says what it is. After a limit
+ * answer it isn't asked for the window that it named (contract, choice 7).
+ */
+export function createNifPt({ url, key, timeoutMs, now }: NifPtOptions): CompanySource {
+  const name = 'nif.pt';
+  const client = createJsonClient(name, timeoutMs);
+  const guarded = createBreaker(name, now);
+  let limitedUntilMs = Number.NEGATIVE_INFINITY;
+
+  function limitReached(window: string): SourceFault {
+    limitedUntilMs = Math.max(limitedUntilMs, now() + (WINDOW_MS[window] ?? MINUTE));
+    return new SourceFault(name, 'limit');
+  }
+
+  async function ask(nif: string): Promise<SourceAnswer> {
+    const { body } = await withDeadline(name, timeoutMs, (signal) =>
+      client.ask({ url: questionUrl(url, nif, key) }, signal),
+    );
+    if (body.result === 'success') return { kind: 'found', details: detailsOf(ownRecord(body.records, nif)) };
+    if (body.result !== 'error') throw new SourceFault(name, 'unexpected');
+    const message = cleanText(body.message);
+    if (NOT_FOUND.test(message)) return { kind: 'not-found' };
+    const window = LIMIT.exec(message)?.[1];
+    if (window) throw limitReached(window.toLowerCase());
+    throw new SourceFault(name, BAD_KEY.test(message) ? 'bad-key' : 'provider-error');
+  }
+
+  return {
+    name,
+    async find(nif) {
+      if (now() < limitedUntilMs) throw new SourceFault(name, 'skipped');
+      return guarded(() => ask(nif));
+    },
+    close: () => client.close(),
+  };
+}
+
+function questionUrl(base: string, nif: string, key: string | undefined): URL {
+  const url = new URL(base);
+  url.searchParams.set('json', '1');
+  url.searchParams.set('q', nif);
+  if (key) url.searchParams.set('key', key);
+  return url;
+}
+
+/** The record of this NIF, under its key and with its `nif`; anything else is about another company. */
+function ownRecord(records: unknown, nif: string): JsonObject {
+  if (!isObject(records)) throw new SourceFault('nif.pt', 'unexpected');
+  const record = Object.hasOwn(records, nif) ? records[nif] : undefined;
+  if (!isObject(record)) {
+    throw new SourceFault(
+      'nif.pt',
+      Object.keys(records).some((key) => key !== nif) ? 'wrong-company' : 'unexpected',
+    );
+  }
+  // As a number a NIF has lost its leading zeros.
+  const own = typeof record.nif === 'number' ? String(record.nif).padStart(9, '0') : cleanText(record.nif);
+  if (own !== nif) throw new SourceFault('nif.pt', 'wrong-company');
+  return record;
+}
+
+function detailsOf(record: JsonObject): CompanyDetails {
+  const structure = isObject(record.structure) ? record.structure : {};
+  const area = cleanText(record.pc4);
+  const street = cleanText(record.pc3);
+  return {
+    title: cleanText(record.title),
+    address: cleanTexts(record.address).join(', '),
+    zipcode: area && street ? `${area}-${street}` : area,
+    city: cleanText(record.city),
+    activity: cleanTexts(record.activity).join(', '),
+    status: cleanText(record.status),
+    cae: cleanText(record.cae),
+    nature: cleanText(structure.nature),
+    capital: capitalText(structure.capital),
+    capitalCurrency: currencyText(structure.capital_currency),
+  };
+}

@@ -1,0 +1,41 @@
+import type { CompanySource } from './answer.ts';
+import { createEinforma } from './einforma.ts';
+import { createNifPt, isDefaultNifPtUrl } from './nif-pt.ts';
+import { createVies } from './vies.ts';
+
+export * from './answer.ts';
+
+/** The part of the configuration that says whom to ask (contract, "Configuration"). */
+export interface SourcesConfig {
+  nifPtUrl: string;
+  nifPtKey?: string;
+  registry: 'vies' | 'einforma' | 'none';
+  viesUrl: string;
+  einformaUrl: string;
+  einformaClientId?: string;
+  einformaClientSecret?: string;
+  /** For each provider whole: connection, token, headers and body together. */
+  providerTimeoutMs: number;
+}
+
+/**
+ * The sources in the order in which they are asked: nif.pt (only with a key, or when the URL is another than the
+ * default), then the registry (contract, "Configuration"). The list is empty when neither is configured.
+ *
+ * @param options.now a clock in milliseconds that never runs backwards; it drives limit windows, the circuit breaker and the
+ *   token's expiry, not the time-outs.
+ */
+export function createSources(config: SourcesConfig, options: { now?: () => number } = {}): CompanySource[] {
+  const now = options.now ?? (() => performance.now());
+  const timeoutMs = config.providerTimeoutMs;
+  const sources: CompanySource[] = [];
+  if (config.nifPtKey || !isDefaultNifPtUrl(config.nifPtUrl)) {
+    sources.push(createNifPt({ url: config.nifPtUrl, key: config.nifPtKey, timeoutMs, now }));
+  }
+  if (config.registry === 'vies') sources.push(createVies({ url: config.viesUrl, timeoutMs, now }));
+  if (config.registry === 'einforma') {
+    const { einformaUrl: url, einformaClientId: clientId, einformaClientSecret: clientSecret } = config;
+    sources.push(createEinforma({ url, clientId, clientSecret, timeoutMs, now }));
+  }
+  return sources;
+}

@@ -1,0 +1,136 @@
+import { decodeHTMLStrict } from 'entities';
+import { Tokenizer } from 'htmlparser2';
+
+const MAX_CHARACTERS = 10_000;
+
+/** Tags that end a word; the others (`<b>`, `<span>`) can stand inside one. */
+const SEPARATING_TAGS = new Set(
+  (
+    'address article aside blockquote br caption dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header ' +
+    'hr li main nav ol option p pre section table tbody td tfoot th thead tr ul'
+  ).split(' '),
+);
+const UNSEEN_TAGS = new Set(['script', 'style']);
+
+/** C0, DEL, C1, line and paragraph separators, and all white space. */
+const CONTROLS_AND_SPACE = /[\p{Cc}\u2028\u2029\s]+/gu;
+
+/**
+ * A `<` that would begin a tag for a browser. The tokenizer leaves none, but what remains when a tag is taken out can be
+ * put together as one (`<<b>i>`), and the content of `<textarea>` is text.
+ */
+const TAG_BEGINNINGS = /<+(?=[A-Za-z/!?])/g;
+
+/**
+ * The text of a provider's value: entities decoded exactly once, then tags taken out, control characters and white space to
+ * single spaces, trimmed, well-formed Unicode, at most 10,000 characters. Numbers become decimal text; of a list
+ * the first member with text counts; anything else is ''.
+ *
+ * Entities come first because providers escape whole fragments of HTML (`&lt;p&gt;`); so `&amp;lt;b&amp;gt;` is the text `&lt;b&gt;`.
+ */
+export function cleanText(value: unknown): string {
+  return cleanTexts(value)[0] ?? '';
+}
+
+/** As cleanText, with every member of a list that has text. */
+export function cleanTexts(value: unknown): string[] {
+  const members = Array.isArray(value) ? value : [value];
+  return members.map((member) => tidy(visibleText(rawText(member)))).filter((text) => text !== '');
+}
+
+/** As cleanText, line by line, without the empty ones. */
+export function cleanLines(value: unknown): string[] {
+  return visibleText(rawText(value))
+    .split(/[\r\n\u0085\u2028\u2029]+/)
+    .map(tidy)
+    .filter((line) => line !== '');
+}
+
+/** A finite number's digits, without an exponent: 1e21 → '1000000000000000000000', 2.5e-7 → '0.00000025'. */
+export function plainNumber(value: number): string {
+  const [digits = '', exponent] = String(value).split('e');
+  if (exponent === undefined) return digits;
+  const sign = digits.startsWith('-') ? '-' : '';
+  const [whole = '', fraction = ''] = digits.replace('-', '').split('.');
+  const point = whole.length + Number(exponent);
+  const all = whole + fraction;
+  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${all}`;
+  const padded = all.padEnd(point, '0');
+  return sign + padded.slice(0, point) + (padded.length > point ? `.${padded.slice(point)}` : '');
+}
+
+function rawText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' && Number.isFinite(value) ? plainNumber(value) : '';
+}
+
+function visibleText(raw: string): string {
+  // Strictly, with the semicolon: otherwise `A&LTDA` would become `A<DA`.
+  return withoutTags(decodeHTMLStrict(raw)).replace(TAG_BEGINNINGS, '');
+}
+
+/**
+ * The tokenizer rather than the parser: the parser looks through all open tags at every closing one, which takes 1 MiB of
+ * hostile tags many seconds; the tokenizer's time is linear.
+ */
+function withoutTags(html: string): string {
+  if (!html.includes('<')) return html;
+  let text = '';
+  let inOpeningTag = false;
+  let closingTagFrom = -1;
+  let unseen = '';
+  const separate = (tag: string) => {
+    if (SEPARATING_TAGS.has(tag)) text += ' ';
+  };
+  const ignore = () => {};
+  const tokenizer = new Tokenizer(
+    { decodeEntities: false, xmlMode: false },
+    {
+      ontext(start, end) {
+        // At the end of the input the rest of an unclosed tag arrives as text.
+        const inClosingTag = closingTagFrom >= 0 && !html.slice(closingTagFrom, start).includes('>');
+        if (!inOpeningTag && !inClosingTag && !unseen) text += html.slice(start, end);
+        if (!inClosingTag) closingTagFrom = -1;
+      },
+      onopentagname(start, end) {
+        const tag = html.slice(start, end).toLowerCase();
+        inOpeningTag = true;
+        if (UNSEEN_TAGS.has(tag)) unseen = tag;
+        separate(tag);
+      },
+      onopentagend() {
+        inOpeningTag = false;
+      },
+      onselfclosingtag() {
+        inOpeningTag = false;
+      },
+      onclosetag(start, end) {
+        const tag = html.slice(start, end).toLowerCase();
+        closingTagFrom = end;
+        if (tag === unseen) unseen = '';
+        separate(tag);
+      },
+      onattribdata: ignore,
+      onattribentity: ignore,
+      onattribend: ignore,
+      onattribname: ignore,
+      oncdata: ignore,
+      oncomment: ignore,
+      ondeclaration: ignore,
+      onend: ignore,
+      onprocessinginstruction: ignore,
+      ontextentity: ignore,
+    },
+  );
+  tokenizer.write(html);
+  tokenizer.end();
+  return text;
+}
+
+function tidy(text: string): string {
+  const spaced = text.toWellFormed().replace(CONTROLS_AND_SPACE, ' ').trim();
+  if (spaced.length <= MAX_CHARACTERS) return spaced;
+  const cut = spaced.slice(0, MAX_CHARACTERS);
+  // Not through the middle of a surrogate pair.
+  return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trim();
+}

@@ -1,0 +1,76 @@
+import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './answer.ts';
+import { createBreaker } from './breaker.ts';
+import { withDeadline } from './deadline.ts';
+import { createJsonClient, type JsonObject } from './http.ts';
+import { cleanLines, cleanText } from './text.ts';
+import { urlUnder } from './url.ts';
+
+const POSTAL_LINE = /^(\d{4}(?:-\d{3})?)(?:\s+(.*))?$/;
+
+export interface ViesOptions {
+  url: string;
+  timeoutMs: number;
+  now: () => number;
+}
+
+/**
+ * The EU's VAT register: `GET {url}/ms/PT/vat/<nif>`. It knows a name and an address only, and only of companies that are registered for
+ * trade inside the EU; so "invalid" is `unknown`, never a 404 (contract, choice 7). Its faults come as HTTP 200 too.
+ */
+export function createVies({ url, timeoutMs, now }: ViesOptions): CompanySource {
+  const name = 'vies';
+  const client = createJsonClient(name, timeoutMs);
+  const guarded = createBreaker(name, now);
+
+  async function ask(nif: string): Promise<SourceAnswer> {
+    const { body } = await withDeadline(name, timeoutMs, (signal) =>
+      client.ask({ url: urlUnder(url, `/ms/PT/vat/${nif}`) }, signal),
+    );
+    if (body.actionSucceed === false || hasMembers(body.errorWrappers))
+      throw new SourceFault(name, 'provider-error');
+    if (typeof body.isValid !== 'boolean') throw new SourceFault(name, 'unexpected');
+    const verdict = cleanText(body.userError).toUpperCase();
+    if (!isAbout(body, nif)) throw new SourceFault(name, 'wrong-company');
+    if (body.isValid && (verdict === 'VALID' || verdict === ''))
+      return { kind: 'found', details: detailsOf(body) };
+    if (!body.isValid && verdict === 'INVALID') return { kind: 'unknown' };
+    throw new SourceFault(name, 'provider-error');
+  }
+
+  return { name, find: (nif) => guarded(() => ask(nif)), close: () => client.close() };
+}
+
+function hasMembers(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}
+
+/** VIES repeats the number that it was asked for; an answer that leaves it out is taken as ours. */
+function isAbout(body: JsonObject, nif: string): boolean {
+  const { vatNumber } = body;
+  const number = typeof vatNumber === 'number' ? String(vatNumber).padStart(9, '0') : cleanText(vatNumber);
+  return number === '' || number === nif || number === `PT${nif}`;
+}
+
+function detailsOf(body: JsonObject): CompanyDetails {
+  const lines = cleanLines(body.address).filter(isSupplied);
+  const [postalLine, zipcode = '', city = ''] = POSTAL_LINE.exec(lines.at(-1) ?? '') ?? [];
+  if (postalLine !== undefined) lines.pop();
+  const title = cleanText(body.name);
+  return {
+    title: isSupplied(title) ? title : '',
+    address: lines.join(', '),
+    zipcode,
+    city,
+    activity: '',
+    status: '',
+    cae: '',
+    nature: '',
+    capital: '0',
+    capitalCurrency: 'EUR',
+  };
+}
+
+/** VIES writes '---' for what a member state doesn't tell. */
+function isSupplied(text: string): boolean {
+  return !/^-+$/.test(text);
+}
