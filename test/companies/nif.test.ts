@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { findNif, isValidNif, normalizeNif } from '../../src/companies/nif.ts';
+
+const SEPARATORS = [' ', '\t', '\u00a0', '\u202f', '-', '.'];
+
+describe('normalizeNif', () => {
+  test('keeps the nine digits of a text with separators anywhere', () => {
+    for (const text of [
+      '509442013',
+      '509 442 013',
+      '509.442.013',
+      '509-442-013',
+      ' 509442013 ',
+      '5\u00a009\u202f442\t013',
+      '5-0.9 4--4  2..0 - 1.3.',
+      '012345678',
+    ]) {
+      expect(normalizeNif(text)).toBe(text.replace(/\D/g, ''));
+    }
+  });
+
+  test('refuses anything else', () => {
+    for (const text of [
+      '',
+      ' ',
+      '50944201',
+      '5094420130',
+      'PT509442013',
+      '509442013x',
+      '509/442/013',
+      '509_442_013',
+      '509\n442013',
+      '+509442013',
+      '509,442,013',
+      '509\u2010442013',
+      '509\u0000442013',
+      '５０９４４２０１３',
+      '٥٠٩٤٤٢٠١٣',
+      '5e8',
+    ]) {
+      expect(normalizeNif(text)).toBeNull();
+    }
+  });
+
+  test('agrees with removing separators first, for any text of digits, separators and letters', () => {
+    const character = fc.constantFrom(...'0123456789', ...SEPARATORS, 'x');
+    fc.assert(
+      fc.property(fc.string({ unit: character, maxLength: 20 }), (text) => {
+        const rest = [...text].filter((c) => !SEPARATORS.includes(c)).join('');
+        expect(normalizeNif(text)).toBe(/^[0-9]{9}$/.test(rest) ? rest : null);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('isValidNif', () => {
+  test('accepts real companies and a leading zero', () => {
+    for (const nif of ['509442013', '500002576', '980609089', '600008878', '000000000', '012345679']) {
+      expect([nif, isValidNif(nif)]).toEqual([nif, true]);
+    }
+  });
+
+  test('exactly one check digit is right for every first eight digits', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 99_999_999 }), (first) => {
+        const eight = String(first).padStart(8, '0');
+        const valid = [...'0123456789'].filter((check) => isValidNif(eight + check));
+        expect(valid).toHaveLength(1);
+        // The weighted sum of all nine digits is a multiple of 11, or the check digit stands in for a 10.
+        const sum = [...eight].reduce((total, digit, i) => total + Number(digit) * (9 - i), 0);
+        const whole = (sum + Number(valid[0])) % 11;
+        expect(whole === 0 || (valid[0] === '0' && sum % 11 === 1)).toBe(true);
+      }),
+    );
+  });
+
+  test('finds every single wrong digit, except where the check digit stands for 10', () => {
+    expect(isValidNif('509442013')).toBe(true);
+    for (let at = 0; at < 9; at++) {
+      for (const digit of '0123456789') {
+        const changed = '509442013'.slice(0, at) + digit + '509442013'.slice(at + 1);
+        expect(isValidNif(changed)).toBe(changed === '509442013');
+      }
+    }
+  });
+
+  test('refuses what is not nine ASCII digits', () => {
+    for (const nif of [
+      '',
+      '50944201',
+      '5094420130',
+      '50944201x',
+      '509 42013',
+      '５０９４４２０１３',
+      '-09442013',
+    ]) {
+      expect(isValidNif(nif)).toBe(false);
+    }
+  });
+});
+
+describe('findNif', () => {
+  test('reads a NIF in a query, among words or alone', () => {
+    const found: [string, string | null][] = [
+      ['509442013', '509442013'],
+      ['NIF: 509 442 013', '509442013'],
+      ['PT509442013', '509442013'],
+      ['509442013PT', '509442013'],
+      ['empresa 509-442-013, Lisboa', '509442013'],
+      ['5.0.9.4.4.2.0.1.3', '509442013'],
+      ['5 -. 09442013', '509442013'],
+      ['509442013 500002576', null],
+      ['509442013/500002576', '509442013'],
+      ['12345678/509442013', '509442013'],
+      ['1234567890/509442013', '509442013'],
+      ['50944201', null],
+      ['5094420130', null],
+      ['509442013 0', null],
+      ['509442013x0', '509442013'],
+      ['50944x2013', null],
+      ['509\n442013', null],
+      ['123456789', '123456789'],
+      ['000000000', '000000000'],
+      ['5０9442013', null],
+      ['', null],
+      ['---...   ', null],
+      ['Ábaco, Lda', null],
+    ];
+    for (const [query, nif] of found) expect([query, findNif(query)]).toEqual([query, nif]);
+  });
+
+  test('agrees with the rule written as an expression', () => {
+    const character = fc.constantFrom(
+      ...'0123456789',
+      ...'123',
+      ...SEPARATORS,
+      ...SEPARATORS,
+      'x',
+      '/',
+      '\n',
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: character, maxLength: 60 }), (query) => {
+        const runs = query.match(/[0-9](?:[ \t\u00a0\u202f.-]*[0-9])*/g) ?? [];
+        const nine = runs.map((run) => run.replace(/[^0-9]/g, '')).find((digits) => digits.length === 9);
+        expect(findNif(query)).toBe(nine ?? null);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  test('takes time in proportion to a hostile query', () => {
+    const hostile = [
+      '1'.repeat(10_000),
+      '1 '.repeat(5_000),
+      `1${' '.repeat(9_998)}x`,
+      '12345678x'.repeat(1_111),
+    ];
+    const startedAt = performance.now();
+    for (let i = 0; i < 50; i++) for (const query of hostile) expect(findNif(query)).toBeNull();
+    // 2 MB in all: a quadratic scan would take a minute.
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+});
