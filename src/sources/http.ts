@@ -15,6 +15,8 @@ export interface JsonRequest {
   body?: string;
   /** Statuses beyond 2xx whose JSON body means something to the source; all others are a fault. */
   accept?: readonly number[];
+  /** Statuses that say enough by themselves: the body, which may be anything, is left unread and answered as `{}`. */
+  bare?: readonly number[];
 }
 
 export interface JsonClient {
