@@ -1,0 +1,102 @@
+import { Database } from 'bun:sqlite';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { explainFileError, giveToOwner, type Layout, writePrivateFile } from './layout.ts';
+
+/**
+ * A lock file between processes that needs no clean-up after a `kill -9`.
+ *
+ * Bun has no flock, but SQLite takes kernel locks on its file, and the kernel drops them with the process. SQLite is
+ * also right about several locks on one file within one process, where plain POSIX locks are not: closing any
+ * descriptor would drop them all. For that reason nothing else may ever open these files.
+ */
+export interface LockFile {
+  /** Never waits. False: somebody holds it, shared or exclusively. */
+  tryExclusive(): boolean;
+  /** Never waits. False: somebody holds it exclusively. */
+  tryShared(): boolean;
+  release(): void;
+  /** Releases and closes; the object can't be used afterwards. */
+  close(): void;
+}
+
+/** Opens (and makes, mode 0600) a lock file; nothing is locked yet. */
+export function openLockFile(layout: Layout, path: string): LockFile {
+  if (!existsSync(path)) makeLockFile(layout, path);
+  const database = new Database(path, { readwrite: true });
+  // Nothing is ever written: every transaction is rolled back, so there is no journal for a killed process to leave.
+  database.run('PRAGMA busy_timeout = 0');
+  const unlessBusy = (lock: () => void): boolean => {
+    try {
+      lock();
+      return true;
+    } catch (error) {
+      release();
+      if ((error as { code?: string }).code?.startsWith('SQLITE_BUSY')) return false;
+      throw explainFileError(error, layout.dataDir);
+    }
+  };
+  const release = () => {
+    if (database.inTransaction) database.run('ROLLBACK');
+  };
+  return {
+    tryExclusive: () =>
+      unlessBusy(() => {
+        database.run('PRAGMA journal_mode = MEMORY');
+        database.run('BEGIN EXCLUSIVE');
+      }),
+    tryShared: () =>
+      unlessBusy(() => {
+        database.run('BEGIN');
+        // The shared lock begins with the first read and lasts until the transaction ends.
+        database.query('SELECT count(*) FROM sqlite_schema').get();
+      }),
+    release,
+    close: () => {
+      release();
+      database.close();
+    },
+  };
+}
+
+function makeLockFile(layout: Layout, path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+    giveToOwner(layout, path);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw explainFileError(error, layout.dataDir);
+  }
+}
+
+const MUTEX_POLL_MS = 25;
+const MUTEX_TIMEOUT_MS = 60_000;
+
+/**
+ * Takes the mutex that orders starting, joining and stopping, waiting up to a minute for it.
+ *
+ * @returns what releases it.
+ * @throws Error naming the process that holds it when the minute is over; the signal's reason when aborted.
+ */
+export async function takeMutex(layout: Layout, signal?: AbortSignal): Promise<() => void> {
+  const mutex = openLockFile(layout, layout.mutex);
+  const deadline = Date.now() + MUTEX_TIMEOUT_MS;
+  try {
+    while (!mutex.tryExclusive()) {
+      signal?.throwIfAborted();
+      if (Date.now() > deadline) throw new Error(mutexTimeout(layout));
+      await Bun.sleep(MUTEX_POLL_MS);
+    }
+    writePrivateFile(layout, layout.mutexHolder, `${process.pid}\n`);
+  } catch (error) {
+    mutex.close();
+    throw explainFileError(error, layout.dataDir);
+  }
+  return () => mutex.close();
+}
+
+function mutexTimeout(layout: Layout): string {
+  const holder = existsSync(layout.mutexHolder) ? readFileSync(layout.mutexHolder, 'utf8').trim() : 'unknown';
+  return (
+    `the process with PID ${holder} has been starting or stopping the embedded Postgres in ${layout.home} ` +
+    `for ${MUTEX_TIMEOUT_MS / 1000} s: wait for it, or end it and try again`
+  );
+}
