@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isHealthy } from './elasticsearch.ts';
+import { givesAnswer } from './ports.ts';
+import { acceptsQueries } from './postgres.ts';
+import { run } from './processes.ts';
+import type { ServerName, ServerSet, StartRequest } from './servers.ts';
+
+const CHECK_TIMEOUT_MS = 5000;
+const UP_TIMEOUT_MS = 15 * 60_000;
+const READY_TIMEOUT_MS = 120_000;
+const STOP_TIMEOUT_MS = 60_000;
+const ROOT = join(import.meta.dir, '../..');
+const INNER_PORTS: Record<ServerName, number> = { elasticsearch: 9200, postgres: 5432, redis: 6379 };
+
+/**
+ * Starts the servers from docker-compose.yml, in a project of their own and on free ports, when an engine answers within a
+ * few seconds and compose is there.
+ * @returns undefined when Docker can't be used here, or when it didn't bring the servers up (with a line that says so).
+ */
+export async function startDocker(
+  request: StartRequest,
+  say: (line: string) => void,
+): Promise<ServerSet | undefined> {
+  const compose = await findCompose();
+  if (!compose) return undefined;
+  const project = `company-directory-test-${randomBytes(4).toString('hex')}`;
+  const folder = await mkdtemp(join(tmpdir(), `${project}-`));
+  const password = randomBytes(18).toString('base64url');
+  const passwordFile = join(folder, 'postgres-password');
+  await writeFile(passwordFile, password);
+  const composeRun = (args: string[], timeoutMs: number) =>
+    run(
+      {
+        command: compose[0]!,
+        args: [
+          ...compose.slice(1),
+          ...['--project-name', project, '--project-directory', ROOT],
+          ...['--file', join(ROOT, 'docker-compose.yml')],
+          ...['--file', join(import.meta.dir, 'docker-compose.test.yml')],
+          ...args,
+        ],
+        env: {
+          POSTGRES_PASSWORD_SECRET: passwordFile,
+          DATABASE_URL_SECRET: passwordFile,
+          TEST_MAX_CONNECTIONS: String(request.maxConnections),
+          TEST_FSYNC: request.durable ? 'on' : 'off',
+          TEST_HEAP_MB: String(request.elasticsearchHeapMb),
+        },
+      },
+      timeoutMs,
+    );
+  const stop = async () => {
+    await composeRun(['down', '--volumes', '--timeout', '1'], STOP_TIMEOUT_MS).catch(() => undefined);
+    await rm(folder, { recursive: true, force: true });
+  };
+  const urls: ServerSet['urls'] = {};
+  const bringUp = async () => {
+    say(`starting ${request.servers.join(', ')} with ${compose.join(' ')}`);
+    await composeRun(['up', '--detach', ...request.servers], UP_TIMEOUT_MS);
+    for (const name of request.servers) {
+      const address = (await composeRun(['port', name, String(INNER_PORTS[name])], CHECK_TIMEOUT_MS))
+        .split('\n')
+        .at(-1)!;
+      urls[name] = urlOf(name, address.replace('0.0.0.0', '127.0.0.1'), password);
+      await untilAnswering(name, urls[name]);
+    }
+  };
+  try {
+    await bringUp();
+    return { urls, ready: Promise.resolve(), stop };
+  } catch (error) {
+    say(`docker compose did not bring the servers up, trying native ones: ${firstLines(error)}`);
+    await stop();
+    return undefined;
+  }
+}
+
+/** The command words of compose (the plugin or the older program), when an engine answers. */
+async function findCompose(): Promise<string[] | undefined> {
+  if (!Bun.which('docker') || !(await succeeds(['docker', 'version', '--format', '{{.Server.Version}}'])))
+    return undefined;
+  if (await succeeds(['docker', 'compose', 'version'])) return ['docker', 'compose'];
+  if (await succeeds(['docker-compose', 'version'])) return ['docker-compose'];
+  return undefined;
+}
+
+const succeeds = ([command, ...args]: string[]) =>
+  run({ command: command!, args }, CHECK_TIMEOUT_MS).then(
+    () => true,
+    () => false,
+  );
+
+function urlOf(name: ServerName, address: string, password: string): string {
+  if (name === 'elasticsearch') return `http://${address}`;
+  if (name === 'redis') return `redis://${address}`;
+  return `postgres://directory:${password}@${address}/directory`;
+}
+
+async function untilAnswering(name: ServerName, url: string): Promise<void> {
+  const probes: Record<ServerName, () => Promise<boolean>> = {
+    elasticsearch: () => isHealthy(url),
+    postgres: () => acceptsQueries(url),
+    redis: () => givesAnswer(Number(new URL(url).port), 'PING\r\n', '+PONG'),
+  };
+  const deadline = Date.now() + READY_TIMEOUT_MS;
+  while (!(await probes[name]())) {
+    if (Date.now() > deadline) throw new Error(`${name} does not answer at its published port`);
+    await Bun.sleep(200);
+  }
+}
+
+const firstLines = (error: unknown) =>
+  String((error as Error).message)
+    .split('\n')
+    .slice(0, 3)
+    .join(' ');

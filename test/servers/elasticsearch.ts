@@ -1,0 +1,129 @@
+import { existsSync } from 'node:fs';
+import { chown, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fetchElasticsearch } from './elasticsearch-fetch.ts';
+import type { NativeContext } from './native.ts';
+import { untilReady } from './ports.ts';
+import { startProcess } from './processes.ts';
+
+/** The version that docker-compose.yml runs as well. */
+export const ELASTICSEARCH_VERSION = '9.4.3';
+
+/** The complete copy in the cache, or undefined. It is renamed into place, so what exists is complete. */
+export function elasticsearchCopy(cache: string): string | undefined {
+  const home = join(cache, `elasticsearch-${ELASTICSEARCH_VERSION}`);
+  return existsSync(home) ? home : undefined;
+}
+
+/** Starts a single-node Elasticsearch, fetched first if need be, and resolves with its URL once it is ready. */
+export async function startElasticsearch(
+  context: NativeContext,
+  jdk: string,
+  heapMb: number,
+): Promise<string> {
+  const home =
+    elasticsearchCopy(context.cache) ?? (await fetchElasticsearch(context, jdk, ELASTICSEARCH_VERSION));
+  const folder = join(context.runFolder, 'elasticsearch');
+  const config = join(folder, 'config');
+  await mkdir(folder, { recursive: true });
+  for (const name of ['data', 'logs', 'tmp']) await mkdir(join(folder, name));
+  await cp(join(home, 'config'), config, { recursive: true });
+  await writeFile(join(config, 'elasticsearch.yml'), settingsOf(folder));
+  await writeFile(
+    join(config, 'jvm.options'),
+    jvmOptionsOf(await readFile(join(home, 'config/jvm.options'), 'utf8')),
+  );
+  if (context.user)
+    await giveTo(context.user, [
+      folder,
+      config,
+      ...['data', 'logs', 'tmp'].map((name) => join(folder, name)),
+    ]);
+
+  const java = join(jdk, 'bin/java');
+  const server = startProcess({
+    command: java,
+    args: [
+      ...['-Xms32m', '-Xmx64m', '-XX:TieredStopAtLevel=1'],
+      ...['-cp', join(home, 'lib/tools/server-launcher/*')],
+      'org.elasticsearch.server.launcher.ServerLauncher',
+    ],
+    // The server takes its working directory for its home.
+    cwd: home,
+    env: {
+      ES_HOME: home,
+      ES_PATH_CONF: config,
+      ES_JAVA_HOME: jdk,
+      JAVA_HOME: jdk,
+      JAVA: java,
+      ES_JAVA_OPTS: `-Xms${heapMb}m -Xmx${heapMb}m`,
+      ES_TMPDIR: join(folder, 'tmp'),
+      ES_DISTRIBUTION_TYPE: 'tar',
+      // For every JVM of the start, also those that the launcher asks for their flags: no /tmp/hsperfdata_*.
+      JDK_JAVA_OPTIONS: `-XX:-UsePerfData -Djava.io.tmpdir=${join(folder, 'tmp')}`,
+      // Whoever runs the tests may have set this for another JVM.
+      JAVA_TOOL_OPTIONS: undefined,
+    },
+    user: context.user,
+  });
+  // Its data is thrown away, and a graceful stop takes seconds.
+  context.own(server, 'SIGKILL');
+
+  let url = '';
+  const isReady = async () => {
+    url = await publishedUrl(join(folder, 'logs/http.ports'));
+    return url !== '' && isHealthy(url);
+  };
+  if (await untilReady(server, isReady)) return url;
+  throw new Error(`Elasticsearch did not start\n${server.lastLines()}`);
+}
+
+/** Whether the Elasticsearch at `url` serves requests. */
+export async function isHealthy(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/_cluster/health?wait_for_status=yellow&timeout=1s`, {
+      signal: AbortSignal.timeout(3000),
+    });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Settings of modules that this distribution leaves out (geoip, ml) would be refused. */
+function settingsOf(folder: string): string {
+  return [
+    'cluster.name: company-directory-tests',
+    'discovery.type: single-node',
+    'xpack.security.enabled: false',
+    'network.host: 127.0.0.1',
+    // Any free port; the node writes the one it got to logs/http.ports.
+    'http.port: 0',
+    'transport.port: 0',
+    'node.portsfile: true',
+    // A developer's disk is often more than 90 % full; the tests write a few megabytes.
+    'cluster.routing.allocation.disk.threshold_enabled: false',
+    `path.data: ${JSON.stringify(join(folder, 'data'))}`,
+    `path.logs: ${JSON.stringify(join(folder, 'logs'))}`,
+    '',
+  ].join('\n');
+}
+
+/** The distribution's own options without its garbage-collection log and heap dumps. */
+function jvmOptionsOf(original: string): string {
+  return original
+    .split('\n')
+    .filter((line) => !/-Xlog:gc|HeapDumpOnOutOfMemoryError|HeapDumpPath/.test(line))
+    .join('\n');
+}
+
+async function publishedUrl(portsFile: string): Promise<string> {
+  const ports = await readFile(portsFile, 'utf8').catch(() => '');
+  const address = ports.split('\n').find((line) => line.startsWith('127.0.0.1:'));
+  return address ? `http://${address.trim()}` : '';
+}
+
+async function giveTo(user: { uid: number; gid: number }, folders: string[]): Promise<void> {
+  for (const folder of folders) await chown(folder, user.uid, user.gid);
+}

@@ -1,0 +1,73 @@
+import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, statSync } from 'node:fs';
+import { chown } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { ServerUser } from './processes.ts';
+
+const FOLDER_NAME = 'company-directory';
+
+/**
+ * Whether `user` can walk down to `path`, by the "others" bits of each folder on the way (a user made for the
+ * tests owns none of them). Without a user (the tests don't run as root) everything that we can reach is reachable.
+ */
+export function isReachable(path: string, user: ServerUser | undefined): boolean {
+  if (!user) return true;
+  let folder = resolve(path);
+  for (;;) {
+    const mode = existingMode(folder);
+    if (mode !== undefined && (mode & 0o001) === 0) return false;
+    const parent = dirname(folder);
+    if (parent === folder) return true;
+    folder = parent;
+  }
+}
+
+/**
+ * The folder for what is fetched once and kept between runs, outside of any checkout: `XDG_CACHE_HOME`, else
+ * `~/.cache`, else (as root, when the servers' user can't enter a home of mode 0700) `/var/cache`, else the system's
+ * temporary folder. Created when absent.
+ * @throws Error when none of them can be written.
+ */
+export function cacheFolder(user: ServerUser | undefined): string {
+  const uid = process.getuid?.() ?? 0;
+  const candidates = [
+    process.env.XDG_CACHE_HOME && join(process.env.XDG_CACHE_HOME, FOLDER_NAME),
+    join(homedir(), '.cache', FOLDER_NAME),
+    uid === 0 && join('/var/cache', FOLDER_NAME),
+    join(tmpdir(), `${FOLDER_NAME}-cache-${uid}`),
+    join('/tmp', `${FOLDER_NAME}-cache-${uid}`),
+  ];
+  for (const candidate of candidates) {
+    if (candidate && isReachable(dirname(candidate), user) && canCreate(candidate)) return candidate;
+  }
+  throw new Error('no folder for the test servers that can be written: set XDG_CACHE_HOME');
+}
+
+/** A new temporary folder owned by the servers' user, which holds everything that one run writes. */
+export async function createRunFolder(user: ServerUser | undefined): Promise<string> {
+  const base = [tmpdir(), '/tmp', '/var/tmp'].find((folder) => isReachable(folder, user)) ?? tmpdir();
+  const folder = mkdtempSync(join(base, `${FOLDER_NAME}-test-`));
+  if (user) await chown(folder, user.uid, user.gid);
+  return folder;
+}
+
+function existingMode(path: string): number | undefined {
+  try {
+    return statSync(path).mode;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Creates the folder if need be; someone else's folder of that name (in /tmp) is not ours to trust. */
+function canCreate(folder: string): boolean {
+  try {
+    mkdirSync(folder, { recursive: true });
+    if (statSync(folder).uid !== (process.getuid?.() ?? 0)) return false;
+    chmodSync(folder, 0o755);
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

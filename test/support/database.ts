@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
+
+/** Arbitrary, ours alone: one process at a time makes the template. */
+const TEMPLATE_LOCK = 6_203_117_845;
+
+export type TestServers = {
+  /** The server's maintenance database, whose user may create databases. */
+  postgresUrl: string;
+  elasticsearchUrl: string;
+  redisUrl: string;
+};
+
+export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> };
+
+/** The addresses that test/setup.ts has put into the environment. */
+export function testServers(): TestServers {
+  return {
+    postgresUrl: fromEnvironment('TEST_DATABASE_URL'),
+    elasticsearchUrl: fromEnvironment('TEST_ELASTICSEARCH_URL'),
+    redisUrl: fromEnvironment('TEST_REDIS_URL'),
+  };
+}
+
+/**
+ * Creates an empty, migrated database that nobody else uses, as a copy of a template that is migrated once per run.
+ * @param name goes into the database's name, to recognize it in `pg_stat_activity`.
+ * @returns its URL, a pool of five connections on it, and `drop`, which ends the pool and removes the database.
+ * @throws (from `drop`) Error when connections other than the pool's were left open: something was not closed.
+ */
+export async function createTestDatabase(name = 'test'): Promise<TestDatabase> {
+  const database = `${prefix()}${name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '_')
+    .slice(0, 20)}_${randomBytes(4).toString('hex')}`;
+  await asAdministrator(async (sql) => {
+    const template = await ensureTemplate(sql);
+    await sql`CREATE DATABASE ${sql(database)} TEMPLATE ${sql(template)}`;
+  });
+  const url = databaseUrl(database);
+  const sql = connectPostgres(url, { max: 5, applicationName: 'test' });
+  const drop = async () => {
+    await sql.end({ timeout: 5 });
+    await asAdministrator(async (administrator) => {
+      const leaked = await openConnections(administrator, database);
+      await administrator`DROP DATABASE IF EXISTS ${administrator(database)} WITH (FORCE)`;
+      if (leaked.length > 0) {
+        throw new Error(`connections to the test database were left open: ${leaked.join('; ')}`);
+      }
+    });
+  };
+  return { url, sql, drop };
+}
+
+/** Creates an empty database without a schema, for tests of the migrations themselves. */
+export async function createEmptyDatabase(name = 'empty'): Promise<{ url: string; drop(): Promise<void> }> {
+  const database = `${prefix()}${name}_${randomBytes(4).toString('hex')}`;
+  await asAdministrator((sql) => sql`CREATE DATABASE ${sql(database)} TEMPLATE template0`);
+  return {
+    url: databaseUrl(database),
+    drop: () =>
+      asAdministrator(async (sql) => void (await sql`DROP DATABASE IF EXISTS ${sql(database)} WITH (FORCE)`)),
+  };
+}
+
+/**
+ * A name that no other test uses for an Elasticsearch alias.
+ * @returns the alias (indices below it are named `<alias>-…`) and `cleanup`, which deletes those indices.
+ */
+export function createTestIndexAlias(): { alias: string; cleanup(): Promise<void> } {
+  const alias = `test-${randomBytes(6).toString('hex')}`;
+  const cleanup = async () => {
+    const { elasticsearchUrl } = testServers();
+    const list = await fetch(
+      `${elasticsearchUrl}/_cat/indices/${alias}*?format=json&h=index&expand_wildcards=all`,
+    );
+    const indices = ((await list.json()) as { index: string }[]).map(({ index }) => index);
+    // By name, one by one: Elasticsearch refuses to delete by wildcard.
+    for (const index of indices) await fetch(`${elasticsearchUrl}/${index}`, { method: 'DELETE' });
+  };
+  return { alias, cleanup };
+}
+
+/** Drops what this run has left on a server that stays (one from the environment): the template, and what was forgotten. */
+export async function dropTestDatabases(): Promise<void> {
+  await asAdministrator(async (sql) => {
+    const databases = await sql<{ datname: string }[]>`
+      SELECT datname FROM pg_database WHERE starts_with(datname, ${prefix()})`;
+    for (const { datname } of databases) await sql`DROP DATABASE IF EXISTS ${sql(datname)} WITH (FORCE)`;
+  });
+}
+
+/** The run's migrated template; processes that need it at once wait for the first. */
+async function ensureTemplate(sql: Sql): Promise<string> {
+  const template = `${prefix()}template`;
+  await sql`SELECT pg_advisory_lock(${TEMPLATE_LOCK})`;
+  try {
+    const [existing] = await sql`SELECT 1 FROM pg_database WHERE datname = ${template}`;
+    if (existing) return template;
+    // Under another name until it is complete: a failed migration must fail every test, not the first one only.
+    const unfinished = `${template}_unfinished`;
+    await sql`DROP DATABASE IF EXISTS ${sql(unfinished)} WITH (FORCE)`;
+    await sql`CREATE DATABASE ${sql(unfinished)} TEMPLATE template0`;
+    const connection = connectPostgres(databaseUrl(unfinished), { max: 2 });
+    try {
+      await migrate(connection);
+    } finally {
+      await connection.end({ timeout: 5 });
+    }
+    await waitUntilUnused(sql, unfinished);
+    await sql`ALTER DATABASE ${sql(unfinished)} RENAME TO ${sql(template)}`;
+    return template;
+  } finally {
+    await sql`SELECT pg_advisory_unlock(${TEMPLATE_LOCK})`;
+  }
+}
+
+/** A closed connection's server process takes a moment to go; nobody may be on a database that is renamed. */
+async function waitUntilUnused(sql: Sql, database: string): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while ((await openConnections(sql, database, 0)).length > 0 && Date.now() < deadline) await Bun.sleep(10);
+}
+
+/** Who is still on the database after `graceMs`, e.g. `company-directory (idle)`. */
+async function openConnections(sql: Sql, database: string, graceMs = 1000): Promise<string[]> {
+  const deadline = Date.now() + graceMs;
+  for (;;) {
+    const open = await sql<{ application: string; state: string | null }[]>`
+      SELECT application_name AS application, state FROM pg_stat_activity
+      WHERE datname = ${database} AND backend_type = 'client backend'`;
+    if (open.length === 0 || Date.now() >= deadline) {
+      return open.map(({ application, state }) => `${application || 'unnamed'} (${state ?? 'unknown'})`);
+    }
+    await Bun.sleep(20);
+  }
+}
+
+async function asAdministrator<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = connectPostgres(testServers().postgresUrl, { max: 1, applicationName: 'test administration' });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+function databaseUrl(database: string): string {
+  const url = new URL(testServers().postgresUrl);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+/** Every database of this run begins so; parallel runs on one server don't meet. */
+const prefix = () => `directory_test_${fromEnvironment('TEST_RUN_ID')}_`;
+
+function fromEnvironment(variable: string): string {
+  const value = process.env[variable];
+  if (!value)
+    throw new Error(`${variable} is not set: run this through bun test, whose preload starts the servers`);
+  return value;
+}

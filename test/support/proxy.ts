@@ -1,0 +1,98 @@
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
+
+export type TcpProxy = {
+  /** Where it listens on 127.0.0.1; the same through every `down` and `up`. */
+  port: number;
+  /** `base` with this proxy's host and port: `redis://10.0.0.1:6379/2` becomes `redis://127.0.0.1:PORT/2`. */
+  url(base: string): string;
+  /** Resets every connection, and every new one as soon as it is made. */
+  down(): void;
+  /** Accepts and keeps connections, but nothing passes, in either direction, until `up`. */
+  hang(): void;
+  /** Everything passes; what `hang` held back comes first. */
+  up(): void;
+  close(): Promise<void>;
+};
+
+type Pair = { client: Socket; upstream: Socket | undefined; passing: boolean };
+
+/** Starts a TCP proxy before a dependency, to take it away, freeze it and bring it back in tests of failures. */
+export async function startProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+  let mode: 'up' | 'hang' | 'down' = 'up';
+  const pairs = new Set<Pair>();
+
+  const accept = (client: Socket) => {
+    if (mode === 'down') {
+      client.on('error', () => {});
+      client.resetAndDestroy();
+      return;
+    }
+    const pair: Pair = { client, upstream: undefined, passing: false };
+    pairs.add(pair);
+    client.setNoDelay(true);
+    client.on('error', () => end(pair));
+    client.on('close', () => end(pair));
+    if (mode === 'up') letPass(pair);
+    else client.pause();
+  };
+  const letPass = (pair: Pair) => {
+    if (pair.passing) return;
+    pair.passing = true;
+    pair.upstream ??= connectUpstream(pair);
+    pair.client.pipe(pair.upstream).pipe(pair.client);
+  };
+  const connectUpstream = (pair: Pair) => {
+    const upstream = connectTo(target.port, target.host);
+    upstream.setNoDelay(true);
+    upstream.on('error', () => end(pair));
+    upstream.on('close', () => end(pair));
+    return upstream;
+  };
+  const holdBack = (pair: Pair) => {
+    if (!pair.passing || !pair.upstream) return;
+    pair.passing = false;
+    pair.client.unpipe(pair.upstream);
+    pair.upstream.unpipe(pair.client);
+    pair.client.pause();
+    pair.upstream.pause();
+  };
+  /** Once one side is gone the other goes too; `reset` as a crashed server would, else after what is still on its way. */
+  const end = (pair: Pair, how: 'close' | 'reset' = 'close') => {
+    if (!pairs.delete(pair)) return;
+    if (how === 'reset') pair.client.resetAndDestroy();
+    else pair.client.destroySoon();
+    pair.upstream?.destroy();
+  };
+
+  const server = createServer({ allowHalfOpen: true }, accept);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => resolve());
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: (base) => {
+      const url = new URL(base);
+      url.hostname = '127.0.0.1';
+      url.port = String(port);
+      return url.href;
+    },
+    down: () => {
+      mode = 'down';
+      for (const pair of pairs) end(pair, 'reset');
+    },
+    hang: () => {
+      mode = 'hang';
+      for (const pair of pairs) holdBack(pair);
+    },
+    up: () => {
+      mode = 'up';
+      for (const pair of pairs) letPass(pair);
+    },
+    close: async () => {
+      for (const pair of pairs) end(pair, 'reset');
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
