@@ -29,8 +29,8 @@ export async function initializeCluster(
   launcher: Launcher,
   signal?: AbortSignal,
 ): Promise<void> {
-  if (existsSync(join(layout.cluster, 'PG_VERSION'))) return;
   await removeUnfinished(layout);
+  if (existsSync(join(layout.cluster, 'PG_VERSION'))) return;
   if (!existsSync(layout.password)) {
     writePrivateFile(layout, layout.password, `${randomBytes(32).toString('base64url')}\n`);
   }
@@ -55,11 +55,15 @@ export function readPassword(layout: Layout): string {
   }
 }
 
-/** An initdb whose starter was killed may still be writing there; what can't be removed now goes the next time. */
+/**
+ * An initdb whose starter was killed ends at its next line of output, but until then it may add files while we remove
+ * them. What resists is in nobody's way and goes the next time.
+ */
 async function removeUnfinished(layout: Layout): Promise<void> {
   for (const name of await readdir(layout.home)) {
     if (!name.startsWith(UNFINISHED)) continue;
-    await rm(join(layout.home, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+    const options = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 };
+    await rm(join(layout.home, name), options).catch(() => undefined);
   }
 }
 

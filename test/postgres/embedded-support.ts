@@ -1,0 +1,110 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { type Layout, prepareLayout } from '../../src/postgres/embedded/layout.ts';
+import { findRunning } from '../../src/postgres/embedded/postmaster.ts';
+
+const HOLDER = join(import.meta.dir, 'embedded-holder.ts');
+
+/** A process that uses the embedded Postgres. */
+export interface Holder {
+  url: string;
+  pid: number;
+  /** Sends one line and waits for the end; the exit code. */
+  end(command: 'close' | 'exit'): Promise<number>;
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** A directory for one test, and what removes it with everything that the test has left running. */
+export function temporaryDirectory(name = 'embedded'): { path: string; dispose(): Promise<void> } {
+  const path = mkdtempSync(join(tmpdir(), `company-directory-${name}-`));
+  const dispose = async () => {
+    for (const layout of layoutsBelow(path)) {
+      const running = findRunning(layout);
+      if (running === null) continue;
+      process.kill(running.pid, 'SIGQUIT');
+      await until(() => findRunning(layout) === null);
+    }
+    rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { path, dispose };
+}
+
+function layoutsBelow(path: string): Layout[] {
+  const found: Layout[] = [];
+  for (const entry of [path, ...readdirSync(path).map((name) => join(path, name))]) {
+    try {
+      if (readdirSync(entry).includes('postgres')) found.push(prepareLayout(entry));
+    } catch {
+      // Not a directory.
+    }
+  }
+  return found;
+}
+
+/** Starts a process that joins, without waiting for it. */
+export function spawnHolder(dataDir: string, script = HOLDER, environment: Record<string, string> = {}) {
+  return Bun.spawn([process.execPath, script, dataDir], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: { ...process.env, ...environment },
+  });
+}
+
+/** Starts a process that joins and waits until it has. */
+export async function startHolder(...args: Parameters<typeof spawnHolder>): Promise<Holder> {
+  const child = spawnHolder(...args);
+  const url = await firstLine(child.stdout);
+  if (url === '') throw new Error(`the holder ended: ${await new Response(child.stderr).text()}`);
+  return {
+    url,
+    pid: child.pid,
+    end: async (command) => {
+      child.stdin.write(`${command}\n`);
+      await child.stdin.end();
+      return await child.exited;
+    },
+    kill: async (signal) => {
+      child.kill(signal);
+      await child.exited;
+    },
+  };
+}
+
+async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let text = '';
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  while (!text.includes('\n')) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += decoder.decode(value);
+  }
+  return text.split('\n')[0] ?? '';
+}
+
+/** Asks one thing over a connection of its own. */
+export async function query<Row extends object>(url: string, statement: string): Promise<Row[]> {
+  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => undefined });
+  try {
+    return [...(await sql.unsafe<Row[]>(statement))];
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/** Waits for something that other processes do. */
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain`);
+    await Bun.sleep(10);
+  }
+}
+
+/** The PID of the Postgres under `dataDir`, or null when none runs. */
+export function postgresPid(dataDir: string): number | null {
+  return findRunning(prepareLayout(dataDir))?.pid ?? null;
+}

@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
+import { postgresPid, query, spawnHolder, startHolder, temporaryDirectory } from './embedded-support.ts';
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let dataDir: string;
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+  dataDir = join(directory.path, 'data of ours');
+});
+
+afterEach(() => directory.dispose());
+
+describe('whoever comes first starts it, whoever leaves last stops it', () => {
+  test('a database answers at the address, in a path with spaces, and nothing runs after the close', async () => {
+    const embedded = await openEmbeddedPostgres(dataDir);
+    const [row] = await query(
+      embedded.url,
+      `SELECT current_database() AS database, current_setting('server_encoding') AS encoding, current_setting('TimeZone')
+       AS timezone, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous,
+       (SELECT datcollate FROM pg_database WHERE datname = current_database()) AS collation`,
+    );
+    expect(row).toEqual({
+      database: 'company_directory',
+      encoding: 'UTF8',
+      timezone: 'UTC',
+      fsync: 'on',
+      synchronous: 'on',
+      collation: 'C',
+    });
+    await embedded.close();
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('what was written is there at the same address after a restart', async () => {
+    const first = await openEmbeddedPostgres(dataDir);
+    await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
+    await first.close();
+    const second = await openEmbeddedPostgres(dataDir);
+    expect(second.url).toBe(first.url);
+    expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+    await second.close();
+  });
+
+  test('two of one process share it, closing twice counts once', async () => {
+    const [first, second] = await Promise.all([openEmbeddedPostgres(dataDir), openEmbeddedPostgres(dataDir)]);
+    expect(second.url).toBe(first.url);
+    await first.close();
+    await first.close();
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await second.close();
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('the process that started it may leave before one that joined', async () => {
+    const starter = await startHolder(dataDir);
+    const pid = postgresPid(dataDir);
+    const joined = await startHolder(dataDir);
+    expect(joined.url).toBe(starter.url);
+    expect(await starter.end('close')).toBe(0);
+    expect(postgresPid(dataDir)).toBe(pid);
+    expect(await query(joined.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await joined.end('close')).toBe(0);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('five processes that come at once on the very first start share one Postgres', async () => {
+    const holders = await Promise.all(Array.from({ length: 5 }, () => startHolder(dataDir)));
+    expect(new Set(holders.map((holder) => holder.url)).size).toBe(1);
+    await Promise.all(holders.map((holder) => query(holder.url, 'SELECT 1')));
+    expect(await Promise.all(holders.map((holder) => holder.end('close')))).toEqual([0, 0, 0, 0, 0]);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('five processes that come and go without pause always find it answering', async () => {
+    await (await openEmbeddedPostgres(dataDir)).close();
+    const visits = async () => {
+      for (let visit = 0; visit < 4; visit++) {
+        const holder = await startHolder(dataDir);
+        expect(await query(holder.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+        expect(await holder.end('close')).toBe(0);
+      }
+    };
+    await Promise.all(Array.from({ length: 5 }, visits));
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('a process that exits without closing has left', async () => {
+    const holder = await startHolder(dataDir);
+    expect(await holder.end('exit')).toBe(0);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('a start that is aborted leaves nothing running', async () => {
+    const abort = new AbortController();
+    const opening = openEmbeddedPostgres(dataDir, {
+      signal: abort.signal,
+      onLog: () => abort.abort(new Error('enough')),
+    });
+    await expect(opening).rejects.toThrow('enough');
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+});
+
+describe('it is closed to others', () => {
+  test('only the owner can read anything under DATA_DIR', async () => {
+    const embedded = await openEmbeddedPostgres(dataDir);
+    const open = [
+      dataDir,
+      ...readdirSync(dataDir, { recursive: true }).map((name) => join(dataDir, String(name))),
+    ]
+      .map((path) => ({ path, mode: statSync(path, { throwIfNoEntry: false })?.mode ?? 0 }))
+      .filter(({ mode }) => (mode & 0o077) !== 0);
+    expect(open).toEqual([]);
+    await embedded.close();
+  });
+
+  test('the password is random, long, in a file of mode 0600, and no other one is let in', async () => {
+    const embedded = await openEmbeddedPostgres(dataDir);
+    const file = join(dataDir, 'postgres', 'password');
+    const password = readFileSync(file, 'utf8').trim();
+    expect(password).toMatch(/^[\w-]{43}$/);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(embedded.url).toContain(password);
+    await expect(query(embedded.url.replace(password, 'another'), 'SELECT 1')).rejects.toThrow(
+      'authentication',
+    );
+    const elsewhere = await openEmbeddedPostgres(join(directory.path, 'second'));
+    expect(elsewhere.url).not.toContain(password);
+    await Promise.all([embedded.close(), elsewhere.close()]);
+  });
+
+  test('it listens on 127.0.0.1 only, without a socket file', async () => {
+    const embedded = await openEmbeddedPostgres(dataDir);
+    const settings = await query(
+      embedded.url,
+      `SELECT setting FROM pg_settings WHERE name IN ('listen_addresses', 'unix_socket_directories') ORDER BY name`,
+    );
+    expect(settings).toEqual([{ setting: '127.0.0.1' }, { setting: '' }]);
+    await embedded.close();
+  });
+
+  test("the starter's environment, with its secrets, does not reach Postgres", async () => {
+    const holder = await startHolder(dataDir, undefined, {
+      NIF_PT_KEY: 'very-secret',
+      PGOPTIONS: '-c work_mem=1GB',
+    });
+    const [row] = await query<{ environment: string }>(
+      holder.url,
+      `CREATE TEMPORARY TABLE got (line text); COPY got FROM PROGRAM 'env'; SELECT string_agg(line, ' ') AS environment FROM got`,
+    ).then((results) => results.flat().filter((entry) => 'environment' in entry));
+    expect(row?.environment).toContain('TZ=UTC');
+    expect(row?.environment).not.toContain('very-secret');
+    expect(row?.environment).not.toContain('PGOPTIONS');
+    await holder.end('close');
+  });
+});
+
+test('several that are killed while they wait or start hold up nobody', async () => {
+  const doomed = Array.from({ length: 3 }, () => spawnHolder(dataDir));
+  for (const child of doomed) child.kill('SIGKILL');
+  await Promise.all(doomed.map((child) => child.exited));
+  const embedded = await openEmbeddedPostgres(dataDir);
+  expect(await query(embedded.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  await embedded.close();
+});
