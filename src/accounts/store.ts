@@ -65,7 +65,13 @@ export interface AccountEvent {
   detail?: Record<string, string | number | boolean | null>;
 }
 
-/** Writes a ledger row; `false` when the account already has one with this reference. */
+/** Postgres channel on which instances hear that an account or its keys changed; the payload is the account's id. */
+export const ACCOUNT_CHANGED = 'account_changed';
+
+/**
+ * Writes a ledger row and, with the commit, tells every instance that the account changed.
+ * @returns `false` when the account already has a row with this reference
+ */
 export async function recordEvent(
   sql: Transaction,
   accountId: string,
@@ -77,6 +83,7 @@ export async function recordEvent(
       ${event.note ?? ''}, ${event.reference ?? null}, ${sql.json(event.detail ?? {})})
     ON CONFLICT (account_id, reference) WHERE reference IS NOT NULL DO NOTHING
     RETURNING id`;
+  await sql`SELECT pg_notify(${ACCOUNT_CHANGED}, ${accountId})`;
   return rows.length === 1;
 }
 

@@ -13,6 +13,8 @@ export interface Tools {
   sql: Sql;
   /** null: the directory is searched in Postgres. */
   elasticsearch: Client | null;
+  /** Names of the migrations that were applied before this command ran. */
+  migrated: string[];
   /** Aborts on Ctrl-C and SIGTERM. A second Ctrl-C ends the process at once. */
   signal: AbortSignal;
   /** Kept in the ledger with every change, e.g. `cli:maria`. */

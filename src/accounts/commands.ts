@@ -1,0 +1,180 @@
+import type { Command } from 'commander';
+import { grantCredits, MAX_BALANCE } from '../credits/grant.ts';
+import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
+import { answers } from '../terminal/command.ts';
+import { fields, printable, table } from '../terminal/text.ts';
+import { instant, name, oneOf, wholeNumber } from '../terminal/values.ts';
+import {
+  type AccountDetails,
+  changeLimits,
+  changePlan,
+  createAccount,
+  type Limits,
+  listAccounts,
+  type Plan,
+  requireAccount,
+  type Subscription,
+  setSuspended,
+} from './store.ts';
+
+const readPlan = oneOf<Plan>('free', 'plus');
+
+/** `account …` (contract, Command line). */
+export function accountCommands(program: Command): void {
+  const account = program.command('account').description('accounts, their plans, limits and credits');
+  createCommand(account);
+  listCommand(account);
+  showCommand(account);
+  planCommand(account);
+  limitsCommand(account);
+  creditsCommand(account);
+  suspensionCommand(account, 'suspend', true, "answer 401 to the account's keys");
+  suspensionCommand(account, 'resume', false, "let the account's keys work again");
+}
+
+function withSubscription(command: Command): Command {
+  return command
+    .option('--period-start <instant>', 'Plus: count billing periods from here (default: now)', instant)
+    .option(
+      '--until <instant>',
+      'Plus: the subscription lapses here, and the account is Free from then on',
+      instant,
+    );
+}
+
+function createCommand(account: Command): void {
+  const command = withSubscription(
+    account
+      .command('create')
+      .description('create an account')
+      .requiredOption('--name <name>', 'whose it is', name)
+      .option('--plan <plan>', 'free or plus', readPlan, 'free'),
+  ).addHelpText('after', '\nExample:\n  bun directory account create --name "Example Lda" --plan plus');
+  answers(
+    command,
+    ({ sql, actor }, options: { name: string; plan: Plan } & Subscription) =>
+      createAccount(sql, options, actor),
+    ({ id, name, plan }) =>
+      `created ${id} (${printable(name)}, ${plan}); next: bun directory key create ${id}`,
+  );
+}
+
+function listCommand(account: Command): void {
+  const command = account.command('list').description('all accounts');
+  answers(
+    command.addHelpText('after', '\nExample:\n  bun directory account list --json'),
+    ({ sql }) => listAccounts(sql),
+    (accounts) =>
+      table([
+        ['ID', 'NAME', 'PLAN', 'CREDITS', 'SUSPENDED'],
+        ...accounts.map((row) => [
+          row.id,
+          row.name,
+          row.plan,
+          String(row.credits),
+          row.suspended ? 'yes' : 'no',
+        ]),
+      ]),
+  );
+}
+
+function showCommand(account: Command): void {
+  const command = account.command('show').argument('<id>').description('an account as it stands now');
+  answers(
+    command.addHelpText('after', '\nExample:\n  bun directory account show acc_…'),
+    async ({ sql }, id: string) => presentAccount(await requireAccount(sql, id)),
+    ({ period, ...members }) =>
+      fields({ ...members, 'period start': period.start, 'period end': period.end }),
+  );
+}
+
+function presentAccount(account: AccountDetails) {
+  const { id, name, plan, credits, used, keys, requestsPerMinute, includedCredits, suspended } = account;
+  const period = presentPeriod(account);
+  return { id, name, plan, period, credits, used, keys, requestsPerMinute, includedCredits, suspended };
+}
+
+function presentPeriod({ period }: AccountDetails) {
+  return { start: period.start.toISOString(), end: period.end.toISOString() };
+}
+
+function planCommand(account: Command): void {
+  const command = withSubscription(
+    account
+      .command('plan')
+      .argument('<id>')
+      .argument('<plan>', 'free or plus', readPlan)
+      .description('move an account to a plan: a new period opens now, with nothing used'),
+  ).addHelpText('after', '\nExample:\n  bun directory account plan acc_… plus --until 2027-01-01T00:00:00Z');
+  answers(
+    command,
+    async ({ sql, actor }, id: string, plan: Plan, subscription: Subscription) => {
+      const account = await changePlan(sql, id, plan, subscription, actor);
+      return { id, plan: account.plan, period: presentPeriod(account) };
+    },
+    ({ id, plan, period }) => `${id} is ${plan}, its period from ${period.start} to ${period.end}`,
+  );
+}
+
+function limitsCommand(account: Command): void {
+  const orPlan = (read: (text: string) => number) => (text: string) => (text === 'plan' ? null : read(text));
+  const requests = wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE });
+  const credits = wholeNumber({ min: 0, max: MAX_BALANCE });
+  const command = account
+    .command('limits')
+    .argument('<id>')
+    .option(
+      '--requests-per-minute <n>',
+      "a limit of the account's own, or `plan` for its plan's",
+      orPlan(requests),
+    )
+    .option(
+      '--included-credits <n>',
+      "an allowance of the account's own, or `plan` for its plan's",
+      orPlan(credits),
+    )
+    .description('give an account limits of its own; without options: show them')
+    .addHelpText('after', '\nExample:\n  bun directory account limits acc_… --requests-per-minute 6000');
+  answers(
+    command,
+    async ({ sql, actor }, id: string, options: Partial<Limits>) => ({
+      id,
+      ...(await changeLimits(sql, id, options, actor)),
+    }),
+    fields,
+  );
+}
+
+function creditsCommand(account: Command): void {
+  const command = account
+    .command('credits')
+    .argument('<id>')
+    .requiredOption('--add <n>', 'purchased credits to add', wholeNumber({ min: 1, max: MAX_BALANCE }))
+    .option('--note <text>', 'why, for the ledger')
+    .option('--reference <ref>', 'of the sale, say: the same reference adds once')
+    .description('add purchased credits')
+    .addHelpText(
+      'after',
+      '\nExample:\n  bun directory account credits acc_… --add 1000 --reference invoice-17',
+    );
+  answers(
+    command,
+    async ({ sql, actor }, id: string, options: { add: number; note?: string; reference?: string }) => {
+      const { add: credits, note, reference } = options;
+      return { id, credits: await grantCredits(sql, id, { credits, note, reference }, actor) };
+    },
+    ({ id, credits }) => `${id} has ${credits} purchased credits`,
+  );
+}
+
+function suspensionCommand(account: Command, word: string, suspended: boolean, description: string): void {
+  const command = account.command(word).argument('<id>').description(description);
+  answers(
+    command.addHelpText('after', `\nExample:\n  bun directory account ${word} acc_…`),
+    async ({ sql, actor }, id: string) => {
+      await setSuspended(sql, id, suspended, actor);
+      return { id, suspended };
+    },
+    ({ id }) => `${id} is ${suspended ? 'suspended' : 'not suspended'}`,
+  );
+}

@@ -1,0 +1,87 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Elysia } from 'elysia';
+import type { Chain, Handler } from './admission/chain.ts';
+import { failure } from './http/answer.ts';
+import type { Health } from './http/health.ts';
+import type { Metrics } from './http/metrics.ts';
+import type { Observer } from './http/observe.ts';
+import { BASE_PATH, createOpenApi } from './http/openapi.ts';
+import type { Operation } from './http/operation.ts';
+import { problemPage, referencePage } from './http/pages.ts';
+import { lookupOperation } from './lookup/route.ts';
+import { searchOperation } from './search/route.ts';
+import { usageOperation } from './usage/route.ts';
+
+/** Every endpoint of the API, in the order of the reference. */
+export const OPERATIONS: Operation[] = [searchOperation, lookupOperation, usageOperation];
+
+export interface AppParts {
+  publicUrl: string;
+  chain: Chain;
+  observer: Observer;
+  metrics: Metrics;
+  metricsToken: string | null;
+  health: Health;
+  search: Handler;
+  lookup: Handler;
+  usage: Handler;
+}
+
+/** All routes together; apart from what listens, so that a test can call it without a socket. */
+export function createApp(parts: AppParts) {
+  const { publicUrl, chain, observer, metrics, metricsToken, health } = parts;
+  const openapi = createOpenApi(publicUrl, OPERATIONS);
+  const openapiJson = JSON.stringify(openapi);
+
+  const metered = (operation: Operation, handler: Handler) => (context: { request: Request }) =>
+    observer.observe(context.request, BASE_PATH + operation.path, (trace) =>
+      chain.answer(context.request, trace, operation.credits > 0, handler),
+    );
+  const notAllowed = (route: string) => (context: { request: Request }) =>
+    observer.observe(context.request, route, () =>
+      failure('method-not-allowed', undefined, { headers: { Allow: 'GET' } }),
+    );
+  const notFound = (context: { request: Request }) =>
+    observer.observe(context.request, 'unknown', () => failure('not-found'));
+
+  const app = new Elysia({ aot: true });
+  const get = (path: string, handler: (context: { request: Request }) => Response | Promise<Response>) =>
+    app.get(path, handler).head(path, notAllowed(path)).all(path, notAllowed(path));
+
+  get(`${BASE_PATH}/companies`, metered(searchOperation, parts.search));
+  get(`${BASE_PATH}/companies/:nif`, metered(lookupOperation, parts.lookup));
+  get(`${BASE_PATH}/usage`, metered(usageOperation, parts.usage));
+
+  get('/health/live', () => health.live());
+  get('/health/ready', () => health.ready());
+  get('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
+  get('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
+  get('/problems/:kind', (context) => {
+    const path = new URL(context.request.url).pathname;
+    return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? notFound(context);
+  });
+  get('/metrics', async (context) => {
+    if (!mayReadMetrics(context.request, metricsToken)) {
+      return observer.observe(context.request, '/metrics', () =>
+        failure('unauthorized', 'The metrics want their own bearer token.', {
+          headers: { 'WWW-Authenticate': 'Bearer' },
+        }),
+      );
+    }
+    return new Response(await metrics.text(), { headers: { 'Content-Type': metrics.contentType } });
+  });
+
+  return app
+    .all('/*', notFound)
+    .onError({ as: 'global' }, ({ request, code }) =>
+      observer.observe(request, 'unknown', () =>
+        failure(code === 'NOT_FOUND' ? 'not-found' : 'internal-error'),
+      ),
+    );
+}
+
+function mayReadMetrics(request: Request, token: string | null): boolean {
+  if (token === null) return true;
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(request.headers.get('authorization') ?? ''), digest(`Bearer ${token}`));
+}

@@ -1,0 +1,60 @@
+import { within } from '../deadline.ts';
+import { SECOND } from '../units.ts';
+
+/** A dependency that readiness asks. */
+export interface Probe {
+  name: string;
+  /** Without it the service can't do its work; one that isn't required is reported only. */
+  required: boolean;
+  /** Resolves when it answers; a text is a warning that is shown. */
+  check(): Promise<string | undefined>;
+}
+
+export interface Health {
+  live(): Response;
+  ready(): Promise<Response>;
+}
+
+const PROBE_TIMEOUT_MS = 1 * SECOND;
+
+type ProbeResult = { status: 'up' | 'down'; warning?: string };
+
+/**
+ * Liveness asks nothing. Readiness asks every dependency, each within a second, and is 503 while one that is required is
+ * down or the service is stopping. Neither tells an address or an error's text.
+ */
+export function createHealth(probes: Probe[], isStopping: () => boolean): Health {
+  async function probe({ check, name }: Probe): Promise<ProbeResult> {
+    try {
+      const warning = await within(check(), PROBE_TIMEOUT_MS, name);
+      return warning === undefined ? { status: 'up' } : { status: 'up', warning };
+    } catch {
+      return { status: 'down' };
+    }
+  }
+
+  async function ready(): Promise<Response> {
+    const results = await Promise.all(probes.map(probe));
+    const isDown = (required: boolean) =>
+      probes.some((probe, index) => probe.required === required && results[index]!.status === 'down');
+    const unavailable = isStopping() || isDown(true);
+    const status = isStopping()
+      ? 'stopping'
+      : unavailable
+        ? 'unavailable'
+        : isDown(false)
+          ? 'degraded'
+          : 'ready';
+    const dependencies = Object.fromEntries(probes.map((probe, index) => [probe.name, results[index]]));
+    return json({ status, dependencies }, unavailable ? 503 : 200);
+  }
+
+  return { live: () => json({ status: 'live' }, 200), ready };
+}
+
+function json(body: unknown, status: number): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' },
+  });
+}

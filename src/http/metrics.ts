@@ -1,0 +1,85 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { SECOND } from '../units.ts';
+
+/** What Prometheus reads at /metrics. Labels come from fixed lists only, so that their number stays small. */
+export interface Metrics {
+  request(route: string, status: number, durationMs: number): void;
+  /** One question to a company data source. */
+  source(source: string, outcome: string): void;
+  /** Whether rate limits are kept by this process alone because Redis is away. */
+  redisAway(away: boolean): void;
+  /** A credit that was spent for a request answered 503 and could not be given back. */
+  refundFailed(): void;
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+export function createMetrics(runningRequests: () => number): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'http_requests_total',
+    help: 'Requests answered, by route template and status.',
+    labelNames: ['route', 'status'],
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the request to its answer, by route template.',
+    labelNames: ['route'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  new Gauge({
+    name: 'http_requests_running',
+    help: 'Requests being answered now.',
+    registers,
+    collect() {
+      this.set(runningRequests());
+    },
+  });
+  new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Memory that the process occupies.',
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });
+  new Gauge({
+    name: 'process_cpu_seconds_total',
+    help: 'User and system CPU time.',
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.set((user + system) / 1e6);
+    },
+  });
+  const sources = new Counter({
+    name: 'source_requests_total',
+    help: 'Questions to company data sources, by source and outcome.',
+    labelNames: ['source', 'outcome'],
+    registers,
+  });
+  const redisAway = new Gauge({
+    name: 'rate_limit_local',
+    help: '1 while rate limits are kept by this process alone because Redis is away.',
+    registers,
+  });
+  const refundsFailed = new Counter({
+    name: 'credit_refunds_failed_total',
+    help: 'Credits spent for requests answered 503 that could not be given back.',
+    registers,
+  });
+  return {
+    request(route, status, durationMs) {
+      requests.inc({ route, status });
+      durations.observe({ route }, durationMs / SECOND);
+    },
+    source: (source, outcome) => sources.inc({ source, outcome }),
+    redisAway: (away) => redisAway.set(away ? 1 : 0),
+    refundFailed: () => refundsFailed.inc(),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,87 @@
+import type { Answer } from './answer.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { problemResponse } from './problems.ts';
+import { requestIdOf } from './request-id.ts';
+
+/** What the log line of a request is made of, gathered while it is answered. */
+export interface RequestTrace {
+  requestId: string;
+  account?: string;
+}
+
+/** Headers of every API answer (contract, choice 10). */
+const API_HEADERS = { 'Cache-Control': 'private, no-store', 'X-Content-Type-Options': 'nosniff' };
+
+export interface Observer {
+  /**
+   * Answers a request of the API and records it: one log line, one count, one duration.
+   *
+   * @param route the route's template, never the address that was asked for
+   */
+  observe(
+    request: Request,
+    route: string,
+    answer: (trace: RequestTrace) => Promise<Answer> | Answer,
+  ): Promise<Response>;
+  /** Requests being answered now. */
+  readonly running: number;
+}
+
+export function createObserver(parts: { publicUrl: string; log: Log; metrics: Metrics }): Observer {
+  const { publicUrl, log, metrics } = parts;
+  let running = 0;
+
+  async function observe(
+    request: Request,
+    route: string,
+    answer: (trace: RequestTrace) => Promise<Answer> | Answer,
+  ): Promise<Response> {
+    const startedAt = performance.now();
+    const trace: RequestTrace = { requestId: requestIdOf(request) };
+    running += 1;
+    let response: Response;
+    try {
+      response = respond(publicUrl, await answer(trace), trace.requestId);
+    } catch (error) {
+      log.error({ err: error, requestId: trace.requestId }, 'a request failed');
+      response = respond(publicUrl, { ok: false, problem: { kind: 'internal-error' } }, trace.requestId);
+    } finally {
+      running -= 1;
+    }
+    const durationMs = performance.now() - startedAt;
+    metrics.request(route, response.status, durationMs);
+    log.info(
+      {
+        requestId: trace.requestId,
+        method: request.method,
+        route,
+        status: response.status,
+        durationMs: Math.round(durationMs * 100) / 100,
+        account: trace.account,
+      },
+      'request',
+    );
+    return response;
+  }
+
+  return {
+    observe,
+    get running() {
+      return running;
+    },
+  };
+}
+
+function respond(publicUrl: string, answer: Answer, requestId: string): Response {
+  const headers: Record<string, string> = { ...API_HEADERS, 'X-Request-Id': requestId };
+  if (!answer.ok) {
+    return problemResponse(publicUrl, {
+      ...answer.problem,
+      headers: { ...headers, ...answer.problem.headers },
+    });
+  }
+  return new Response(JSON.stringify(answer.body), {
+    headers: { 'Content-Type': 'application/json', ...headers, ...answer.headers },
+  });
+}

@@ -1,0 +1,77 @@
+import { escapeHtml, htmlPage, paragraphs } from './html.ts';
+import { BASE_PATH } from './openapi.ts';
+import type { Operation } from './operation.ts';
+import { PROBLEMS, type ProblemName, problemType } from './problems.ts';
+
+/** The page that a problem's `type` leads to: cause and fix. null for a kind that isn't in the catalogue. */
+export function problemPage(name: string): Response | null {
+  if (!Object.hasOwn(PROBLEMS, name)) return null;
+  const { status, title, cause, fix } = PROBLEMS[name as ProblemName];
+  return htmlPage(
+    title,
+    `<h1>${escapeHtml(title)}</h1>
+<p><code>${name}</code>, status ${status}</p>
+<h2>Cause</h2>${paragraphs(cause)}
+<h2>What to do</h2>${paragraphs(fix)}
+<p><a href="/openapi">Reference</a></p>`,
+  );
+}
+
+/** The readable reference, from the same operations as the OpenAPI document. */
+export function referencePage(
+  publicUrl: string,
+  operations: Operation[],
+  document: Record<string, unknown>,
+): Response {
+  const { schemas } = document.components as { schemas: Record<string, unknown> };
+  return htmlPage(
+    'Company Directory API',
+    `<h1>Company Directory API</h1>
+<p>Base address: <code>${escapeHtml(publicUrl + BASE_PATH)}</code>. Every request carries
+<code>Authorization: Bearer svc_…</code>. The machine-readable reference is <a href="/openapi/json">/openapi/json</a> (OpenAPI 3.1).</p>
+${operations.map((operation) => describeOperation(publicUrl, operation)).join('\n')}
+<h2 id="problems">Problems</h2>
+<p>Failures are <code>application/problem+json</code> (RFC 9457). The last segment of <code>type</code> is the kind.</p>
+<div class="scroll"><table><tr><th>Status</th><th>Kind</th><th>Cause</th></tr>
+${Object.entries(PROBLEMS)
+  .map(
+    ([kind, problem]) =>
+      `<tr><td>${problem.status}</td><td><a href="${escapeHtml(new URL(problemType(publicUrl, kind as ProblemName)).pathname)}"><code>${kind}</code></a></td><td>${paragraphs(problem.cause)}</td></tr>`,
+  )
+  .join('\n')}
+</table></div>
+<h2 id="schemas">Schemas</h2>
+${Object.entries(schemas)
+  .map(
+    ([name, schema]) =>
+      `<h3 id="${name}">${name}</h3><pre>${escapeHtml(JSON.stringify(schema, null, 2))}</pre>`,
+  )
+  .join('\n')}`,
+  );
+}
+
+function describeOperation(publicUrl: string, operation: Operation): string {
+  const rows = operation.parameters.map(
+    ({ name, in: place, description }) =>
+      `<tr><td><code>${escapeHtml(name)}</code></td><td>${place}</td><td>${paragraphs(description)}</td></tr>`,
+  );
+  return `<h2 id="${operation.id}">${escapeHtml(operation.summary)}</h2>
+<p><code>GET ${escapeHtml(BASE_PATH + operation.path)}</code>, ${operation.credits === 0 ? 'no credit' : 'one credit'}</p>
+${paragraphs(operation.description)}
+${rows.length === 0 ? '' : `<div class="scroll"><table><tr><th>Parameter</th><th>In</th><th>Meaning</th></tr>${rows.join('')}</table></div>`}
+<p>Answers <a href="#${operation.success.$id}"><code>${operation.success.$id}</code></a>, or one of
+${operation.problems.map((kind) => `<code>${kind}</code>`).join(', ') || 'the problems of every endpoint'}.</p>
+<pre>${escapeHtml(exampleCall(publicUrl, operation))}</pre>`;
+}
+
+/** A call that works as it stands, with the key in $KEY. */
+function exampleCall(publicUrl: string, operation: Operation): string {
+  let path = operation.path;
+  const query: string[] = [];
+  for (const { name, in: place, example } of operation.parameters) {
+    if (place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(example));
+    else query.push(`${name}=${encodeURIComponent(example)}`);
+  }
+  const suffix = query.length === 0 ? '' : `?${query.join('&')}`;
+  return `curl -H "Authorization: Bearer $KEY" "${publicUrl}${BASE_PATH}${path}${suffix}"`;
+}

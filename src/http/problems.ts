@@ -1,0 +1,127 @@
+/** One kind of failure, as the reference and the problem's own page describe it. */
+export interface ProblemKind {
+  status: number;
+  title: string;
+  /** Why it happens. */
+  cause: string;
+  /** What the consumer can do. */
+  fix: string;
+}
+
+/**
+ * The catalogue of problems: every failure that the service answers is one of these. The specification's kinds first,
+ * then those of the contract's choice 1.
+ */
+export const PROBLEMS = {
+  validation: {
+    status: 400,
+    title: 'The request is not valid',
+    cause:
+      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits with a right check digit.',
+    fix: 'Send a non-empty `q`, or a NIF of nine digits (spaces, hyphens and periods may separate them). The request has cost its credit: check the NIF before you send it.',
+  },
+  unauthorized: {
+    status: 401,
+    title: 'The API key is missing or not valid',
+    cause:
+      'The `Authorization` header is missing or not of the form `Bearer <API_KEY>`, or the key is unknown or revoked, or its account is suspended.',
+    fix: 'Send `Authorization: Bearer svc_…` with a key that is in force. Nothing was charged.',
+  },
+  'company-not-found': {
+    status: 404,
+    title: 'There is no such company',
+    cause: 'A source says definitely that no company has this NIF.',
+    fix: 'Check the NIF with whoever gave it to you.',
+  },
+  'rate-limit-exceeded': {
+    status: 429,
+    title: 'Too many requests',
+    cause:
+      "The account's token bucket is empty: it refills continuously, at the requests per minute that `RateLimit-Limit` says.",
+    fix: 'Wait the seconds that `Retry-After` says. Spread the requests, or ask for a plan with a higher limit. Nothing was charged.',
+  },
+  'monthly-quota-exceeded': {
+    status: 429,
+    title: 'No credits left',
+    cause: 'The included allowance of the period and the purchased balance are both used up.',
+    fix: 'Buy credits, change the plan, or wait for `reset`. No credit was charged.',
+  },
+  'authentication-failed': {
+    status: 500,
+    title: 'The key could not be checked',
+    cause: 'The service could not look the key up just now. The key may well be valid.',
+    fix: 'Try again shortly. Nothing was charged.',
+  },
+  'search-failed': {
+    status: 500,
+    title: 'The search failed',
+    cause: 'The directory could not be searched just now.',
+    fix: 'Try again shortly. The request has cost its credit.',
+  },
+  'company-lookup-failed': {
+    status: 502,
+    title: 'The company could not be looked up',
+    cause:
+      'There is no fresh record of this company, and no source could tell: they failed, were too slow, or did not know.',
+    fix: 'Try again later. The request has cost its credit.',
+  },
+  'not-found': {
+    status: 404,
+    title: 'There is nothing at this address',
+    cause: 'The path is none of the endpoints of this API.',
+    fix: 'See the reference at `/openapi`. Nothing was charged.',
+  },
+  'method-not-allowed': {
+    status: 405,
+    title: 'The method is not allowed',
+    cause: 'All endpoints use the method GET.',
+    fix: 'Use GET. Nothing was charged.',
+  },
+  'service-unavailable': {
+    status: 503,
+    title: 'The service is not available just now',
+    cause: 'The credits of the account could not be counted, or the service is overloaded or stopping.',
+    fix: 'Try again after the seconds that `Retry-After` says. No credit was charged.',
+  },
+  'internal-error': {
+    status: 500,
+    title: 'Something went wrong here',
+    cause: 'The service met a fault of its own.',
+    fix: 'Try again. If it stays, report it with the `X-Request-Id` of the answer.',
+  },
+} as const satisfies Record<string, ProblemKind>;
+
+export type ProblemName = keyof typeof PROBLEMS;
+
+export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
+
+/** A failure on its way out. */
+export interface Problem {
+  kind: ProblemName;
+  /** What happened in this case: our words only. Absent: the kind's cause. */
+  detail?: string;
+  /** Further members of the body, as `quota`, `limit` and `reset`. */
+  members?: Record<string, string | number>;
+  headers?: Record<string, string>;
+}
+
+/** The `type` of a problem: the address of its page (contract, choice 1). */
+export function problemType(publicUrl: string, kind: ProblemName): string {
+  return `${publicUrl}/problems/${kind}`;
+}
+
+/** The RFC 9457 answer of a problem. */
+export function problemResponse(publicUrl: string, problem: Problem): Response {
+  const { status, title, cause } = PROBLEMS[problem.kind];
+  const body = {
+    type: problemType(publicUrl, problem.kind),
+    title,
+    status,
+    detail: problem.detail ?? cause,
+    ...problem.members,
+  };
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'Content-Type': PROBLEM_CONTENT_TYPE, ...problem.headers },
+  });
+}

@@ -1,0 +1,50 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { isValidNif, normalizeNif } from '../companies/nif.ts';
+import { RefusedError } from '../errors.ts';
+import { answers } from '../terminal/command.ts';
+import { subcommand } from '../terminal/subcommand.ts';
+import { presentCompany } from './route.ts';
+import { findCompany, forgetCompany } from './store.ts';
+
+/** `companies show` and `companies forget`: the stored records. */
+export function recordCommands(program: Command): void {
+  const companies = subcommand(
+    program,
+    'companies',
+    'the directory of companies, and stored company records',
+  );
+
+  answers(
+    companies
+      .command('show')
+      .argument('<nif>', 'nine digits', nif)
+      .description('the stored record of a company')
+      .addHelpText('after', '\nExample:\n  bun directory companies show 500002576'),
+    async ({ sql, config }, nif: string) => {
+      const company = await findCompany(sql, nif, config.recordMaxAgeS);
+      if (company === null) throw new RefusedError(`no record of ${nif} is stored`);
+      return {
+        ...presentCompany(company),
+        fetchedAt: company.fetchedAt.toISOString(),
+        source: company.source,
+      };
+    },
+    (record) => JSON.stringify(record, null, 2),
+  );
+
+  answers(
+    companies
+      .command('forget')
+      .argument('<nif>', 'nine digits', nif)
+      .description('remove the stored record of a company, so that the next lookup refreshes it')
+      .addHelpText('after', '\nExample:\n  bun directory companies forget 500002576'),
+    async ({ sql }, nif: string) => ({ nif, forgotten: await forgetCompany(sql, nif) }),
+    ({ nif, forgotten }) => (forgotten ? `the record of ${nif} is gone` : `no record of ${nif} was stored`),
+  );
+}
+
+function nif(text: string): string {
+  const digits = normalizeNif(text);
+  if (digits !== null && isValidNif(digits)) return digits;
+  throw new InvalidArgumentError('It must be a NIF: nine digits with a right check digit.');
+}

@@ -1,0 +1,117 @@
+import type { Handler } from '../admission/chain.ts';
+import { isValidNif, normalizeNif } from '../companies/nif.ts';
+import { within } from '../deadline.ts';
+import { type Answer, failure, success } from '../http/answer.ts';
+import type { Log } from '../http/log.ts';
+import type { Operation } from '../http/operation.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { SECOND } from '../units.ts';
+import type { Refresher } from './refresh.ts';
+import { type Company, type CompanyAnswer, CompanyAnswerSchema, type DebtBracket } from './schema.ts';
+import { type Bracket, findCompany, type StoredCompany } from './store.ts';
+
+/** GET /companies/{nif} */
+export const lookupOperation: Operation = {
+  path: '/companies/{nif}',
+  id: 'getCompany',
+  summary: 'Get a company',
+  description:
+    'The details of one company: as stored when younger than six days, otherwise refreshed from the data provider or, if that fails, from the commercial registry.',
+  credits: 1,
+  parameters: [
+    {
+      name: 'nif',
+      in: 'path',
+      description: 'Nine digits with a right check digit; spaces, hyphens and periods may separate them.',
+      schema: { type: 'string' },
+      example: '500002576',
+    },
+  ],
+  success: CompanyAnswerSchema,
+  successHeaders: {
+    'X-Record-Source': 'Where the record is from: `nif.pt`, `vies` or `einforma`.',
+    'Last-Modified': 'When it was fetched there.',
+  },
+  problems: ['validation', 'company-not-found', 'company-lookup-failed'],
+};
+
+export interface LookupParts {
+  sql: Sql;
+  refresher: Refresher;
+  recordMaxAgeS: number;
+  providerTimeoutMs: number;
+  log: Log;
+}
+
+/** Serves the stored record of a company while it is fresh, and a refreshed one otherwise. */
+export function createLookupHandler(parts: LookupParts): Handler {
+  const { sql, refresher, recordMaxAgeS, providerTimeoutMs, log } = parts;
+  // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract, choice 8); the rest is for the way out.
+  const timeoutMs = 2 * providerTimeoutMs + 0.9 * SECOND;
+
+  async function lookUp(nif: string): Promise<StoredCompany | null> {
+    const stored = await findCompany(sql, nif, recordMaxAgeS);
+    if (stored?.fresh === true) return stored;
+    const outcome = await refresher.refresh(nif);
+    if (outcome === 'not-found') return null;
+    // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
+    const refreshed = outcome === 'found' ? await findCompany(sql, nif, recordMaxAgeS) : null;
+    if (refreshed === null) throw new Error('no source could tell');
+    return refreshed;
+  }
+
+  return async ({ request }): Promise<Answer<CompanyAnswer>> => {
+    const nif = nifOf(request.url);
+    if (nif === null) {
+      return failure('validation', 'The NIF is not nine digits, or its check digit is wrong.');
+    }
+    try {
+      const company = await within(lookUp(nif), timeoutMs, 'the lookup');
+      if (company === null) return failure('company-not-found', 'No company has this NIF.');
+      return success(
+        { result: 'success', data: presentCompany(company) },
+        { 'X-Record-Source': company.source, 'Last-Modified': company.fetchedAt.toUTCString() },
+      );
+    } catch (error) {
+      log.warn({ err: error }, 'a lookup failed');
+      return failure('company-lookup-failed');
+    }
+  };
+}
+
+/** The valid NIF at the end of the path; null for anything else, malformed escapes included. */
+function nifOf(url: string): string | null {
+  const end = url.indexOf('?');
+  const path = end === -1 ? url : url.slice(0, end);
+  try {
+    const nif = normalizeNif(decodeURIComponent(path.slice(path.lastIndexOf('/') + 1)));
+    return nif !== null && isValidNif(nif) ? nif : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The company record of the specification. */
+export function presentCompany(company: StoredCompany): Company {
+  return {
+    nif: Number(company.nif),
+    title: company.title,
+    address: company.address,
+    zipcode: company.zipcode,
+    city: company.city,
+    activity: company.activity,
+    status: company.status,
+    cae: company.cae,
+    structure: {
+      nature: company.nature,
+      capital: company.capital,
+      capital_currency: company.capitalCurrency,
+    },
+    tax_debt: presentBracket(company.taxDebt),
+    social_security_debt: presentBracket(company.socialSecurityDebt),
+  };
+}
+
+function presentBracket(bracket: Bracket | null): DebtBracket | null {
+  return bracket && { start: bracket.start, end: bracket.end, last_updated: bracket.lastUpdated };
+}

@@ -1,0 +1,74 @@
+import { within } from '../deadline.ts';
+import type { Sql } from '../postgres/connect.ts';
+import type { CompanyDetails, SourceName } from '../sources/source.ts';
+import { SECOND } from '../units.ts';
+
+/** A range of debt, as the dataset of that date has it. */
+export interface Bracket {
+  /** Lower amount, whole units of the dataset's currency. */
+  start: number;
+  /** null: open-ended. */
+  end: number | null;
+  /** YYYY-MM-DD */
+  lastUpdated: string;
+}
+
+/** A stored company record, with the debts that are imported apart from it. */
+export interface StoredCompany extends CompanyDetails {
+  nif: string;
+  source: SourceName;
+  fetchedAt: Date;
+  /** Younger than the age that was asked for, by Postgres's clock. */
+  fresh: boolean;
+  taxDebt: Bracket | null;
+  socialSecurityDebt: Bracket | null;
+}
+
+const QUERY_TIMEOUT_MS = 2 * SECOND;
+
+interface CompanyRow extends Omit<StoredCompany, 'taxDebt' | 'socialSecurityDebt'> {
+  taxStart: number | null;
+  taxEnd: number | null;
+  taxDate: string | null;
+  socialStart: number | null;
+  socialEnd: number | null;
+  socialDate: string | null;
+}
+
+/**
+ * The stored record of a company, debts joined as they are now; null when there is none.
+ * @param maxAgeS a record of this age or older is not fresh (specification, Data freshness)
+ */
+export async function findCompany(sql: Sql, nif: string, maxAgeS: number): Promise<StoredCompany | null> {
+  const query = sql<CompanyRow[]>`
+    SELECT c.nif, title, address, zipcode, city, activity, status, cae, nature, capital,
+      capital_currency AS "capitalCurrency", source, fetched_at AS "fetchedAt",
+      now() - fetched_at < ${maxAgeS}::float8 * interval '1 second' AS fresh,
+      tax.start_amount AS "taxStart", tax.end_amount AS "taxEnd", tax_set.dataset_date::text AS "taxDate",
+      social.start_amount AS "socialStart", social.end_amount AS "socialEnd",
+      social_set.dataset_date::text AS "socialDate"
+    FROM companies c
+    LEFT JOIN debts tax ON tax.kind = 'tax' AND tax.nif = c.nif
+    LEFT JOIN debt_datasets tax_set ON tax_set.kind = 'tax'
+    LEFT JOIN debts social ON social.kind = 'social-security' AND social.nif = c.nif
+    LEFT JOIN debt_datasets social_set ON social_set.kind = 'social-security'
+    WHERE c.nif = ${nif}`;
+  const [row] = await within(query, QUERY_TIMEOUT_MS, 'Postgres');
+  if (row === undefined) return null;
+  const { taxStart, taxEnd, taxDate, socialStart, socialEnd, socialDate, ...company } = row;
+  return {
+    ...company,
+    taxDebt: bracket(taxStart, taxEnd, taxDate),
+    socialSecurityDebt: bracket(socialStart, socialEnd, socialDate),
+  };
+}
+
+function bracket(start: number | null, end: number | null, date: string | null): Bracket | null {
+  return start === null || date === null ? null : { start, end, lastUpdated: date };
+}
+
+/** Removes a stored record, so that the next lookup refreshes it. @returns whether there was one */
+export async function forgetCompany(sql: Sql, nif: string): Promise<boolean> {
+  const rows = await sql`DELETE FROM companies WHERE nif = ${nif} RETURNING 1`;
+  return rows.length === 1;
+}

@@ -1,0 +1,33 @@
+import { Command, CommanderError } from 'commander';
+import { accountCommands } from './accounts/commands.ts';
+import { keyCommands } from './keys/commands.ts';
+import { recordCommands } from './lookup/commands.ts';
+import { serviceCommands } from './service-commands.ts';
+import { EXIT_USAGE, fail } from './terminal/command.ts';
+
+/** `bun directory …`: every command of the service (contract, Command line). */
+function createProgram(): Command {
+  const program = new Command('directory')
+    .usage('COMMAND [options]')
+    .description('The company directory: its server, accounts, keys, directory files and search index.')
+    .helpCommand(false);
+  serviceCommands(program);
+  accountCommands(program);
+  keyCommands(program);
+  recordCommands(program);
+  exitWithOurCodes(program);
+  return program;
+}
+
+/** Commander ends with 1 for wrong usage; the contract says 2. */
+function exitWithOurCodes(command: Command): void {
+  command.exitOverride().showHelpAfterError('(add --help for what this command takes)');
+  for (const child of command.commands) exitWithOurCodes(child);
+}
+
+try {
+  await createProgram().parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
+  else fail(error);
+}

@@ -1,0 +1,47 @@
+import { MINUTE } from '../units.ts';
+import { type BucketState, takeToken } from './bucket.ts';
+import type { RateLimiter } from './limiter.ts';
+
+/** Buckets in this process: all there is without Redis, and what takes over while Redis is away. */
+export interface ProcessRateLimiter extends RateLimiter {
+  /** Puts a bucket where another clock's answer says it is. */
+  remember(accountId: string, units: number): void;
+  /** How many buckets are held. */
+  readonly size: number;
+}
+
+/** @param nowUs a clock that never goes back, microseconds since 1970 */
+export function createProcessRateLimiter(nowUs: () => number = monotonicUnixUs): ProcessRateLimiter {
+  const buckets = new Map<string, BucketState>();
+  let nextSweepUs = 0;
+
+  /** A bucket untouched for a minute is full again, and full is what an absent bucket is. */
+  function sweep(now: number): void {
+    if (now < nextSweepUs) return;
+    nextSweepUs = now + MINUTE * 1000;
+    for (const [id, state] of buckets) if (now - state.atUs >= MINUTE * 1000) buckets.delete(id);
+  }
+
+  return {
+    async take(accountId, limit) {
+      const now = nowUs();
+      sweep(now);
+      const { state, decision } = takeToken(buckets.get(accountId) ?? null, limit, now);
+      buckets.set(accountId, state);
+      return decision;
+    },
+    remember(accountId, units) {
+      const now = nowUs();
+      sweep(now);
+      buckets.set(accountId, { units, atUs: now });
+    },
+    get size() {
+      return buckets.size;
+    },
+  };
+}
+
+/** Unix time that doesn't follow steps of the system's clock while the process runs. */
+function monotonicUnixUs(): number {
+  return Math.floor((performance.timeOrigin + performance.now()) * 1000);
+}

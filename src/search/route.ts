@@ -1,0 +1,55 @@
+import type { Handler } from '../admission/chain.ts';
+import { type Answer, failure, success } from '../http/answer.ts';
+import type { Log } from '../http/log.ts';
+import type { Operation } from '../http/operation.ts';
+import { parseQuery } from './query.ts';
+import { type SearchAnswer, SearchAnswerSchema } from './schema.ts';
+import type { DirectorySearch, SearchEntry } from './search.ts';
+
+/** GET /companies?q= */
+export const searchOperation: Operation = {
+  path: '/companies',
+  id: 'searchCompanies',
+  summary: 'Search companies',
+  description:
+    'Finds companies whose normalized legal name begins with the normalized query, or the one with the NIF that the query contains. At most 20 entries; exact matches first, the rest by legal name.',
+  credits: 1,
+  parameters: [
+    {
+      name: 'q',
+      in: 'query',
+      description: 'Company name or NIF; not empty after trimming.',
+      schema: { type: 'string' },
+      example: 'abaco',
+    },
+  ],
+  success: SearchAnswerSchema,
+  problems: ['validation', 'search-failed'],
+};
+
+/** Searches the directory for `q`; the first one where it is repeated. */
+export function createSearchHandler(directory: DirectorySearch, log: Log): Handler {
+  return async ({ request }): Promise<Answer<SearchAnswer>> => {
+    const q = queryOf(request.url);
+    if (q === null || q.trim() === '') {
+      return failure('validation', 'The query parameter `q` is missing or holds only white space.');
+    }
+    try {
+      const entries = await directory.search(parseQuery(q));
+      return success({ data: entries.map(present), error: null });
+    } catch (error) {
+      log.warn({ err: error }, 'a search failed');
+      return failure('search-failed');
+    }
+  };
+}
+
+/** Malformed escapes are taken as they stand: a search for them finds nothing, and harms nothing. */
+function queryOf(url: string): string | null {
+  const start = url.indexOf('?');
+  return start === -1 ? null : new URLSearchParams(url.slice(start)).get('q');
+}
+
+function present({ nif, legalName }: SearchEntry): SearchAnswer['data'][number] {
+  return { nif, legal_name: legalName, status: '', locality: '', primary_cae: '' };
+}

@@ -1,0 +1,25 @@
+import { type Static, Type } from '@sinclair/typebox';
+
+export const SearchEntrySchema = Type.Object(
+  {
+    nif: Type.String({ pattern: '^[0-9]{9}$', description: 'Nine-digit NIF.' }),
+    legal_name: Type.String({ description: 'Legal name.' }),
+    status: Type.Literal('', { description: 'Currently always empty.' }),
+    locality: Type.Literal('', { description: 'Currently always empty.' }),
+    primary_cae: Type.Literal('', { description: 'Currently always empty.' }),
+  },
+  { $id: 'CompanySearchEntry', additionalProperties: false },
+);
+
+export const SearchAnswerSchema = Type.Object(
+  {
+    data: Type.Array(SearchEntrySchema, {
+      maxItems: 20,
+      description: 'Exact matches first, then by legal name.',
+    }),
+    error: Type.Null(),
+  },
+  { $id: 'SearchAnswer', additionalProperties: false },
+);
+
+export type SearchAnswer = Static<typeof SearchAnswerSchema>;

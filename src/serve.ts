@@ -1,0 +1,216 @@
+import { createChain } from './admission/chain.ts';
+import { createApp } from './app.ts';
+import { type Config, DEFAULT_NIF_PT_URL } from './config.ts';
+import { createCredits } from './credits/admit.ts';
+import { within } from './deadline.ts';
+import { messageOf, RefusedError } from './errors.ts';
+import { createHealth, type Probe } from './http/health.ts';
+import { createLog, type Log } from './http/log.ts';
+import { createMetrics, type Metrics } from './http/metrics.ts';
+import { createObserver } from './http/observe.ts';
+import { createAuthenticator } from './keys/authenticate.ts';
+import { createRefresher, type Refresher } from './lookup/refresh.ts';
+import { createLookupHandler } from './lookup/route.ts';
+import type { RateLimiter } from './rate-limit/limiter.ts';
+import { createProcessRateLimiter } from './rate-limit/process.ts';
+import { connectRedis, createRedisRateLimiter } from './rate-limit/redis.ts';
+import { type Closers, createClosers, openStores, type Stores } from './resources.ts';
+import { createElasticsearchSearch } from './search/elasticsearch.ts';
+import { createPostgresSearch } from './search/postgres.ts';
+import { createSearchHandler } from './search/route.ts';
+import { createSources } from './sources/source.ts';
+import { MINUTE, SECOND } from './units.ts';
+import { createUsageHandler } from './usage/route.ts';
+
+/** Running requests may take this long to finish after a stop (issue: graceful stop). */
+const STOP_TIMEOUT_MS = 10 * SECOND;
+const POSTGRES_POOL = { max: 20, statementTimeoutMs: 5 * SECOND, lockTimeoutMs: 1 * SECOND };
+
+export interface RunningService {
+  /** The service's own address. */
+  publicUrl: string;
+  port: number;
+  /** Not ready; finishes what runs; closes everything in the reverse order of its opening. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the service: configuration, resources, app, listen.
+ *
+ * @throws RefusedError in one line when the port is taken or Postgres can't be reached
+ */
+export async function startService(
+  config: Config,
+  options: { log?: Log; signal?: AbortSignal } = {},
+): Promise<RunningService> {
+  const closers = createClosers((what, error) => log.error({ err: error }, `closing ${what} failed`));
+  const log = options.log ?? openLog(closers);
+  let stopping = false;
+  try {
+    const port = config.port === 0 ? await freePort(config.host) : config.port;
+    const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);
+
+    const stores = await openStores(config, {
+      postgres: { ...POSTGRES_POOL, applicationName: 'company-directory serve' },
+      onLog: (line) => log.info({ line }, 'embedded postgres'),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+    closers.add('the stores', () => stores.close());
+    if (stores.migrated.length > 0) log.info({ migrations: stores.migrated }, 'migrated');
+
+    let observed = () => 0;
+    const metrics = createMetrics(() => observed());
+    const observer = createObserver({ publicUrl, log, metrics });
+    observed = () => observer.running;
+
+    const authenticator = await createAuthenticator(stores.sql);
+    closers.add('the authenticator', () => authenticator.close());
+    const { rateLimiter, probe: redisProbe } = openRateLimiter(config, closers, log, metrics);
+    const credits = createCredits(stores.sql, {
+      onRefundFailed: (account, error) => {
+        metrics.refundFailed();
+        log.error({ account, err: error }, 'a credit spent for an abandoned request was not given back');
+      },
+    });
+    const refresher = openRefresher(config, stores, closers, log, metrics);
+
+    const directorySearch =
+      stores.elasticsearch === null
+        ? createPostgresSearch(stores.sql)
+        : createElasticsearchSearch(stores.elasticsearch, config.elasticsearchAlias);
+
+    const app = createApp({
+      publicUrl,
+      chain: createChain({ authenticator, rateLimiter, credits, log }),
+      observer,
+      metrics,
+      metricsToken: config.metricsToken,
+      health: createHealth([...storeProbes(config, stores), ...redisProbe], () => stopping),
+      search: createSearchHandler(directorySearch, log),
+      lookup: createLookupHandler({ ...config, sql: stores.sql, refresher, log }),
+      usage: createUsageHandler(stores.sql, log),
+    });
+    listen(app, config, port);
+    log.info({ address: publicUrl }, 'listening');
+
+    return {
+      publicUrl,
+      port,
+      async stop() {
+        stopping = true;
+        log.info({ running: observer.running }, 'stopping');
+        await within(Promise.resolve(app.stop()), STOP_TIMEOUT_MS, 'what was running').catch((error) =>
+          log.warn({ err: error }, 'requests were cut off'),
+        );
+        await within(Promise.resolve(app.stop(true)), SECOND, 'the server').catch(() => {});
+        await closers.close();
+      },
+    };
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
+}
+
+function openLog(closers: Closers): Log {
+  const { log, close } = createLog();
+  closers.add('the log', close);
+  return log;
+}
+
+function openRateLimiter(
+  config: Config,
+  closers: Closers,
+  log: Log,
+  metrics: Metrics,
+): { rateLimiter: RateLimiter; probe: Probe[] } {
+  if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probe: [] };
+  const redis = connectRedis(config.redisUrl);
+  closers.add('Redis', async () => redis.disconnect());
+  const rateLimiter = createRedisRateLimiter(redis, {
+    onFallback: (error) => {
+      metrics.redisAway(true);
+      log.warn({ err: error }, 'Redis is away: this process limits by its own buckets');
+    },
+    onRecovered: () => {
+      metrics.redisAway(false);
+      log.info('Redis is back');
+    },
+  });
+  return {
+    rateLimiter,
+    // Not required: without Redis the service keeps answering and limiting.
+    probe: [{ name: 'redis', required: false, check: async () => void (await redis.ping()) }],
+  };
+}
+
+function openRefresher(
+  config: Config,
+  stores: Stores,
+  closers: Closers,
+  log: Log,
+  metrics: Metrics,
+): Refresher {
+  const { nifPtKey, einformaClientId, einformaClientSecret, ...rest } = config;
+  const sources = createSources({
+    ...rest,
+    ...(nifPtKey === null ? {} : { nifPtKey }),
+    ...(einformaClientId === null ? {} : { einformaClientId }),
+    ...(einformaClientSecret === null ? {} : { einformaClientSecret }),
+  });
+  for (const source of sources) closers.add(source.name, () => source.close());
+  if (nifPtKey === null && config.nifPtUrl === DEFAULT_NIF_PT_URL) {
+    log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
+  }
+  const refresher = createRefresher({ ...config, sql: stores.sql, sources, log, onAnswer: metrics.source });
+  const timer = setInterval(() => {
+    refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed'));
+  }, MINUTE);
+  closers.add('the sweep of old refreshes', async () => clearInterval(timer));
+  return refresher;
+}
+
+function storeProbes(config: Config, { sql, elasticsearch }: Stores): Probe[] {
+  const probes: Probe[] = [
+    { name: 'postgres', required: true, check: async () => void (await sql`SELECT 1`) },
+  ];
+  if (elasticsearch !== null) {
+    probes.push({
+      name: 'elasticsearch',
+      required: true,
+      async check() {
+        const alias = { name: config.elasticsearchAlias };
+        const exists = await elasticsearch.indices.existsAlias(alias, {
+          maxRetries: 0,
+          requestTimeout: SECOND,
+        });
+        return exists ? undefined : 'the directory has no search index: run `index rebuild`';
+      },
+    });
+  }
+  return probes;
+}
+
+function listen(app: ReturnType<typeof createApp>, config: Config, port: number): void {
+  // Bun's idle time-out cuts a request in flight that has written nothing yet: it must outlast the slowest lookup.
+  const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
+  const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
+  try {
+    // One process a port: Elysia's default would let a second one start unnoticed.
+    app.listen({ hostname: config.host, port, reusePort: false, idleTimeout, maxRequestBodySize: 64 * 1024 });
+  } catch (error) {
+    throw new RefusedError(`can't listen on ${config.host}:${port}: ${messageOf(error)}`);
+  }
+}
+
+function defaultPublicUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** A port that is free now, for `PORT=0`: the address must be known before the app is made. */
+async function freePort(hostname: string): Promise<number> {
+  const listener = Bun.listen({ hostname, port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}

@@ -1,0 +1,43 @@
+import { InvalidArgumentError } from 'commander';
+
+/** Reads an option's whole number; anything else is wrong usage. */
+export function wholeNumber({ min, max }: { min: number; max: number }): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** Reads an option that is one of these words. */
+export function oneOf<T extends string>(...words: T[]): (text: string) => T {
+  return (text) => {
+    if (words.includes(text as T)) return text as T;
+    throw new InvalidArgumentError(`It must be ${words.join(' or ')}.`);
+  };
+}
+
+const INSTANT = /^(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
+
+/** Reads an RFC 3339 instant, e.g. `2026-01-31T00:00:00Z`. A day that its month doesn't have is wrong usage. */
+export function instant(text: string): Date {
+  const day = INSTANT.exec(text)?.[1];
+  const date = new Date(text.replace(' ', 'T').toUpperCase());
+  if (day !== undefined && !Number.isNaN(date.getTime()) && isRealDate(day)) return date;
+  throw new InvalidArgumentError('It must be an RFC 3339 instant, as 2026-01-31T00:00:00Z.');
+}
+
+/** Whether YYYY-MM-DD is a day of the calendar: `new Date` would take 31 February for 3 March. */
+export function isRealDate(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`);
+  return (
+    /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
+  );
+}
+
+/** Reads a name: not empty, at most 200 characters, no control characters. */
+export function name(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed !== '' && trimmed.length <= 200 && !/\p{Cc}/u.test(trimmed)) return trimmed;
+  throw new InvalidArgumentError('It must have 1 to 200 characters, none of them control characters.');
+}
