@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isHealthy } from './elasticsearch.ts';
@@ -18,7 +18,7 @@ const INNER_PORTS: Record<ServerName, number> = { elasticsearch: 9200, postgres:
 /**
  * Starts the servers from docker-compose.yml, in a project of their own and on free ports, when an engine answers within a
  * few seconds and compose is there.
- * @returns undefined when Docker can't be used here, or when it didn't bring the servers up (with a line that says so).
+ * @returns undefined when Docker can't be used here.
  */
 export async function startDocker(
   request: StartRequest,
@@ -27,11 +27,11 @@ export async function startDocker(
   const compose = await findCompose();
   if (!compose) return undefined;
   const project = `company-directory-test-${randomBytes(4).toString('hex')}`;
-  const folder = await mkdtemp(join(tmpdir(), `${project}-`));
+  const folder = mkdtempSync(join(tmpdir(), `${project}-`));
   const password = randomBytes(18).toString('base64url');
   const passwordFile = join(folder, 'postgres-password');
-  await writeFile(passwordFile, password);
-  const composeRun = (args: string[], timeoutMs: number) =>
+  writeFileSync(passwordFile, password);
+  const composeRun = (args: string[], timeoutMs: number, abort?: AbortSignal) =>
     run(
       {
         command: compose[0]!,
@@ -51,31 +51,25 @@ export async function startDocker(
         },
       },
       timeoutMs,
+      abort,
     );
-  const stop = async () => {
-    await composeRun(['down', '--volumes', '--timeout', '1'], STOP_TIMEOUT_MS).catch(() => undefined);
-    await rm(folder, { recursive: true, force: true });
-  };
   const urls: ServerSet['urls'] = {};
+  const stopping = new AbortController();
   const bringUp = async () => {
     say(`starting ${request.servers.join(', ')} with ${compose.join(' ')}`);
-    await composeRun(['up', '--detach', ...request.servers], UP_TIMEOUT_MS);
+    await composeRun(['up', '--detach', ...request.servers], UP_TIMEOUT_MS, stopping.signal);
     for (const name of request.servers) {
-      const address = (await composeRun(['port', name, String(INNER_PORTS[name])], CHECK_TIMEOUT_MS))
-        .split('\n')
-        .at(-1)!;
-      urls[name] = urlOf(name, address.replace('0.0.0.0', '127.0.0.1'), password);
-      await untilAnswering(name, urls[name]);
+      const published = await composeRun(['port', name, String(INNER_PORTS[name])], CHECK_TIMEOUT_MS);
+      urls[name] = urlOf(name, published.split('\n').at(-1)!, password);
+      await untilAnswering(name, urls[name], stopping.signal);
     }
   };
-  try {
-    await bringUp();
-    return { urls, ready: Promise.resolve(), stop };
-  } catch (error) {
-    say(`docker compose did not bring the servers up, trying native ones: ${firstLines(error)}`);
-    await stop();
-    return undefined;
-  }
+  const stop = async () => {
+    stopping.abort();
+    await composeRun(['down', '--volumes', '--timeout', '1'], STOP_TIMEOUT_MS).catch(() => undefined);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { urls, ready: bringUp(), stop };
 }
 
 /** The command words of compose (the plugin or the older program), when an engine answers. */
@@ -99,7 +93,7 @@ function urlOf(name: ServerName, address: string, password: string): string {
   return `postgres://directory:${password}@${address}/directory`;
 }
 
-async function untilAnswering(name: ServerName, url: string): Promise<void> {
+async function untilAnswering(name: ServerName, url: string, stopping: AbortSignal): Promise<void> {
   const probes: Record<ServerName, () => Promise<boolean>> = {
     elasticsearch: () => isHealthy(url),
     postgres: () => acceptsQueries(url),
@@ -107,13 +101,8 @@ async function untilAnswering(name: ServerName, url: string): Promise<void> {
   };
   const deadline = Date.now() + READY_TIMEOUT_MS;
   while (!(await probes[name]())) {
+    stopping.throwIfAborted();
     if (Date.now() > deadline) throw new Error(`${name} does not answer at its published port`);
     await Bun.sleep(200);
   }
 }
-
-const firstLines = (error: unknown) =>
-  String((error as Error).message)
-    .split('\n')
-    .slice(0, 3)
-    .join(' ');

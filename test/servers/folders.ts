@@ -1,5 +1,4 @@
-import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, statSync } from 'node:fs';
-import { chown } from 'node:fs/promises';
+import { accessSync, chmodSync, chownSync, constants, mkdirSync, mkdtempSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { ServerUser } from './processes.ts';
@@ -44,10 +43,10 @@ export function cacheFolder(user: ServerUser | undefined): string {
 }
 
 /** A new temporary folder owned by the servers' user, which holds everything that one run writes. */
-export async function createRunFolder(user: ServerUser | undefined): Promise<string> {
+export function createRunFolder(user: ServerUser | undefined): string {
   const base = [tmpdir(), '/tmp', '/var/tmp'].find((folder) => isReachable(folder, user)) ?? tmpdir();
   const folder = mkdtempSync(join(base, `${FOLDER_NAME}-test-`));
-  if (user) await chown(folder, user.uid, user.gid);
+  if (user) chownSync(folder, user.uid, user.gid);
   return folder;
 }
 

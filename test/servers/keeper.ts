@@ -3,7 +3,7 @@
  * reaches the end of file when that process is gone, also after a `kill -9`, and then everything is stopped and removed.
  */
 import { startDocker } from './docker.ts';
-import { MissingPrerequisite, startNative } from './native.ts';
+import { startNative } from './native.ts';
 import { killEverything } from './processes.ts';
 import type { KeeperMessage, ServerSet, StartRequest } from './servers.ts';
 
@@ -31,13 +31,30 @@ process.stdin.on('error', () => leave(0));
 process.stdin.resume();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => leave(0));
 
-try {
-  servers = (await startDocker(request, say)) ?? (await startNative(request, say));
-  await servers.ready;
-  tell({ ready: servers.urls });
-} catch (error) {
-  if (!leaving) {
-    tell({ failed: String((error as Error).message), missing: error instanceof MissingPrerequisite });
-    await servers?.stop().catch(() => undefined);
+const bringUp = async (): Promise<ServerSet> => {
+  servers = await startDocker(request, say);
+  if (servers) {
+    try {
+      await servers.ready;
+      return servers;
+    } catch (error) {
+      const reason = String((error as Error).message)
+        .split('\n')
+        .slice(0, 3)
+        .join(' ');
+      if (!leaving) say(`Docker did not bring the test servers up, trying native ones: ${reason}`);
+      await servers.stop();
+    }
   }
+  servers = await startNative(request, say);
+  await servers.ready;
+  return servers;
+};
+
+try {
+  const { urls } = await bringUp();
+  tell({ ready: urls });
+} catch (error) {
+  if (!leaving) tell({ failed: String((error as Error).message) });
+  await servers?.stop().catch(() => undefined);
 }

@@ -21,12 +21,9 @@ export type NativeContext = {
   own(process: ServerProcess, stopSignal: NodeJS.Signals): void;
 };
 
-/** A prerequisite is missing; the message is the one line to show. */
-export class MissingPrerequisite extends Error {}
-
 /**
  * Starts the asked-for servers from binaries on this machine, all at once.
- * @throws MissingPrerequisite naming everything that is missing, before anything is started.
+ * @throws Error of one line that names everything that is missing, before anything is started.
  */
 export async function startNative(request: StartRequest, say: (line: string) => void): Promise<ServerSet> {
   const user = await serverUser();
@@ -34,7 +31,7 @@ export async function startNative(request: StartRequest, say: (line: string) => 
   const jdk = findJdk(user);
   await requireParts(request.servers, jdk, cache, say);
 
-  const runFolder = await createRunFolder(user);
+  const runFolder = createRunFolder(user);
   const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];
   const context: NativeContext = {
     runFolder,
@@ -78,7 +75,7 @@ async function requireParts(
     if (reason) missing.push(reason);
   }
   if (missing.length > 0) {
-    throw new MissingPrerequisite(
+    throw new Error(
       `tests need Docker, or a JDK 21+ with Maven and redis-server: no Docker engine answers, ${missing.join(', ')}`,
     );
   }

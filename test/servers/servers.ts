@@ -35,8 +35,7 @@ export type RunningServers = {
 export type KeeperMessage =
   | { say: string }
   | { ready: Partial<Record<ServerName, string>> }
-  /** `missing`: a prerequisite, named in the one line to show. */
-  | { failed: string; missing: boolean };
+  | { failed: string };
 
 /** The servers can't be started; `message` is one line when a prerequisite is missing. */
 export class ServersUnavailable extends Error {}

@@ -1,0 +1,23 @@
+FROM oven/bun:1.4.5 AS dependencies
+WORKDIR /app
+COPY package.json bun.lock ./
+RUN bun install --frozen-lockfile --production
+
+FROM oven/bun:1.4.5
+# A user of its own that owns nothing: a fixed number, so that a mounted secret can be given to it.
+RUN groupadd --system --gid 10001 directory \
+  && useradd --system --uid 10001 --gid directory --no-create-home --shell /usr/sbin/nologin directory
+WORKDIR /app
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY package.json bun.lock tsconfig.json ./
+COPY search-mappings ./search-mappings
+COPY src ./src
+USER directory
+# DATA_DIR is for trying it out without a database; then mount a volume there that the user may write.
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/var/lib/company-directory
+EXPOSE 3000
+STOPSIGNAL SIGTERM
+# Live, not ready: an orchestrator that restarts the service because Postgres is away would only make it worse.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+  CMD ["bun", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["bun", "src/main.ts", "serve"]

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startServers } from './servers.ts';
+
+const UP = join(import.meta.dir, 'up.ts');
+const START_TIMEOUT_MS = 180_000;
+const STOP_TIMEOUT_MS = 60_000;
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifecycle-'));
+  chmodSync(folder, 0o755);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Starts Postgres and Redis (Elasticsearch comes from this run) from a process of their own with an empty temporary folder. */
+async function startInProcess(name: string) {
+  const temporary = join(folder, name);
+  mkdirSync(temporary);
+  const starter = Bun.spawn([process.execPath, UP], {
+    env: { ...process.env, TMPDIR: temporary, TEST_DATABASE_URL: '', TEST_REDIS_URL: '' },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  const lines: string[] = [];
+  let rest = '';
+  for await (const chunk of starter.stdout.pipeThrough(new TextDecoderStream())) {
+    rest += chunk;
+    lines.push(...rest.split('\n').slice(0, -1));
+    rest = rest.slice(rest.lastIndexOf('\n') + 1);
+    if (lines.length === 3) break;
+  }
+  const ports = lines
+    .map((line) => /^export TEST_(DATABASE|REDIS)_URL=(.*)$/.exec(line)?.[2])
+    .filter((url) => url !== undefined)
+    .map((url) => Number(new URL(url).port));
+  return { starter, ports, temporary, lines };
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
+
+/** Waits for the keeper, which outlives its starter by a moment. */
+async function untilNothingIsLeft(ports: number[], temporary: string): Promise<void> {
+  const deadline = Date.now() + STOP_TIMEOUT_MS;
+  const isLeft = async () =>
+    (await Promise.all(ports.map(isListening))).includes(true) || readdirSync(temporary).length > 0;
+  while ((await isLeft()) && Date.now() < deadline) await Bun.sleep(20);
+}
+
+describe('the test servers', () => {
+  for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+    test(
+      `leave no process and no file behind when the process that started them gets ${signal}`,
+      async () => {
+        const { starter, ports, temporary, lines } = await startInProcess(signal);
+        expect(lines).toContain(`export TEST_ELASTICSEARCH_URL=${process.env.TEST_ELASTICSEARCH_URL}`);
+        expect(ports).toHaveLength(2);
+        expect(await Promise.all(ports.map(isListening))).toEqual([true, true]);
+        starter.kill(signal);
+        await starter.exited;
+        await untilNothingIsLeft(ports, temporary);
+        expect(await Promise.all(ports.map(isListening))).toEqual([false, false]);
+        expect(readdirSync(temporary)).toEqual([]);
+      },
+      START_TIMEOUT_MS,
+    );
+  }
+
+  test(
+    'are gone when stop resolves',
+    async () => {
+      const { TEST_REDIS_URL } = process.env;
+      delete process.env.TEST_REDIS_URL;
+      const servers = await startServers().finally(() => {
+        process.env.TEST_REDIS_URL = TEST_REDIS_URL;
+      });
+      expect(servers.started).toEqual(['redis']);
+      const port = Number(new URL(servers.redisUrl).port);
+      expect(await isListening(port)).toBe(true);
+      await servers.stop();
+      expect(await isListening(port)).toBe(false);
+      await servers.stop();
+    },
+    START_TIMEOUT_MS,
+  );
+
+  test('come from the environment when it names them, and then nothing is started', async () => {
+    const servers = await startServers();
+    expect(servers).toMatchObject({
+      elasticsearchUrl: process.env.TEST_ELASTICSEARCH_URL!,
+      postgresUrl: process.env.TEST_DATABASE_URL!,
+      redisUrl: process.env.TEST_REDIS_URL!,
+      started: [],
+    });
+  });
+
+  test('name what is missing in one line and end with exit code 1', async () => {
+    const path = join(folder, 'bin');
+    const cache = join(folder, 'empty-cache');
+    mkdirSync(path);
+    mkdirSync(cache);
+    // As root the servers' user is looked up; nothing else is on this PATH.
+    const id = Bun.which('id');
+    if (id) symlinkSync(id, join(path, 'id'));
+    const starter = Bun.spawn([process.execPath, UP], {
+      env: { PATH: path, HOME: folder, XDG_CACHE_HOME: cache },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    const [stdout, stderr] = await Promise.all([starter.stdout.text(), starter.stderr.text()]);
+    expect(await starter.exited).toBe(1);
+    expect(stdout).toBe('');
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(
+        /^tests need Docker, or a JDK 21\+ with Maven and redis-server: .*no Maven \(mvn\) found, no redis-server found$/,
+      ),
+    ]);
+    expect(existsSync(join(cache, 'company-directory', 'elasticsearch-9.4.3'))).toBe(false);
+  });
+});
