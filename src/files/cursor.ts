@@ -1,0 +1,82 @@
+/** Where a parser stands in the part of the file that is in memory. */
+import { MAX_ROW_BYTES, REASONS, type RejectedRow, type Row, rawText } from './rows.ts';
+
+export const LF = 0x0a;
+export const CR = 0x0d;
+
+export interface Cursor {
+  /** The part in memory is `bytes[at, end)`; it begins at the beginning of a row. */
+  bytes: Buffer;
+  at: number;
+  end: number;
+  /** Nothing comes after `end`. */
+  final: boolean;
+  /** The line that `at` is on, from 1. */
+  line: number;
+  /** What follows belongs to a row that was rejected for its length, up to the next line break. */
+  skipping: boolean;
+  /** Bytes read a second time because a quote was not closed, and all bytes before `bytes`. */
+  bytesReread: number;
+  bytesBefore: number;
+  /** The line of a last row that breaks off in its middle, or 0. */
+  brokenOffAt: number;
+}
+
+/** The rows found so far. */
+export interface Found {
+  rows: Row[];
+  rejected: RejectedRow[];
+}
+
+/**
+ * Moves the cursor past every whole row in memory (at most `maxRows`), adding what it finds. What is left begins a
+ * row that isn't all there yet, and is never longer than a row may be.
+ */
+export type Parse = (cursor: Cursor, found: Found, maxRows?: number) => void;
+
+/** The end of a line's text that ends before `lineBreakAt`: without the CR of a CRLF. */
+export function withoutCr(bytes: Buffer, from: number, lineBreakAt: number): number {
+  return lineBreakAt > from && bytes[lineBreakAt - 1] === CR ? lineBreakAt - 1 : lineBreakAt;
+}
+
+/** The next line break in memory at or after `from`, or -1. */
+export function nextLineBreak(cursor: Cursor, from: number): number {
+  const at = cursor.bytes.indexOf(LF, from);
+  return at < cursor.end ? at : -1;
+}
+
+/**
+ * Rejects the line that the cursor is on and goes on behind it. A line too long to be in memory is left behind as it
+ * comes (`skipping`). False when more of the file is needed to tell.
+ */
+export function rejectLine(cursor: Cursor, found: Found, reason: string): boolean {
+  const { bytes, at: from, end, line } = cursor;
+  const lineBreakAt = nextLineBreak(cursor, from);
+  if (lineBreakAt === -1 && !cursor.final && end - from <= MAX_ROW_BYTES + 1) return false;
+  const to = withoutCr(bytes, from, lineBreakAt === -1 ? end : lineBreakAt);
+  found.rejected.push({
+    line,
+    reason: to - from > MAX_ROW_BYTES ? REASONS.tooLong : reason,
+    raw: rawText(bytes, from, to),
+  });
+  if (lineBreakAt === -1) {
+    cursor.at = end;
+    cursor.skipping = !cursor.final;
+  } else {
+    cursor.at = lineBreakAt + 1;
+    cursor.line++;
+  }
+  return true;
+}
+
+/** Leaves the rest of a row behind that was rejected for its length. */
+export function skipRest(cursor: Cursor): void {
+  const lineBreakAt = nextLineBreak(cursor, cursor.at);
+  if (lineBreakAt === -1) {
+    cursor.at = cursor.end;
+  } else {
+    cursor.at = lineBreakAt + 1;
+    cursor.line++;
+    cursor.skipping = false;
+  }
+}

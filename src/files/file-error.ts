@@ -1,0 +1,33 @@
+/**
+ * A file (or standard input) that can't be used as a whole: missing, not readable, of the wrong format or encoding,
+ * damaged. The message is one line that names the file and says what to do. Rows that can't be used are rejected
+ * instead, and the rest goes in.
+ */
+export class FileError extends Error {
+  override readonly name = 'FileError';
+}
+
+/** One line about a failed operation of the file system, by its error code. */
+export function fileSystemError(name: string, error: unknown): FileError {
+  const code = (error as { code?: unknown }).code;
+  const said = typeof code === 'string' ? PLAIN_WORDS[code] : undefined;
+  return new FileError(`${name}: ${said ?? messageOf(error)}`, { cause: error });
+}
+
+const PLAIN_WORDS: Record<string, string> = {
+  ENOENT: 'no such file',
+  ENOTDIR: 'no such file',
+  EISDIR: 'is a directory, not a file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENOSPC: 'no space left on the disk',
+  EDQUOT: 'no space left on the disk (quota)',
+  EROFS: 'the file system is read-only',
+  ELOOP: 'too many symbolic links',
+  ENAMETOOLONG: 'the name is too long',
+  ENXIO: 'is a socket or device, not a file',
+};
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+}

@@ -1,0 +1,134 @@
+/**
+ * Reads the rows of directory and debts files: CSV, TSV or JSON Lines, gzip or not, of any length, in flat memory
+ * (contract, "Files").
+ */
+import { KIB } from '../units.ts';
+import { type Cursor, type Found, type Parse, skipRest } from './cursor.ts';
+import { checkEncoding, passByteOrderMark } from './encoding.ts';
+import { FileError } from './file-error.ts';
+import { type Format, formatByName, parserFor } from './format.ts';
+import { type Batch, type Columns, rawText } from './rows.ts';
+import { type ByteSource, openSource, type Progress, type RowSource } from './source.ts';
+
+/** A file that is open and whose header is read. */
+export interface RowReader {
+  readonly format: Format;
+  /** Changes while reading. */
+  readonly progress: Progress;
+  /**
+   * The rows, some thousands at a time; to be iterated once. Ends what it holds when the loop is left, early too.
+   * A batch may be kept while the next ones are read.
+   * @throws {FileError} the rest can't be read
+   */
+  readonly batches: AsyncIterable<Batch>;
+  /** Closes a file whose batches aren't iterated. */
+  close(): Promise<void>;
+}
+
+/** The part of the file in memory. Must hold more than the longest row. */
+const WINDOW_BYTES = 512 * KIB;
+
+/**
+ * Opens a file, or standard input, and reads its header.
+ *
+ * @param columns lower-case names; headers match trimmed and without regard to case, further columns are ignored
+ * @param options.signal ends reading with its reason
+ * @throws {FileError} one line: missing, a directory, empty, an unknown ending, not UTF-8, columns missing, …
+ */
+export async function openRows(
+  source: RowSource,
+  columns: Columns,
+  options: { signal?: AbortSignal } = {},
+): Promise<RowReader> {
+  const bytes = await openSource(source, options.signal);
+  try {
+    const namedFormat = 'path' in source ? formatOfFile(source.path, bytes) : null;
+    const cursor = await fillFirst(bytes);
+    passByteOrderMark(bytes.name, cursor);
+    checkEncoding(bytes.name, cursor);
+    const { parse, format } = parserFor(bytes.name, cursor, namedFormat, columns);
+    return {
+      format,
+      progress: bytes.progress,
+      batches: batchesOf(bytes, cursor, parse),
+      close: bytes.close,
+    };
+  } catch (error) {
+    await bytes.close();
+    throw error;
+  }
+}
+
+/** By the name's ending; a named pipe without one goes by its first line, as standard input does. */
+function formatOfFile(path: string, source: ByteSource): Format | null {
+  const named = formatByName(path);
+  if (named === null) {
+    if (source.isPipe) return null;
+    throw new FileError(
+      `${path}: its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz`,
+    );
+  }
+  if (named.isGzip && !source.isGzip && !source.isEmpty) throw new FileError(`${path}: is not gzip`);
+  return named.format;
+}
+
+async function fillFirst(source: ByteSource): Promise<Cursor> {
+  const cursor: Cursor = {
+    bytes: Buffer.allocUnsafeSlow(WINDOW_BYTES),
+    at: 0,
+    end: 0,
+    final: false,
+    line: 1,
+    skipping: false,
+    bytesReread: 0,
+    bytesBefore: 0,
+    brokenOffAt: 0,
+  };
+  await fill(cursor, source);
+  return cursor;
+}
+
+async function fill(cursor: Cursor, source: ByteSource): Promise<void> {
+  while (cursor.end < cursor.bytes.length) {
+    const length = await source.read(cursor.bytes, cursor.end);
+    if (length === 0) {
+      cursor.final = true;
+      return;
+    }
+    cursor.end += length;
+  }
+}
+
+async function* batchesOf(source: ByteSource, cursor: Cursor, parse: Parse): AsyncGenerator<Batch> {
+  try {
+    for (;;) {
+      const found: Found = { rows: [], rejected: [] };
+      if (cursor.skipping) skipRest(cursor);
+      if (!cursor.skipping) {
+        checkEncoding(source.name, cursor);
+        parse(cursor, found);
+      }
+      if (cursor.brokenOffAt > 0 && source.isPipe) {
+        throw new FileError(`${source.name}: ends in the middle of line ${cursor.brokenOffAt}`);
+      }
+      const isEmpty = found.rows.length === 0 && found.rejected.length === 0;
+      const { bytes } = cursor;
+      if (!isEmpty) yield { ...found, rawOf: ({ from, to }) => rawText(bytes, from, to) };
+      if (cursor.final) return;
+      // The batch keeps its window, so that it may be looked at while the next one fills.
+      moveOn(cursor, isEmpty ? bytes : Buffer.allocUnsafeSlow(WINDOW_BYTES));
+      await fill(cursor, source);
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+/** Takes the row that has only begun to the front of the next window. */
+function moveOn(cursor: Cursor, next: Buffer): void {
+  cursor.bytes.copy(next, 0, cursor.at, cursor.end);
+  cursor.bytes = next;
+  cursor.bytesBefore += cursor.at;
+  cursor.end -= cursor.at;
+  cursor.at = 0;
+}

@@ -1,0 +1,61 @@
+/** What a reader hands out, and its limits (contract, "Files"). */
+import { KIB } from '../units.ts';
+
+/** A longer row is rejected without being kept (contract, "Files"); its line break doesn't count. */
+export const MAX_ROW_BYTES = 64 * KIB;
+
+/** So much of a row is kept for whoever looks at the rejects. */
+export const MAX_RAW_CHARACTERS = 1_000;
+
+/** The columns to read, by name. A row's values come in this order: the required ones, then the optional ones. */
+export interface Columns {
+  required: readonly string[];
+  optional?: readonly string[];
+}
+
+/** A row that could be read. Whether its values make sense is for the caller to say. */
+export interface Row {
+  /** The line where it begins; the header of a CSV is line 1. */
+  readonly line: number;
+  /** In the order of `Columns`, as written (not trimmed); null: the row or the file hasn't got it, or JSON's null. */
+  readonly values: readonly (string | null)[];
+  /** Where it is in its batch's bytes. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A row that could not be read. */
+export interface RejectedRow {
+  readonly line: number;
+  /** One of few: summaries count by it. */
+  readonly reason: string;
+  /** The row as it was read, at most `MAX_RAW_CHARACTERS` of it. */
+  readonly raw: string;
+}
+
+/** Some thousands of rows, in the file's order. */
+export interface Batch {
+  readonly rows: readonly Row[];
+  readonly rejected: readonly RejectedRow[];
+  /** The text of one of its rows, at most `MAX_RAW_CHARACTERS` of it. Decoded on demand: few are asked for. */
+  rawOf(row: Row): string;
+}
+
+/** Why a row could not be read. */
+export const REASONS = {
+  tooLong: 'row over 64 KiB',
+  quoteNotClosed: 'quote not closed',
+  textAfterQuote: 'text after a closing quote',
+  notAnObject: 'not a JSON object',
+  notText: (column: string) => `${column} is neither text nor a number`,
+  notWhole: (column: string) => `${column} is not a whole number`,
+} as const;
+
+/** The text of some bytes of UTF-8, at most `MAX_RAW_CHARACTERS` of it, no character cut in half. */
+export function rawText(bytes: Buffer, from: number, to: number): string {
+  // At most four bytes make a character; a sequence cut at the end would show as U+FFFD.
+  let end = Math.min(to, from + 4 * MAX_RAW_CHARACTERS);
+  if (end < to) while (end > from && (bytes[end]! & 0xc0) === 0x80) end--;
+  const text = bytes.toString('utf8', from, end).slice(0, MAX_RAW_CHARACTERS);
+  return text.isWellFormed() ? text : text.slice(0, -1);
+}

@@ -1,0 +1,191 @@
+/** The bytes of a file or of standard input, unpacked where they are gzip, whatever their number, in flat memory. */
+import { type FileHandle, open } from 'node:fs/promises';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { KIB } from '../units.ts';
+import { FileError, fileSystemError } from './file-error.ts';
+
+/** Where rows come from. */
+export type RowSource = { path: string } | { stdin: ReadableStream<Uint8Array> };
+
+/** How far reading is, in bytes of the file as it lies on the disk (packed, for gzip). It changes while reading. */
+export interface Progress {
+  readonly bytesRead: number;
+  /** null: not known, as on a pipe. */
+  readonly bytesTotal: number | null;
+}
+
+export interface ByteSource {
+  /** For messages: the path, or `standard input`. */
+  readonly name: string;
+  /** A pipe has no length, so an end in the middle of a row can only mean that its writer broke off. */
+  readonly isPipe: boolean;
+  readonly isEmpty: boolean;
+  readonly isGzip: boolean;
+  readonly progress: Progress;
+  /**
+   * Puts bytes into `target` from `at` on and says how many; 0 at the end.
+   * @throws {FileError} the bytes can't be had, or are damaged gzip
+   */
+  read(target: Buffer, at: number): Promise<number>;
+  /** Lets go of the file, also in the middle. */
+  close(): Promise<void>;
+}
+
+const CHUNK_BYTES = 256 * KIB;
+
+/**
+ * Opens a source and looks at its first bytes.
+ * @throws {FileError} missing, a directory, not readable
+ */
+export async function openSource(source: RowSource, signal?: AbortSignal): Promise<ByteSource> {
+  const input = 'path' in source ? await openFile(source.path) : openStream(source.stdin);
+  const progress = { bytesRead: 0, bytesTotal: input.bytesTotal };
+  const onAbort = () => void input.close();
+  signal?.addEventListener('abort', onAbort, { once: true });
+
+  const close = async () => {
+    signal?.removeEventListener('abort', onAbort);
+    await chunks.return?.();
+    await input.close();
+  };
+  const failure = (error: unknown) => {
+    if (signal?.aborted) return signal.reason;
+    return error instanceof FileError ? error : sourceError(input.name, error);
+  };
+
+  const packed = counted(input.chunks, progress);
+  let chunks: AsyncIterator<Uint8Array> = packed;
+  let rest: Uint8Array;
+  try {
+    signal?.throwIfAborted();
+    rest = await firstBytes(packed);
+  } catch (error) {
+    await close();
+    throw failure(error);
+  }
+  const isEmpty = rest.length === 0;
+  const isGzip = rest[0] === 0x1f && rest[1] === 0x8b;
+  if (isGzip) {
+    chunks = unpacked(rest, packed);
+    rest = new Uint8Array(0);
+  }
+
+  return {
+    name: input.name,
+    isPipe: input.bytesTotal === null,
+    isEmpty,
+    isGzip,
+    progress,
+    async read(target, at) {
+      try {
+        while (rest.length === 0) {
+          const next = await chunks.next();
+          signal?.throwIfAborted();
+          if (next.done) return 0;
+          rest = next.value;
+        }
+      } catch (error) {
+        throw failure(error);
+      }
+      const length = Math.min(rest.length, target.length - at);
+      target.set(length === rest.length ? rest : rest.subarray(0, length), at);
+      rest = rest.subarray(length);
+      return length;
+    },
+    close,
+  };
+}
+
+interface Input {
+  name: string;
+  bytesTotal: number | null;
+  chunks: AsyncGenerator<Uint8Array>;
+  close(): Promise<void>;
+}
+
+async function openFile(path: string): Promise<Input> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, 'r');
+  } catch (error) {
+    throw fileSystemError(path, error);
+  }
+  let closing: Promise<void> | null = null;
+  const close = () => {
+    closing ??= handle.close();
+    return closing;
+  };
+  const stat = await handle.stat();
+  if (stat.isDirectory()) {
+    await close();
+    throw new FileError(`${path}: is a directory, not a file`);
+  }
+  const bytesTotal = stat.isFile() ? stat.size : null;
+  return { name: path, bytesTotal, chunks: chunksOfFile(handle), close };
+}
+
+async function* chunksOfFile(handle: FileHandle): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    // A new buffer each time: unpacking queues them.
+    const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, null);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+function openStream(stream: ReadableStream<Uint8Array>): Input {
+  const reader = stream.getReader();
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  }
+  // Cancelling also ends a read that waits for a writer.
+  return { name: 'standard input', bytesTotal: null, chunks: chunks(), close: () => reader.cancel() };
+}
+
+async function* counted(
+  chunks: AsyncGenerator<Uint8Array>,
+  progress: { bytesRead: number },
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    progress.bytesRead += chunk.length;
+    yield chunk;
+  }
+}
+
+/** The first bytes, at least two unless there are fewer: enough to know gzip by. */
+async function firstBytes(chunks: AsyncIterator<Uint8Array>): Promise<Uint8Array> {
+  let first: Uint8Array = new Uint8Array(0);
+  while (first.length < 2) {
+    const next = await chunks.next();
+    if (next.done) break;
+    first = first.length === 0 ? next.value : Buffer.concat([first, next.value]);
+  }
+  return first;
+}
+
+/** Unpacks gzip of any ratio; what isn't asked for isn't unpacked, so memory stays flat. */
+function unpacked(first: Uint8Array, more: AsyncGenerator<Uint8Array>): AsyncIterator<Uint8Array> {
+  async function* all() {
+    yield first;
+    yield* more;
+  }
+  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
+  // The callback is there so that a failure reaches the iterator of `gunzip` and nothing else.
+  pipeline(Readable.from(all(), { objectMode: true, highWaterMark: 1 }), gunzip, () => {});
+  return gunzip[Symbol.asyncIterator]();
+}
+
+function sourceError(name: string, error: unknown): FileError {
+  const code = String((error as { code?: unknown }).code ?? '');
+  if (code === 'Z_BUF_ERROR') {
+    return new FileError(`${name}: the gzip data ends in the middle: it was cut off`, { cause: error });
+  }
+  if (code.startsWith('Z_')) return new FileError(`${name}: the gzip data is damaged`, { cause: error });
+  return fileSystemError(name, error);
+}
