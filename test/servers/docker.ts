@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { isHealthy } from './elasticsearch.ts';
 import { givesAnswer } from './ports.ts';
 import { acceptsQueries } from './postgres.ts';
-import { run } from './processes.ts';
+import { once, run } from './processes.ts';
 import type { ServerName, ServerSet, StartRequest } from './servers.ts';
 
 const CHECK_TIMEOUT_MS = 5000;
@@ -64,11 +64,11 @@ export async function startDocker(
       await untilAnswering(name, urls[name], stopping.signal);
     }
   };
-  const stop = async () => {
+  const stop = once(async () => {
     stopping.abort();
     await composeRun(['down', '--volumes', '--timeout', '1'], STOP_TIMEOUT_MS).catch(() => undefined);
     rmSync(folder, { recursive: true, force: true });
-  };
+  });
   return { urls, ready: bringUp(), stop };
 }
 

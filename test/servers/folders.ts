@@ -1,9 +1,21 @@
-import { accessSync, chmodSync, chownSync, constants, mkdirSync, mkdtempSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  chownSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  statSync,
+} from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { ServerUser } from './processes.ts';
 
 const FOLDER_NAME = 'company-directory';
+const REMOVE_ATTEMPTS = 50;
+const REMOVE_RETRY_MS = 100;
 
 /**
  * Whether `user` can walk down to `path`, by the "others" bits of each folder on the way (a user made for the
@@ -48,6 +60,14 @@ export function createRunFolder(user: ServerUser | undefined): string {
   const folder = mkdtempSync(join(base, `${FOLDER_NAME}-test-`));
   if (user) chownSync(folder, user.uid, user.gid);
   return folder;
+}
+
+/** Removes a folder of processes that were killed: their last children may still be writing into it for a moment. */
+export async function removeFolder(folder: string): Promise<void> {
+  for (let attempt = 1; existsSync(folder) && attempt <= REMOVE_ATTEMPTS; attempt += 1) {
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+    if (existsSync(folder)) await Bun.sleep(REMOVE_RETRY_MS);
+  }
 }
 
 function existingMode(path: string): number | undefined {

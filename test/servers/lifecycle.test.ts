@@ -17,15 +17,20 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Starts Postgres and Redis (Elasticsearch comes from this run) from a process of their own with an empty temporary folder. */
-async function startInProcess(name: string) {
+function startInProcess(name: string) {
   const temporary = join(folder, name);
   mkdirSync(temporary);
   const starter = Bun.spawn([process.execPath, UP], {
     env: { ...process.env, TMPDIR: temporary, TEST_DATABASE_URL: '', TEST_REDIS_URL: '' },
     stdin: 'ignore',
     stdout: 'pipe',
-    stderr: 'inherit',
+    stderr: 'ignore',
   });
+  return { starter, temporary };
+}
+
+/** The three lines for a shell, and the ports of Postgres and Redis in them. */
+async function whatItPrints({ starter }: ReturnType<typeof startInProcess>) {
   const lines: string[] = [];
   let rest = '';
   for await (const chunk of starter.stdout.pipeThrough(new TextDecoderStream())) {
@@ -38,7 +43,7 @@ async function startInProcess(name: string) {
     .map((line) => /^export TEST_(DATABASE|REDIS)_URL=(.*)$/.exec(line)?.[2])
     .filter((url) => url !== undefined)
     .map((url) => Number(new URL(url).port));
-  return { starter, ports, temporary, lines };
+  return { ports, lines };
 }
 
 function isListening(port: number): Promise<boolean> {
@@ -64,7 +69,9 @@ describe('the test servers', () => {
     test(
       `leave no process and no file behind when the process that started them gets ${signal}`,
       async () => {
-        const { starter, ports, temporary, lines } = await startInProcess(signal);
+        const started = startInProcess(signal);
+        const { starter, temporary } = started;
+        const { ports, lines } = await whatItPrints(started);
         expect(lines).toContain(`export TEST_ELASTICSEARCH_URL=${process.env.TEST_ELASTICSEARCH_URL}`);
         expect(ports).toHaveLength(2);
         expect(await Promise.all(ports.map(isListening))).toEqual([true, true]);
@@ -77,6 +84,19 @@ describe('the test servers', () => {
       START_TIMEOUT_MS,
     );
   }
+
+  test(
+    'leave no file behind when their start is cut off in the middle',
+    async () => {
+      const { starter, temporary } = startInProcess('cut-off');
+      while (readdirSync(temporary).length === 0) await Bun.sleep(5);
+      starter.kill('SIGKILL');
+      await starter.exited;
+      await untilNothingIsLeft([], temporary);
+      expect(readdirSync(temporary)).toEqual([]);
+    },
+    START_TIMEOUT_MS,
+  );
 
   test(
     'are gone when stop resolves',

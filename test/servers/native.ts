@@ -1,12 +1,20 @@
-import { rm } from 'node:fs/promises';
 import { elasticsearchCopy, startElasticsearch } from './elasticsearch.ts';
-import { cacheFolder, createRunFolder } from './folders.ts';
+import { cacheFolder, createRunFolder, removeFolder } from './folders.ts';
 import { findJdk } from './jdk.ts';
 import { startPostgres } from './postgres.ts';
-import { refuseNewProcesses, type ServerProcess, type ServerUser, stopProcess } from './processes.ts';
+import {
+  killEverything,
+  once,
+  refuseNewProcesses,
+  type ServerProcess,
+  type ServerUser,
+  stopProcess,
+} from './processes.ts';
 import { ensureRedis, startRedis } from './redis.ts';
 import { serverUser } from './server-user.ts';
 import type { ServerName, ServerSet, StartRequest } from './servers.ts';
+
+const SETTLE_TIMEOUT_MS = 3000;
 
 /** What every native server needs to start. */
 export type NativeContext = {
@@ -45,18 +53,20 @@ export async function startNative(request: StartRequest, say: (line: string) => 
     postgres: () => startPostgres(context, request),
     redis: () => startRedis(context),
   };
-  const stop = async () => {
+  const urls: ServerSet['urls'] = {};
+  const starts = request.servers.map(async (name) => {
+    urls[name] = await start[name]();
+  });
+  const stop = once(async () => {
     refuseNewProcesses();
     await Promise.all(owned.map(({ process, stopSignal }) => stopProcess(process, stopSignal)));
-    await rm(runFolder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
-  };
-  const urls: ServerSet['urls'] = {};
-  const ready = Promise.all(
-    request.servers.map(async (name) => {
-      urls[name] = await start[name]();
-    }),
-  );
-  return { urls, ready: ready.then(() => undefined), stop };
+    await killEverything();
+    // A start that is still under way would write into the folder again; without its processes it ends at once, unless
+    // it waits for another run's fetch, which is nothing to wait for.
+    await Promise.race([Promise.allSettled(starts), Bun.sleep(SETTLE_TIMEOUT_MS)]);
+    await removeFolder(runFolder);
+  });
+  return { urls, ready: Promise.all(starts).then(() => undefined), stop };
 }
 
 async function requireParts(

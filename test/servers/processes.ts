@@ -112,6 +112,15 @@ export function refuseNewProcesses(): void {
   closed = true;
 }
 
+/** `work`, done at most once: whoever asks again waits for the same end. */
+export function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}
+
 function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (!pid) return;
   try {
