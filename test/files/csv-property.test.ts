@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'bun:test';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { readAll, streamOf } from './reading.ts';
+
+const field = fc.string({
+  unit: fc.constantFrom(
+    '"',
+    '""',
+    ',',
+    ';',
+    '\t',
+    '\n',
+    '\r',
+    '\r\n',
+    ' ',
+    'a',
+    'é',
+    '\u{1f600}',
+    '0',
+    '\u0000',
+  ),
+  maxLength: 8,
+});
+
+interface Written {
+  text: string;
+  rows: { line: number; values: string[] }[];
+}
+
+/** Rows written as RFC 4180 has it, with freedom: quotes where there need be none, blank lines, either line break. */
+const written: fc.Arbitrary<Written> = fc
+  .record({
+    delimiter: fc.constantFrom(',', ';', '\t'),
+    rows: fc.array(
+      fc.record({
+        values: fc.tuple(field, field, field),
+        quoted: fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()),
+        lineBreak: fc.constantFrom('\n', '\r\n'),
+        blankLines: fc.nat({ max: 2 }),
+      }),
+      { maxLength: 12 },
+    ),
+    endsInLineBreak: fc.boolean(),
+  })
+  .map(({ delimiter, rows, endsInLineBreak }) => {
+    let text = ['nif', 'other', 'legal_name'].join(delimiter);
+    let line = 1;
+    const expected: Written['rows'] = [];
+    for (const { values, quoted, lineBreak, blankLines } of rows) {
+      text += lineBreak.repeat(1 + blankLines);
+      line += 1 + blankLines;
+      expected.push({ line, values: [values[0], values[2]] });
+      const fields = values.map((value, i) => {
+        const needsQuotes = /["\r\n\t,;]/.test(value);
+        return needsQuotes || quoted[i] ? `"${value.replaceAll('"', '""')}"` : value;
+      });
+      text += fields.join(delimiter);
+      line += values.join('').split('\n').length - 1;
+    }
+    return { text: endsInLineBreak ? `${text}\n` : text, rows: expected };
+  });
+
+const pieces = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 10 });
+
+describe('any CSV that another program wrote', () => {
+  test('reads back value for value, each row on its line', async () => {
+    await fc.assert(
+      fc.asyncProperty(written, async ({ text, rows }) => {
+        const { rows: read, rejected } = await readAll({ stdin: streamOf(text, [1 << 20]) });
+        expect(read.map(({ line, values }) => ({ line, values }))).toEqual(rows);
+        expect(rejected).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('reads the same however it arrives in pieces, packed or not', async () => {
+    await fc.assert(
+      fc.asyncProperty(written, pieces, async ({ text }, sizes) => {
+        const whole = await readAll({ stdin: streamOf(text, [1 << 20]) });
+        expect(await readAll({ stdin: streamOf(text, sizes) })).toEqual(whole);
+        expect(await readAll({ stdin: streamOf(gzipSync(text), sizes) })).toEqual(whole);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+test('any bytes at all are rows, rejects or one clear refusal', async () => {
+  const anything = fc.string({
+    unit: fc.constantFrom('"', ',', '\n', '\r', 'x', '\u0000', 'é', '{', '}', '\t', '[', ':'),
+    maxLength: 200,
+  });
+  await fc.assert(
+    fc.asyncProperty(anything, async (text) => {
+      const { rows, rejected } = await readAll({ stdin: streamOf(`nif,legal_name\n${text}\n`, [1 << 20]) });
+      // Every line is in a row, a reject, or blank; and in their order.
+      const lines = [...rows, ...rejected].map(({ line }) => line).sort((a, b) => a - b);
+      expect(new Set(lines).size).toBe(lines.length);
+      for (const line of lines) expect(line).toBeLessThanOrEqual(text.split('\n').length + 1);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+describe('the edge of what is in memory', () => {
+  // The reader holds 512 KiB at a time: filler puts that edge at each byte of a row in turn.
+  const WINDOW = 512 * 1024;
+  const TRICKY = '1,"a ""b""\r\nç"\r\n\r\n2,"open\n3,é\u{1f600}\r\n4,"x"y\n5,z\r\n';
+  const expectedRows = [
+    ['1', 'a "b"\r\nç'],
+    ['3', 'é\u{1f600}'],
+    ['5', 'z'],
+  ];
+
+  test('changes nothing, at every byte of a row', async () => {
+    const header = 'nif,legal_name\n';
+    const tricky = Buffer.from(TRICKY);
+    for (let edge = 0; edge <= tricky.length; edge++) {
+      const length = WINDOW - header.length - edge;
+      const line = `0,${'f'.repeat(997)}\n`;
+      const filler = line.repeat(Math.floor(length / 1_000) - 1);
+      const last = `0,${'f'.repeat(length - filler.length - 3)}\n`;
+      const content = Buffer.concat([Buffer.from(header + filler + last), tricky, Buffer.from('6,end\n')]);
+      const { rows, rejected } = await readAll({ stdin: streamOf(content, [100_000]) });
+      const others = rows.filter((row) => row.values[0] !== '0');
+      expect(others.map((row) => row.values)).toEqual([...expectedRows, ['6', 'end']]);
+      const firstLine = rows.length - others.length + 2;
+      expect(others.map((row) => row.line - firstLine)).toEqual([0, 4, 6, 7]);
+      expect(rejected.map((row) => [row.line - firstLine, row.raw])).toEqual([
+        [3, '2,"open'],
+        [5, '4,"x"y'],
+      ]);
+    }
+  }, 60_000);
+});

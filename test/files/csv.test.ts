@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'bun:test';
+import { gzipSync } from 'node:zlib';
+import {
+  fileWith,
+  readAll,
+  readCsv,
+  rejectsOf,
+  removeFilesAfterwards,
+  streamOf,
+  valuesOf,
+} from './reading.ts';
+
+removeFilesAfterwards();
+
+const HEADER = 'nif,legal_name\n';
+const COMPANY = ['500002576', 'ACME, LDA'];
+
+describe('formats', () => {
+  const byName: [string, string][] = [
+    ['a.csv', 'nif,legal_name\n500002576,"ACME, LDA"\n'],
+    ['b.csv', 'nif;legal_name\n500002576;ACME, LDA\n'],
+    ['c.CSV', '"nif";"legal_name"\r\n"500002576";"ACME, LDA"\r\n'],
+    ['d.tsv', 'nif\tlegal_name\n500002576\tACME, LDA\n'],
+    ['e.tsv', 'nif\tlegal_name\n500002576\t"ACME, LDA"\n'],
+    ['f.jsonl', '{"nif":"500002576","legal_name":"ACME, LDA"}\n'],
+    ['g.ndjson', '{"nif":500002576,"legal_name":"ACME, LDA"}\n'],
+    ['h.csv', '\ufeffnif,legal_name\n500002576,"ACME, LDA"'],
+    ['i.jsonl', '\ufeff{"nif":500002576,"legal_name":"ACME, LDA"}'],
+    ['j.csv', 'Legal_Name , NIF ,x\n"ACME, LDA",500002576,y\n'],
+    ['k.csv', '\n\r\n  \nnif,legal_name\n500002576,"ACME, LDA"\n'],
+    ['l.csv', '"nif","note, with ""commas"" and\nlines",legal_name\n500002576,x,"ACME, LDA"\n'],
+  ];
+
+  test.each(byName)('%s is read by its name, and packed', async (name, content) => {
+    expect(await valuesOf(readAll({ path: fileWith(name, content) }))).toEqual([COMPANY]);
+    expect(await valuesOf(readAll({ path: fileWith(`${name}.gz`, gzipSync(content)) }))).toEqual([COMPANY]);
+  });
+
+  test.each(byName)(
+    'what %s holds is read from standard input by its first line, packed too',
+    async (_, content) => {
+      expect(await valuesOf(readAll({ stdin: streamOf(content, [7]) }))).toEqual([COMPANY]);
+      expect(await valuesOf(readAll({ stdin: streamOf(gzipSync(content), [1]) }))).toEqual([COMPANY]);
+    },
+  );
+
+  test('a file of several gzip members is read to its end', async () => {
+    const members = Buffer.concat([gzipSync(HEADER), gzipSync('1,a\n2,'), gzipSync('b\n')]);
+    expect(await valuesOf(readAll({ path: fileWith('members.csv.gz', members) }))).toEqual([
+      ['1', 'a'],
+      ['2', 'b'],
+    ]);
+  });
+
+  test('a packed file is known by its bytes, whatever its name', async () => {
+    const path = fileWith('packed.csv', gzipSync(`${HEADER}1,a\n`));
+    expect(await valuesOf(readAll({ path }))).toEqual([['1', 'a']]);
+  });
+});
+
+describe('rows', () => {
+  test('begin on the line that is told, whatever stands between them', async () => {
+    const content = `${HEADER}\n1,a\r\n\r\n   \n2,"b\nb\r\nb"\n3,c`;
+    const { rows, rejected } = await readCsv(content);
+    expect(rows).toEqual([
+      { line: 3, values: ['1', 'a'], raw: '1,a' },
+      { line: 6, values: ['2', 'b\nb\r\nb'], raw: '2,"b\nb\r\nb"' },
+      { line: 9, values: ['3', 'c'], raw: '3,c' },
+    ]);
+    expect(rejected).toEqual([]);
+  });
+
+  test('with fewer columns have null for the missing, further ones are ignored', async () => {
+    const columns = { required: ['nif', 'start'], optional: ['end', 'note'] };
+    const content = 'x,start,nif,end\na,1,2,3\na,1\na,1,2\na,1,2,\na\n"","","",""\na,1,2,3,4,5\n';
+    expect(await valuesOf(readCsv(content, columns))).toEqual([
+      ['2', '1', '3', null],
+      [null, '1', null, null],
+      ['2', '1', null, null],
+      ['2', '1', '', null],
+      [null, null, null, null],
+      ['', '', '', null],
+      ['2', '1', '3', null],
+    ]);
+  });
+
+  test('keep spaces, lone CRs and quotes inside unquoted fields as they are', async () => {
+    const content = `${HEADER} 1 , a"b" \n2,x\ry\n3,O ""Zé""\n4,\u00e9\u0000\u{1f600}\n5,"a""b"\n6,""\n7,""""\n8,"x" \r\n`;
+    expect(await valuesOf(readCsv(content))).toEqual([
+      [' 1 ', ' a"b" '],
+      ['2', 'x\ry'],
+      ['3', 'O ""Zé""'],
+      ['4', '\u00e9\u0000\u{1f600}'],
+      ['5', 'a"b'],
+      ['6', ''],
+      ['7', '"'],
+      ['8', 'x'],
+    ]);
+  });
+
+  test('a last line may end in CR, or in nothing', async () => {
+    expect(await valuesOf(readCsv(`${HEADER}1,a\r`))).toEqual([['1', 'a']]);
+    expect(await valuesOf(readCsv(`${HEADER}1,"a"\r`))).toEqual([['1', 'a']]);
+    expect(await valuesOf(readCsv(`${HEADER}1,"a"`))).toEqual([['1', 'a']]);
+    expect(await valuesOf(readCsv(`${HEADER}1,`))).toEqual([['1', '']]);
+    expect(await valuesOf(readCsv(HEADER))).toEqual([]);
+    expect(await valuesOf(readCsv('nif,legal_name'))).toEqual([]);
+  });
+});
+
+describe('quotes that make no sense', () => {
+  test('cost their own line, not the next ones', async () => {
+    const content = `${HEADER}1,"open\n2,b\n3,"c, c"\n4,d\n`;
+    const reading = await readCsv(content);
+    expect(reading.rows.map((row) => [row.line, ...row.values])).toEqual([
+      [3, '2', 'b'],
+      [4, '3', 'c, c'],
+      [5, '4', 'd'],
+    ]);
+    expect(reading.rejected).toEqual([{ line: 2, reason: 'text after a closing quote', raw: '1,"open' }]);
+  });
+
+  test('at the end of the file cost their own line', async () => {
+    const reading = readCsv(`${HEADER}1,a\n2,"open\n3,c\n4,d\n`);
+    expect(await valuesOf(reading)).toEqual([
+      ['1', 'a'],
+      ['3', 'c'],
+      ['4', 'd'],
+    ]);
+    expect(await rejectsOf(reading)).toEqual([[3, 'quote not closed']]);
+    expect(await rejectsOf(readCsv(`${HEADER}1,a\n2,"open`))).toEqual([[3, 'quote not closed']]);
+  });
+
+  test('in a long file cost their own line', async () => {
+    const many = Array.from({ length: 100_000 }, (_, i) => `${i},name of ${i}`);
+    const content = `${HEADER}${many.slice(0, 50_000).join('\n')}\n-1,"open\n${many.slice(50_000).join('\n')}\n`;
+    const reading = await readCsv(content);
+    expect(reading.rows.map((row) => `${row.values[0]},${row.values[1]}`)).toEqual(many);
+    expect(reading.rows.at(-1)!.line).toBe(100_002);
+    expect(reading.rejected).toEqual([{ line: 50_002, reason: 'quote not closed', raw: '-1,"open' }]);
+  });
+
+  test('text after a closing quote rejects the row', async () => {
+    const reading = readCsv(`${HEADER}1,"a" b\n2,"a"" b"\n3,"a"b",c\n4,x\n`);
+    expect(await valuesOf(reading)).toEqual([
+      ['2', 'a" b'],
+      ['4', 'x'],
+    ]);
+    expect(await rejectsOf(reading)).toEqual([
+      [2, 'text after a closing quote'],
+      [4, 'text after a closing quote'],
+    ]);
+  });
+
+  test('on every line of a file cost time in proportion to its length', async () => {
+    // Read from outside and from inside a quoted field, each of these lines ends in an open quote.
+    const lines = 400_000;
+    const startedAt = performance.now();
+    const { rows, rejected } = await readCsv(`${HEADER}${'x","\n'.repeat(lines)}1,a\n`);
+    // Read again from every line, 64 KiB each time, it would take minutes.
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(rejected.length + rows.length).toBeGreaterThan(lines / 2);
+    expect(rows.at(-1)).toEqual({ line: lines + 2, values: ['1', 'a'], raw: '1,a' });
+  });
+});
+
+describe('rows over 64 KiB', () => {
+  const LONGEST = 64 * 1024;
+  const rowOf = (length: number) => `1,${'x'.repeat(length - 2)}`;
+
+  test.each(['\n', '\r\n'])('are rejected, one of 64 KiB is not, with line breaks %j', async (lineBreak) => {
+    for (const [length, isRejected] of [
+      [LONGEST, false],
+      [LONGEST + 1, true],
+      [LONGEST + 2, true],
+      [LONGEST + 3, true],
+      [3 * LONGEST, true],
+      [20 * LONGEST, true],
+    ] as const) {
+      for (const tail of ['', lineBreak, `${lineBreak}2,b`]) {
+        const { rows, rejected } = await readCsv(`${HEADER}0,a${lineBreak}${rowOf(length)}${tail}`);
+        const expected = isRejected ? [0, 2] : [0, 1, 2];
+        expect(rows.map((row) => row.values[0])).toEqual(
+          expected.filter((nif) => nif < 2 || tail.endsWith('b')).map(String),
+        );
+        expect(rejected).toEqual(
+          isRejected ? [{ line: 3, reason: 'row over 64 KiB', raw: rowOf(length).slice(0, 1_000) }] : [],
+        );
+        if (tail.endsWith('b')) expect(rows.at(-1)!.line).toBe(4);
+      }
+    }
+  });
+
+  test('are rejected when one quoted field makes them so, as long as quotes or not', async () => {
+    const long = `1,"${'x'.repeat(LONGEST)}"`;
+    expect(await rejectsOf(readCsv(`${HEADER}${long}\n2,b\n`))).toEqual([[2, 'row over 64 KiB']]);
+    const quotes = `1,${'"'.repeat(LONGEST)}`;
+    expect(await rejectsOf(readCsv(`${HEADER}${quotes}\n2,b\n`))).toEqual([[2, 'row over 64 KiB']]);
+    expect(await valuesOf(readCsv(`${HEADER}${quotes}\n2,b\n`))).toEqual([['2', 'b']]);
+  });
+
+  test('show their beginning without a character cut in half', async () => {
+    const { rejected } = await readCsv(`${HEADER}1,${'\u{1f600}'.repeat(20_000)}\n`);
+    expect(rejected[0]!.raw).toBe(`1,${'\u{1f600}'.repeat(499)}`);
+    expect(
+      (await readCsv(`${HEADER}12,${'\u{1f600}'.repeat(20_000)}\n`)).rejected[0]!.raw.isWellFormed(),
+    ).toBe(true);
+  });
+});
