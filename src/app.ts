@@ -35,7 +35,7 @@ export function createApp(parts: AppParts) {
 
   const metered = (operation: Operation, handler: Handler) => (context: { request: Request }) =>
     observer.observe(context.request, BASE_PATH + operation.path, (trace) =>
-      chain.answer(context.request, trace, operation.credits > 0, handler),
+      chain.answer(context.request, trace, operation.charge, handler),
     );
   const notAllowed = (route: string) => (context: { request: Request }) =>
     observer.observe(context.request, route, () =>

@@ -1,4 +1,5 @@
 import type { Credits } from '../credits/admit.ts';
+import type { CallKind } from '../credits/spend.ts';
 import { type Answer, failure } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
 import { rateLimitHeaders, retryAfterS } from '../http/rate-limit-headers.ts';
@@ -27,7 +28,16 @@ export interface Trace {
  * handler. The handler validates its own input: a bad request has spent its token and its credit by then.
  */
 export interface Chain {
-  answer(request: Request, trace: Trace, costsCredit: boolean, handler: Handler): Promise<Answer>;
+  /** @param charge what the credit is spent on; null: the call costs none */
+  answer(request: Request, trace: Trace, charge: CallKind | null, handler: Handler): Promise<Answer>;
+  /** The same for a caller who has been authenticated in another way: the dashboard's. */
+  answerAs(
+    caller: Caller,
+    request: Request,
+    trace: Trace,
+    charge: CallKind | null,
+    handler: Handler,
+  ): Promise<Answer>;
 }
 
 export interface ChainParts {
@@ -41,7 +51,7 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
   async function answer(
     request: Request,
     trace: Trace,
-    costsCredit: boolean,
+    charge: CallKind | null,
     handler: Handler,
   ): Promise<Answer> {
     let caller: Caller | null;
@@ -53,6 +63,16 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     }
     if (caller === null)
       return failure('unauthorized', undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+    return answerAs(caller, request, trace, charge, handler);
+  }
+
+  async function answerAs(
+    caller: Caller,
+    request: Request,
+    trace: Trace,
+    charge: CallKind | null,
+    handler: Handler,
+  ): Promise<Answer> {
     trace.account = caller.accountId;
 
     const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
@@ -64,8 +84,8 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
       });
     }
 
-    if (costsCredit) {
-      const refusal = await takeCredit(caller.accountId);
+    if (charge !== null) {
+      const refusal = await takeCredit(caller, charge);
       if (refusal !== null) return withHeaders(refusal, headers);
     }
 
@@ -78,9 +98,9 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
   }
 
   /** Spends a credit; the problem to answer when there is none, or when the ledger can't be asked. */
-  async function takeCredit(accountId: string): Promise<Answer | null> {
+  async function takeCredit({ accountId, keyId }: Caller, kind: CallKind): Promise<Answer | null> {
     try {
-      const admission = await credits.admit(accountId);
+      const admission = await credits.admit({ accountId, keyId, kind });
       if (admission.admitted) return null;
       const reset = admission.resetAt.toISOString();
       return failure('monthly-quota-exceeded', `The included credits are there again at ${reset}.`, {
@@ -93,7 +113,7 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     }
   }
 
-  return { answer };
+  return { answer, answerAs };
 }
 
 function withHeaders(answer: Answer, headers: Record<string, string>): Answer {

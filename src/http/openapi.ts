@@ -70,7 +70,7 @@ export function createOpenApi(publicUrl: string, operations: Operation[]): Json 
 
 function describeOperation(publicUrl: string, operation: Operation, schemas: Record<string, TSchema>): Json {
   const kinds = [...operation.problems, ...CHAIN_PROBLEMS];
-  if (operation.credits > 0) kinds.push('monthly-quota-exceeded');
+  if (operation.charge !== null) kinds.push('monthly-quota-exceeded');
   const responses: Record<string, Json> = {
     200: {
       description: 'Success.',
@@ -101,7 +101,7 @@ function describeOperation(publicUrl: string, operation: Operation, schemas: Rec
   return {
     operationId: operation.id,
     summary: operation.summary,
-    description: `${operation.description}\n\nCosts ${operation.credits === 0 ? 'no credit' : 'one credit'}.`,
+    description: `${operation.description}\n\nCosts ${operation.charge === null ? 'no credit' : 'one credit'}.`,
     parameters: operation.parameters.map((parameter) => ({ ...parameter, required: true })),
     responses,
   };

@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
+import type { CallKind } from '../credits/spend.ts';
 import type { ProblemName } from './problems.ts';
 
 /** What the reference says of an endpoint: beside its handler, with the schema that types the handler's answer. */
@@ -8,8 +9,8 @@ export interface Operation {
   id: string;
   summary: string;
   description: string;
-  /** Credits that a call costs. */
-  credits: 0 | 1;
+  /** What a call's credit is spent on; null: it costs none. */
+  charge: CallKind | null;
   parameters: {
     name: string;
     in: 'query' | 'path';

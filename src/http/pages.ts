@@ -56,7 +56,7 @@ function describeOperation(publicUrl: string, operation: Operation): string {
       `<tr><td><code>${escapeHtml(name)}</code></td><td>${place}</td><td>${paragraphs(description)}</td></tr>`,
   );
   return `<h2 id="${operation.id}">${escapeHtml(operation.summary)}</h2>
-<p><code>GET ${escapeHtml(BASE_PATH + operation.path)}</code>, ${operation.credits === 0 ? 'no credit' : 'one credit'}</p>
+<p><code>GET ${escapeHtml(BASE_PATH + operation.path)}</code>, ${operation.charge === null ? 'no credit' : 'one credit'}</p>
 ${paragraphs(operation.description)}
 ${rows.length === 0 ? '' : `<div class="scroll"><table><tr><th>Parameter</th><th>In</th><th>Meaning</th></tr>${rows.join('')}</table></div>`}
 <p>Answers <a href="#${operation.success.$id}"><code>${operation.success.$id}</code></a>, or one of

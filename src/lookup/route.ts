@@ -17,7 +17,7 @@ export const lookupOperation: Operation = {
   summary: 'Get a company',
   description:
     'The details of one company: as stored when younger than six days, otherwise refreshed from the data provider or, if that fails, from the commercial registry.',
-  credits: 1,
+  charge: 'lookup',
   parameters: [
     {
       name: 'nif',

@@ -31,22 +31,21 @@ export interface RateDecision {
   nowUs: number;
 }
 
-/**
- * Takes a token if there is one. A bucket keeps its tokens when the limit changes, capped at the new capacity.
- *
- * @param state null: full
- */
+/** How full a bucket is now. It keeps its tokens when the limit changes, capped at the new capacity; null is full. */
+export function unitsNow(state: BucketState | null, limit: number, nowUs: number): number {
+  const capacity = limit * UNITS_PER_TOKEN;
+  if (state === null) return capacity;
+  const elapsedUs = Math.min(Math.max(nowUs - state.atUs, 0), UNITS_PER_TOKEN);
+  return Math.min(capacity, state.units + elapsedUs * limit);
+}
+
+/** Takes a token if there is one. */
 export function takeToken(
   state: BucketState | null,
   limit: number,
   nowUs: number,
 ): { state: BucketState; decision: RateDecision } {
-  const capacity = limit * UNITS_PER_TOKEN;
-  let units = capacity;
-  if (state !== null) {
-    const elapsedUs = Math.min(Math.max(nowUs - state.atUs, 0), UNITS_PER_TOKEN);
-    units = Math.min(capacity, state.units + elapsedUs * limit);
-  }
+  let units = unitsNow(state, limit, nowUs);
   const admitted = units >= UNITS_PER_TOKEN;
   if (admitted) units -= UNITS_PER_TOKEN;
   return { state: { units, atUs: nowUs }, decision: decide(admitted, units, limit, nowUs) };

@@ -8,4 +8,6 @@ export interface RateLimiter {
    * @param limit capacity and refill, requests per minute
    */
   take(accountId: string, limit: number): Promise<RateDecision>;
+  /** How the account's bucket stands, without taking anything; `admitted` says whether `take` would have. */
+  peek(accountId: string, limit: number): Promise<RateDecision>;
 }

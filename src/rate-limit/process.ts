@@ -1,5 +1,5 @@
 import { MINUTE } from '../units.ts';
-import { type BucketState, takeToken } from './bucket.ts';
+import { type BucketState, decide, takeToken, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
 
 /** Buckets in this process: all there is without Redis, and what takes over while Redis is away. */
@@ -29,6 +29,11 @@ export function createProcessRateLimiter(nowUs: () => number = monotonicUnixUs):
       const { state, decision } = takeToken(buckets.get(accountId) ?? null, limit, now);
       buckets.set(accountId, state);
       return decision;
+    },
+    async peek(accountId, limit) {
+      const now = nowUs();
+      const units = unitsNow(buckets.get(accountId) ?? null, limit, now);
+      return decide(units >= UNITS_PER_TOKEN, units, limit, now);
     },
     remember(accountId, units) {
       const now = nowUs();

@@ -1,18 +1,21 @@
 import Redis from 'ioredis';
+import { createBatcher } from '../batch.ts';
 import { SECOND } from '../units.ts';
-import { decide } from './bucket.ts';
+import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
 import takeScript from './take.lua' with { type: 'text' };
 
-/** A Redis that hasn't answered by then is passed over for that request (issue: down or hung). */
+/** A Redis that hasn't answered by then is passed over for that request. */
 const REDIS_TIMEOUT_MS = 200;
 /** After a time-out Redis is left alone this long, so that a hung one delays a request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
 const KEY_PREFIX = 'bucket:';
+/** One script while another is under way; Redis runs them one after the other anyway. */
+const BATCHES = { maxBatch: 1000, maxRuns: 2, maxWaiting: 20_000 };
 
 interface BucketCommands extends Redis {
-  takeToken(key: string, limit: number): Promise<[admitted: number, units: string, nowUs: string]>;
+  takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]>;
 }
 
 /** Opens a connection that fails at once while Redis is away, and is made again by itself. */
@@ -26,40 +29,85 @@ export function connectRedis(url: string): Redis {
   });
   // Failures show at the commands; without a listener ioredis prints them.
   redis.on('error', () => {});
+  redis.defineCommand('takeTokens', { lua: takeScript });
   return redis;
 }
 
+/** A token that somebody wants, or a look at a bucket. */
+interface Want {
+  accountId: string;
+  limit: number;
+  tokens: 0 | 1;
+}
+
 /**
- * Buckets in Redis, shared by all instances, each token taken by one atomic script and Redis's clock. While Redis is
- * away the process's own buckets decide, from where Redis last had them: the service keeps limiting, per process.
+ * Buckets in Redis, shared by all instances, taken from by one atomic script for all that arrives in one turn of the
+ * event loop, by Redis's clock. While Redis is away the process's own buckets decide, from where Redis last had them:
+ * the service keeps limiting, per process.
  */
 export function createRedisRateLimiter(
   redis: Redis,
   { onFallback = (_error: unknown) => {}, onRecovered = () => {} } = {},
 ): RateLimiter {
-  redis.defineCommand('takeToken', { numberOfKeys: 1, lua: takeScript });
   const local = createProcessRateLimiter();
+  const ask = createBatcher(
+    (wants: Want[]) => runScript(redis as BucketCommands, wants, local.remember),
+    BATCHES,
+  );
   let pausedUntilMs = 0;
   let away = false;
 
+  async function decideFor(want: Want, decideLocally: () => Promise<RateDecision>): Promise<RateDecision> {
+    if (performance.now() < pausedUntilMs) return decideLocally();
+    try {
+      const decision = await ask(want);
+      if (away) onRecovered();
+      away = false;
+      return decision;
+    } catch (error) {
+      if (redis.status === 'ready') pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
+      if (!away) onFallback(error);
+      away = true;
+      return decideLocally();
+    }
+  }
+
   return {
-    async take(accountId, limit) {
-      if (performance.now() < pausedUntilMs) return local.take(accountId, limit);
-      try {
-        const [admitted, units, nowUs] = await (redis as BucketCommands).takeToken(
-          KEY_PREFIX + accountId,
-          limit,
-        );
-        if (away) onRecovered();
-        away = false;
-        local.remember(accountId, Number(units));
-        return decide(admitted === 1, Number(units), limit, Number(nowUs));
-      } catch (error) {
-        if (redis.status === 'ready') pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
-        if (!away) onFallback(error);
-        away = true;
-        return local.take(accountId, limit);
-      }
-    },
+    take: (accountId, limit) =>
+      decideFor({ accountId, limit, tokens: 1 }, () => local.take(accountId, limit)),
+    peek: (accountId, limit) =>
+      decideFor({ accountId, limit, tokens: 0 }, () => local.peek(accountId, limit)),
   };
+}
+
+/** One script for all wants; those of one account are dealt out in their order. */
+async function runScript(
+  redis: BucketCommands,
+  wants: Want[],
+  remember: (accountId: string, units: number) => void,
+): Promise<RateDecision[]> {
+  const buckets = new Map<string, { limit: number; tokens: number; given: number; units: number }>();
+  for (const { accountId, limit, tokens } of wants) {
+    const bucket = buckets.get(accountId);
+    if (bucket === undefined) buckets.set(accountId, { limit, tokens, given: 0, units: 0 });
+    else bucket.tokens += tokens;
+  }
+  const keys = [...buckets.keys()].map((id) => KEY_PREFIX + id);
+  const args = [...buckets.values()].flatMap(({ limit, tokens }) => [limit, tokens]);
+  const [now, ...answers] = await redis.takeTokens(keys.length, ...keys, ...args);
+  const nowUs = Number(now);
+  let position = 0;
+  for (const [accountId, bucket] of buckets) {
+    bucket.given = Number(answers[position++]);
+    bucket.units = Number(answers[position++]);
+    remember(accountId, bucket.units);
+  }
+  return wants.map(({ accountId, tokens }) => {
+    const bucket = buckets.get(accountId)!;
+    if (tokens === 0) return decide(bucket.units >= UNITS_PER_TOKEN, bucket.units, bucket.limit, nowUs);
+    const admitted = bucket.given > 0;
+    if (admitted) bucket.given -= 1;
+    // What this token left: those that are still to be dealt out were in the bucket then.
+    return decide(admitted, bucket.units + bucket.given * UNITS_PER_TOKEN, bucket.limit, nowUs);
+  });
 }

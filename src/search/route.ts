@@ -13,7 +13,7 @@ export const searchOperation: Operation = {
   summary: 'Search companies',
   description:
     'Finds companies whose normalized legal name begins with the normalized query, or the one with the NIF that the query contains. At most 20 entries; exact matches first, the rest by legal name.',
-  credits: 1,
+  charge: 'search',
   parameters: [
     {
       name: 'q',

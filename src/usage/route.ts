@@ -16,7 +16,7 @@ export const usageOperation: Operation = {
   summary: 'Get usage',
   description:
     "Reports the account's plan, credits, period, keys and bucket. Costs a rate-limit token and no credit, and works when the credits are used up.",
-  credits: 0,
+  charge: null,
   parameters: [],
   success: UsageAnswerSchema,
   problems: [],

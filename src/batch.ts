@@ -1,0 +1,64 @@
+/** The queue of a batcher is full: whoever asks is better told so at once. */
+export class OverloadedError extends Error {
+  override readonly name = 'OverloadedError';
+}
+
+export interface BatchOptions {
+  /** Items in one run at most. */
+  maxBatch: number;
+  /** Runs under way at once. While that many are, items gather for the next. */
+  maxRuns: number;
+  /** Items that may wait; more are refused with an {@link OverloadedError}. */
+  maxWaiting: number;
+}
+
+/**
+ * Turns many single questions into few runs: what arrives in one turn of the event loop goes into one run. An item on
+ * an idle batcher starts at the end of its turn and waits for no company; under load, items gather while the runs
+ * before them are under way, so that batches grow just as far as the load asks.
+ *
+ * @param run answers all items, in their order; when it fails, all of them fail
+ */
+export function createBatcher<Item, Result>(
+  run: (items: Item[]) => Promise<Result[]>,
+  { maxBatch, maxRuns, maxWaiting }: BatchOptions,
+): (item: Item) => Promise<Result> {
+  type Waiting = { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void };
+  let waiting: Waiting[] = [];
+  let runs = 0;
+  let scheduled = false;
+
+  function schedule(): void {
+    if (scheduled || runs >= maxRuns || waiting.length === 0) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      while (runs < maxRuns && waiting.length > 0) void start();
+    });
+  }
+
+  async function start(): Promise<void> {
+    const batch = waiting.length <= maxBatch ? waiting : waiting.slice(0, maxBatch);
+    waiting = waiting.length <= maxBatch ? [] : waiting.slice(maxBatch);
+    runs += 1;
+    try {
+      const results = await run(batch.map(({ item }) => item));
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    } finally {
+      runs -= 1;
+      schedule();
+    }
+  }
+
+  return (item) =>
+    new Promise<Result>((resolve, reject) => {
+      if (waiting.length >= maxWaiting) {
+        reject(new OverloadedError('too much is waiting'));
+        return;
+      }
+      waiting.push({ item, resolve, reject });
+      schedule();
+    });
+}

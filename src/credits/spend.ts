@@ -1,0 +1,121 @@
+import type { Sql } from '../postgres/connect.ts';
+
+/** What a credit is spent on. */
+export type CallKind = 'search' | 'lookup';
+
+/** Calls of one account by one key and of one kind. */
+export interface Ask {
+  accountId: string;
+  /** '' for calls made in the dashboard. */
+  keyId: string;
+  kind: CallKind;
+  calls: number;
+}
+
+/** What became of all the calls that one account asked for. */
+export interface Spent {
+  accountId: string;
+  /** How many were admitted, in the order of the asks. */
+  admitted: number;
+  /** How many of these were paid with purchased credits. */
+  fromPurchased: number;
+  /** The included allowance of the period, credits. */
+  included: number;
+  periodStart: Date;
+  periodEnd: Date;
+  /** Seconds from the admission to the period's end. */
+  untilPeriodEndS: number;
+  /** Postgres's clock when it answered. */
+  at: Date;
+}
+
+/**
+ * Spends credits of any number of accounts in one statement: each is admitted as many calls as it can pay, included
+ * credits first (specification, Credits 2–4). The calls of the day are counted by the same statement.
+ *
+ * Rows are locked in the order of the accounts' ids, so that two such statements never wait for each other in a
+ * circle. All arithmetic is on the locked rows: a concurrent statement waits, and then sees what this one left. Nothing
+ * happens when Postgres gets to it after `deadline`: whoever asked has been told 503 by then.
+ *
+ * @param deadline by Postgres's clock
+ * @param instant counts as now; null: Postgres's clock
+ * @returns one row an account; an account that is gone, or whose turn came too late, has none
+ */
+export function spend(sql: Sql, asks: Ask[], deadline: Date, instant: Date | null) {
+  const ids = asks.map((ask) => ask.accountId);
+  const keys = asks.map((ask) => ask.keyId);
+  const kinds = asks.map((ask) => ask.kind);
+  const calls = asks.map((ask) => ask.calls);
+  return sql<Spent[]>`
+    WITH asked AS MATERIALIZED (
+      SELECT * FROM unnest(${ids}::text[], ${keys}::text[], ${kinds}::text[], ${calls}::bigint[])
+        WITH ORDINALITY AS asked (id, key_id, kind, calls, position)
+    ), wanted AS MATERIALIZED (
+      SELECT id, sum(calls)::bigint AS calls FROM asked GROUP BY id
+    ), locked AS MATERIALIZED (
+      SELECT a.id, wanted.calls, a.used, a.credits, a.included_credits,
+        a.plan, a.plan_since, a.plus_anchor, a.plus_until, a.period_plan, a.period_start, a.period_end,
+        coalesce(${instant}::timestamptz, now()) AS instant
+      FROM wanted JOIN accounts a USING (id)
+      WHERE clock_timestamp() < ${deadline}
+      ORDER BY a.id
+      FOR NO KEY UPDATE OF a
+    ), present AS MATERIALIZED (
+      SELECT *,
+        CASE WHEN instant < period_end
+          THEN ROW(period_plan, period_start, period_end)::quota_period
+          ELSE account_period(plan, plan_since, plus_anchor, plus_until, instant) END AS period,
+        CASE WHEN instant < period_end THEN used ELSE 0 END AS used_before
+      FROM locked
+    ), priced AS MATERIALIZED (
+      SELECT present.*, coalesce(present.included_credits, plans.included_credits) AS included,
+        greatest(coalesce(present.included_credits, plans.included_credits) - used_before, 0) AS included_left
+      FROM present JOIN plans ON plans.name = (period).plan
+    ), decided AS MATERIALIZED (
+      SELECT *, least(calls, included_left + credits) AS admitted,
+        greatest(least(calls, included_left + credits) - included_left, 0) AS from_purchased
+      FROM priced WHERE clock_timestamp() < ${deadline}
+    ), spent AS (
+      UPDATE accounts a SET
+        used = d.used_before + d.admitted,
+        credits = d.credits - d.from_purchased,
+        period_plan = (d.period).plan,
+        period_start = (d.period).starts_at,
+        period_end = (d.period).ends_at
+      FROM decided d WHERE a.id = d.id AND d.admitted > 0
+    ), shared AS (
+      SELECT asked.*, d.instant, least(asked.calls, greatest(d.admitted + asked.calls -
+        sum(asked.calls) OVER (PARTITION BY asked.id ORDER BY asked.position), 0))::bigint AS admitted
+      FROM asked JOIN decided d USING (id)
+    ), counted AS (
+      INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
+      SELECT id, (instant AT TIME ZONE 'UTC')::date, key_id, kind, admitted FROM shared WHERE admitted > 0
+      ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
+    )
+    SELECT id AS "accountId", admitted, from_purchased AS "fromPurchased", included,
+      (period).starts_at AS "periodStart", (period).ends_at AS "periodEnd",
+      extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS", clock_timestamp() AS at
+    FROM decided`;
+}
+
+/**
+ * Gives back calls that were admitted too late for whoever asked: as if they had not been, unless the period has ended
+ * since.
+ */
+export async function refund(sql: Sql, asks: Ask[], spent: Spent): Promise<void> {
+  const calls = asks.reduce((sum, ask) => sum + ask.calls, 0);
+  const toPurchased = Math.min(calls, spent.fromPurchased);
+  await sql.begin(async (sql) => {
+    await sql`
+      UPDATE accounts SET
+        used = CASE WHEN period_start = ${spent.periodStart} THEN greatest(used - ${calls}::bigint, 0) ELSE used END,
+        credits = credits + ${toPurchased}::bigint
+      WHERE id = ${spent.accountId}`;
+    for (const ask of asks) {
+      await sql`
+        UPDATE daily_calls SET calls = calls - ${ask.calls}::bigint
+        WHERE account_id = ${ask.accountId} AND key_id = ${ask.keyId} AND kind = ${ask.kind}
+          AND day = (${spent.at}::timestamptz AT TIME ZONE 'UTC')::date AND calls >= ${ask.calls}::bigint`;
+    }
+  });
+}
