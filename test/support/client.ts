@@ -1,0 +1,52 @@
+import { type AnswerChecker, createAnswerChecker, kindOf } from './openapi.ts';
+
+export type CallOptions = { key?: string | null; headers?: Record<string, string>; method?: string };
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer should hold; the shape has been checked
+export type CallAnswer = { status: number; headers: Headers; body: any; kind: string | null };
+
+const checkers = new Map<string, Promise<AnswerChecker>>();
+
+/**
+ * Calls the API and checks the answer against the service's own OpenAPI document, whatever it is.
+ *
+ * @param url as {base_url}: `http://127.0.0.1:PORT/api/v1`
+ * @param path below it, with the query: `/companies?q=abaco`
+ * @returns the answer, its body parsed (null when empty), and the problem's kind (null for a success)
+ * @throws Error that says what the document doesn't allow
+ */
+export async function call(url: string, path: string, options: CallOptions = {}): Promise<CallAnswer> {
+  const { key = null, headers = {}, method = 'GET' } = options;
+  const check = await checkerOf(new URL(url).origin);
+  const response = await fetch(url + path, {
+    method,
+    headers: { ...(key === null ? {} : { Authorization: `Bearer ${key}` }), ...headers },
+    redirect: 'manual',
+  });
+  const text = await response.text();
+  const answer = { status: response.status, headers: response.headers, body: parse(text) };
+  check(method, path, answer);
+  return { ...answer, kind: kindOf(answer) };
+}
+
+function parse(text: string): unknown {
+  if (text === '') return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // the check says what is wrong with it
+  }
+}
+
+/** The document is fetched once per service; a service that can't be asked is asked again next time. */
+function checkerOf(origin: string): Promise<AnswerChecker> {
+  let checker = checkers.get(origin);
+  if (checker === undefined) {
+    checker = fetch(`${origin}/openapi/json`)
+      .then((response) => response.json())
+      .then(createAnswerChecker);
+    checkers.set(origin, checker);
+    checker.catch(() => checkers.delete(origin));
+  }
+  return checker;
+}

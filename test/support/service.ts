@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { changeLimits, createAccount, type Plan } from '../../src/accounts/store.ts';
+import { type Config, readConfig } from '../../src/config.ts';
+import { grantCredits } from '../../src/credits/grant.ts';
+import { createLogTo } from '../../src/http/log.ts';
+import { createKey } from '../../src/keys/store.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, createTestIndexAlias, testServers } from './database.ts';
+
+type Environment = Record<string, string>;
+export type LogLine = Record<string, unknown> & { msg: string };
+
+export type ServiceOptions = {
+  /** `postgres`: search in Postgres, buckets in the process. `full`: Elasticsearch and Redis too. */
+  mode?: 'postgres' | 'full';
+  /** Further variables, over those of the mode: `{ REDIS_URL: proxy.url(…) }`. */
+  env?: Environment;
+};
+
+export type TestService = {
+  /** {base_url}: ends with /api/v1. */
+  url: string;
+  /** The service's address, for what is not in the API. */
+  baseUrl: string;
+  /** A pool of the test's own on the service's database. */
+  sql: Sql;
+  databaseUrl: string;
+  config: Config;
+  /** What the service has logged so far. */
+  logLines: LogLine[];
+  stop(): Promise<void>;
+};
+
+/**
+ * What a service needs in a mode: a database of its own, and for `full` an index alias of its own. Without outside
+ * sources: no REGISTRY and a nif.pt that refuses connections, unless `env` says otherwise.
+ */
+export async function createTestEnvironment(options: ServiceOptions = {}) {
+  const { mode = 'postgres', env = {} } = options;
+  const database = await createTestDatabase('service');
+  const index = createTestIndexAlias();
+  const { elasticsearchUrl, redisUrl } = testServers();
+  const full = {
+    ELASTICSEARCH_URL: elasticsearchUrl,
+    ELASTICSEARCH_ALIAS: index.alias,
+    REDIS_URL: redisUrl,
+  };
+  return {
+    database,
+    env: {
+      PORT: '0',
+      DATABASE_URL: database.url,
+      NIF_PT_URL: 'http://127.0.0.1:9/',
+      REGISTRY: 'none',
+      ...(mode === 'full' ? full : {}),
+      ...env,
+    } as Environment,
+    async remove() {
+      if (mode === 'full') await index.cleanup();
+      await database.drop();
+    },
+  };
+}
+
+/** Starts the real service in this process, on a free port and a database of its own. */
+export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
+  const { startService } = await import('../../src/serve.ts');
+  const { env, database, remove } = await createTestEnvironment(options);
+  const logLines: LogLine[] = [];
+  const log = createLogTo({ write: (line) => void logLines.push(JSON.parse(line)) });
+  const config = readConfig(env);
+  const service = await startService(config, { log }).catch(async (error) => {
+    await remove();
+    throw error;
+  });
+  const baseUrl = `http://127.0.0.1:${service.port}`;
+  return {
+    url: `${baseUrl}/api/v1`,
+    baseUrl,
+    sql: database.sql,
+    databaseUrl: database.url,
+    config,
+    logLines,
+    async stop() {
+      await service.stop();
+      await remove();
+    },
+  };
+}
+
+export type ServiceProcess = {
+  url: string;
+  baseUrl: string;
+  pid: number;
+  logLines: LogLine[];
+  /** Resolves with the exit code, or the signal that ended it, once it is gone. */
+  exited: Promise<number | string>;
+  /** Sends a signal and waits until it is gone. */
+  kill(signal?: NodeJS.Signals): Promise<number | string>;
+};
+
+/** Where the checkout is: commands run here. */
+export const ROOT = join(import.meta.dir, '../..');
+
+/**
+ * Starts `bun src/main.ts serve` as a process of its own and waits until it listens. Its environment is `env`, `PORT=0`
+ * and what a process needs to run at all.
+ * @throws Error with its stderr when it ends before that
+ */
+export async function spawnService(env: Environment): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string);
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  const logLines: LogLine[] = [];
+  const address = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      const line = JSON.parse(text) as LogLine;
+      logLines.push(line);
+      if (line.msg !== 'listening') return;
+      // With a PUBLIC_URL of its own the line says that one: the test has chosen the port then.
+      resolve(env.PUBLIC_URL === undefined ? (line.address as string) : `http://127.0.0.1:${env.PORT}`);
+    });
+    exited.then((code) => reject(new Error(`serve ended with ${code} before it listened\n${stderr}`)));
+  });
+  return {
+    url: `${address}/api/v1`,
+    baseUrl: address,
+    pid: child.pid!,
+    logLines,
+    exited,
+    kill(signal = 'SIGTERM') {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** The variables that a process needs to run at all; none of the service's. */
+export function bareEnvironment(): Environment {
+  return Object.fromEntries(
+    ['PATH', 'HOME', 'TMPDIR', 'LANG']
+      .map((name) => [name, process.env[name]] as const)
+      .filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+export type CallerOptions = {
+  plan?: Plan;
+  periodStart?: Date;
+  until?: Date;
+  /** Requests per minute of the account's own; absent: the plan's. */
+  limits?: { requestsPerMinute: number };
+  /** Purchased credits. */
+  credits?: number;
+  /** Included credits of the account's own; absent: the plan's. */
+  included?: number;
+};
+
+/** An account with a key, made as the command line makes them. */
+export async function createCaller(
+  sql: Sql,
+  options: CallerOptions = {},
+): Promise<{ accountId: string; keyId: string; key: string }> {
+  const { plan = 'free', periodStart, until, limits, credits, included } = options;
+  const { id: accountId } = await createAccount(sql, { name: 'Test', plan, periodStart, until }, 'test');
+  if (limits !== undefined || included !== undefined) {
+    await changeLimits(sql, accountId, { ...limits, includedCredits: included }, 'test');
+  }
+  if (credits !== undefined) await grantCredits(sql, accountId, { credits }, 'test');
+  const { id: keyId, secret: key } = await createKey(sql, accountId, '', 'test');
+  return { accountId, keyId, key };
+}
