@@ -85,12 +85,20 @@ export async function takeMutex(layout: Layout, signal?: AbortSignal): Promise<(
       if (Date.now() > deadline) throw new Error(mutexTimeout(layout));
       await Bun.sleep(MUTEX_POLL_MS);
     }
-    writePrivateFile(layout, layout.mutexHolder, `${process.pid}\n`);
   } catch (error) {
     mutex.close();
     throw explainFileError(error, layout.dataDir);
   }
+  nameHolder(layout);
   return () => mutex.close();
+}
+
+function nameHolder(layout: Layout): void {
+  try {
+    writePrivateFile(layout, layout.mutexHolder, `${process.pid}\n`);
+  } catch {
+    // On a full disk it must still be possible to join and to leave.
+  }
 }
 
 function mutexTimeout(layout: Layout): string {
