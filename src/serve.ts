@@ -1,25 +1,21 @@
 import { createChain } from './admission/chain.ts';
 import { createApp } from './app.ts';
-import { type Config, DEFAULT_NIF_PT_URL } from './config.ts';
+import type { Config } from './config.ts';
 import { createCredits } from './credits/admit.ts';
 import { within } from './deadline.ts';
 import { messageOf, RefusedError } from './errors.ts';
 import { createHealth, type Probe } from './http/health.ts';
 import { createLog, type Log } from './http/log.ts';
-import { createMetrics, type Metrics } from './http/metrics.ts';
+import { createMetrics } from './http/metrics.ts';
 import { createObserver } from './http/observe.ts';
 import { createAuthenticator } from './keys/authenticate.ts';
-import { createRefresher, type Refresher } from './lookup/refresh.ts';
-import { createLookupHandler } from './lookup/route.ts';
-import type { RateLimiter } from './rate-limit/limiter.ts';
-import { createProcessRateLimiter } from './rate-limit/process.ts';
-import { connectRedis, createRedisRateLimiter } from './rate-limit/redis.ts';
+import { openLookup } from './lookup/open.ts';
+import { openRateLimiter } from './rate-limit/open.ts';
 import { type Closers, createClosers, openStores, type Stores } from './resources.ts';
 import { createElasticsearchSearch } from './search/elasticsearch.ts';
 import { createPostgresSearch } from './search/postgres.ts';
 import { createSearchHandler } from './search/route.ts';
-import { createSources } from './sources/source.ts';
-import { MINUTE, SECOND } from './units.ts';
+import { SECOND } from './units.ts';
 import { createUsageHandler } from './usage/route.ts';
 
 /** Running requests may take this long to finish after a stop (issue: graceful stop). */
@@ -65,15 +61,13 @@ export async function startService(
 
     const authenticator = await createAuthenticator(stores.sql);
     closers.add('the authenticator', () => authenticator.close());
-    const { rateLimiter, probe: redisProbe } = openRateLimiter(config, closers, log, metrics);
+    const { rateLimiter, probes } = openRateLimiter(config, closers, log, metrics);
     const credits = createCredits(stores.sql, {
       onRefundFailed: (account, error) => {
         metrics.refundFailed();
         log.error({ account, err: error }, 'a credit spent for an abandoned request was not given back');
       },
     });
-    const refresher = openRefresher(config, stores, closers, log, metrics);
-
     const directorySearch =
       stores.elasticsearch === null
         ? createPostgresSearch(stores.sql)
@@ -85,9 +79,9 @@ export async function startService(
       observer,
       metrics,
       metricsToken: config.metricsToken,
-      health: createHealth([...storeProbes(config, stores), ...redisProbe], () => stopping),
+      health: createHealth([...storeProbes(config, stores), ...probes], () => stopping),
       search: createSearchHandler(directorySearch, log),
-      lookup: createLookupHandler({ ...config, sql: stores.sql, refresher, log }),
+      lookup: openLookup(config, stores.sql, closers, log, metrics),
       usage: createUsageHandler(stores.sql, log),
     });
     listen(app, config, port);
@@ -116,58 +110,6 @@ function openLog(closers: Closers): Log {
   const { log, close } = createLog();
   closers.add('the log', close);
   return log;
-}
-
-function openRateLimiter(
-  config: Config,
-  closers: Closers,
-  log: Log,
-  metrics: Metrics,
-): { rateLimiter: RateLimiter; probe: Probe[] } {
-  if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probe: [] };
-  const redis = connectRedis(config.redisUrl);
-  closers.add('Redis', async () => redis.disconnect());
-  const rateLimiter = createRedisRateLimiter(redis, {
-    onFallback: (error) => {
-      metrics.redisAway(true);
-      log.warn({ err: error }, 'Redis is away: this process limits by its own buckets');
-    },
-    onRecovered: () => {
-      metrics.redisAway(false);
-      log.info('Redis is back');
-    },
-  });
-  return {
-    rateLimiter,
-    // Not required: without Redis the service keeps answering and limiting.
-    probe: [{ name: 'redis', required: false, check: async () => void (await redis.ping()) }],
-  };
-}
-
-function openRefresher(
-  config: Config,
-  stores: Stores,
-  closers: Closers,
-  log: Log,
-  metrics: Metrics,
-): Refresher {
-  const { nifPtKey, einformaClientId, einformaClientSecret, ...rest } = config;
-  const sources = createSources({
-    ...rest,
-    ...(nifPtKey === null ? {} : { nifPtKey }),
-    ...(einformaClientId === null ? {} : { einformaClientId }),
-    ...(einformaClientSecret === null ? {} : { einformaClientSecret }),
-  });
-  for (const source of sources) closers.add(source.name, () => source.close());
-  if (nifPtKey === null && config.nifPtUrl === DEFAULT_NIF_PT_URL) {
-    log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
-  }
-  const refresher = createRefresher({ ...config, sql: stores.sql, sources, log, onAnswer: metrics.source });
-  const timer = setInterval(() => {
-    refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed'));
-  }, MINUTE);
-  closers.add('the sweep of old refreshes', async () => clearInterval(timer));
-  return refresher;
 }
 
 function storeProbes(config: Config, { sql, elasticsearch }: Stores): Probe[] {

@@ -4,7 +4,7 @@ import { RefusedError } from '../errors.ts';
 import { answers } from '../terminal/command.ts';
 import { subcommand } from '../terminal/subcommand.ts';
 import { presentCompany } from './route.ts';
-import { findCompany, forgetCompany } from './store.ts';
+import { findCompanies, forgetCompany } from './store.ts';
 
 /** `companies show` and `companies forget`: the stored records. */
 export function recordCommands(program: Command): void {
@@ -21,8 +21,8 @@ export function recordCommands(program: Command): void {
       .description('the stored record of a company')
       .addHelpText('after', '\nExample:\n  bun directory companies show 500002576'),
     async ({ sql, config }, nif: string) => {
-      const company = await findCompany(sql, nif, config.recordMaxAgeS);
-      if (company === null) throw new RefusedError(`no record of ${nif} is stored`);
+      const company = (await findCompanies(sql, [nif], config.recordMaxAgeS)).get(nif);
+      if (company === undefined) throw new RefusedError(`no record of ${nif} is stored`);
       return {
         ...presentCompany(company),
         fetchedAt: company.fetchedAt.toISOString(),

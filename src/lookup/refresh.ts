@@ -3,14 +3,14 @@ import type { Sql } from '../postgres/connect.ts';
 import { type CompanySource, SourceFault } from '../sources/source.ts';
 import { SECOND } from '../units.ts';
 import { createRefreshLeases, type RefreshOutcome } from './lease.ts';
-import { findCompany } from './store.ts';
+import type { FindCompany } from './store.ts';
 
 export interface RefresherOptions {
   sql: Sql;
   /** In the order in which they are asked. */
   sources: CompanySource[];
   providerTimeoutMs: number;
-  recordMaxAgeS: number;
+  findCompany: FindCompany;
   log: Log;
   /** Told what each question to a source came to: `found`, `not-found`, `unknown`, or the reason of its fault. */
   onAnswer?: (source: string, outcome: string) => void;
@@ -31,7 +31,7 @@ const FIRST_LOOK_MS = 25;
 const SLOWEST_LOOK_MS = 250;
 
 export function createRefresher(options: RefresherOptions): Refresher {
-  const { sql, sources, providerTimeoutMs, recordMaxAgeS, log, onAnswer } = options;
+  const { sql, sources, providerTimeoutMs, findCompany, log, onAnswer } = options;
   /** Longest that an attempt can take: two sources, and storing what they said. */
   const attemptMs = 2 * providerTimeoutMs + 1 * SECOND;
   const leases = createRefreshLeases(sql, attemptMs);
@@ -69,7 +69,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   async function lead(nif: string, attempt: string): Promise<RefreshOutcome> {
     try {
       // Between our reading the stored record and our getting the lease another attempt may have ended.
-      const stored = await findCompany(sql, nif, recordMaxAgeS);
+      const stored = await findCompany(nif);
       if (stored?.fresh === true) {
         await leases.end(nif, attempt, 'found');
         return 'found';

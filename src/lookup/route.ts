@@ -4,11 +4,10 @@ import { within } from '../deadline.ts';
 import { type Answer, failure, success } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
 import type { Operation } from '../http/operation.ts';
-import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
 import type { Refresher } from './refresh.ts';
 import { type Company, type CompanyAnswer, CompanyAnswerSchema, type DebtBracket } from './schema.ts';
-import { type Bracket, findCompany, type StoredCompany } from './store.ts';
+import type { Bracket, FindCompany, StoredCompany } from './store.ts';
 
 /** GET /companies/{nif} */
 export const lookupOperation: Operation = {
@@ -36,26 +35,25 @@ export const lookupOperation: Operation = {
 };
 
 export interface LookupParts {
-  sql: Sql;
+  findCompany: FindCompany;
   refresher: Refresher;
-  recordMaxAgeS: number;
   providerTimeoutMs: number;
   log: Log;
 }
 
 /** Serves the stored record of a company while it is fresh, and a refreshed one otherwise. */
 export function createLookupHandler(parts: LookupParts): Handler {
-  const { sql, refresher, recordMaxAgeS, providerTimeoutMs, log } = parts;
+  const { findCompany, refresher, providerTimeoutMs, log } = parts;
   // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract, choice 8); the rest is for the way out.
   const timeoutMs = 2 * providerTimeoutMs + 0.9 * SECOND;
 
   async function lookUp(nif: string): Promise<StoredCompany | null> {
-    const stored = await findCompany(sql, nif, recordMaxAgeS);
+    const stored = await findCompany(nif);
     if (stored?.fresh === true) return stored;
     const outcome = await refresher.refresh(nif);
     if (outcome === 'not-found') return null;
     // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
-    const refreshed = outcome === 'found' ? await findCompany(sql, nif, recordMaxAgeS) : null;
+    const refreshed = outcome === 'found' ? await findCompany(nif) : null;
     if (refreshed === null) throw new Error('no source could tell');
     return refreshed;
   }

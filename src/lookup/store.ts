@@ -1,3 +1,4 @@
+import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { CompanyDetails, SourceName } from '../sources/source.ts';
@@ -24,7 +25,11 @@ export interface StoredCompany extends CompanyDetails {
   socialSecurityDebt: Bracket | null;
 }
 
+/** Finds the stored record of a company, debts joined as they are now; null when there is none. */
+export type FindCompany = (nif: string) => Promise<StoredCompany | null>;
+
 const QUERY_TIMEOUT_MS = 2 * SECOND;
+const BATCHES = { maxBatch: 500, maxRuns: 2, maxWaiting: 20_000 };
 
 interface CompanyRow extends Omit<StoredCompany, 'taxDebt' | 'socialSecurityDebt'> {
   taxStart: number | null;
@@ -36,11 +41,24 @@ interface CompanyRow extends Omit<StoredCompany, 'taxDebt' | 'socialSecurityDebt
 }
 
 /**
- * The stored record of a company, debts joined as they are now; null when there is none.
+ * A reader whose questions of one turn of the event loop share one query.
  * @param maxAgeS a record of this age or older is not fresh (specification, Data freshness)
  */
-export async function findCompany(sql: Sql, nif: string, maxAgeS: number): Promise<StoredCompany | null> {
-  const query = sql<CompanyRow[]>`
+export function createCompanyReader(sql: Sql, maxAgeS: number): FindCompany {
+  const ask = createBatcher(async (nifs: string[]) => {
+    const companies = await findCompanies(sql, nifs, maxAgeS);
+    return nifs.map((nif) => companies.get(nif) ?? null);
+  }, BATCHES);
+  return (nif) => within(ask(nif), QUERY_TIMEOUT_MS, 'Postgres');
+}
+
+/** The stored records of these NIFs, by NIF. */
+export async function findCompanies(
+  sql: Sql,
+  nifs: string[],
+  maxAgeS: number,
+): Promise<Map<string, StoredCompany>> {
+  const rows = await sql<CompanyRow[]>`
     SELECT c.nif, title, address, zipcode, city, activity, status, cae, nature, capital,
       capital_currency AS "capitalCurrency", source, fetched_at AS "fetchedAt",
       now() - fetched_at < ${maxAgeS}::float8 * interval '1 second' AS fresh,
@@ -52,9 +70,11 @@ export async function findCompany(sql: Sql, nif: string, maxAgeS: number): Promi
     LEFT JOIN debt_datasets tax_set ON tax_set.kind = 'tax'
     LEFT JOIN debts social ON social.kind = 'social-security' AND social.nif = c.nif
     LEFT JOIN debt_datasets social_set ON social_set.kind = 'social-security'
-    WHERE c.nif = ${nif}`;
-  const [row] = await within(query, QUERY_TIMEOUT_MS, 'Postgres');
-  if (row === undefined) return null;
+    WHERE c.nif = ANY (${nifs}::text[])`;
+  return new Map(rows.map((row) => [row.nif, storedCompany(row)]));
+}
+
+function storedCompany(row: CompanyRow): StoredCompany {
   const { taxStart, taxEnd, taxDate, socialStart, socialEnd, socialDate, ...company } = row;
   return {
     ...company,

@@ -1,0 +1,33 @@
+import type { Handler } from '../admission/chain.ts';
+import { type Config, DEFAULT_NIF_PT_URL } from '../config.ts';
+import type { Log } from '../http/log.ts';
+import type { Metrics } from '../http/metrics.ts';
+import type { Sql } from '../postgres/connect.ts';
+import type { Closers } from '../resources.ts';
+import { createSources } from '../sources/source.ts';
+import { MINUTE } from '../units.ts';
+import { createRefresher } from './refresh.ts';
+import { createLookupHandler } from './route.ts';
+import { createCompanyReader } from './store.ts';
+
+/** The lookup handler with its sources, as the configuration names them. */
+export function openLookup(config: Config, sql: Sql, closers: Closers, log: Log, metrics: Metrics): Handler {
+  const { nifPtKey, einformaClientId, einformaClientSecret, ...rest } = config;
+  const sources = createSources({
+    ...rest,
+    ...(nifPtKey === null ? {} : { nifPtKey }),
+    ...(einformaClientId === null ? {} : { einformaClientId }),
+    ...(einformaClientSecret === null ? {} : { einformaClientSecret }),
+  });
+  for (const source of sources) closers.add(source.name, () => source.close());
+  if (nifPtKey === null && config.nifPtUrl === DEFAULT_NIF_PT_URL) {
+    log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
+  }
+  const findCompany = createCompanyReader(sql, config.recordMaxAgeS);
+  const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
+  const timer = setInterval(() => {
+    refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed'));
+  }, MINUTE);
+  closers.add('the sweep of old refreshes', async () => clearInterval(timer));
+  return createLookupHandler({ ...config, findCompany, refresher, log });
+}

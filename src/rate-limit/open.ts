@@ -1,0 +1,33 @@
+import type { Config } from '../config.ts';
+import type { Probe } from '../http/health.ts';
+import type { Log } from '../http/log.ts';
+import type { Metrics } from '../http/metrics.ts';
+import type { Closers } from '../resources.ts';
+import type { RateLimiter } from './limiter.ts';
+import { createProcessRateLimiter } from './process.ts';
+import { connectRedis, createRedisRateLimiter } from './redis.ts';
+
+/** The buckets that the configuration asks for: in Redis, or in this process where there is none. */
+export function openRateLimiter(
+  config: Pick<Config, 'redisUrl'>,
+  closers: Closers,
+  log: Log,
+  metrics: Metrics,
+): { rateLimiter: RateLimiter; probes: Probe[] } {
+  if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probes: [] };
+  const redis = connectRedis(config.redisUrl);
+  closers.add('Redis', async () => redis.disconnect());
+  const rateLimiter = createRedisRateLimiter(redis, {
+    onFallback: (error) => {
+      metrics.redisAway(true);
+      log.warn({ err: error }, 'Redis is away: this process limits by its own buckets');
+    },
+    onRecovered: () => {
+      metrics.redisAway(false);
+      log.info('Redis is back');
+    },
+  });
+  // Not required: without Redis the service keeps answering and limiting.
+  const probe: Probe = { name: 'redis', required: false, check: async () => void (await redis.ping()) };
+  return { rateLimiter, probes: [probe] };
+}
