@@ -50,7 +50,7 @@ export function createEinforma(options: EinformaOptions): CompanySource {
   async function report(nif: string, token: string, signal: AbortSignal) {
     const headers = { authorization: `Bearer ${token}` };
     return client.ask(
-      { url: urlUnder(url, `/companies/${nif}/report`), headers, accept: [401, 404] },
+      { url: urlUnder(url, `/companies/${nif}/report`), headers, accept: [404], bare: [401] },
       signal,
     );
   }

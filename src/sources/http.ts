@@ -106,10 +106,10 @@ export function isObject(value: unknown): value is JsonObject {
 
 function reasonOf(error: unknown): FaultReason {
   if (error instanceof BodyFault) return error.reason;
-  const code = String((error as { code?: unknown } | null)?.code ?? '');
+  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return 'too-large';
-  // The answer isn't HTTP.
-  if (code.startsWith('HPE_')) return 'unreadable';
+  // What came isn't HTTP.
+  if (name === 'HTTPParserError') return 'unreadable';
   return 'unreachable';
 }

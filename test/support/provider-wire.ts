@@ -50,8 +50,8 @@ function purposeOf(url: URL): { kind: RequestKind; nif: string } {
   return { kind: url.pathname.endsWith('/oauth/token') ? 'einforma-token' : 'other', nif: '' };
 }
 
-/** Writes an answer, with its length unless it is chunked. */
-export function writeAnswer(socket: Socket, { status, headers = {}, body }: WireAnswer): void {
+/** Writes an answer with its length; a chunked one is never ended, and the result is false then. */
+export function writeAnswer(socket: Socket, { status, headers = {}, body }: WireAnswer): boolean {
   const bytes = Buffer.from(body);
   const chunked = headers['transfer-encoding'] === 'chunked';
   const sent = chunked ? headers : { ...headers, 'content-length': String(bytes.length) };
@@ -59,8 +59,8 @@ export function writeAnswer(socket: Socket, { status, headers = {}, body }: Wire
   socket.write(`HTTP/1.1 ${status} Answer\r\n${head.join('')}\r\n`);
   if (chunked) socket.write(`${bytes.length.toString(16)}\r\n`);
   socket.write(bytes);
-  // A chunked body never ends: the reader has to have enough by itself.
   if (chunked) socket.write('\r\n');
+  return !chunked;
 }
 
 export function listen(server: Server, port: number): Promise<void> {

@@ -48,6 +48,8 @@ export interface Provider {
   arrived(count: number): Promise<void>;
   /** Connections that are open now. */
   connections(): number;
+  /** Those of them with a request that has no whole answer: what a caller's time-out has to close. */
+  unanswered(): number;
   close(): Promise<void>;
 }
 
@@ -56,6 +58,7 @@ const OTHER_NIF = '500000000';
 /** Starts a provider on a free port of this machine, speaking nif.pt's, VIES's and eInforma's formats, with their faults on demand. */
 export async function startProvider(): Promise<Provider> {
   const sockets = new Set<Socket>();
+  const waiting = new Set<Socket>();
   const requests: ProviderRequest[] = [];
   const answers = new Map<string, Json | WireAnswer>();
   const arrivals: { count: number; resolve: () => void }[] = [];
@@ -72,10 +75,14 @@ export async function startProvider(): Promise<Provider> {
 
   const server = createServer((socket) => {
     sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
+    socket.on('close', () => {
+      sockets.delete(socket);
+      waiting.delete(socket);
+    });
     socket.on('error', () => {});
     readRequests(socket, (request) => {
       requests.push(request);
+      waiting.add(socket);
       for (const arrival of arrivals) if (requests.length >= arrival.count) arrival.resolve();
       const serve = () => respond(socket, request);
       if (held) held.push(serve);
@@ -86,7 +93,7 @@ export async function startProvider(): Promise<Provider> {
   function respond(socket: Socket, request: ProviderRequest): void {
     if (typeof mode === 'string' && mode in CONNECTION_FAULTS)
       CONNECTION_FAULTS[mode as ConnectionFault](socket);
-    else writeAnswer(socket, answerInMode(request));
+    else if (writeAnswer(socket, answerInMode(request))) waiting.delete(socket);
   }
 
   function answerInMode(request: ProviderRequest): WireAnswer {
@@ -130,15 +137,16 @@ export async function startProvider(): Promise<Provider> {
       held ??= [];
     },
     release: () => {
-      const waiting = held ?? [];
+      const serves = held ?? [];
       held = undefined;
-      for (const serve of waiting) serve();
+      for (const serve of serves) serve();
     },
     arrived: (count) =>
       requests.length >= count
         ? Promise.resolve()
         : new Promise((resolve) => arrivals.push({ count, resolve })),
     connections: () => sockets.size,
+    unanswered: () => waiting.size,
     close: async () => {
       if (mode !== 'refused') await unlisten(server, sockets);
     },

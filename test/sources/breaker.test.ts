@@ -1,0 +1,104 @@
+import { beforeEach, describe, expect, test } from 'bun:test';
+import { type FaultReason, SourceFault } from '../../src/sources/answer.ts';
+import { type Breaker, createBreaker } from '../../src/sources/breaker.ts';
+import { startProvider } from '../support/provider.ts';
+import { clock, faultOf, found, NIF, sourceAt } from './support.ts';
+
+let time: ReturnType<typeof clock>;
+let breaker: Breaker;
+
+beforeEach(() => {
+  time = clock();
+  breaker = createBreaker('vies', time.now);
+});
+
+const failing = (reason: FaultReason = 'timeout') =>
+  faultOf(breaker(() => Promise.reject(new SourceFault('vies', reason))));
+const answering = () => breaker(async () => 'answer');
+
+async function open() {
+  for (let n = 0; n < 10; n++) expect((await failing()).reason).toBe('timeout');
+}
+
+test('lets everything through until ten faults came in a row', async () => {
+  for (let n = 0; n < 9; n++) await failing();
+  expect(await answering()).toBe('answer');
+  for (let n = 0; n < 9; n++) await failing();
+  expect(await answering()).toBe('answer');
+});
+
+test('skips without asking after ten faults in a row', async () => {
+  await open();
+  let asked = 0;
+  const fault = await faultOf(breaker(async () => asked++));
+  expect([fault.source, fault.reason, asked]).toEqual(['vies', 'skipped', 0]);
+});
+
+test.each(['limit', 'bad-key', 'wrong-company', 'unexpected', 'provider-error'] as const)(
+  'does not open for answers that come promptly: %s',
+  async (reason) => {
+    for (let n = 0; n < 30; n++) expect((await failing(reason)).reason).toBe(reason);
+    expect(await answering()).toBe('answer');
+  },
+);
+
+describe('when it is open', () => {
+  beforeEach(open);
+
+  test('asks nobody for five seconds', async () => {
+    time.advance(4_999);
+    expect((await failing()).reason).toBe('skipped');
+  });
+
+  test('lets one probe at a time through then, and closes when it is answered', async () => {
+    time.advance(5_000);
+    const probe = Promise.withResolvers<string>();
+    const probing = breaker(() => probe.promise);
+    expect((await failing()).reason).toBe('skipped');
+    probe.resolve('back');
+    expect(await probing).toBe('back');
+    for (let n = 0; n < 9; n++) await failing();
+    expect(await answering()).toBe('answer');
+  });
+
+  test('stays open for another round when the probe fails', async () => {
+    time.advance(5_000);
+    expect((await failing()).reason).toBe('timeout');
+    expect((await failing()).reason).toBe('skipped');
+    time.advance(4_999);
+    expect((await failing()).reason).toBe('skipped');
+    time.advance(1);
+    expect(await answering()).toBe('answer');
+  });
+
+  test('lets everybody ask ten seconds after the last fault, even while a probe hangs', async () => {
+    time.advance(5_000);
+    const hanging = Promise.withResolvers<string>();
+    const probe = breaker(() => hanging.promise);
+    time.advance(4_999);
+    expect((await failing()).reason).toBe('skipped');
+    time.advance(1);
+    expect(await Promise.all([answering(), answering()])).toEqual(['answer', 'answer']);
+    hanging.resolve('late');
+    await probe;
+  });
+});
+
+test.each(['nif.pt', 'vies', 'einforma'] as const)(
+  '%s is left alone after ten faults and asked again once it is back',
+  async (name) => {
+    const provider = await startProvider();
+    const source = sourceAt(provider, name, { now: time.now });
+    await provider.mode({ status: 500 });
+    for (let n = 0; n < 10; n++) await faultOf(source.find(NIF));
+    const asked = provider.requests.length;
+    expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
+    expect(provider.requests).toHaveLength(asked);
+    await provider.mode('normal');
+    provider.answer(NIF, found(name));
+    time.advance(10_000);
+    expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+    await source.close();
+    await provider.close();
+  },
+);

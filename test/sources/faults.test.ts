@@ -1,0 +1,211 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import type { CompanySource, FaultReason, SourceName } from '../../src/sources/source.ts';
+import { type Provider, type ProviderMode, startProvider } from '../support/provider.ts';
+import {
+  CLIENT_SECRET,
+  eventually,
+  everythingIn,
+  faultOf,
+  found,
+  NIF,
+  SECRET_KEY,
+  sourceAt,
+} from './support.ts';
+
+const SOURCES: SourceName[] = ['nif.pt', 'vies', 'einforma'];
+
+const MODES: [ProviderMode, FaultReason][] = [
+  ['refused', 'unreachable'],
+  ['reset', 'unreachable'],
+  ['cut-short', 'unreachable'],
+  ['not-http', 'unreadable'],
+  ['redirect', 'redirect'],
+  ['oversized', 'too-large'],
+  ['oversized-endless', 'too-large'],
+  ['gzip-bomb', 'too-large'],
+  ['truncated-gzip', 'unreadable'],
+  ['unknown-encoding', 'unreadable'],
+  ['html', 'unreadable'],
+  ['bad-json', 'unreadable'],
+  ['json-array', 'unreadable'],
+  ['broken-utf8', 'unreadable'],
+  ['empty', 'unreadable'],
+  ['wrong-company', 'wrong-company'],
+  [{ status: 204 }, 'unreadable'],
+  [{ status: 301 }, 'redirect'],
+  [{ status: 304 }, 'redirect'],
+  [{ status: 403 }, 'http-status'],
+  [{ status: 429 }, 'http-status'],
+  [{ status: 500 }, 'http-status'],
+  [{ status: 503 }, 'http-status'],
+];
+
+const FAULTS = MODES.map(([mode, reason]) => ({
+  fault: typeof mode === 'object' ? `status ${mode.status}` : String(mode),
+  mode,
+  reason,
+}));
+
+let provider: Provider;
+let source: CompanySource;
+
+beforeAll(async () => {
+  provider = await startProvider();
+});
+afterAll(() => provider.close());
+afterEach(async () => {
+  await source.close();
+  await provider.mode('normal');
+});
+
+/** A source that has been answered once, so that eInforma has its token and the fault is the report's. */
+async function warmSource(name: SourceName, providerTimeoutMs = 2000): Promise<CompanySource> {
+  provider.answer(NIF, found(name));
+  source = sourceAt(provider, name, { providerTimeoutMs });
+  expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+  return source;
+}
+
+function expectNothingOfTheirs(error: Error): void {
+  const text = everythingIn(error);
+  for (const secret of [
+    SECRET_KEY,
+    CLIENT_SECRET,
+    'SECRET-OF-THE-PROVIDER',
+    provider.url,
+    NIF,
+    'token-1',
+    'undici',
+  ]) {
+    expect(text).not.toContain(secret);
+  }
+  expect(error.cause).toBeUndefined();
+}
+
+describe.each(SOURCES)('%s', (name) => {
+  test.each(FAULTS)('a provider that fails by $fault is the fault $reason', async ({ mode, reason }) => {
+    await warmSource(name);
+    await provider.mode(mode);
+    const fault = await faultOf(source.find(NIF));
+    expect([fault.source, fault.reason]).toEqual([name, reason]);
+    expectNothingOfTheirs(fault);
+  });
+
+  test.each(FAULTS.filter(({ mode }) => mode !== 'wrong-company'))(
+    'so is one whose very first answer is $fault: $reason',
+    async ({ mode, reason }) => {
+      await provider.mode(mode);
+      source = sourceAt(provider, name);
+      const fault = await faultOf(source.find(NIF));
+      expect([fault.source, fault.reason]).toEqual([name, reason]);
+      expectNothingOfTheirs(fault);
+    },
+  );
+
+  test.each(['hung', 'dripping'] as const)(
+    'gives a provider that is %s its time and no more, and drops the connection',
+    async (mode) => {
+      await warmSource(name, 300);
+      await provider.mode(mode);
+      const startedMs = performance.now();
+      const fault = await faultOf(source.find(NIF));
+      const tookMs = performance.now() - startedMs;
+      expect(fault.reason).toBe('timeout');
+      expect(tookMs).toBeGreaterThan(280);
+      expect(tookMs).toBeLessThan(900);
+      expectNothingOfTheirs(fault);
+      await eventually(() => provider.unanswered() === 0);
+    },
+  );
+
+  test('leaves no connection open after an answer that it stops reading', async () => {
+    await warmSource(name);
+    for (const mode of [
+      'oversized-endless',
+      'redirect',
+      { status: 500 },
+      'gzip-bomb',
+      'unknown-encoding',
+    ] as const) {
+      await provider.mode(mode);
+      await faultOf(source.find(NIF));
+      await eventually(() => provider.unanswered() === 0);
+    }
+  });
+
+  test('follows no redirect', async () => {
+    await warmSource(name);
+    await provider.mode('redirect');
+    await faultOf(source.find(NIF));
+    expect(provider.requests.filter(({ kind }) => kind === 'other')).toEqual([]);
+  });
+
+  test('answers again as soon as the provider does', async () => {
+    await warmSource(name);
+    for (const mode of ['refused', 'reset', 'html'] as const) {
+      await provider.mode(mode);
+      await faultOf(source.find(NIF));
+      await provider.mode('normal');
+      expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+    }
+  });
+
+  test('asks many at once over a bounded number of connections', async () => {
+    await warmSource(name, 5000);
+    provider.hold();
+    const before = provider.requests.length;
+    const questions = Array.from({ length: 100 }, () => source.find(NIF));
+    await provider.arrived(before + 32);
+    expect(provider.connections()).toBeLessThanOrEqual(32);
+    provider.release();
+    const answers = await Promise.all(questions);
+    expect(answers.every(({ kind }) => kind === 'found')).toBe(true);
+    expect(provider.connections()).toBeLessThanOrEqual(32);
+  });
+
+  test('counts the wait for a free connection as time of the provider', async () => {
+    await warmSource(name, 300);
+    await provider.mode('hung');
+    const startedMs = performance.now();
+    const faults = await Promise.all(Array.from({ length: 100 }, () => faultOf(source.find(NIF))));
+    expect(new Set(faults.map(({ reason }) => reason))).toEqual(new Set(['timeout']));
+    expect(performance.now() - startedMs).toBeLessThan(1500);
+    await eventually(() => provider.unanswered() === 0);
+  });
+
+  test('fails what is still being asked when it is closed', async () => {
+    await warmSource(name, 5000);
+    await provider.mode('hung');
+    const before = provider.requests.length;
+    const question = faultOf(source.find(NIF));
+    await provider.arrived(before + 1);
+    await source.close();
+    expect((await question).reason).toBe('unreachable');
+    expect((await faultOf(source.find(NIF))).reason).toBe('unreachable');
+    await eventually(() => provider.unanswered() === 0);
+  });
+});
+
+describe('a provider that accepts connections and never completes TLS', () => {
+  test.each(SOURCES)('%s: is a time-out within the time, and the connection is dropped', async (name) => {
+    let open = 0;
+    const silent = createServer((socket) => {
+      open++;
+      socket.on('error', () => {});
+      socket.on('data', () => {});
+      socket.on('close', () => open--);
+    });
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(silent.address() as { port: number }).port}`;
+    source = sourceAt(provider, name, {
+      providerTimeoutMs: 300,
+      ...(name === 'nif.pt' ? { nifPtUrl: url } : { viesUrl: url, einformaUrl: url }),
+    });
+    const startedMs = performance.now();
+    expect((await faultOf(source.find(NIF))).reason).toBe('timeout');
+    expect(performance.now() - startedMs).toBeLessThan(900);
+    await eventually(() => open === 0);
+    silent.close();
+  });
+});

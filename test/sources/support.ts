@@ -1,0 +1,78 @@
+import { inspect } from 'node:util';
+import {
+  type CompanySource,
+  createSources,
+  SourceFault,
+  type SourceName,
+  type SourcesConfig,
+} from '../../src/sources/source.ts';
+import { einformaReport, nifPtFound, type Provider, viesFound } from '../support/provider.ts';
+
+export const NIF = '509442013';
+export const SECRET_KEY = 'k3y-that-nobody-may-see';
+export const CLIENT_SECRET = 'cl13nt-s3cret';
+
+/** One source alone, speaking to the provider. */
+export function sourceAt(
+  provider: Provider,
+  name: SourceName,
+  { now, ...overrides }: Partial<SourcesConfig> & { now?: () => number } = {},
+): CompanySource {
+  const config: SourcesConfig = {
+    nifPtUrl: name === 'nif.pt' ? `${provider.url}/` : 'https://www.nif.pt/',
+    ...(name === 'nif.pt' ? { nifPtKey: SECRET_KEY } : {}),
+    registry: name === 'nif.pt' ? 'none' : name,
+    viesUrl: `${provider.url}/vies/rest-api`,
+    einformaUrl: `${provider.url}/api/v1`,
+    einformaClientId: 'client',
+    einformaClientSecret: CLIENT_SECRET,
+    providerTimeoutMs: 2000,
+    ...overrides,
+  };
+  const sources = createSources(config, now ? { now } : {});
+  if (sources.length !== 1) throw new Error(`one source expected, not ${sources.length}`);
+  return sources[0]!;
+}
+
+/** A company in the source's own format. */
+export function found(name: SourceName, nif = NIF) {
+  if (name === 'vies') return viesFound(nif);
+  return name === 'nif.pt' ? nifPtFound(nif) : einformaReport(nif);
+}
+
+/** The fault that a question ends in; anything else fails the test. */
+export async function faultOf(question: Promise<unknown>): Promise<SourceFault> {
+  const outcome = await question.catch((error) => error);
+  if (!(outcome instanceof SourceFault)) throw new Error(`a SourceFault expected, not ${inspect(outcome)}`);
+  return outcome;
+}
+
+/** Everything that a logger could print of an error. */
+export function everythingIn(error: Error): string {
+  return [
+    inspect(error, { depth: 20, showHidden: true }),
+    error.stack,
+    String(error),
+    JSON.stringify(error),
+  ].join('\n');
+}
+
+/** Waits for something that happens by itself, such as a socket's end, for two seconds at most. */
+export async function eventually(condition: () => boolean): Promise<void> {
+  const deadline = performance.now() + 2000;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error('it did not happen within two seconds');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** A clock that stands still until it is moved. */
+export function clock(startMs = 1_000_000) {
+  let nowMs = startMs;
+  return {
+    now: () => nowMs,
+    advance: (ms: number) => {
+      nowMs += ms;
+    },
+  };
+}
