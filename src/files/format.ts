@@ -53,7 +53,11 @@ export function parserFor(
     if (missing(header, columns).length === 0) return useHeader(name, cursor, header, columns);
     if (best === null || header.names.length > best.names.length) best = header;
   }
-  if (best === null) throw new FileError(`${name}: the header can't be read: ${problem}`);
+  // With one name, the delimiter isn't in the header: the other one, that made no sense of it, is the likelier.
+  if (best === null || (problem !== '' && best.names.length === 1)) {
+    const likely = hint(cursor, columns, delimiters);
+    throw new FileError(`${name}: the header can't be read: ${problem}${likely}`);
+  }
   throw missingColumns(name, cursor, best, columns, delimiters);
 }
 
@@ -124,16 +128,20 @@ function missingColumns(
   const lacks = missing(best, columns);
   const shown = best.names.slice(0, 12).map((found) => JSON.stringify(found.slice(0, 60)));
   if (best.names.length > shown.length) shown.push(`and ${best.names.length - shown.length} more`);
+  const isMacintosh = best.names.some((found) => found.includes('\r'));
+  const likely = isMacintosh
+    ? ' (lines end in CR alone: convert them to LF)'
+    : hint(cursor, columns, delimiters);
   const separated = delimiters.map((delimiter) => DELIMITER_NAMES[delimiter]).join(' or ');
   return new FileError(
     `${name}: the header has no column ${lacks.join(', ')}; found ${shown.join(', ')}; ` +
-      `expected ${columns.required.join(', ')}, separated by ${separated}${hint(cursor, best, columns, delimiters)}`,
+      `expected ${columns.required.join(', ')}, separated by ${separated}${likely}`,
   );
 }
 
-/** What is likely wrong with a header, where that shows. */
-function hint(cursor: Cursor, best: Header, columns: Columns, delimiters: string[]): string {
-  if (best.names.some((found) => found.includes('\r'))) return ' (lines end in CR alone: convert them to LF)';
+/** What the file likely is, in brackets: JSON Lines, or of another delimiter that its header makes sense with. */
+function hint(cursor: Cursor, columns: Columns, delimiters: string[]): string {
+  if (firstCharacter(cursor) === '{') return ' (this file has JSON: name it .jsonl)';
   for (const other of [',', ';', '\t', '|']) {
     if (delimiters.includes(other)) continue;
     const header = readHeader(cursor, other);

@@ -144,8 +144,9 @@ function openStream(stream: ReadableStream<Uint8Array>): Input {
       yield value;
     }
   }
-  // Cancelling also ends a read that waits for a writer.
-  return { name: 'standard input', bytesTotal: null, chunks: chunks(), close: () => reader.cancel() };
+  // Cancelling also ends a read that waits for a writer; a stream that failed refuses it.
+  const close = () => reader.cancel().catch(() => {});
+  return { name: 'standard input', bytesTotal: null, chunks: chunks(), close };
 }
 
 async function* counted(

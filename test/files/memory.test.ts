@@ -1,0 +1,66 @@
+/** Reads files larger than the memory that is allowed for it, each in a process of its own, to see that one's peak. */
+import { describe, expect, test } from 'bun:test';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { fileWith, folder, removeFilesAfterwards } from './reading.ts';
+
+removeFilesAfterwards();
+
+const MIB = 1024 * 1024;
+const PEAK_LIMIT_MIB = 150;
+
+interface Report {
+  rows: number;
+  rejected: number;
+  peakMib: number;
+}
+
+/** Reads a file in another process. */
+async function readElsewhere(path: string): Promise<Report> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'read-in-process.ts'), path], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  return JSON.parse(await new Response(child.stdout).text());
+}
+
+/** Packs what a generator yields into a file. */
+async function packedFile(name: string, pieces: () => Generator<Buffer>): Promise<string> {
+  const path = fileWith(name, '');
+  await pipeline(Readable.from(pieces()), createGzip({ level: 1 }), createWriteStream(join(folder, name)));
+  return path;
+}
+
+describe('memory stays flat', () => {
+  const ROWS = Buffer.from(
+    Array.from({ length: 10_000 }, (_, i) => `${500_000_000 + i},"Construções ${i * 7919}, Lda"\n`).join(''),
+  );
+  const ROW_BATCHES = 600;
+
+  test('for 6 million rows, packed', async () => {
+    const path = await packedFile('rows.csv.gz', function* () {
+      yield Buffer.from('nif,legal_name\n');
+      for (let i = 0; i < ROW_BATCHES; i++) yield ROWS;
+    });
+    const report = await readElsewhere(path);
+    expect([report.rows, report.rejected]).toEqual([10_000 * ROW_BATCHES, 0]);
+    expect(report.peakMib).toBeGreaterThan(10);
+    expect(report.peakMib).toBeLessThan(PEAK_LIMIT_MIB);
+  }, 60_000);
+
+  test('for a line of two gigabytes in a bomb of a file, which costs that line alone', async () => {
+    const path = await packedFile('bomb.csv.gz', function* () {
+      yield Buffer.from('nif,legal_name\n1,a\n2,"');
+      const much = Buffer.alloc(8 * MIB, 'x');
+      for (let i = 0; i < 256; i++) yield much;
+      yield Buffer.from('\n3,c\n');
+    });
+    const report = await readElsewhere(path);
+    expect([report.rows, report.rejected]).toEqual([2, 1]);
+    expect(report.peakMib).toBeGreaterThan(10);
+    expect(report.peakMib).toBeLessThan(PEAK_LIMIT_MIB);
+  }, 60_000);
+});

@@ -1,0 +1,242 @@
+import { describe, expect, test } from 'bun:test';
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { openRows } from '../../src/files/open-rows.ts';
+import { DIRECTORY, fileWith, folder, readAll, refusal, removeFilesAfterwards, streamOf } from './reading.ts';
+
+removeFilesAfterwards();
+
+const HEADER = 'nif,legal_name\n';
+const MANY_ROWS = Array.from(
+  { length: 50_000 },
+  (_, i) => `${500_000_000 + i},"Company ${i * 7919}, Lda"\n`,
+).join('');
+
+function refusalOf(name: string, content: string | Uint8Array): Promise<string> {
+  return refusal(readAll({ path: fileWith(name, content) }));
+}
+
+describe('a file that cannot be used is refused in one line', () => {
+  test('missing, a directory, not permitted, of an unknown ending', async () => {
+    fileWith('there.csv', HEADER);
+    mkdirSync(join(folder, 'folder.csv'), { recursive: true });
+    const at = (name: string) => refusal(readAll({ path: join(folder, name) }));
+    expect(await at('absent.csv')).toBe('absent.csv: no such file');
+    expect(await at('there.csv/absent.csv')).toBe('there.csv/absent.csv: no such file');
+    expect(await at('folder.csv')).toBe('folder.csv: is a directory, not a file');
+    const wanted = 'its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz';
+    expect(await refusalOf('names.txt', HEADER)).toBe(`names.txt: ${wanted}`);
+    expect(await refusalOf('names.gz', gzipSync(HEADER))).toBe(`names.gz: ${wanted}`);
+    expect(await refusalOf('csv', HEADER)).toBe(`csv: ${wanted}`);
+  });
+
+  test('empty, packed or not, of any format, on standard input too', async () => {
+    for (const content of ['', '\ufeff', '\n\r\n  \n']) {
+      for (const name of ['none.csv', 'none.tsv', 'none.jsonl']) {
+        expect(await refusalOf(name, content)).toBe(`${name}: is empty`);
+        expect(await refusalOf(`${name}.gz`, gzipSync(content))).toBe(`${name}.gz: is empty`);
+      }
+      expect(await refusal(readAll({ stdin: streamOf(content, [1]) }))).toBe('standard input: is empty');
+    }
+    expect(await refusalOf('none.csv.gz', '')).toBe('none.csv.gz: is empty');
+  });
+
+  test('a header that lacks columns: what is there, what is expected, and the likely reason', async () => {
+    const expected = 'expected nif, legal_name, separated by commas or semicolons';
+    expect(await refusalOf('a.csv', 'nif,name\n1,a\n')).toBe(
+      `a.csv: the header has no column legal_name; found "nif", "name"; ${expected}`,
+    );
+    expect(await refusalOf('a.csv', 'nif|legal_name\n1|a\n')).toBe(
+      `a.csv: the header has no column nif, legal_name; found "nif|legal_name"; ${expected} (this file has |)`,
+    );
+    expect(await refusalOf('a.csv', 'nif\tlegal_name\n1\ta\n')).toBe(
+      `a.csv: the header has no column nif, legal_name; found "nif\\tlegal_name"; ${expected} (this file has tabs: name it .tsv)`,
+    );
+    expect(await refusalOf('a.tsv', '"nif";"legal_name"\n')).toContain(
+      '(this file has semicolons: name it .csv)',
+    );
+    expect(await refusalOf('a.csv', 'nif,legal_name\r1,a\r2,b\r')).toContain(
+      '(lines end in CR alone: convert them to LF)',
+    );
+    expect(await refusalOf('a.csv', '{"nif":1,"legal_name":"a"}\n')).toContain(
+      '(this file has JSON: name it .jsonl)',
+    );
+    expect(await refusal(readAll({ stdin: streamOf('500002576,Foo\n', [3]) }))).toBe(
+      'standard input: the header has no column nif, legal_name; found "500002576", "foo"; expected nif, legal_name, ' +
+        'separated by commas or semicolons or tabs',
+    );
+    const wide = Array.from({ length: 3_000 }, (_, i) => `column ${i}`).join(',');
+    expect((await refusalOf('a.csv', `${wide}\n`)).length).toBeLessThan(600);
+  });
+
+  test('a header with a column twice, too long, or with quotes that make no sense', async () => {
+    expect(await refusalOf('a.csv', 'nif,legal_name,NIF\n')).toBe(
+      'a.csv: the header has the column nif twice',
+    );
+    for (const long of ['x'.repeat(70_000), 'x'.repeat(2_000_000), `"${'x'.repeat(70_000)}"`]) {
+      expect(await refusalOf('a.csv', `nif,legal_name,${long}\n`)).toBe(
+        "a.csv: the header can't be read: it is over 64 KiB",
+      );
+    }
+    expect(await refusalOf('a.csv', 'nif,"legal_name\n1,a\n')).toBe(
+      "a.csv: the header can't be read: quote not closed",
+    );
+  });
+
+  test('of another encoding, with the line', async () => {
+    const windows1252 = Buffer.from(`${HEADER}1,a\n2,"b\nc"\n3,Caf\u00e9\n`, 'latin1');
+    const remedy = 'convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8';
+    expect(await refusalOf('a.csv', windows1252)).toBe(`a.csv: line 5 is not UTF-8: ${remedy}`);
+    expect(await refusalOf('a.csv.gz', gzipSync(windows1252))).toBe(
+      `a.csv.gz: line 5 is not UTF-8: ${remedy}`,
+    );
+    expect(await refusalOf('a.csv', Buffer.from('nif,legal_name,regi\u00e3o\n', 'latin1'))).toContain(
+      'line 1 is not',
+    );
+    const late = Buffer.concat([Buffer.from(HEADER + MANY_ROWS), Buffer.from('1,\u00e9\n', 'latin1')]);
+    expect(await refusalOf('a.csv', late)).toContain('line 50002 is not UTF-8');
+    expect(await refusalOf('a.csv', Buffer.from([...Buffer.from(`${HEADER}1,`), 0xe2, 0x82]))).toContain(
+      'line 2 is',
+    );
+    for (const json of ['{"nif":"1","legal_name":"Caf\u00e9"}', '\u00e9']) {
+      expect(await refusalOf('a.jsonl', Buffer.from(json, 'latin1'))).toContain('line 1 is not UTF-8');
+    }
+    const utf16 = Buffer.from(`\ufeff${HEADER}`, 'utf16le');
+    const remedy16 = 'a.csv: is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8';
+    expect(await refusalOf('a.csv', utf16)).toBe(remedy16);
+    expect(await refusalOf('a.csv', Buffer.from(utf16).swap16())).toBe(remedy16);
+    expect(await refusalOf('a.csv', Buffer.from(HEADER, 'utf16le'))).toBe(remedy16);
+  });
+
+  test('gzip that is cut off, damaged, followed by something else, or none', async () => {
+    const packed = gzipSync(HEADER + MANY_ROWS);
+    const cut = 'the gzip data ends in the middle: it was cut off';
+    for (const length of [2, 10, 11, 500, packed.length >> 1, packed.length - 1]) {
+      expect(await refusalOf('a.csv.gz', packed.subarray(0, length))).toBe(`a.csv.gz: ${cut}`);
+      expect(await refusal(readAll({ stdin: streamOf(packed.subarray(0, length), [1_000]) }))).toBe(
+        `standard input: ${cut}`,
+      );
+    }
+    const badSum = Buffer.from(packed);
+    badSum[badSum.length - 6]! ^= 1;
+    expect(await refusalOf('a.csv.gz', badSum)).toBe('a.csv.gz: the gzip data is damaged');
+    for (let at = 2; at < packed.length; at += Math.ceil(packed.length / 50)) {
+      const bad = Buffer.from(packed);
+      bad[at]! ^= 0xff;
+      // Some bytes of a gzip header (time, system) mean nothing; whatever is damaged else is noticed.
+      if (at >= 10) expect(await refusalOf('a.csv.gz', bad)).toMatch(/damaged|cut off|not UTF-8|header/);
+    }
+    const trailing = Buffer.concat([packed, Buffer.from('more')]);
+    expect(await refusalOf('a.csv.gz', trailing)).toBe('a.csv.gz: the gzip data is damaged');
+    expect(await refusalOf('a.csv.gz', HEADER)).toBe('a.csv.gz: is not gzip');
+  });
+
+  test('a JSON list', async () => {
+    expect(await refusalOf('a.jsonl', '[{"nif":1}]')).toBe(
+      'a.jsonl: is a JSON list; expected JSON Lines, an object on each line',
+    );
+  });
+});
+
+describe('a pipe that ends early is refused', () => {
+  test('in the middle of a row, with the line', async () => {
+    for (const [content, line] of [
+      [`${HEADER}1,a\n2`, 3],
+      [`${HEADER}1,a\n2,"b, `, 3],
+      ['{"nif":"1","legal_name":"a"}\n{"nif":"2","legal', 2],
+    ] as const) {
+      expect(await refusal(readAll({ stdin: streamOf(content, [5]) }))).toBe(
+        `standard input: ends in the middle of line ${line}`,
+      );
+    }
+  });
+
+  test('not when only the last line break is missing', async () => {
+    for (const content of [`${HEADER}1,a\n2,b`, `${HEADER}1,a\n2,"b"`, `${HEADER}1,a\n2,b\n  `]) {
+      const { rows, rejected } = await readAll({ stdin: streamOf(content, [5]) });
+      expect([rows.at(-1)!.values[0]!, rejected]).toEqual([rows.length === 2 ? '2' : '1', []]);
+    }
+  });
+
+  test('when reading fails', async () => {
+    let pulls = 0;
+    const stdin = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (pulls++ === 0) controller.enqueue(new TextEncoder().encode(`${HEADER}1,a\n`));
+        else controller.error(new Error('connection lost\nand more'));
+      },
+    });
+    expect(await refusal(readAll({ stdin }))).toBe('standard input: connection lost');
+  });
+});
+
+describe('an open file', () => {
+  const openFiles = () => readdirSync('/dev/fd').length;
+
+  test('tells how far it is read, packed bytes for gzip', async () => {
+    const packed = gzipSync(HEADER + MANY_ROWS);
+    for (const [name, content] of [
+      ['progress.csv', Buffer.from(HEADER + MANY_ROWS)],
+      ['progress.csv.gz', packed],
+    ] as const) {
+      const reader = await openRows({ path: fileWith(name, content) }, DIRECTORY);
+      expect(reader.progress.bytesTotal).toBe(content.length);
+      let before = 0;
+      for await (const _ of reader.batches) {
+        expect(reader.progress.bytesRead).toBeGreaterThanOrEqual(before);
+        before = reader.progress.bytesRead;
+      }
+      expect(reader.progress.bytesRead).toBe(content.length);
+    }
+    const piped = await openRows({ stdin: streamOf(HEADER, [4]) }, DIRECTORY);
+    expect(piped.progress).toEqual({ bytesRead: HEADER.length, bytesTotal: null });
+    await piped.close();
+  });
+
+  test('is closed at its end, on failure, and when its reader leaves early', async () => {
+    const plain = fileWith('close.csv', HEADER + MANY_ROWS);
+    const packed = fileWith('close.csv.gz', gzipSync(HEADER + MANY_ROWS));
+    const damaged = fileWith('damaged.csv.gz', gzipSync(HEADER + MANY_ROWS).subarray(0, 50_000));
+    let openBefore = 0;
+    for (let round = 0; round < 5; round++) {
+      // What the runtime opens once for itself, it opens in the first round.
+      if (round === 1) openBefore = openFiles();
+      for (const path of [plain, packed]) {
+        await readAll({ path });
+        for await (const _ of (await openRows({ path }, DIRECTORY)).batches) break;
+        await (await openRows({ path }, DIRECTORY)).close();
+        await refusal(readAll({ path }, { required: ['absent'] }));
+      }
+      await refusal(readAll({ path: damaged }));
+    }
+    expect(openFiles()).toBe(openBefore);
+  });
+
+  test('keeps the rows of a batch while later ones are read', async () => {
+    const reader = await openRows({ path: fileWith('keep.csv', HEADER + MANY_ROWS) }, DIRECTORY);
+    const batches = await Array.fromAsync(reader.batches);
+    expect(batches.length).toBeGreaterThan(2);
+    const raw = batches.flatMap((batch) => batch.rows.map((row) => batch.rawOf(row))).join('\n');
+    expect(`${raw}\n` === MANY_ROWS).toBe(true);
+  });
+
+  test('stops with the reason of its signal, also while a pipe says nothing', async () => {
+    const silent = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(HEADER)),
+    });
+    const interrupt = new AbortController();
+    const reading = openRows({ stdin: silent }, DIRECTORY, { signal: interrupt.signal });
+    interrupt.abort(new Error('interrupted'));
+    expect(reading).rejects.toThrow('interrupted');
+
+    const path = fileWith('stop.csv', HEADER + MANY_ROWS);
+    const later = new AbortController();
+    const reader = await openRows({ path }, DIRECTORY, { signal: later.signal });
+    const all = (async () => {
+      for await (const _ of reader.batches) later.abort(new Error('enough'));
+    })();
+    expect(all).rejects.toThrow('enough');
+    expect(openRows({ path }, DIRECTORY, { signal: later.signal })).rejects.toThrow('enough');
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'bun:test';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { openRejects } from '../../src/files/rejects.ts';
+import { fileWith, folder, readAll, refusal, removeFilesAfterwards } from './reading.ts';
+
+removeFilesAfterwards();
+mkdirSync(folder, { recursive: true });
+
+/** The `row` cell of a reject of this raw row, as a CSV reader gives it. */
+async function cellOf(raw: string): Promise<string> {
+  const path = join(folder, 'cell.csv');
+  const writer = await openRejects(path);
+  await writer.write([{ line: 7, reason: 'r', raw }]);
+  await writer.finish();
+  const { rows, rejected } = await readAll({ path }, { required: ['line', 'reason', 'row'] });
+  expect(rejected).toEqual([]);
+  expect(rows.map((row) => row.values.slice(0, 2))).toEqual([['7', 'r']]);
+  return rows[0]!.values[2]!;
+}
+
+describe('the file of rejects', () => {
+  test('is CSV with line, reason and the row as it was read', async () => {
+    const path = join(folder, 'rejects.csv');
+    const writer = await openRejects(path);
+    await writer.write([{ line: 2, reason: 'bad NIF', raw: '500,"ACME ""X"", Lda";é' }]);
+    await writer.write([{ line: 1_000_000, reason: 'no name', raw: '' }]);
+    await writer.finish();
+    expect(readFileSync(path, 'utf8')).toBe(
+      'line,reason,row\n2,"bad NIF","500,""ACME """"X"""", Lda"";é"\n1000000,"no name",""\n',
+    );
+  });
+
+  test('holds hundreds of thousands of rows in order', async () => {
+    const path = join(folder, 'many.csv');
+    const writer = await openRejects(path);
+    for (let batch = 0; batch < 20; batch++) {
+      await writer.write(
+        Array.from({ length: 10_000 }, (_, i) => ({
+          line: batch * 10_000 + i + 2,
+          reason: 'r',
+          raw: `row ${i}`,
+        })),
+      );
+    }
+    await writer.finish();
+    const { rows } = await readAll({ path }, { required: ['line', 'row'] });
+    expect(rows.length).toBe(200_000);
+    expect(
+      rows.every((row, i) => row.values[0] === String(i + 2) && row.values[1] === `row ${i % 10_000}`),
+    ).toBe(true);
+  });
+
+  test('appears whole or not at all, and replaces the one before only then', async () => {
+    const path = fileWith('before.csv', 'before');
+    const writer = await openRejects(path);
+    await writer.write([{ line: 2, reason: 'r', raw: 'x'.repeat(1_000) }]);
+    expect(readFileSync(path, 'utf8')).toBe('before');
+    await writer.discard();
+    expect(readFileSync(path, 'utf8')).toBe('before');
+
+    const second = await openRejects(path);
+    await second.finish();
+    expect(readFileSync(path, 'utf8')).toBe('line,reason,row\n');
+    await second.discard();
+    expect(existsSync(path)).toBe(true);
+    expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  test('goes through a link, and to a device as it is', async () => {
+    const path = fileWith('linked.csv', 'before');
+    const link = join(folder, 'link.csv');
+    symlinkSync(path, link);
+    const writer = await openRejects(link);
+    await writer.finish();
+    expect(readlinkSync(link)).toBe(path);
+    expect(readFileSync(path, 'utf8')).toBe('line,reason,row\n');
+
+    const nowhere = await openRejects('/dev/null');
+    await nowhere.write([{ line: 2, reason: 'r', raw: 'x' }]);
+    await nowhere.finish();
+    await (await openRejects('/dev/null')).discard();
+    expect((await Bun.file('/dev/null').stat()).isCharacterDevice()).toBe(true);
+  });
+
+  test('is refused where it cannot be, in one line', async () => {
+    const source = fileWith('source.csv', 'nif,legal_name\n');
+    symlinkSync(source, join(folder, 'same.csv'));
+    mkdirSync(join(folder, 'taken'), { recursive: true });
+    const refusalOf = (name: string) => refusal(openRejects(join(folder, name), source));
+    const same = 'is the file that is read: write the rejects to another';
+    expect(await refusalOf('source.csv')).toBe(`source.csv: ${same}`);
+    expect(await refusalOf('same.csv')).toBe(`same.csv: ${same}`);
+    expect(await refusalOf('taken')).toBe('taken: is a directory, not a file');
+    expect(await refusalOf('absent/rejects.csv')).toBe('absent/rejects.csv: no such file');
+    if (process.getuid?.() !== 0) {
+      mkdirSync(join(folder, 'locked'), { recursive: true });
+      chmodSync(join(folder, 'locked'), 0o500);
+      expect(await refusalOf('locked/rejects.csv')).toBe('locked/rejects.csv: permission denied');
+    }
+  });
+});
+
+describe('a row in the file of rejects', () => {
+  test.each([
+    ['=1+1', "'=1+1"],
+    ['+1', "'+1"],
+    ['-1', "'-1"],
+    ['@SUM(A1)', "'@SUM(A1)"],
+    ['\t=1', "' =1"],
+    ['\rx', "' x"],
+    ['  =1', "'  =1"],
+    ['\u0000=1', "' =1"],
+    ['＝1', "'＝1"],
+    ["500;=cmd|' /C calc'!A0", "500;'=cmd|' /C calc'!A0"],
+    ['500;"=1+1"', '500;"\'=1+1"'],
+    ['500;-1+cmd', "500;'-1+cmd"],
+    ['500;-1;2', '500;-1;2'],
+    ['500;5;-1.5', '500;5;-1.5'],
+    ['500,-1,2', '500,-1,2'],
+    ['500;A - B', '500;A - B'],
+  ])('%j is written as %j: no spreadsheet takes it for a formula', async (raw, cell) => {
+    expect(await cellOf(raw)).toBe(cell);
+  });
+
+  test('has no terminal escapes, line breaks or reversed text', async () => {
+    expect(await cellOf('1,\u001b]0;pwned\u0007\u009b2J\u202eabc\u2066\r\n2\u2028x\u007f')).toBe(
+      '1, ]0;pwned  2J abc   2 x ',
+    );
+  });
+
+  test('is one line of CSV with one harmless cell, whatever it was', async () => {
+    const unit = fc.constantFrom(
+      ...'=+-@\t\r\n"\';|, ax1',
+      '\u001b',
+      '\u0000',
+      '\ud800',
+      '\u202e',
+      '＝',
+      'é',
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit, maxLength: 40 }), async (raw) => {
+        const cell = await cellOf(raw);
+        expect(cell).not.toMatch(
+          /^[\s]*[=+\-@＝]|[\p{Cc}\u202e\ufffd]{0}[\u0000-\u001f\u007f-\u009f\u202e]/u,
+        );
+        expect(cell).not.toMatch(/[;|]["'\s]*(?<!')[=@＝]/u);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('is cut at 1,000 characters', async () => {
+    expect(await cellOf('x'.repeat(70_000))).toBe('x'.repeat(1_000));
+    expect(await cellOf(`x${'\u{1f600}'.repeat(700)}`)).toBe(`x${'\u{1f600}'.repeat(499)}\ufffd`);
+  });
+});
