@@ -77,14 +77,23 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   async function admitAll(calls: PendingCall[]): Promise<(Admission | null)[]> {
     const byAccount = groupCalls(calls.filter((call) => !call.abandoned));
     const asks = [...byAccount.values()].flat().map(({ ask }) => ask);
-    const deadline = new Date(Date.now() + clockOffsetMs + STATEMENT_DEADLINE_MS);
+    const askedAtMs = Date.now();
+    const deadline = new Date(askedAtMs + clockOffsetMs + STATEMENT_DEADLINE_MS);
     const rows = asks.length === 0 ? [] : await spend(sql, asks, deadline, options.instant?.() ?? null);
     const admissions = new Map<PendingCall, Admission>();
+    if (rows[0] !== undefined) learnClock(rows[0].at.getTime(), askedAtMs);
     for (const spent of rows) {
-      clockOffsetMs = spent.at.getTime() - Date.now();
-      settle(spent, byAccount.get(spent.accountId) ?? [], admissions);
+      if (spent.accountId !== null) settle(spent, byAccount.get(spent.accountId) ?? [], admissions);
     }
     return calls.map((call) => admissions.get(call) ?? null);
+  }
+
+  /**
+   * Postgres read its clock between our asking and now, which bounds the difference from both sides. An answer that was
+   * long under way says little then, and doesn't spoil what quick ones have taught.
+   */
+  function learnClock(atMs: number, askedAtMs: number): void {
+    clockOffsetMs = Math.min(Math.max(clockOffsetMs, atMs - Date.now()), atMs - askedAtMs);
   }
 
   /** Deals an account's admitted calls out in the order in which the statement counted them. */

@@ -25,7 +25,13 @@ export interface Spent {
   periodEnd: Date;
   /** Seconds from the admission to the period's end. */
   untilPeriodEndS: number;
-  /** Postgres's clock when it answered. */
+  /** Postgres's clock while it was at it. */
+  at: Date;
+}
+
+/** What is answered when no account's turn came in time. */
+export interface NothingSpent {
+  accountId: null;
   at: Date;
 }
 
@@ -39,14 +45,15 @@ export interface Spent {
  *
  * @param deadline by Postgres's clock
  * @param instant counts as now; null: Postgres's clock
- * @returns one row an account; an account that is gone, or whose turn came too late, has none
+ * @returns one row an account; an account that is gone, or whose turn came too late, has none. Where none has one, the
+ *   clock alone
  */
 export function spend(sql: Sql, asks: Ask[], deadline: Date, instant: Date | null) {
   const ids = asks.map((ask) => ask.accountId);
   const keys = asks.map((ask) => ask.keyId);
   const kinds = asks.map((ask) => ask.kind);
   const calls = asks.map((ask) => ask.calls);
-  return sql<Spent[]>`
+  return sql<(Spent | NothingSpent)[]>`
     WITH asked AS MATERIALIZED (
       SELECT * FROM unnest(${ids}::text[], ${keys}::text[], ${kinds}::text[], ${calls}::bigint[])
         WITH ORDINALITY AS asked (id, key_id, kind, calls, position)
@@ -94,8 +101,8 @@ export function spend(sql: Sql, asks: Ask[], deadline: Date, instant: Date | nul
     )
     SELECT id AS "accountId", admitted, from_purchased AS "fromPurchased", included,
       (period).starts_at AS "periodStart", (period).ends_at AS "periodEnd",
-      extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS", clock_timestamp() AS at
-    FROM decided`;
+      extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS", at
+    FROM (SELECT clock_timestamp() AS at) AS clock LEFT JOIN decided ON true`;
 }
 
 /**

@@ -50,22 +50,25 @@ export function createRedisRateLimiter(
   { onFallback = (_error: unknown) => {}, onRecovered = () => {} } = {},
 ): RateLimiter {
   const local = createProcessRateLimiter();
-  const ask = createBatcher(
-    (wants: Want[]) => runScript(redis as BucketCommands, wants, local.remember),
-    BATCHES,
-  );
+  const ask = createBatcher(async (wants: Want[]) => {
+    // Those that gathered while Redis hung have waited long enough.
+    if (isPaused()) throw new Error('Redis is left alone for a moment');
+    return runScript(redis as BucketCommands, wants, local.remember);
+  }, BATCHES);
   let pausedUntilMs = 0;
   let away = false;
 
+  const isPaused = () => performance.now() < pausedUntilMs;
+
   async function decideFor(want: Want, decideLocally: () => Promise<RateDecision>): Promise<RateDecision> {
-    if (performance.now() < pausedUntilMs) return decideLocally();
+    if (isPaused()) return decideLocally();
     try {
       const decision = await ask(want);
       if (away) onRecovered();
       away = false;
       return decision;
     } catch (error) {
-      if (redis.status === 'ready') pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
+      if (redis.status === 'ready' && !isPaused()) pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
       if (!away) onFallback(error);
       away = true;
       return decideLocally();
