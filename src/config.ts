@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { DAY, SECOND } from './units.ts';
 
 /** A value in the environment that makes no sense. The message is one line that names the variable. */
@@ -31,6 +32,16 @@ export interface Config {
   providerTimeoutMs: number;
   recordMaxAgeS: number;
   metricsToken: string | null;
+  /** Signs the dashboard's sessions; null: one is made and kept in `dataDir`. */
+  authSecret: string | null;
+  /** Whether anyone may make a dashboard sign-in and a Free account, or only who was invited. */
+  signUp: 'open' | 'closed';
+  /** null: the dashboard sends no mail, and so confirms no email and resets no password. */
+  smtpUrl: string | null;
+  /** Sender of the dashboard's mail; null: `no-reply@` the host of the public address. */
+  mailFrom: string | null;
+  /** Addresses and networks (`10.0.0.0/8`) of the proxies whose `X-Forwarded-For` counts. */
+  trustProxy: string[];
 }
 
 type Environment = Record<string, string | undefined>;
@@ -74,6 +85,11 @@ export function readConfig(env: Environment = process.env): Config {
       fallback: (6 * DAY) / SECOND,
     }),
     metricsToken: secret('METRICS_TOKEN'),
+    authSecret: longSecret('AUTH_SECRET', secret('AUTH_SECRET')),
+    signUp: oneOf(env, 'SIGN_UP', ['open', 'closed'], 'open'),
+    smtpUrl: url('SMTP_URL', secret('SMTP_URL'), ['smtp:', 'smtps:']),
+    mailFrom: mailAddress(env, 'MAIL_FROM'),
+    trustProxy: networks(env, 'TRUST_PROXY'),
   };
   if (registry === 'einforma') {
     if (config.einformaClientId === null)
@@ -151,6 +167,36 @@ function indexName(env: Environment, name: string, fallback: string): string {
   throw new ConfigError(
     `${name} must be lower-case letters, digits, - and _, beginning with a letter, not ${quote(value)}`,
   );
+}
+
+/** What signs sessions must not be guessed. The value is not repeated in the message. */
+function longSecret(name: string, value: string | null): string | null {
+  if (value === null || value.length >= 32) return value;
+  throw new ConfigError(`${name} must have at least 32 characters, random ones`);
+}
+
+function mailAddress(env: Environment, name: string): string | null {
+  const value = text(env, name);
+  if (value === null || /^[^\p{Cc}]*[^\s<>@]+@[^\s<>@]+>?$/u.test(value)) return value;
+  throw new ConfigError(
+    `${name} must be an address as \`name@example.com\` or \`Name <name@example.com>\`, not ${quote(value)}`,
+  );
+}
+
+function networks(env: Environment, name: string): string[] {
+  const entries = (text(env, name) ?? '').split(',').map((entry) => entry.trim());
+  const wrong = entries.find((entry) => entry !== '' && !isNetwork(entry));
+  if (wrong === undefined) return entries.filter((entry) => entry !== '');
+  throw new ConfigError(
+    `${name} must be addresses or networks as 10.0.0.0/8, with commas between them, not ${quote(wrong)}`,
+  );
+}
+
+function isNetwork(entry: string): boolean {
+  const [address = '', bits, ...rest] = entry.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
 function quote(value: string): string {
