@@ -46,7 +46,7 @@ export async function startDocker(
           POSTGRES_PASSWORD_SECRET: passwordFile,
           DATABASE_URL_SECRET: passwordFile,
           TEST_MAX_CONNECTIONS: String(request.maxConnections),
-          TEST_FSYNC: request.durable ? 'on' : 'off',
+          TEST_FSYNC: request.purpose === 'benchmarks' ? 'on' : 'off',
           TEST_HEAP_MB: String(request.elasticsearchHeapMb),
         },
       },

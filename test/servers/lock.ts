@@ -15,7 +15,12 @@ export async function withLock<T>(file: string, onWait: () => void, work: () => 
       if (attempt === 0) onWait();
       await Bun.sleep(RETRY_MS);
     }
-    return await work();
+    try {
+      return await work();
+    } finally {
+      // Now, whatever statements the closed database may still wait for.
+      database.run('ROLLBACK');
+    }
   } finally {
     database.close();
   }

@@ -49,7 +49,7 @@ export async function startNative(request: StartRequest, say: (line: string) => 
     own: (process, stopSignal) => owned.push({ process, stopSignal }),
   };
   const start: Record<ServerName, () => Promise<string>> = {
-    elasticsearch: () => startElasticsearch(context, jdk!, request.elasticsearchHeapMb),
+    elasticsearch: () => startElasticsearch(context, jdk!, request),
     postgres: () => startPostgres(context, request),
     redis: () => startRedis(context),
   };

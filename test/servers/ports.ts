@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import type { ServerProcess } from './processes.ts';
 
 const PROBE_INTERVAL_MS = 50;
-const READY_TIMEOUT_MS = 120_000;
+const READY_TIMEOUT_MS = 5 * 60_000;
 const MAX_ATTEMPTS = 3;
 
 /** A TCP port of 127.0.0.1 that was free a moment ago. */
@@ -34,7 +34,7 @@ export async function startOnFreePort(name: string, start: () => Promise<Candida
   }
 }
 
-/** True once `isReady`; false when the process has ended before, or after two minutes. */
+/** True once `isReady`; false when the process has ended before, or after five minutes, which a busy machine may take. */
 export async function untilReady(server: ServerProcess, isReady: () => Promise<boolean>): Promise<boolean> {
   const deadline = Date.now() + READY_TIMEOUT_MS;
   while (!server.hasExited() && Date.now() < deadline) {

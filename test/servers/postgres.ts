@@ -43,7 +43,7 @@ export async function startPostgres(context: NativeContext, request: StartReques
       timezone: 'UTC',
       // The tests kill our own process, never the machine: what the kernel has taken is durable enough for them. A
       // benchmark of durable commits asks for the real thing.
-      ...(request.durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
+      ...(request.purpose === 'benchmarks' ? {} : { fsync: 'off', full_page_writes: 'off' }),
     };
     const server = startProcess({
       command: join(binaries, 'postgres'),

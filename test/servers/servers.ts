@@ -9,8 +9,8 @@ export type StartRequest = {
   servers: ServerName[];
   /** Postgres's `max_connections`. */
   maxConnections: number;
-  /** True for real durable commits (fsync on), which benchmarks need; the tests do without. */
-  durable: boolean;
+  /** Benchmarks get real durable commits (fsync) and Java's full compiler; tests do without, for a quicker start. */
+  purpose: 'tests' | 'benchmarks';
   elasticsearchHeapMb: number;
 };
 
@@ -62,7 +62,13 @@ export async function startServers(
 ): Promise<RunningServers> {
   const given = Object.fromEntries(NAMES.map((name) => [name, fromEnvironment(name)]));
   const servers = NAMES.filter((name) => !given[name]);
-  const request = { maxConnections: 300, durable: false, elasticsearchHeapMb: 512, ...options, servers };
+  const request = {
+    maxConnections: 300,
+    purpose: 'tests' as const,
+    elasticsearchHeapMb: 512,
+    ...options,
+    servers,
+  };
   const keeper = servers.length > 0 ? await startKeeper(request) : { urls: {}, stop: async () => {} };
   const urls = { ...given, ...keeper.urls } as Record<ServerName, string>;
   return {
