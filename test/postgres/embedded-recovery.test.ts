@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { explainFileError } from '../../src/postgres/embedded/layout.ts';
 import {
+  disposeSeed,
+  layUsedDataDir,
   postgresPid,
   query,
   spawnHolder,
@@ -21,6 +23,7 @@ beforeEach(() => {
 });
 
 afterEach(() => directory.dispose());
+afterAll(disposeSeed);
 
 const answers = (url: string) =>
   query(url, 'SELECT 1').then(
@@ -30,6 +33,7 @@ const answers = (url: string) =>
 
 describe('after a kill -9', () => {
   test('of the only user, the next one joins the Postgres left behind, and stops it when it leaves', async () => {
+    await layUsedDataDir(dataDir);
     const holder = await startHolder(dataDir);
     const pid = postgresPid(dataDir);
     await holder.kill('SIGKILL');
@@ -42,6 +46,7 @@ describe('after a kill -9', () => {
   });
 
   test('of everything, the next one recovers what was committed', async () => {
+    await layUsedDataDir(dataDir);
     const holder = await startHolder(dataDir);
     await query(holder.url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');
     const pid = postgresPid(dataDir)!;
@@ -55,6 +60,7 @@ describe('after a kill -9', () => {
   });
 
   test('of Postgres alone, its user starts it again at the same address', async () => {
+    await layUsedDataDir(dataDir);
     const lines: string[] = [];
     const embedded = await openEmbeddedPostgres(dataDir, { onLog: (line) => lines.push(line) });
     await query(embedded.url, 'CREATE TABLE kept AS SELECT 7 AS n');
@@ -68,6 +74,7 @@ describe('after a kill -9', () => {
   });
 
   test('of Postgres alone, with several users, one Postgres comes back for all', async () => {
+    await layUsedDataDir(dataDir);
     const holders = await Promise.all([startHolder(dataDir), startHolder(dataDir), startHolder(dataDir)]);
     const url = holders[0]!.url;
     process.kill(postgresPid(dataDir)!, 'SIGKILL');
@@ -100,6 +107,7 @@ describe('after a kill -9', () => {
 
 describe('what others did', () => {
   test('Ctrl-C in the terminal of the one that started it does not stop it while another uses it', async () => {
+    await layUsedDataDir(dataDir);
     const starter = await startHolder(dataDir);
     const other = await startHolder(dataDir);
     const session = (pid: number) =>
@@ -114,7 +122,7 @@ describe('what others did', () => {
   });
 
   test('a PID file whose number now belongs to another process is not believed', async () => {
-    await (await openEmbeddedPostgres(dataDir)).close();
+    await layUsedDataDir(dataDir);
     const stale = `${process.pid}\n/somewhere\n1700000000\n5432\n\n127.0.0.1\n  1  1\nready   \n`;
     writeFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), stale);
     const embedded = await openEmbeddedPostgres(dataDir);
@@ -123,6 +131,7 @@ describe('what others did', () => {
   });
 
   test('a port that another program has taken meanwhile is replaced when nobody knows it', async () => {
+    await layUsedDataDir(dataDir);
     const before = await openEmbeddedPostgres(dataDir);
     await before.close();
     const port = Number(new URL(before.url).port);
@@ -135,6 +144,7 @@ describe('what others did', () => {
   });
 
   test('a port that users know is waited for, and they are told what takes it', async () => {
+    await layUsedDataDir(dataDir);
     const lines: string[] = [];
     const embedded = await openEmbeddedPostgres(dataDir, { onLog: (line) => lines.push(line) });
     const port = Number(new URL(embedded.url).port);
@@ -151,6 +161,7 @@ describe('what others did', () => {
   });
 
   test('a missing database (killed before it was made) is made', async () => {
+    await layUsedDataDir(dataDir);
     const before = await openEmbeddedPostgres(dataDir);
     await query(
       before.url.replace('company_directory', 'postgres'),
@@ -174,7 +185,7 @@ describe('what can’t work ends with one line that says what to do', () => {
   };
 
   test('data of another Postgres version', async () => {
-    await (await openEmbeddedPostgres(dataDir)).close();
+    await layUsedDataDir(dataDir);
     const file = join(dataDir, 'postgres', 'cluster', 'PG_VERSION');
     const version = readFileSync(file, 'utf8');
     writeFileSync(file, '17\n');
@@ -184,7 +195,7 @@ describe('what can’t work ends with one line that says what to do', () => {
   });
 
   test('a password file that was lost or replaced', async () => {
-    await (await openEmbeddedPostgres(dataDir)).close();
+    await layUsedDataDir(dataDir);
     writeFileSync(join(dataDir, 'postgres', 'password'), 'wrong\n');
     expect(await failure()).toMatch(/password is not this Postgres's password: bring it back/);
     expect(postgresPid(dataDir)).toBeNull();
@@ -218,7 +229,7 @@ describe('what can’t work ends with one line that says what to do', () => {
   });
 
   test('settings that Postgres refuses, with its own reason', async () => {
-    await (await openEmbeddedPostgres(dataDir)).close();
+    await layUsedDataDir(dataDir);
     writeFileSync(join(dataDir, 'postgres', 'cluster', 'postgresql.conf'), 'work_mem = nonsense\n');
     expect(await failure()).toMatch(
       /^the embedded Postgres does not start: .*postgresql\.conf.*\(see .*postgres\.log\)$/,

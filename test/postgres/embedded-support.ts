@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
+import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { type Layout, prepareLayout } from '../../src/postgres/embedded/layout.ts';
 import { findRunning } from '../../src/postgres/embedded/postmaster.ts';
 
@@ -29,6 +30,29 @@ export function temporaryDirectory(name = 'embedded'): { path: string; dispose()
     rmSync(path, { recursive: true, force: true, maxRetries: 5 });
   };
   return { path, dispose };
+}
+
+let seed: Promise<ReturnType<typeof temporaryDirectory>> | null = null;
+
+/** Lays a DATA_DIR that has been started and stopped once, for tests that are not about the first start: it is faster. */
+export async function layUsedDataDir(dataDir: string): Promise<void> {
+  seed ??= makeSeed();
+  const { path } = await seed;
+  const copied = Bun.spawnSync(['cp', '-a', join(path, 'data'), dataDir]);
+  if (copied.exitCode !== 0) throw new Error(copied.stderr.toString());
+}
+
+async function makeSeed() {
+  const directory = temporaryDirectory('seed');
+  await (await openEmbeddedPostgres(join(directory.path, 'data'))).close();
+  return directory;
+}
+
+/** For `afterAll` of every file that uses {@link layUsedDataDir}. */
+export async function disposeSeed(): Promise<void> {
+  const made = seed;
+  seed = null;
+  await (await made)?.dispose();
 }
 
 function layoutsBelow(path: string): Layout[] {

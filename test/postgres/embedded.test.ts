@@ -1,8 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
-import { postgresPid, query, spawnHolder, startHolder, temporaryDirectory } from './embedded-support.ts';
+import {
+  disposeSeed,
+  layUsedDataDir,
+  postgresPid,
+  query,
+  spawnHolder,
+  startHolder,
+  temporaryDirectory,
+} from './embedded-support.ts';
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let dataDir: string;
@@ -13,6 +21,7 @@ beforeEach(() => {
 });
 
 afterEach(() => directory.dispose());
+afterAll(disposeSeed);
 
 describe('whoever comes first starts it, whoever leaves last stops it', () => {
   test('a database answers at the address, in a path with spaces, and nothing runs after the close', async () => {
@@ -36,6 +45,7 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
   });
 
   test('what was written is there at the same address after a restart', async () => {
+    await layUsedDataDir(dataDir);
     const first = await openEmbeddedPostgres(dataDir);
     await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
     await first.close();
@@ -46,6 +56,7 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
   });
 
   test('two of one process share it, closing twice counts once', async () => {
+    await layUsedDataDir(dataDir);
     const [first, second] = await Promise.all([openEmbeddedPostgres(dataDir), openEmbeddedPostgres(dataDir)]);
     expect(second.url).toBe(first.url);
     await first.close();
@@ -56,6 +67,7 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
   });
 
   test('the process that started it may leave before one that joined', async () => {
+    await layUsedDataDir(dataDir);
     const starter = await startHolder(dataDir);
     const pid = postgresPid(dataDir);
     const joined = await startHolder(dataDir);
@@ -76,7 +88,7 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
   });
 
   test('five processes that come and go without pause always find it answering', async () => {
-    await (await openEmbeddedPostgres(dataDir)).close();
+    await layUsedDataDir(dataDir);
     const visits = async () => {
       for (let visit = 0; visit < 4; visit++) {
         const holder = await startHolder(dataDir);
@@ -89,6 +101,7 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
   });
 
   test('a process that exits without closing has left', async () => {
+    await layUsedDataDir(dataDir);
     const holder = await startHolder(dataDir);
     expect(await holder.end('exit')).toBe(0);
     expect(postgresPid(dataDir)).toBeNull();
@@ -134,6 +147,7 @@ describe('it is closed to others', () => {
   });
 
   test('it listens on 127.0.0.1 only, without a socket file', async () => {
+    await layUsedDataDir(dataDir);
     const embedded = await openEmbeddedPostgres(dataDir);
     const settings = await query(
       embedded.url,
@@ -144,6 +158,7 @@ describe('it is closed to others', () => {
   });
 
   test("the starter's environment, with its secrets, does not reach Postgres", async () => {
+    await layUsedDataDir(dataDir);
     const holder = await startHolder(dataDir, undefined, {
       NIF_PT_KEY: 'very-secret',
       PGOPTIONS: '-c work_mem=1GB',
