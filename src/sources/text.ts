@@ -16,12 +16,6 @@ const UNSEEN_TAGS = new Set(['script', 'style']);
 const CONTROLS_AND_SPACE = /[\p{Cc}\u2028\u2029\s]+/gu;
 
 /**
- * A `<` that would begin a tag for a browser. The tokenizer leaves none, but what remains when a tag is taken out can be
- * put together as one (`<<b>i>`), and the content of `<textarea>` is text.
- */
-const TAG_BEGINNINGS = /<+(?=[A-Za-z/!?])/g;
-
-/**
  * The text of a provider's value: entities decoded exactly once, then tags taken out, control characters and white space to
  * single spaces, trimmed, well-formed Unicode, at most 10,000 characters. Numbers become decimal text; of a list
  * the first member with text counts; anything else is ''.
@@ -66,7 +60,7 @@ function rawText(value: unknown): string {
 
 function visibleText(raw: string): string {
   // Strictly, with the semicolon: otherwise `A&LTDA` would become `A<DA`.
-  return withoutTags(decodeHTMLStrict(raw)).replace(TAG_BEGINNINGS, '');
+  return withoutTagBeginnings(withoutTags(decodeHTMLStrict(raw)));
 }
 
 /**
@@ -76,6 +70,7 @@ function visibleText(raw: string): string {
 function withoutTags(html: string): string {
   if (!html.includes('<')) return html;
   let text = '';
+  const textEnd = unfinishedTag(html);
   let inOpeningTag = false;
   let closingTagFrom = -1;
   let unseen = '';
@@ -89,7 +84,7 @@ function withoutTags(html: string): string {
       ontext(start, end) {
         // At the end of the input the rest of an unclosed tag arrives as text.
         const inClosingTag = closingTagFrom >= 0 && !html.slice(closingTagFrom, start).includes('>');
-        if (!inOpeningTag && !inClosingTag && !unseen) text += html.slice(start, end);
+        if (!inOpeningTag && !inClosingTag && !unseen) text += html.slice(start, Math.min(end, textEnd));
         if (!inClosingTag) closingTagFrom = -1;
       },
       onopentagname(start, end) {
@@ -125,6 +120,23 @@ function withoutTags(html: string): string {
   tokenizer.write(html);
   tokenizer.end();
   return text;
+}
+
+/** Where a tag begins that the text ends in the middle of (`yes<p`); the tokenizer can tell its name as text. */
+function unfinishedTag(html: string): number {
+  const from = html.lastIndexOf('<');
+  const unfinished = from >= 0 && /[A-Za-z/!?]/.test(html.charAt(from + 1)) && !html.includes('>', from);
+  return unfinished ? from : html.length;
+}
+
+/**
+ * Takes out every `<` that would begin a tag for a browser. The tokenizer leaves none, but what remains when a tag is taken out
+ * can be put together as one (`<<b>i>`), and the content of `<textarea>` is text. (A lookahead after `<+` would take quadratic time.)
+ */
+function withoutTagBeginnings(text: string): string {
+  return text.replace(/<+/g, (run, at: number) =>
+    /[A-Za-z/!?]/.test(text.charAt(at + run.length)) ? '' : run,
+  );
 }
 
 function tidy(text: string): string {

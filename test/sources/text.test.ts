@@ -32,6 +32,10 @@ describe('cleanText', () => {
     ['yes<!-- never closed', 'yes'],
     ['<svg><![CDATA[no]]></svg>yes', 'yes'],
     ['yes<p', 'yes'],
+    ['yes<s', 'yes'],
+    ['yes</', 'yes'],
+    ['yes<!', 'yes'],
+    ['5 <', '5 <'],
     ['yes<p class="x', 'yes'],
     ['yes<p /', 'yes'],
     ['yes</p', 'yes'],
@@ -72,7 +76,7 @@ describe('cleanText', () => {
     [1e21, '1000000000000000000000'],
     [[null, ' ', '<p>b</p>', 'c'], 'b'],
     [[['nested']], ''],
-  ])('reads values of other types: %p → %p', (given, expected) => {
+  ])('reads values of other types: %j → %j', (given, expected) => {
     expect(cleanText(given)).toBe(expected);
   });
 
@@ -130,6 +134,16 @@ describe('cleanText, for any text', () => {
       fc.property(plain, (text) => {
         expect(cleanText(text)).toBe(text.replace(/[\s\u2028\u2029]+/g, ' ').trim());
       }),
+    );
+  });
+
+  test('leaks nothing of a tag that is never closed', () => {
+    const beginning = fc.stringMatching(/^<[/!?]?[a-z][a-z0-9 ="'/]{0,20}$/);
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z ]{0,10}$/), beginning, (before, tag) => {
+        expect(cleanText(before + tag)).toBe(before.replace(/ +/g, ' ').trim());
+      }),
+      { numRuns: 1000 },
     );
   });
 

@@ -63,13 +63,16 @@ describe('a registered company', () => {
     [42, '42', '', ''],
     [{ street: 'RUA A' }, '', '', ''],
     ['R&amp;D <b>PARK</b>\n1249-109 LISBOA', 'R&D PARK', '1249-109', 'LISBOA'],
-  ])('with the address %p', async (given, address, zipcode, city) => {
+  ])('with the address %j', async (given, address, zipcode, city) => {
     expect(await detailsFor({ address: given })).toMatchObject({ address, zipcode, city });
   });
 
-  test.each(['---', '', null, undefined, [], {}])('with the name %p has an empty title', async (name) => {
-    expect((await detailsFor({ name })).title).toBe('');
-  });
+  test.each([['---'], [''], [null], [undefined], [[]], [{}]])(
+    'with the name %j has an empty title',
+    async (name) => {
+      expect((await detailsFor({ name })).title).toBe('');
+    },
+  );
 
   test('may be answered without the number, or with the country before it', async () => {
     for (const vatNumber of [undefined, '', NIF, Number(NIF), `PT${NIF}`]) {
