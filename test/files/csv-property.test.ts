@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { WINDOW_BYTES } from '../../src/files/open-rows.ts';
 import { readAll, streamOf } from './reading.ts';
 
 const field = fc.string({
@@ -105,8 +106,7 @@ test('any bytes at all are rows, rejects or one clear refusal', async () => {
 });
 
 describe('the edge of what is in memory', () => {
-  // The reader holds 512 KiB at a time: filler puts that edge at each byte of a row in turn.
-  const WINDOW = 512 * 1024;
+  // Filler puts that edge at each byte of these rows in turn.
   const TRICKY = '1,"a ""b""\r\nç"\r\n\r\n2,"open\n3,é\u{1f600}\r\n4,"x"y\n5,z\r\n';
   const expectedRows = [
     ['1', 'a "b"\r\nç'],
@@ -118,7 +118,7 @@ describe('the edge of what is in memory', () => {
     const header = 'nif,legal_name\n';
     const tricky = Buffer.from(TRICKY);
     for (let edge = 0; edge <= tricky.length; edge++) {
-      const length = WINDOW - header.length - edge;
+      const length = WINDOW_BYTES - header.length - edge;
       const line = `0,${'f'.repeat(997)}\n`;
       const filler = line.repeat(Math.floor(length / 1_000) - 1);
       const last = `0,${'f'.repeat(length - filler.length - 3)}\n`;
