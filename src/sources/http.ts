@@ -29,8 +29,7 @@ export interface JsonClient {
  * The one way in which providers are spoken to. They aren't trusted: no redirect is followed, at most 1 MiB is read after
  * decompression, only a JSON object in well-formed UTF-8 is an answer, and nothing of theirs (or of the URL) is in a fault.
  *
- * The content type isn't looked at: nif.pt's like is known to send JSON as text/html, and a page that claims to be JSON
- * doesn't parse.
+ * The content type isn't looked at: it can claim anything, and parsing tells what came.
  *
  * @param connectTimeoutMs when an attempt to connect is dropped that nobody waits for any more.
  */
