@@ -1,3 +1,5 @@
+import { messageOf } from '../errors.ts';
+
 /**
  * A file (or standard input) that can't be used as a whole: missing, not readable, of the wrong format or encoding,
  * damaged. The message is one line that names the file and says what to do. Rows that can't be used are rejected
@@ -27,7 +29,3 @@ const PLAIN_WORDS: Record<string, string> = {
   ENAMETOOLONG: 'the name is too long',
   ENXIO: 'is a socket or device, not a file',
 };
-
-function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
-}

@@ -1,6 +1,7 @@
 /** The bytes of a file or of standard input, unpacked where they are gzip, whatever their number, in flat memory. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
+import type { ReadableStreamDefaultReader } from 'node:stream/web';
 import { createGunzip } from 'node:zlib';
 import { KIB } from '../units.ts';
 import { FileError, fileSystemError } from './file-error.ts';
@@ -46,8 +47,9 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
 
   const close = async () => {
     signal?.removeEventListener('abort', onAbort);
-    await chunks.return?.();
+    // First what may be waited for: `return` queues behind a read that is under way.
     await input.close();
+    await chunks.return?.();
   };
   const failure = (error: unknown) => {
     if (signal?.aborted) return signal.reason;
@@ -136,7 +138,12 @@ async function* chunksOfFile(handle: FileHandle): AsyncGenerator<Uint8Array> {
 }
 
 function openStream(stream: ReadableStream<Uint8Array>): Input {
-  const reader = stream.getReader();
+  let reader: ReadableStreamDefaultReader<Uint8Array>;
+  try {
+    reader = stream.getReader();
+  } catch (error) {
+    throw fileSystemError('standard input', error); // a directory, for one
+  }
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (;;) {
       const { value, done } = await reader.read();

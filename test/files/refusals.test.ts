@@ -139,8 +139,8 @@ describe('a file that cannot be used is refused in one line', () => {
   });
 });
 
-describe('a pipe that ends early is refused', () => {
-  test('in the middle of a row, with the line', async () => {
+describe('standard input is refused', () => {
+  test('when it ends in the middle of a row, with the line', async () => {
     for (const [content, line] of [
       [`${HEADER}1,a\n2`, 3],
       [`${HEADER}1,a\n2,"b, `, 3],
@@ -157,6 +157,18 @@ describe('a pipe that ends early is refused', () => {
       const { rows, rejected } = await readAll({ stdin: streamOf(content, [5]) });
       expect([rows.at(-1)!.values[0]!, rejected]).toEqual([rows.length === 2 ? '2' : '1', []]);
     }
+  });
+
+  test('when it is a directory, or closed', async () => {
+    const script = fileWith(
+      'read-stdin.ts',
+      `import { openRows } from ${JSON.stringify(join(import.meta.dir, '../../src/files/open-rows.ts'))};
+      openRows({ stdin: Bun.stdin.stream() }, { required: ['nif'] }).catch((error) => console.log(error.message));`,
+    );
+    const shell = (command: string) =>
+      Bun.spawnSync(['sh', '-c', command, process.execPath, script]).stdout.toString().trim();
+    expect(shell('"$0" "$1" < /')).toBe('standard input: is a directory, not a file');
+    expect(shell('"$0" "$1" <&-')).toBe('standard input: is empty');
   });
 
   test('when reading fails', async () => {
