@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { postgresPid, query, startHolder, temporaryDirectory } from './embedded-support.ts';
@@ -16,6 +16,9 @@ const NEEDED = [
   'node_modules/postgres',
   'package.json',
 ];
+
+// Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
+setDefaultTimeout(60_000);
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let checkout: string;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
@@ -11,6 +11,9 @@ import {
   startHolder,
   temporaryDirectory,
 } from './embedded-support.ts';
+
+// Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
+setDefaultTimeout(60_000);
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let dataDir: string;
