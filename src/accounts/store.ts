@@ -93,20 +93,27 @@ export async function createAccount(
   account: { name: string; plan: Plan } & Subscription,
   actor: Actor,
 ): Promise<{ id: string; name: string; plan: Plan }> {
+  return sql.begin((sql) => createAccountIn(sql, account, actor));
+}
+
+/** {@link createAccount} within a transaction of the caller's. */
+export async function createAccountIn(
+  sql: Transaction,
+  account: { name: string; plan: Plan } & Subscription,
+  actor: Actor,
+): Promise<{ id: string; name: string; plan: Plan }> {
   const id = newId('acc');
-  return sql.begin(async (sql) => {
-    const now = await clock(sql);
-    const { anchor, until } = checkSubscription(account, now);
-    const plus = account.plan === 'plus';
-    await sql`
-      INSERT INTO accounts (id, name, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
-      SELECT ${id}, ${account.name}, ${account.plan}, ${plus ? anchor : null}, ${plus ? until : null},
-        (p).plan, (p).starts_at, (p).ends_at
-      FROM account_period(${account.plan}, NULL, ${plus ? anchor : null}, ${plus ? until : null}, ${now}) AS p`;
-    const detail = { plan: account.plan, periodStart: iso(plus ? anchor : null), until: iso(until) };
-    await recordEvent(sql, id, { kind: 'created', actor, detail });
-    return { id, name: account.name, plan: await effectivePlan(sql, id) };
-  });
+  const now = await clock(sql);
+  const { anchor, until } = checkSubscription(account, now);
+  const plus = account.plan === 'plus';
+  await sql`
+    INSERT INTO accounts (id, name, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
+    SELECT ${id}, ${account.name}, ${account.plan}, ${plus ? anchor : null}, ${plus ? until : null},
+      (p).plan, (p).starts_at, (p).ends_at
+    FROM account_period(${account.plan}, NULL, ${plus ? anchor : null}, ${plus ? until : null}, ${now}) AS p`;
+  const detail = { plan: account.plan, periodStart: iso(plus ? anchor : null), until: iso(until) };
+  await recordEvent(sql, id, { kind: 'created', actor, detail });
+  return { id, name: account.name, plan: await effectivePlan(sql, id) };
 }
 
 /** All accounts, oldest first. */
