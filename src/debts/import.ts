@@ -1,0 +1,120 @@
+import { readNif } from '../directory/entries.ts';
+import { openRejects } from '../files/rejects.ts';
+import type { RowSource } from '../files/source.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { withDedicated } from '../postgres/dedicated.ts';
+import { nothingUsable, STAGING, type Staged, type StagingPlan, stageFile } from '../postgres/staging.ts';
+import type { Progress } from '../terminal/progress.ts';
+
+/** Who publishes a dataset of debt brackets. */
+export const DEBT_KINDS = ['tax', 'social-security'] as const;
+export type DebtKind = (typeof DEBT_KINDS)[number];
+
+export interface DebtsImportOptions {
+  kind: DebtKind;
+  /** The dataset's own date, `YYYY-MM-DD`. */
+  date: string;
+  rejects: string | null;
+}
+
+/** The answer of the contract. */
+export interface DebtsAnswer {
+  read: number;
+  /** Brackets that the dataset has now. */
+  imported: number;
+  rejected: number;
+}
+
+export interface DebtsReport extends DebtsAnswer {
+  reasons: Map<string, number>;
+  milliseconds: number;
+}
+
+export interface DebtsTools {
+  sql: Sql;
+  signal: AbortSignal;
+  actor: string;
+}
+
+/** Two imports at once take turns: an arbitrary number, ours alone. */
+const DEBTS_LOCK = 7_205_440_333;
+
+/**
+ * Replaces the whole dataset of one kind by a file's rows (contract, Files), in one transaction: lookups see the old
+ * dataset or the new one.
+ *
+ * @throws FileError when the file can't be read; RefusedError when nothing usable is in it
+ */
+export function importDebts(
+  tools: DebtsTools,
+  source: RowSource,
+  { kind, date, rejects: rejectsPath }: DebtsImportOptions,
+  progress: Progress,
+): Promise<DebtsReport> {
+  return withDedicated(tools, async (sql) => {
+    const startedAt = Date.now();
+    const rejects =
+      rejectsPath === null
+        ? null
+        : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
+    let staged: Staged;
+    try {
+      staged = await stageFile(sql, source, debtsPlan(source), { rejects, signal: tools.signal, progress });
+    } finally {
+      await rejects?.discard();
+    }
+    const { read, usable, rejected, reasons } = staged;
+    if (usable === 0) throw nothingUsable(staged);
+    progress.phase('storing the brackets');
+    await replaceDataset(sql, { kind, date, rows: usable, actor: tools.actor });
+    return { read, imported: usable, rejected, reasons, milliseconds: Date.now() - startedAt };
+  });
+}
+
+async function replaceDataset(
+  sql: Sql,
+  { kind, date, rows, actor }: { kind: DebtKind; date: string; rows: number; actor: string },
+): Promise<void> {
+  await sql.begin(async (transaction) => {
+    await transaction`SELECT pg_advisory_xact_lock(${DEBTS_LOCK})`;
+    await transaction`
+      INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES (${kind}, ${date}, ${rows}, ${actor})
+      ON CONFLICT (kind) DO UPDATE SET
+        dataset_date = excluded.dataset_date, rows = excluded.rows, imported_at = now(),
+        imported_by = excluded.imported_by`;
+    await transaction`DELETE FROM debts WHERE kind = ${kind}`;
+    await transaction.unsafe(
+      `INSERT INTO debts (kind, nif, start_amount, end_amount)
+       SELECT $1, nif, start_amount, end_amount FROM ${STAGING} ORDER BY nif`,
+      [kind],
+    );
+  });
+}
+
+function debtsPlan(source: RowSource): StagingPlan {
+  return {
+    title: `reading ${'path' in source ? source.path : 'standard input'}`,
+    columns: { required: ['nif', 'start', 'end'] },
+    definition: 'start_amount bigint, end_amount bigint',
+    read([nifText, startText, endText]) {
+      const nif = readNif(nifText ?? '');
+      if (nif.length !== 9) return nif;
+      const start = readAmount(startText ?? '');
+      if (start === null) return 'start is not a whole amount';
+      const endGiven = (endText ?? '').trim();
+      if (endGiven === '') return { nif, fields: `${start}\t\\N` };
+      const end = readAmount(endGiven);
+      if (end === null) return 'end is not a whole amount';
+      if (end < start) return 'bracket upside down';
+      return { nif, fields: `${start}\t${end}` };
+    },
+  };
+}
+
+/** A whole amount of money in plain digits, at most 2^53 - 1; null: it is none. */
+function readAmount(text: string): number | null {
+  const trimmed = text.trim();
+  if (!/^\d{1,30}$/.test(trimmed)) return null;
+  const amount = Number(trimmed);
+  return Number.isSafeInteger(amount) ? amount : null;
+}

@@ -1,0 +1,70 @@
+import type { Client } from '@elastic/elasticsearch';
+import { mappingFingerprint } from '../search/document.ts';
+import type { Progress } from '../terminal/progress.ts';
+import { checkIndex } from './check.ts';
+import type { Generation } from './generations.ts';
+import { cloneIndex, createIndex, finishIndex, newIndexName, refreshIndex } from './indices.ts';
+import { type Changes, loadChanges, loadTable } from './load.ts';
+import type { DirectoryTools } from './tools.ts';
+
+/** An index that holds just the rows of a table, checked, and that no alias points to yet. */
+export interface BuiltIndex {
+  name: string;
+  fingerprint: string;
+}
+
+/** Up to this share of the directory, changes go into a copy of the present index instead of a whole new one. */
+const CLONE_UP_TO_SHARE = 0.1;
+
+export interface BuildOptions {
+  directoryId: string;
+  /** The generation that the index is for. */
+  generation: number;
+  table: string;
+  rows: number;
+  progress: Progress;
+  /** An index that differs from the table by these changes only; left out: all rows are indexed. */
+  since?: { generation: Generation; changes: Changes };
+}
+
+/**
+ * Builds the index of a table: loads it, refreshes it, checks it.
+ * @throws what Elasticsearch says; an index that was begun stays behind and is found by its `_meta`
+ */
+export async function buildIndex(
+  { config, sql, signal }: DirectoryTools,
+  client: Client,
+  options: BuildOptions,
+): Promise<BuiltIndex> {
+  const { progress, table, rows, since } = options;
+  const name = newIndexName(config.elasticsearchAlias);
+  const fingerprint = mappingFingerprint();
+  const meta = { directory: options.directoryId, generation: options.generation, fingerprint };
+  const onRows = (done: number, fraction: number) => progress.update(done, fraction);
+  const source = since === undefined ? null : cloneSource(since, rows, fingerprint);
+
+  if (source !== null && (await client.indices.exists({ index: source }, { signal }))) {
+    progress.phase('copying the index');
+    await cloneIndex(client, source, name, meta, signal);
+    progress.phase('indexing changes');
+    await loadChanges(client, since!.changes, name, { signal, onRows });
+  } else {
+    progress.phase('indexing');
+    await createIndex(client, name, meta, signal);
+    await loadTable(client, sql, table, name, { signal, onRows });
+  }
+  progress.phase('checking the index');
+  await refreshIndex(client, name, signal);
+  await checkIndex(client, sql, { index: name, table, rows, signal });
+  await finishIndex(client, name, signal);
+  return { name, fingerprint };
+}
+
+function cloneSource(
+  { generation, changes }: NonNullable<BuildOptions['since']>,
+  rows: number,
+  fingerprint: string,
+): string | null {
+  if (generation.indexFingerprint !== fingerprint) return null;
+  return changes.count <= rows * CLONE_UP_TO_SHARE ? generation.indexName : null;
+}

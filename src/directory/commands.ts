@@ -1,0 +1,136 @@
+import type { Command } from 'commander';
+import type { RowSource } from '../files/source.ts';
+import { answers, type Tools } from '../terminal/command.ts';
+import { count, describeRejected, duration, type Progress, showProgress } from '../terminal/progress.ts';
+import { fields } from '../terminal/text.ts';
+import { type ImportAnswer, type ImportOptions, type ImportReport, importCompanies } from './import.ts';
+import { rebuildIndex, rollbackIndex } from './rebuild.ts';
+import { type IndexStatus, indexStatus } from './status.ts';
+
+/** The `companies` command, to add further words to it. */
+export function companiesCommand(program: Command): Command {
+  return (
+    program.commands.find((command) => command.name() === 'companies') ??
+    program.command('companies').description('the directory of companies, and what is stored about them')
+  );
+}
+
+/** `companies import` and `index …` (contract, Command line). */
+export function directoryCommands(program: Command): void {
+  importCommand(companiesCommand(program));
+  const index = program.command('index').description('what searches go to');
+  indexCommand(
+    index,
+    'rebuild',
+    'build it anew from Postgres, by the present mapping',
+    rebuildIndex,
+  ).addHelpText(
+    'after',
+    `
+Run it after an upgrade that changed the mapping or the normalization of names, and after an import during which
+Elasticsearch failed. Searches see the old index until the new one is complete and checked.
+
+Example:
+  directory index rebuild`,
+  );
+  indexCommand(index, 'rollback', 'go back to before the last import, at once', rollbackIndex).addHelpText(
+    'after',
+    `
+Search and Postgres's directory return to what they were before the last import that changed something. There is
+nothing to return to then, until the next import.
+
+Example:
+  directory index rollback --json`,
+  );
+  indexCommand(index, 'status', 'what serves, and what a rollback would return to', indexStatus).addHelpText(
+    'after',
+    `
+"drift" counts entries that differ between Postgres and the index: "index rebuild" brings them together.
+
+Example:
+  directory index status`,
+  );
+}
+
+function importCommand(companies: Command): void {
+  const command = companies
+    .command('import')
+    .description('import a directory file: rows are added and updated')
+    .argument('<file>', 'CSV, TSV or JSON Lines with nif and legal_name, .gz or not; - for standard input')
+    .option('--replace', 'make the file the whole directory: companies that it does not have go')
+    .option('--force', 'with --replace: also when under 90% of the present rows are left')
+    .option('--dry-run', 'read, compare and report; change nothing')
+    .option('--rejects <file>', 'write the rows that could not be used to a CSV file: line,reason,row')
+    .addHelpText(
+      'after',
+      `
+Searches see the old directory until the new one is complete. A run that is killed changes nothing that they see.
+
+Examples:
+  directory companies import companies.csv.gz --replace --rejects rejects.csv
+  directory companies import changes.jsonl
+  zcat export.tsv.gz | directory companies import - --dry-run`,
+    );
+  answers(
+    command,
+    (tools, file: string, options: Partial<ImportOptions>) =>
+      withProgress(async (progress) => {
+        const report = await importCompanies(tools, rowSource(file), importOptions(options), progress);
+        return { ...report, toJSON: () => contractAnswer(report) };
+      }),
+    describeImport,
+  );
+}
+
+function importOptions(options: Partial<ImportOptions>): ImportOptions {
+  return {
+    replace: options.replace ?? false,
+    force: options.force ?? false,
+    dryRun: options.dryRun ?? false,
+    rejects: options.rejects ?? null,
+  };
+}
+
+/** A file, or standard input for `-`. */
+export function rowSource(file: string): RowSource {
+  return file === '-' ? { stdin: Bun.stdin.stream() } : { path: file };
+}
+
+function contractAnswer({ read, imported, unchanged, rejected, index }: ImportReport): ImportAnswer {
+  return { read, imported, unchanged, rejected, index };
+}
+
+function describeImport(report: ImportReport): string {
+  return fields({
+    read: count(report.read),
+    imported: `${count(report.imported)}${report.dryRun ? ' (dry run: nothing has changed)' : ''}`,
+    unchanged: count(report.unchanged),
+    ...(report.removed > 0 ? { removed: count(report.removed) } : {}),
+    rejected: describeRejected(report),
+    index: report.index,
+    time: duration(report.milliseconds),
+  });
+}
+
+function indexCommand(
+  index: Command,
+  name: string,
+  description: string,
+  run: (tools: Tools, progress: Progress) => Promise<IndexStatus>,
+): Command {
+  return answers(
+    index.command(name).description(description),
+    (tools) => withProgress((progress) => run(tools, progress)),
+    (status) => fields({ ...status }),
+  );
+}
+
+/** Long work with its progress on stderr. */
+export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
+  const progress = showProgress();
+  try {
+    return await work(progress);
+  } finally {
+    progress.end();
+  }
+}

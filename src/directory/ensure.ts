@@ -1,0 +1,101 @@
+import { normalizationFingerprint } from '../companies/name.ts';
+import { messageOf } from '../errors.ts';
+import { mappingFingerprint } from '../search/document.ts';
+import { MINUTE } from '../units.ts';
+import { type Directory, readDirectory } from './generations.ts';
+import { aliasTargets, countDocuments, readIndexMeta } from './indices.ts';
+import { withDirectoryLock } from './lock.ts';
+import { reconcile } from './reconcile.ts';
+import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';
+import { type DirectoryTools, NEVER_ABORTED } from './tools.ts';
+
+/** Whether searches see what Postgres's directory holds. */
+export interface DirectoryHealth {
+  ok: boolean;
+  /** One line each, with what to do; empty when all is well. Names no address. */
+  warnings: string[];
+}
+
+/** A server waits so long for an import that runs, before it leaves the rest to that. */
+const START_PATIENCE_MS = 0;
+
+/**
+ * What a server does before it answers: in embedded mode it builds search indexes that are missing (a directory that was
+ * loaded while there was an Elasticsearch); in full mode it makes sure that the alias exists and points to the current
+ * generation's index where that is complete. Then it says what is not as it should be.
+ *
+ * Never throws: a server also starts while Elasticsearch is away.
+ */
+export async function ensureSearchable(
+  tools: Omit<DirectoryTools, 'signal' | 'actor'> & { signal?: AbortSignal },
+): Promise<DirectoryHealth> {
+  const all = { signal: NEVER_ABORTED, ...tools, actor: 'server' };
+  try {
+    if (await needsWork(all)) {
+      await withDirectoryLock(
+        all,
+        'start of a server',
+        async (lock) => {
+          const { current } = await reconcile(all, lock);
+          if (all.elasticsearch === null) await buildSearchIndexes(lock.sql, current.tableName);
+        },
+        all.elasticsearch === null ? 10 * MINUTE : START_PATIENCE_MS,
+      );
+    }
+    return await directoryHealth(all);
+  } catch (error) {
+    return { ok: false, warnings: [`the directory could not be checked: ${messageOf(error)}`] };
+  }
+}
+
+async function needsWork({ sql, elasticsearch, config }: DirectoryTools): Promise<boolean> {
+  const { current } = await readDirectory(sql);
+  if (elasticsearch === null) return !(await hasSearchIndexes(sql, current.tableName));
+  const targets = await aliasTargets(elasticsearch, config.elasticsearchAlias);
+  return targets.length !== 1 || (current.indexName !== null && targets[0] !== current.indexName);
+}
+
+/**
+ * Compares Postgres's directory with what searches go to: a few short requests.
+ * @throws what Postgres or Elasticsearch says when they are away
+ */
+export async function directoryHealth({
+  sql,
+  elasticsearch,
+  config,
+}: Pick<DirectoryTools, 'sql' | 'elasticsearch' | 'config'>): Promise<DirectoryHealth> {
+  const directory = await readDirectory(sql);
+  const { current } = directory;
+  const warnings: string[] = [];
+  if (current.normalization !== null && current.normalization !== normalizationFingerprint()) {
+    warnings.push('the directory was normalized by another version: run "index rebuild"');
+  }
+  if (elasticsearch !== null) {
+    const targets = await aliasTargets(elasticsearch, config.elasticsearchAlias);
+    const warning = await indexWarning(directory, targets, elasticsearch);
+    if (warning !== null) warnings.push(warning);
+  }
+  return { ok: warnings.length === 0, warnings };
+}
+
+async function indexWarning(
+  { id, current }: Directory,
+  targets: string[],
+  client: NonNullable<DirectoryTools['elasticsearch']>,
+): Promise<string | null> {
+  const [index] = targets;
+  if (index === undefined) return 'there is no search index: run "index rebuild"';
+  if (targets.length > 1) return 'the search alias points to several indices: run "index rebuild"';
+  const meta = await readIndexMeta(client, index);
+  if (meta === null || meta.directory !== id) {
+    return 'searches go to an index of another database: import a directory, run "index rebuild", or set ELASTICSEARCH_ALIAS';
+  }
+  if (index !== current.indexName) return 'searches don\'t see all of the directory: run "index rebuild"';
+  if (meta.fingerprint !== mappingFingerprint()) {
+    return 'the search index was built by another version: run "index rebuild"';
+  }
+  const documents = await countDocuments(client, index, NEVER_ABORTED);
+  return documents === current.rows
+    ? null
+    : `the search index has ${documents} entries, the directory ${current.rows}: run "index rebuild"`;
+}

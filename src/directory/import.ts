@@ -1,0 +1,229 @@
+import { normalizationFingerprint } from '../companies/name.ts';
+import { messageOf, RefusedError } from '../errors.ts';
+import { openRejects } from '../files/rejects.ts';
+import type { RowSource } from '../files/source.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { withDedicated } from '../postgres/dedicated.ts';
+import { nothingUsable, type Staged, stageFile } from '../postgres/staging.ts';
+import { count, type Progress } from '../terminal/progress.ts';
+import { type BuiltIndex, buildIndex } from './build-index.ts';
+import { changesSince, directoryPlan } from './entries.ts';
+import {
+  type Directory,
+  type Generation,
+  makeCurrent,
+  nextGeneration,
+  readDirectory,
+} from './generations.ts';
+import { pointAlias } from './indices.ts';
+import { type DirectoryLock, withDirectoryLock } from './lock.ts';
+import { buildAnew } from './rebuild.ts';
+import { collectGarbage, reconcile } from './reconcile.ts';
+import { serving } from './status.ts';
+import { buildSearchIndexes, buildTable, compareStaged, copyNormalized, type Difference } from './tables.ts';
+import type { DirectoryTools } from './tools.ts';
+
+export interface ImportOptions {
+  /** The file is the whole directory: companies that it doesn't have go. */
+  replace: boolean;
+  /** With `replace`: also when far fewer would be left. */
+  force: boolean;
+  /** Read, compare and report, and change nothing. */
+  dryRun: boolean;
+  /** Where rejected rows are written to. */
+  rejects: string | null;
+}
+
+/** The answer of the contract, and what people like to know beside it. */
+export interface ImportAnswer {
+  read: number;
+  /** New, or with a changed name. */
+  imported: number;
+  unchanged: number;
+  rejected: number;
+  /** What serves searches: an index, or a table in embedded mode. */
+  index: string;
+}
+
+export interface ImportReport extends ImportAnswer {
+  /** In the directory before, but not in the file that replaced it. */
+  removed: number;
+  reasons: Map<string, number>;
+  milliseconds: number;
+  dryRun: boolean;
+}
+
+/** A replacement with fewer than this share of the present rows is refused: it is more likely a broken file. */
+const SMALLEST_REPLACEMENT = 0.9;
+
+/**
+ * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete in every
+ * respect; a run that fails or dies changes nothing that they see.
+ *
+ * @throws FileError when the file can't be read; RefusedError, in one line, when nothing usable is in it, when it would
+ * wipe the directory, when another process changes the directory, or when Elasticsearch failed
+ */
+export async function importCompanies(
+  tools: DirectoryTools,
+  source: RowSource,
+  options: ImportOptions,
+  progress: Progress,
+): Promise<ImportReport> {
+  if (options.dryRun) {
+    return withDedicated(tools, async (sql) => {
+      const directory = await readDirectory(sql);
+      const { report } = await readAndCompare(tools, sql, directory, source, options, progress);
+      return report;
+    });
+  }
+  return withDirectoryLock(tools, 'companies import', async (lock) => {
+    const directory = await reconcile(tools, lock);
+    await collectGarbage(tools, lock);
+    const startedAt = Date.now();
+    const { report, difference } = await readAndCompare(
+      tools,
+      lock.sql,
+      directory,
+      source,
+      options,
+      progress,
+    );
+    const changes = difference.imported + difference.removed;
+    const isIndexed = tools.elasticsearch === null || (await isServed(tools, directory));
+    if (changes > 0 || !isIndexed) {
+      try {
+        if (changes > 0) await replaceGeneration(tools, lock, directory, difference, options, progress);
+        // The same file again after Elasticsearch failed: it gets what it lacks.
+        else await buildAnew(tools, lock, directory, progress);
+      } finally {
+        // What a failed run has begun, and what is older than the last two.
+        await collectGarbage(tools, lock).catch((error) =>
+          progress.note(`warning: old tables and indices stay until the next run: ${messageOf(error)}`),
+        );
+      }
+      report.index = (await serving(tools)).index;
+    }
+    return { ...report, milliseconds: Date.now() - startedAt };
+  });
+}
+
+/** Reads the file into the staging table and compares it with the directory. Changes nothing. */
+async function readAndCompare(
+  tools: DirectoryTools,
+  sql: Sql,
+  { current }: Directory,
+  source: RowSource,
+  { replace, force, dryRun, rejects: rejectsPath }: ImportOptions,
+  progress: Progress,
+): Promise<{ report: ImportReport; difference: Difference }> {
+  const startedAt = Date.now();
+  const rejects =
+    rejectsPath === null ? null : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
+  let staged: Staged;
+  try {
+    staged = await stageFile(sql, source, directoryPlan(source), { rejects, signal: tools.signal, progress });
+  } finally {
+    await rejects?.discard();
+  }
+  if (staged.usable === 0) throw nothingUsable(staged);
+  progress.phase('comparing');
+  const difference = await compareStaged(sql, current.tableName, { replace, present: current.rows });
+  if (replace && !force && difference.rows < current.rows * SMALLEST_REPLACEMENT) {
+    throw new RefusedError(
+      `the file has ${count(difference.rows)} usable rows, under 90% of the directory's ${count(current.rows)}:` +
+        ` nothing has changed; --force replaces the directory all the same`,
+    );
+  }
+  const { index } = await serving(tools);
+  const report: ImportReport = {
+    read: staged.read,
+    imported: difference.imported,
+    unchanged: difference.unchanged,
+    rejected: staged.rejected,
+    index,
+    removed: difference.removed,
+    reasons: staged.reasons,
+    milliseconds: Date.now() - startedAt,
+    dryRun,
+  };
+  return { report, difference };
+}
+
+/** Whether searches go to the current generation's own index. */
+async function isServed(tools: DirectoryTools, { current }: Directory): Promise<boolean> {
+  return current.indexName !== null && (await serving(tools)).index === current.indexName;
+}
+
+/** Builds the next generation and makes it current. */
+async function replaceGeneration(
+  tools: DirectoryTools,
+  lock: DirectoryLock,
+  directory: Directory,
+  difference: Difference,
+  { replace }: ImportOptions,
+  progress: Progress,
+): Promise<void> {
+  const { sql } = lock;
+  const { current } = directory;
+  const next = await nextGeneration(sql);
+  const base = replace ? current.tableName : await normalizedBase(tools, lock, current, progress);
+  progress.phase('storing the rows');
+  await buildTable(sql, next.tableName, { base, replace, difference });
+  const generation = {
+    ...next,
+    rows: difference.rows,
+    normalization: normalizationFingerprint(),
+    origin: 'import' as const,
+  };
+  tools.signal.throwIfAborted();
+  const { elasticsearch: client } = tools;
+  if (client === null) {
+    progress.phase('indexing');
+    await buildSearchIndexes(sql, next.tableName);
+    tools.signal.throwIfAborted();
+    await makeCurrent(lock, { ...generation, indexName: null, indexFingerprint: null }, tools.actor);
+    return;
+  }
+  let index: BuiltIndex;
+  try {
+    const changes = changesSince(sql, current.tableName, replace, difference);
+    index = await buildIndex(tools, client, {
+      directoryId: directory.id,
+      generation: next.id,
+      table: next.tableName,
+      rows: difference.rows,
+      progress,
+      since: { generation: current, changes },
+    });
+    tools.signal.throwIfAborted();
+  } catch (error) {
+    tools.signal.throwIfAborted();
+    // The rows are complete: Postgres goes on with them, and the index follows (contract: index rebuild).
+    await makeCurrent(lock, { ...generation, indexName: null, indexFingerprint: null }, tools.actor);
+    throw new RefusedError(
+      `the rows are in Postgres, but Elasticsearch failed: ${messageOf(error)}: searches still see the old` +
+        ` directory; run "index rebuild" when Elasticsearch is well`,
+    );
+  }
+  await makeCurrent(
+    lock,
+    { ...generation, indexName: index.name, indexFingerprint: index.fingerprint },
+    tools.actor,
+  );
+  await pointAlias(client, tools.config.elasticsearchAlias, index.name);
+}
+
+/** The present rows, normalized as this version does it. An upgrade may have changed that. */
+async function normalizedBase(
+  { signal }: DirectoryTools,
+  { sql }: DirectoryLock,
+  { tableName, normalization }: Generation,
+  progress: Progress,
+): Promise<string> {
+  if (normalization === null || normalization === normalizationFingerprint()) return tableName;
+  progress.phase('normalizing the present names anew');
+  const { tableName: copy } = await nextGeneration(sql);
+  const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
+  await copyNormalized(sql, tableName, copy, { signal, onRows });
+  return copy;
+}

@@ -1,0 +1,141 @@
+import { normalizationFingerprint } from '../companies/name.ts';
+import { messageOf, RefusedError } from '../errors.ts';
+import type { Progress } from '../terminal/progress.ts';
+import { buildIndex } from './build-index.ts';
+import {
+  type Directory,
+  makeCurrent,
+  makePreviousCurrent,
+  nextGeneration,
+  readDirectory,
+} from './generations.ts';
+import { pointAlias } from './indices.ts';
+import { type DirectoryLock, withDirectoryLock } from './lock.ts';
+import { collectGarbage, orUnreachable, reconcile } from './reconcile.ts';
+import { type IndexStatus, indexStatus } from './status.ts';
+import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
+import type { DirectoryTools } from './tools.ts';
+
+/**
+ * Builds the index anew from Postgres's directory, by the present mapping and normalization, and lets searches go to it
+ * when it is complete and checked. What a rollback returns to stays what it is.
+ *
+ * @throws RefusedError when another process changes the directory, or Elasticsearch fails
+ */
+export function rebuildIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
+  return withDirectoryLock(tools, 'index rebuild', async (lock) => {
+    const directory = await reconcile(tools, lock);
+    await collectGarbage(tools, lock);
+    try {
+      await buildAnew(tools, lock, directory, progress);
+    } finally {
+      await tidyUp(tools, lock, progress);
+    }
+    return indexStatus(tools);
+  });
+}
+
+/** Under the lock: the current generation with a new index (a new table in embedded mode) takes its own place. */
+export async function buildAnew(
+  tools: DirectoryTools,
+  lock: DirectoryLock,
+  directory: Directory,
+  progress: Progress,
+): Promise<void> {
+  const { sql } = lock;
+  const { current } = directory;
+  const { elasticsearch: client, signal } = tools;
+  const next = await nextGeneration(sql);
+  const isStale = current.normalization !== null && current.normalization !== normalizationFingerprint();
+  // In full mode the rows are what they are: only the index is new.
+  const tableName = client === null || isStale ? next.tableName : current.tableName;
+  if (isStale) {
+    progress.phase('normalizing names anew');
+    const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
+    await copyNormalized(sql, current.tableName, tableName, { signal, onRows });
+  } else if (client === null) {
+    progress.phase('copying the rows');
+    await copySorted(sql, current.tableName, tableName);
+  }
+  const generation = {
+    id: next.id,
+    tableName,
+    rows: current.rows,
+    normalization: current.rows === 0 ? null : normalizationFingerprint(),
+    origin: 'rebuild' as const,
+  };
+  signal.throwIfAborted();
+  if (client === null) {
+    progress.phase('indexing');
+    await buildSearchIndexes(sql, tableName);
+    signal.throwIfAborted();
+    await makeCurrent(lock, { ...generation, indexName: null, indexFingerprint: null }, tools.actor);
+    return;
+  }
+  const index = await orUnreachable(() =>
+    buildIndex(tools, client, {
+      directoryId: directory.id,
+      generation: next.id,
+      table: tableName,
+      rows: current.rows,
+      progress,
+    }),
+  );
+  signal.throwIfAborted();
+  await makeCurrent(
+    lock,
+    { ...generation, indexName: index.name, indexFingerprint: index.fingerprint },
+    tools.actor,
+  );
+  await pointAlias(client, tools.config.elasticsearchAlias, index.name);
+}
+
+/**
+ * Puts search and Postgres's directory back as they were before the last import. There is nothing to return to
+ * then, until the next import: what was undone is not kept for going forward again, since the file is still there.
+ *
+ * @throws RefusedError when there is nothing to return to, another process changes the directory, or Elasticsearch fails
+ */
+export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
+  return withDirectoryLock(tools, 'index rollback', async (lock) => {
+    await reconcile(tools, lock);
+    const { id, previous } = await readDirectory(lock.sql);
+    if (previous === null) {
+      throw new RefusedError(
+        'there is nothing to return to: no import since the last rollback, or none at all',
+      );
+    }
+    const { elasticsearch: client } = tools;
+    if (client === null) {
+      // A directory that was loaded while there was an Elasticsearch has no indexes for searches in Postgres.
+      if (!(await hasSearchIndexes(lock.sql, previous.tableName))) {
+        progress.phase('indexing');
+        await buildSearchIndexes(lock.sql, previous.tableName);
+      }
+      await makePreviousCurrent(lock, null);
+      return indexStatus(tools);
+    }
+    const index = await orUnreachable(async () => {
+      if (previous.indexName !== null && (await client.indices.exists({ index: previous.indexName }))) {
+        return { name: previous.indexName, fingerprint: previous.indexFingerprint! };
+      }
+      return buildIndex(tools, client, {
+        directoryId: id,
+        generation: previous.id,
+        table: previous.tableName,
+        rows: previous.rows,
+        progress,
+      });
+    });
+    tools.signal.throwIfAborted();
+    await makePreviousCurrent(lock, index);
+    await pointAlias(client, tools.config.elasticsearchAlias, index.name);
+    return indexStatus(tools);
+  });
+}
+
+async function tidyUp(tools: DirectoryTools, lock: DirectoryLock, progress: Progress): Promise<void> {
+  await collectGarbage(tools, lock).catch((error) =>
+    progress.note(`warning: old tables and indices stay until the next run: ${messageOf(error)}`),
+  );
+}

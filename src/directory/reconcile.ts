@@ -1,0 +1,126 @@
+import type { Client } from '@elastic/elasticsearch';
+import { messageOf, RefusedError } from '../errors.ts';
+import { mappingFingerprint } from '../search/document.ts';
+import { SECOND } from '../units.ts';
+import { allGenerations, type Directory, readDirectory } from './generations.ts';
+import {
+  aliasTargets,
+  createIndex,
+  deleteIndex,
+  finishIndex,
+  listIndices,
+  newIndexName,
+  pointAlias,
+} from './indices.ts';
+import { assertHeld, type DirectoryLock } from './lock.ts';
+import { type DirectoryTools, NEVER_ABORTED, quoted } from './tools.ts';
+
+/** Searches that found the old index or table behind the alias are over by then (their own time-out is 2 s). */
+const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
+
+/**
+ * What the last run has left, put in order, under the lock: an alias that doesn't point to the current generation's
+ * complete index yet (the process died in between) is moved; an empty directory gets an empty index, so that searches
+ * find nothing rather than fail.
+ *
+ * @returns the directory as it is now
+ * @throws RefusedError when Elasticsearch can't be reached
+ */
+export async function reconcile(tools: DirectoryTools, lock: DirectoryLock): Promise<Directory> {
+  const directory = await readDirectory(lock.sql);
+  const { elasticsearch: client } = tools;
+  if (client === null) return directory;
+  const alias = tools.config.elasticsearchAlias;
+  await orUnreachable(async () => {
+    const { current } = directory;
+    const targets = await aliasTargets(client, alias);
+    if (current.indexName !== null) {
+      const isThere = await client.indices.exists({ index: current.indexName });
+      if (isThere && !(targets.length === 1 && targets[0] === current.indexName)) {
+        await assertHeld(lock);
+        await pointAlias(client, alias, current.indexName);
+      }
+    } else if (current.rows === 0 && targets.length === 0) {
+      await serveEmptyIndex(client, alias, directory, lock);
+    }
+  });
+  return readDirectory(lock.sql);
+}
+
+async function serveEmptyIndex(
+  client: Client,
+  alias: string,
+  { id, current }: Directory,
+  lock: DirectoryLock,
+): Promise<void> {
+  const name = newIndexName(alias);
+  const fingerprint = mappingFingerprint();
+  await createIndex(client, name, { directory: id, generation: current.id, fingerprint }, NEVER_ABORTED);
+  await finishIndex(client, name, NEVER_ABORTED);
+  await lock.sql`
+    UPDATE directory_generations SET index_name = ${name}, index_fingerprint = ${fingerprint} WHERE id = ${current.id}`;
+  await pointAlias(client, alias, name);
+}
+
+/** Runs requests to Elasticsearch; its failure becomes one line for an operator. */
+export async function orUnreachable<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof RefusedError) throw error;
+    throw new RefusedError(
+      `Elasticsearch doesn't answer as it should: ${messageOf(error)}: nothing has changed`,
+    );
+  }
+}
+
+/**
+ * Removes what nothing needs any more, under the lock: generations that are neither current nor what a rollback returns
+ * to, and tables and indices that runs have begun and not finished. An index that the alias points to always
+ * stays, and so does every index of another directory.
+ */
+export async function collectGarbage(tools: DirectoryTools, lock: DirectoryLock): Promise<void> {
+  await assertHeld(lock);
+  const { elasticsearch: client, config } = tools;
+  const { sql } = lock;
+  const directory = await readDirectory(sql);
+  const served = client === null ? [] : await aliasTargets(client, config.elasticsearchAlias);
+  const kept = [directory.current.id, directory.previous?.id];
+  const generations = await allGenerations(sql);
+  const isKept = ({ id, indexName }: { id: number; indexName: string | null }) =>
+    kept.includes(id) || (indexName !== null && served.includes(indexName));
+  const unneeded = generations.filter((generation) => !isKept(generation));
+  if (unneeded.length > 0)
+    await waitForReaders(
+      sql,
+      unneeded.map(({ id }) => id),
+    );
+  for (const { id, indexName } of unneeded) {
+    if (client !== null && indexName !== null) await deleteIndex(client, indexName);
+    await sql`DELETE FROM directory_generations WHERE id = ${id}`;
+  }
+  const remaining = generations.filter(isKept);
+  if (client !== null) {
+    const indices = await listIndices(client, config.elasticsearchAlias, directory.id);
+    const needed = new Set([...served, ...remaining.map(({ indexName }) => indexName)]);
+    for (const name of indices.keys()) if (!needed.has(name)) await deleteIndex(client, name);
+  }
+  await dropUnregisteredTables(sql);
+}
+
+async function waitForReaders(sql: DirectoryLock['sql'], ids: number[]): Promise<void> {
+  const [row] = await sql<{ age: number | null }[]>`
+    SELECT (extract(epoch FROM clock_timestamp() - max(retired_at)) * 1000)::float8 AS age
+    FROM directory_generations WHERE id = ANY(${ids})`;
+  const age = row!.age ?? READERS_LEAVE_AFTER_MS;
+  if (age < READERS_LEAVE_AFTER_MS) await Bun.sleep(READERS_LEAVE_AFTER_MS - Math.max(age, 0));
+}
+
+/** Tables are named by generations alone; one that isn't registered is what a dead run has begun. */
+async function dropUnregisteredTables(sql: DirectoryLock['sql']): Promise<void> {
+  const tables = await sql<{ name: string }[]>`
+    SELECT relname AS name FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname ~ '^directory_g[0-9]{6,}$'
+      AND relname NOT IN (SELECT table_name FROM directory_generations)`;
+  for (const { name } of tables) await sql.unsafe(`DROP TABLE ${quoted(name)}`);
+}

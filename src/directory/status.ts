@@ -1,0 +1,67 @@
+import { type Directory, type Generation, readDirectory } from './generations.ts';
+import { aliasTargets, countDocuments } from './indices.ts';
+import { orUnreachable } from './reconcile.ts';
+import type { DirectoryTools } from './tools.ts';
+import { quoted } from './tools.ts';
+
+/** What `index` says where searches have nothing to go to. */
+export const NO_INDEX = '(none)';
+
+/** The answer of `index status`, `index rebuild` and `index rollback`. */
+export interface IndexStatus {
+  /** What searches go to: the alias's index; in embedded mode the current generation's table. */
+  index: string;
+  /** What a rollback returns to, or null. */
+  previous: string | null;
+  /** Entries that searches can find. */
+  documents: number;
+  /** Rows of Postgres's directory that searches don't see yet, and entries that they still see; absent when none. */
+  drift?: number;
+}
+
+/** What searches go to now. */
+export async function serving({ sql, elasticsearch, config }: DirectoryTools): Promise<{ index: string }> {
+  if (elasticsearch === null) return { index: (await readDirectory(sql)).current.tableName };
+  const targets = await orUnreachable(() => aliasTargets(elasticsearch, config.elasticsearchAlias));
+  return { index: targets[0] ?? NO_INDEX };
+}
+
+/** What searches go to, what a rollback returns to, and what differs between Postgres and the index. */
+export async function indexStatus(tools: DirectoryTools): Promise<IndexStatus> {
+  const { sql, elasticsearch } = tools;
+  const directory = await readDirectory(sql);
+  const { current, previous } = directory;
+  if (elasticsearch === null) {
+    const [row] = await sql<{ documents: number }[]>`SELECT count(*) AS documents FROM directory_entries`;
+    return { index: current.tableName, previous: previous?.tableName ?? null, documents: row!.documents };
+  }
+  const { index } = await serving(tools);
+  const documents =
+    index === NO_INDEX ? 0 : await orUnreachable(() => countDocuments(elasticsearch, index, tools.signal));
+  const drift = await driftOf(tools, directory, index, documents);
+  return {
+    index,
+    previous: previous === null ? null : (previous.indexName ?? previous.tableName),
+    documents,
+    ...(drift > 0 ? { drift } : {}),
+  };
+}
+
+/** How many entries differ between the current generation and what the index holds. */
+async function driftOf(
+  { sql }: DirectoryTools,
+  { current }: Directory,
+  index: string,
+  documents: number,
+): Promise<number> {
+  if (current.indexName === index) return Math.abs(current.rows - documents);
+  const [served] = await sql<Pick<Generation, 'tableName'>[]>`
+    SELECT table_name AS "tableName" FROM directory_generations WHERE index_name = ${index}`;
+  // An empty first index, none at all, or one of another database: all rows are missing.
+  if (served === undefined) return current.rows;
+  const [row] = await sql.unsafe<{ drift: number }[]>(`
+    SELECT count(*) AS drift FROM ${quoted(current.tableName)} wanted
+    FULL JOIN ${quoted(served.tableName)} served USING (nif)
+    WHERE wanted.legal_name IS DISTINCT FROM served.legal_name`);
+  return row!.drift;
+}

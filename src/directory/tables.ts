@@ -1,0 +1,141 @@
+/** The tables of generations: what goes into them, by set-based SQL. */
+import type { Sql } from '../postgres/connect.ts';
+import { copyInto, copyValue } from '../postgres/copy.ts';
+import { STAGING } from '../postgres/staging.ts';
+import { searchDocument } from '../search/document.ts';
+import { searchIndexStatements } from '../search/postgres.ts';
+import { eachPage, tablePages } from './pages.ts';
+import { quoted } from './tools.ts';
+
+const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
+
+/** What an import would change, rows counted by NIF. */
+export interface Difference {
+  /** New, or with another legal name. */
+  imported: number;
+  unchanged: number;
+  /** In the directory, but not in a file that replaces it. */
+  removed: number;
+  /** In the directory when the import is done. */
+  rows: number;
+}
+
+/** Compares the staged rows with a generation's table. */
+export async function compareStaged(
+  sql: Sql,
+  table: string,
+  { replace, present }: { replace: boolean; present: number },
+): Promise<Difference> {
+  const [row] = await sql.unsafe<{ usable: number; known: number; unchanged: number }[]>(`
+    SELECT count(*) AS usable, count(present.nif) AS known,
+      count(*) FILTER (WHERE present.legal_name = staged.legal_name) AS unchanged
+    FROM ${STAGING} staged LEFT JOIN ${quoted(table)} present USING (nif)`);
+  const { usable, known, unchanged } = row!;
+  return {
+    imported: usable - unchanged,
+    unchanged,
+    removed: replace ? present - known : 0,
+    rows: replace ? usable : present + usable - known,
+  };
+}
+
+/** Sorting pays when much is new: Elasticsearch and Postgres then get rows in the order of results. */
+const SORT_FROM_SHARE = 0.1;
+
+/**
+ * Builds a generation's table: the staged rows, and without `replace` what `base` has beside them. Rows lie in the
+ * order of results, but for an import of few: their place is at the end.
+ */
+export async function buildTable(
+  sql: Sql,
+  table: string,
+  { base, replace, difference }: { base: string; replace: boolean; difference: Difference },
+): Promise<void> {
+  const sorted = difference.imported + difference.removed > difference.rows * SORT_FROM_SHARE;
+  const order = sorted ? 'ORDER BY sort_key, nif' : '';
+  const staged = `SELECT ${COLUMNS} FROM ${STAGING}`;
+  const kept = (condition: string) => `SELECT ${COLUMNS} FROM ${quoted(base)} present WHERE ${condition}`;
+  const inStaging = `SELECT FROM ${STAGING} staged WHERE staged.nif = present.nif`;
+  let rows: string;
+  if (sorted) {
+    rows = replace
+      ? `${staged} ${order}`
+      : `${kept(`NOT EXISTS (${inStaging})`)} UNION ALL ${staged} ${order}`;
+  } else {
+    // What stays as it is keeps its place.
+    const same = `${inStaging} AND staged.legal_name = present.legal_name`;
+    const condition = replace
+      ? `EXISTS (${same})`
+      : `NOT EXISTS (${inStaging} AND staged.legal_name <> present.legal_name)`;
+    rows = `${kept(condition)} UNION ALL SELECT ${COLUMNS} FROM ${STAGING} staged WHERE NOT EXISTS
+      (SELECT FROM ${quoted(base)} present WHERE present.nif = staged.nif AND present.legal_name = staged.legal_name)`;
+  }
+  await sql.unsafe(`CREATE TABLE ${quoted(table)} AS ${rows}`);
+  await finishTable(sql, table);
+}
+
+/** A copy of a table with its normalized columns computed anew, by what this version computes them. */
+export async function copyNormalized(
+  sql: Sql,
+  from: string,
+  table: string,
+  { signal, onRows }: { signal: AbortSignal; onRows: (rows: number, fraction: number) => void },
+): Promise<void> {
+  const unsorted = `${table}_unsorted`;
+  await sql.unsafe(`CREATE TEMPORARY TABLE ${quoted(unsorted)} (LIKE ${quoted(from)})`);
+  const pages = await tablePages(sql, from);
+  let rows = 0;
+  await eachPage(pages, async ({ first, end }) => {
+    signal.throwIfAborted();
+    const page = await sql.unsafe<{ nif: string; legal_name: string }[]>(
+      `SELECT nif, legal_name FROM ${quoted(from)} WHERE ctid >= '(${first},0)' AND ctid < '(${end},0)'`,
+    );
+    const copy = await copyInto(sql, `${quoted(unsorted)} (${COLUMNS})`);
+    for (const { nif, legal_name } of page) {
+      const document = searchDocument(nif, legal_name);
+      await copy.write(
+        `${nif}\t${copyValue(legal_name)}\t${copyValue(document.normalized_name)}\t${copyValue(document.sort_key)}\n`,
+      );
+    }
+    await copy.finish();
+    rows += page.length;
+    onRows(rows, end / pages);
+  });
+  await sql.unsafe(
+    `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(unsorted)} ORDER BY sort_key, nif`,
+  );
+  await sql.unsafe(`DROP TABLE ${quoted(unsorted)}`);
+  await finishTable(sql, table);
+}
+
+/** A copy of a table in the order of results. */
+export async function copySorted(sql: Sql, from: string, table: string): Promise<void> {
+  await sql.unsafe(
+    `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(from)} ORDER BY sort_key, nif`,
+  );
+  await finishTable(sql, table);
+}
+
+async function finishTable(sql: Sql, table: string): Promise<void> {
+  await sql.unsafe(`ALTER TABLE ${quoted(table)} ADD PRIMARY KEY (nif)`);
+  await sql.unsafe(`ANALYZE ${quoted(table)}`);
+}
+
+/** Makes a table fit for searches in Postgres. Indexes that are there already stay. */
+export async function buildSearchIndexes(sql: Sql, table: string): Promise<void> {
+  await sql.begin(async (transaction) => {
+    await transaction.unsafe('SET LOCAL statement_timeout = 0');
+    for (const statement of searchIndexStatements(table)) {
+      await transaction.unsafe(statement.replace('CREATE INDEX ', 'CREATE INDEX IF NOT EXISTS '));
+    }
+  });
+  await sql.unsafe(`VACUUM (ANALYZE) ${quoted(table)}`);
+}
+
+/** Whether a table has every index that searches in Postgres need. */
+export async function hasSearchIndexes(sql: Sql, table: string): Promise<boolean> {
+  const [row] = await sql<{ indexes: number }[]>`
+    SELECT count(*) AS indexes FROM pg_indexes
+    WHERE schemaname = current_schema() AND tablename = ${table} AND indexname <> ${`${table}_pkey`}`;
+  return row!.indexes >= searchIndexStatements(table).length;
+}

@@ -1,0 +1,65 @@
+import postgres from 'postgres';
+import type { Sql } from './connect.ts';
+
+/** Memory for sorting and for building indexes; each is used by one operation at a time. */
+const WORK_MEM = '128MB';
+const MAINTENANCE_WORK_MEM = '256MB';
+
+/**
+ * One connection of its own to the database of `sql`, for work that belongs to a session: advisory locks, temporary
+ * tables, COPY. It is never closed for being idle or old, and has no statement time-out.
+ *
+ * If it is lost, postgres.js silently connects anew at the next query: what the session held is gone then. Who relies
+ * on a lock compares `pg_backend_pid()`.
+ *
+ * @returns a pool of exactly one connection; the caller ends it
+ */
+export function openDedicated(sql: Sql, applicationName: string): Sql {
+  const { options } = sql;
+  return postgres({
+    // The parsed options of another pool are accepted as they are (postgres.js 3.4.9, parseOptions: `shared`).
+    ...(options as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
+    max: 1,
+    idle_timeout: undefined,
+    max_lifetime: null,
+    connection: {
+      ...options.connection,
+      application_name: applicationName,
+      statement_timeout: 0,
+      lock_timeout: 0,
+      idle_in_transaction_session_timeout: 0,
+    },
+  });
+}
+
+/**
+ * Runs work on one connection of its own, with memory for large sorts. Its statement is cancelled when the signal
+ * aborts, and the work then fails with the signal's reason.
+ */
+export async function withDedicated<T>(
+  { sql: pool, signal }: { sql: Sql; signal: AbortSignal },
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const sql = openDedicated(pool, 'company-directory import');
+  let backend = 0;
+  const cancel = () => {
+    if (backend !== 0) pool`SELECT pg_cancel_backend(${backend})`.catch(() => {});
+  };
+  signal.addEventListener('abort', cancel);
+  try {
+    // A killed client's statement would otherwise run to its end, and hold the lock so long.
+    await sql`SET client_connection_check_interval = '500ms'`.catch(() => {}); // not on every platform
+    await sql.unsafe(`SET work_mem = '${WORK_MEM}'; SET maintenance_work_mem = '${MAINTENANCE_WORK_MEM}'`);
+    const [row] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    backend = row!.pid;
+    signal.throwIfAborted();
+    return await work(sql);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    await sql.end({ timeout: 1 });
+  }
+}

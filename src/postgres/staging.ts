@@ -1,0 +1,139 @@
+import { RefusedError } from '../errors.ts';
+import { openRows } from '../files/open-rows.ts';
+import type { RejectsWriter } from '../files/rejects.ts';
+import type { Columns, RejectedRow, Row } from '../files/rows.ts';
+import type { RowSource } from '../files/source.ts';
+import { count, type Progress } from '../terminal/progress.ts';
+import type { Sql } from './connect.ts';
+import { type CopyWriter, copyInto, copyValue } from './copy.ts';
+
+/** The temporary table that a file's usable rows are read into. It vanishes with its connection. */
+export const STAGING = 'staging';
+
+/** How a kind of file becomes rows of the staging table. */
+export interface StagingPlan {
+  /** For progress, e.g. `reading names.csv`. */
+  title: string;
+  /** Columns of the file. */
+  columns: Columns;
+  /** The staging table's columns beside `line` and `nif`, e.g. `legal_name text`; in the order of `fields`. */
+  definition: string;
+  /** The row's NIF and its other fields in COPY's text format, joined by tabs; or the reason why it can't be used. */
+  read(values: Row['values']): { nif: string; fields: string } | string;
+}
+
+/** What was read, before it is compared with anything. */
+export interface Staged {
+  /** Rows in the file, the header aside. */
+  read: number;
+  /** Rows in the staging table, one for a NIF. */
+  usable: number;
+  rejected: number;
+  /** How many rows were rejected why. */
+  reasons: Map<string, number>;
+}
+
+/** The reason of all but the last row of a NIF (contract, Files). */
+export const COMES_AGAIN = 'NIF comes again later in the file';
+
+/** Rejected duplicates are fetched so many at a time. */
+const CURSOR_ROWS = 1_000;
+
+/** The same NIF again is told by its first eight digits: the ninth follows from them. */
+const CHECKED_DIGITS = 8;
+
+/**
+ * Reads a file into the temporary table {@link STAGING} of `connection`, rejecting what can't be used. Memory stays
+ * flat: rows go through, and which NIFs were there is one bit each (12.5 MB in all).
+ *
+ * @param connection one connection of its own (openDedicated)
+ * @param rejects where rejected rows go; finished here, as nothing is rejected later
+ * @throws FileError when the file can't be read to its end; nothing is staged then
+ */
+export async function stageFile(
+  connection: Sql,
+  source: RowSource,
+  plan: StagingPlan,
+  { rejects, signal, progress }: { rejects: RejectsWriter | null; signal: AbortSignal; progress: Progress },
+): Promise<Staged> {
+  const reader = await openRows(source, plan.columns, { signal });
+  const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: new Map() };
+  const seen = new Uint8Array(10 ** CHECKED_DIGITS / 8);
+  let duplicates = 0;
+  let copy: CopyWriter | null = null;
+  const reject = async (rows: readonly RejectedRow[]) => {
+    staged.rejected += rows.length;
+    for (const { reason } of rows) staged.reasons.set(reason, (staged.reasons.get(reason) ?? 0) + 1);
+    if (rows.length > 0) await rejects?.write(rows);
+  };
+  try {
+    await connection.unsafe(`DROP TABLE IF EXISTS pg_temp.${STAGING}`);
+    await connection.unsafe(
+      `CREATE TEMPORARY TABLE ${STAGING} (line bigint, nif text COLLATE "C", ${plan.definition}, raw text)`,
+    );
+    copy = await copyInto(connection, STAGING);
+    progress.phase(plan.title);
+    for await (const batch of reader.batches) {
+      const rejected: RejectedRow[] = [...batch.rejected];
+      let lines = '';
+      for (const row of batch.rows) {
+        const result = plan.read(row.values);
+        if (typeof result === 'string') {
+          rejected.push({ line: row.line, reason: result, raw: batch.rawOf(row) });
+          continue;
+        }
+        const { nif, fields } = result;
+        const key = Number(nif.slice(0, CHECKED_DIGITS));
+        const bit = 1 << (key & 7);
+        if ((seen[key >> 3]! & bit) !== 0) duplicates++;
+        else seen[key >> 3]! |= bit;
+        staged.usable++;
+        // Which row a later one supersedes is known at the end only: the raw text is kept where it may be asked for.
+        const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
+        lines += `${row.line}\t${nif}\t${fields}\t${raw}\n`;
+      }
+      staged.read += batch.rows.length + batch.rejected.length;
+      await copy.write(lines);
+      rejected.sort((a, b) => a.line - b.line);
+      await reject(rejected);
+      signal.throwIfAborted();
+      const { bytesRead, bytesTotal } = reader.progress;
+      progress.update(staged.read, bytesTotal === null || bytesTotal === 0 ? null : bytesRead / bytesTotal);
+    }
+    await copy.finish();
+  } catch (error) {
+    copy?.abort(error instanceof Error ? error : new Error(String(error)));
+    await reader.close();
+    throw error;
+  }
+  if (duplicates > 0) {
+    progress.phase('setting rows aside that come again');
+    await rejectSuperseded(connection, reject);
+    staged.usable -= duplicates;
+  }
+  await connection.unsafe(`ANALYZE ${STAGING}`);
+  await rejects?.finish();
+  return staged;
+}
+
+async function rejectSuperseded(
+  connection: Sql,
+  reject: (rows: RejectedRow[]) => Promise<void>,
+): Promise<void> {
+  const superseded = connection.unsafe<{ line: number; raw: string | null }[]>(`
+    WITH again AS (SELECT nif, max(line) AS last FROM ${STAGING} GROUP BY nif HAVING count(*) > 1)
+    DELETE FROM ${STAGING} USING again WHERE ${STAGING}.nif = again.nif AND line < last
+    RETURNING line, raw`);
+  for await (const rows of superseded.cursor(CURSOR_ROWS)) {
+    await reject(rows.map(({ line, raw }) => ({ line, reason: COMES_AGAIN, raw: raw ?? '' })));
+  }
+}
+
+/** Why a file of which no row is usable changes nothing. */
+export function nothingUsable({ read, reasons }: Staged): RefusedError {
+  if (read === 0) return new RefusedError('the file has no rows: nothing has changed');
+  const [reason, rows] = [...reasons].sort((a, b) => b[1] - a[1])[0]!;
+  return new RefusedError(
+    `none of the ${count(read)} rows can be used (${count(rows)} times: ${reason}): nothing has changed`,
+  );
+}
