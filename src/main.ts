@@ -1,5 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { accountCommands } from './accounts/commands.ts';
+import { debtCommands } from './debts/commands.ts';
+import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';
 import { recordCommands } from './lookup/commands.ts';
 import { serviceCommands } from './service-commands.ts';
@@ -14,7 +16,9 @@ function createProgram(): Command {
   serviceCommands(program);
   accountCommands(program);
   keyCommands(program);
+  directoryCommands(program);
   recordCommands(program);
+  debtCommands(program);
   exitWithOurCodes(program);
   return program;
 }

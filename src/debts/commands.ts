@@ -25,8 +25,8 @@ export function debtCommands(program: Command): void {
 An empty end means that the bracket is open-ended. Lookups see the old dataset until the new one is complete.
 
 Examples:
-  directory debts import tax.csv --kind tax --date 2026-10-31
-  zcat seg-social.tsv.gz | directory debts import - --kind social-security --date 2026-11-01`,
+  bun directory debts import tax.csv --kind tax --date 2026-10-31
+  zcat seg-social.tsv.gz | bun directory debts import - --kind social-security --date 2026-11-01`,
     );
   answers(
     command,

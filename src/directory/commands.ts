@@ -2,23 +2,16 @@ import type { Command } from 'commander';
 import type { RowSource } from '../files/source.ts';
 import { answers, type Tools } from '../terminal/command.ts';
 import { count, describeRejected, duration, type Progress, showProgress } from '../terminal/progress.ts';
+import { subcommand } from '../terminal/subcommand.ts';
 import { fields } from '../terminal/text.ts';
 import { type ImportAnswer, type ImportOptions, type ImportReport, importCompanies } from './import.ts';
 import { rebuildIndex, rollbackIndex } from './rebuild.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
 
-/** The `companies` command, to add further words to it. */
-export function companiesCommand(program: Command): Command {
-  return (
-    program.commands.find((command) => command.name() === 'companies') ??
-    program.command('companies').description('the directory of companies, and what is stored about them')
-  );
-}
-
 /** `companies import` and `index …` (contract, Command line). */
 export function directoryCommands(program: Command): void {
-  importCommand(companiesCommand(program));
-  const index = program.command('index').description('what searches go to');
+  importCommand(subcommand(program, 'companies', 'the directory of companies, and stored company records'));
+  const index = subcommand(program, 'index', 'what searches go to');
   indexCommand(
     index,
     'rebuild',
@@ -31,7 +24,7 @@ Run it after an upgrade that changed the mapping or the normalization of names, 
 Elasticsearch failed. Searches see the old index until the new one is complete and checked.
 
 Example:
-  directory index rebuild`,
+  bun directory index rebuild`,
   );
   indexCommand(index, 'rollback', 'go back to before the last import, at once', rollbackIndex).addHelpText(
     'after',
@@ -40,7 +33,7 @@ Search and Postgres's directory return to what they were before the last import 
 nothing to return to then, until the next import.
 
 Example:
-  directory index rollback --json`,
+  bun directory index rollback --json`,
   );
   indexCommand(index, 'status', 'what serves, and what a rollback would return to', indexStatus).addHelpText(
     'after',
@@ -48,7 +41,7 @@ Example:
 "drift" counts entries that differ between Postgres and the index: "index rebuild" brings them together.
 
 Example:
-  directory index status`,
+  bun directory index status`,
   );
 }
 
@@ -67,9 +60,9 @@ function importCommand(companies: Command): void {
 Searches see the old directory until the new one is complete. A run that is killed changes nothing that they see.
 
 Examples:
-  directory companies import companies.csv.gz --replace --rejects rejects.csv
-  directory companies import changes.jsonl
-  zcat export.tsv.gz | directory companies import - --dry-run`,
+  bun directory companies import companies.csv.gz --replace --rejects rejects.csv
+  bun directory companies import changes.jsonl
+  zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
   answers(
     command,

@@ -1,7 +1,7 @@
 import { normalizationFingerprint } from '../companies/name.ts';
 import { messageOf } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
-import { MINUTE } from '../units.ts';
+import { SECOND } from '../units.ts';
 import { type Directory, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments, readIndexMeta } from './indices.ts';
 import { withDirectoryLock } from './lock.ts';
@@ -16,8 +16,8 @@ export interface DirectoryHealth {
   warnings: string[];
 }
 
-/** A server waits so long for an import that runs, before it leaves the rest to that. */
-const START_PATIENCE_MS = 0;
+/** In embedded mode a server waits so long for an import that runs; then it starts with slow searches and a warning. */
+const EMBEDDED_PATIENCE_MS = 30 * SECOND;
 
 /**
  * What a server does before it answers: in embedded mode it builds search indexes that are missing (a directory that was
@@ -39,7 +39,7 @@ export async function ensureSearchable(
           const { current } = await reconcile(all, lock);
           if (all.elasticsearch === null) await buildSearchIndexes(lock.sql, current.tableName);
         },
-        all.elasticsearch === null ? 10 * MINUTE : START_PATIENCE_MS,
+        all.elasticsearch === null ? EMBEDDED_PATIENCE_MS : 0,
       );
     }
     return await directoryHealth(all);

@@ -15,7 +15,7 @@ import {
 import { assertHeld, type DirectoryLock } from './lock.ts';
 import { type DirectoryTools, NEVER_ABORTED, quoted } from './tools.ts';
 
-/** Searches that found the old index or table behind the alias are over by then (their own time-out is 2 s). */
+/** Searches that found the old index behind the alias are over by then (their own time-out is 2 s). */
 const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
 
 /**
@@ -90,11 +90,9 @@ export async function collectGarbage(tools: DirectoryTools, lock: DirectoryLock)
   const isKept = ({ id, indexName }: { id: number; indexName: string | null }) =>
     kept.includes(id) || (indexName !== null && served.includes(indexName));
   const unneeded = generations.filter((generation) => !isKept(generation));
-  if (unneeded.length > 0)
-    await waitForReaders(
-      sql,
-      unneeded.map(({ id }) => id),
-    );
+  // Readers of a table hold a lock on it; those of an index hold nothing.
+  const indexed = unneeded.filter(({ indexName }) => client !== null && indexName !== null);
+  if (indexed.length > 0) await waitForReaders(sql, indexed);
   for (const { id, indexName } of unneeded) {
     if (client !== null && indexName !== null) await deleteIndex(client, indexName);
     await sql`DELETE FROM directory_generations WHERE id = ${id}`;
@@ -108,7 +106,8 @@ export async function collectGarbage(tools: DirectoryTools, lock: DirectoryLock)
   await dropUnregisteredTables(sql);
 }
 
-async function waitForReaders(sql: DirectoryLock['sql'], ids: number[]): Promise<void> {
+async function waitForReaders(sql: DirectoryLock['sql'], generations: { id: number }[]): Promise<void> {
+  const ids = generations.map(({ id }) => id);
   const [row] = await sql<{ age: number | null }[]>`
     SELECT (extract(epoch FROM clock_timestamp() - max(retired_at)) * 1000)::float8 AS age
     FROM directory_generations WHERE id = ANY(${ids})`;
