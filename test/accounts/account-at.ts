@@ -17,7 +17,7 @@ export async function createAccountAt(
     UPDATE accounts SET period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at,
       included_credits = ${account.included ?? null}
     FROM (SELECT account_period(plan, plan_since, plus_anchor, plus_until, ${at}) AS p
-          FROM accounts WHERE id = ${id}) AS then
+          FROM accounts WHERE id = ${id}) AS opened
     WHERE id = ${id}`;
   return id;
 }

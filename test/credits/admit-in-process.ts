@@ -1,0 +1,28 @@
+/**
+ * A process that spends credits, as an instance of the service would.
+ *
+ *   bun admit-in-process.ts DATABASE_URL ACCOUNT COUNT   waits for a line on stdin, admits COUNT at once, prints what came of them
+ *   bun admit-in-process.ts DATABASE_URL ACCOUNT forever admits ten at a time, a line for each that was admitted
+ */
+import { writeSync } from 'node:fs';
+import { createCredits } from '../../src/credits/admit.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
+import { admit, admitMany } from './ledger.ts';
+
+const [url, accountId, count] = process.argv.slice(2) as [string, string, string];
+const sql = connectPostgres(url, { max: 10, applicationName: 'admit-in-process' });
+const credits = createCredits(sql);
+await sql`SELECT 1`;
+writeSync(1, 'ready\n');
+
+if (count === 'forever') {
+  const spendOn = async () => {
+    for (;;) if ((await admit(credits, accountId)).admitted) writeSync(1, 'admitted\n');
+  };
+  await Promise.all(Array.from({ length: 10 }, spendOn));
+} else {
+  for await (const _ of process.stdin) break;
+  writeSync(1, `${JSON.stringify(await admitMany(credits, accountId, Number(count)))}\n`);
+  await sql.end({ timeout: 2 });
+  process.exit(0);
+}

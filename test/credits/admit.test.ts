@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { changeLimits, changePlan, findAccount } from '../../src/accounts/store.ts';
+import { type Credits, createCredits } from '../../src/credits/admit.ts';
+import { grantCredits } from '../../src/credits/grant.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+import { createAccountAt, createTestClock } from '../accounts/account-at.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCaller } from '../support/service.ts';
+import { admit, admitMany, ledgerOf } from './ledger.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+let credits: Credits;
+
+beforeAll(async () => {
+  database = await createTestDatabase('credits');
+  sql = database.sql;
+  credits = createCredits(sql);
+});
+afterAll(() => database.drop());
+
+const shown = async (id: string, at?: Date) => {
+  const { plan, used, credits, includedCredits, period } = (await findAccount(sql, id, at))!;
+  return { plan, used, credits, includedCredits, end: period.end.toISOString() };
+};
+
+describe('one credit a call', () => {
+  test('included credits are spent first, then purchased ones, and used counts both past the limit', async () => {
+    const { accountId } = await createCaller(sql, { included: 2, credits: 2 });
+    const seen: unknown[] = [];
+    for (let call = 0; call < 5; call += 1) {
+      const { admitted } = await admit(credits, accountId);
+      seen.push([admitted, await ledgerOf(sql, accountId)]);
+    }
+    expect(seen).toEqual([
+      [true, { used: 1, credits: 2, calls: 1 }],
+      [true, { used: 2, credits: 2, calls: 2 }],
+      [true, { used: 3, credits: 1, calls: 3 }],
+      [true, { used: 4, credits: 0, calls: 4 }],
+      [false, { used: 4, credits: 0, calls: 4 }],
+    ]);
+  });
+
+  test('an account with no credit of either kind is refused the first call', async () => {
+    const { accountId } = await createCaller(sql, { included: 0 });
+    expect((await admit(credits, accountId)).admitted).toBe(false);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  });
+
+  test('the last credit is spent, the one after it is not', async () => {
+    const { accountId } = await createCaller(sql, { included: 1 });
+    expect((await admit(credits, accountId)).admitted).toBe(true);
+    expect((await admit(credits, accountId)).admitted).toBe(false);
+  });
+
+  test('Free has 500 included credits, Plus 1,250', async () => {
+    for (const [plan, included] of [
+      ['free', 500],
+      ['plus', 1250],
+    ] as const) {
+      const { accountId } = await createCaller(sql, { plan });
+      expect(await admitMany(credits, accountId, included + 3)).toEqual({
+        admitted: included,
+        refused: 3,
+        failed: 0,
+      });
+      expect((await shown(accountId)).used).toBe(included);
+    }
+  });
+
+  test('calls are counted by day, key and kind as they are admitted, and refused ones are not', async () => {
+    const clock = createTestClock('2026-03-31T23:59:59.900Z');
+    const id = await createAccountAt(sql, clock.now(), {
+      plan: 'plus',
+      included: 6,
+      periodStart: new Date('2026-03-20T00:00:00Z'),
+    });
+    const credits = createCredits(sql, { instant: clock.now });
+    const call = (keyId: string, kind: 'search' | 'lookup') => credits.admit({ accountId: id, keyId, kind });
+    const first = await Promise.all([
+      call('key_a', 'search'),
+      call('key_b', 'lookup'),
+      call('key_a', 'search'),
+      call('key_a', 'lookup'),
+    ]);
+    clock.set('2026-04-01T00:00:00Z');
+    const second = await Promise.all([
+      call('key_b', 'search'),
+      call('key_b', 'search'),
+      call('key_b', 'search'),
+    ]);
+    expect([...first, ...second].map(({ admitted }) => admitted)).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+      false,
+    ]);
+    const rows = await sql`
+      SELECT day::text, key_id, kind, calls FROM daily_calls WHERE account_id = ${id} ORDER BY day, key_id, kind`;
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      { day: '2026-03-31', key_id: 'key_a', kind: 'lookup', calls: 1 },
+      { day: '2026-03-31', key_id: 'key_a', kind: 'search', calls: 2 },
+      { day: '2026-03-31', key_id: 'key_b', kind: 'lookup', calls: 1 },
+      { day: '2026-04-01', key_id: 'key_b', kind: 'search', calls: 2 },
+    ]);
+  });
+
+  test('an account that does not exist is an error, not an admission', async () => {
+    expect(admit(credits, 'acc_none')).rejects.toThrow('the account is gone');
+  });
+});
+
+describe('an allowance of the account’s own', () => {
+  test('raising it admits again, lowering it below what is used refuses and leaves used alone', async () => {
+    const { accountId } = await createCaller(sql, { included: 2 });
+    expect(await admitMany(credits, accountId, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+    await changeLimits(sql, accountId, { includedCredits: 4 }, 'test');
+    expect(await admitMany(credits, accountId, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+    await changeLimits(sql, accountId, { includedCredits: 1 }, 'test');
+    expect(await admit(credits, accountId)).toMatchObject({ admitted: false, limit: 1 });
+    expect((await shown(accountId)).used).toBe(4);
+    await changeLimits(sql, accountId, { includedCredits: null }, 'test');
+    expect((await admit(credits, accountId)).admitted).toBe(true);
+    expect(await shown(accountId)).toMatchObject({ used: 5, includedCredits: 500 });
+  });
+
+  test('with the allowance lowered below what is used, purchased credits pay', async () => {
+    const { accountId } = await createCaller(sql, { included: 3 });
+    await admitMany(credits, accountId, 3);
+    await changeLimits(sql, accountId, { includedCredits: 1 }, 'test');
+    expect(await grantCredits(sql, accountId, { credits: 1 }, 'test')).toBe(1);
+    expect((await admit(credits, accountId)).admitted).toBe(true);
+    expect(await ledgerOf(sql, accountId)).toMatchObject({ used: 4, credits: 0 });
+    expect((await admit(credits, accountId)).admitted).toBe(false);
+  });
+
+  test('added credits admit at once', async () => {
+    const { accountId } = await createCaller(sql, { included: 0 });
+    expect((await admit(credits, accountId)).admitted).toBe(false);
+    await grantCredits(sql, accountId, { credits: 1 }, 'test');
+    expect((await admit(credits, accountId)).admitted).toBe(true);
+    expect((await admit(credits, accountId)).admitted).toBe(false);
+  });
+});
+
+describe('a refusal', () => {
+  test('says the allowance, when it is there again, and the whole seconds until then', async () => {
+    const clock = createTestClock('2026-02-28T12:00:00.001Z');
+    const id = await createAccountAt(sql, clock.now(), {
+      plan: 'plus',
+      included: 0,
+      periodStart: new Date('2026-01-31T12:00:00Z'),
+    });
+    const credits = createCredits(sql, { instant: clock.now });
+    const reset = new Date('2026-03-31T12:00:00Z');
+    expect(await admit(credits, id)).toEqual({
+      admitted: false,
+      limit: 0,
+      resetAt: reset,
+      retryAfterS: 31 * 24 * 3600,
+    });
+    clock.set('2026-03-31T11:59:58.500Z');
+    expect(await admit(credits, id)).toMatchObject({ retryAfterS: 2, resetAt: reset });
+    clock.set('2026-03-31T11:59:59.999Z');
+    expect(await admit(credits, id)).toMatchObject({ retryAfterS: 1, resetAt: reset });
+    clock.set('2026-03-31T12:00:00Z');
+    expect(await admit(credits, id)).toMatchObject({
+      retryAfterS: 30 * 24 * 3600,
+      resetAt: new Date('2026-04-30T12:00:00Z'),
+    });
+  });
+});
+
+describe('periods roll over by themselves', () => {
+  test('the first admission after a boundary opens the next period with one credit used', async () => {
+    const clock = createTestClock('2026-01-31T10:00:00Z');
+    const id = await createAccountAt(sql, clock.now(), {
+      plan: 'plus',
+      included: 2,
+      periodStart: clock.now(),
+    });
+    const credits = createCredits(sql, { instant: clock.now });
+    expect(await admitMany(credits, id, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+    clock.set('2026-02-28T09:59:59.999Z');
+    expect((await admit(credits, id)).admitted).toBe(false);
+    clock.set('2026-02-28T10:00:00Z');
+    expect((await shown(id, clock.now())).used).toBe(0); // before any admission
+    expect((await admit(credits, id)).admitted).toBe(true);
+    expect(await shown(id, clock.now())).toMatchObject({ used: 1, end: '2026-03-31T10:00:00.000Z' });
+    // Periods in which nothing happened are skipped.
+    clock.set('2026-08-31T10:00:00Z');
+    expect(await shown(id, clock.now())).toMatchObject({ used: 0, end: '2026-09-30T10:00:00.000Z' });
+    expect(await admitMany(credits, id, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+    expect(await shown(id, clock.now())).toMatchObject({ used: 2, end: '2026-09-30T10:00:00.000Z' });
+  });
+
+  test('Free allowances come back at the turn of the year', async () => {
+    const clock = createTestClock('2025-12-31T23:59:59.999Z');
+    const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 1 });
+    const credits = createCredits(sql, { instant: clock.now });
+    expect((await admit(credits, id)).admitted).toBe(true);
+    expect(await admit(credits, id)).toMatchObject({ admitted: false, retryAfterS: 1 });
+    clock.set('2026-01-01T00:00:00Z');
+    expect((await admit(credits, id)).admitted).toBe(true);
+    expect(await shown(id, clock.now())).toMatchObject({ used: 1, end: '2026-02-01T00:00:00.000Z' });
+  });
+
+  test('purchased credits outlive the period, and a reset does not replenish them', async () => {
+    const clock = createTestClock('2026-05-15T00:00:00Z');
+    const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 1 });
+    await grantCredits(sql, id, { credits: 3 }, 'test');
+    const credits = createCredits(sql, { instant: clock.now });
+    await admitMany(credits, id, 2);
+    clock.set('2026-06-01T00:00:00Z');
+    expect(await shown(id, clock.now())).toMatchObject({ used: 0, credits: 2 });
+    expect(await admitMany(credits, id, 5)).toEqual({ admitted: 3, refused: 2, failed: 0 });
+    expect(await shown(id, clock.now())).toMatchObject({ used: 3, credits: 0 });
+  });
+
+  test('from the lapse on the account is Free: a period of its own, nothing used, the Free allowance', async () => {
+    const clock = createTestClock('2026-02-20T05:59:59.999Z');
+    const id = await createAccountAt(sql, clock.now(), {
+      plan: 'plus',
+      periodStart: new Date('2026-01-10T00:00:00Z'),
+      until: new Date('2026-02-20T06:00:00Z'),
+    });
+    const credits = createCredits(sql, { instant: clock.now });
+    expect(await admitMany(credits, id, 1252)).toEqual({ admitted: 1250, refused: 2, failed: 0 });
+    expect(await admit(credits, id)).toMatchObject({ limit: 1250, retryAfterS: 1 });
+    clock.set('2026-02-20T06:00:00Z');
+    const lapsed = { plan: 'free', includedCredits: 500, end: '2026-03-01T00:00:00.000Z' };
+    expect(await shown(id, clock.now())).toMatchObject({ ...lapsed, used: 0 });
+    expect(await admitMany(credits, id, 501)).toEqual({ admitted: 500, refused: 1, failed: 0 });
+    expect(await shown(id, clock.now())).toMatchObject({ ...lapsed, used: 500 });
+    clock.set('2026-03-01T00:00:00Z');
+    expect((await admit(credits, id)).admitted).toBe(true);
+  });
+
+  test('an admission that Postgres begins before the boundary does not bring the old period back', async () => {
+    const clock = createTestClock('2026-07-01T00:00:00Z');
+    const id = await createAccountAt(sql, new Date('2026-06-15T00:00:00Z'), { plan: 'free', included: 5 });
+    const credits = createCredits(sql, { instant: clock.now });
+    await admit(credits, id);
+    clock.set('2026-06-30T23:59:59.999Z');
+    await admit(credits, id);
+    expect(await shown(id, new Date('2026-07-01T00:00:01Z'))).toMatchObject({
+      used: 2,
+      end: '2026-08-01T00:00:00.000Z',
+    });
+  });
+});
+
+describe('a change of plan', () => {
+  test('opens a period with nothing used, in either direction', async () => {
+    const { accountId } = await createCaller(sql, { included: 1 });
+    expect(await admitMany(credits, accountId, 2)).toMatchObject({ admitted: 1 });
+    await changePlan(sql, accountId, 'plus', {}, 'test');
+    expect(await admitMany(credits, accountId, 2)).toMatchObject({ admitted: 1 });
+    await changePlan(sql, accountId, 'free', {}, 'test');
+    expect(await admitMany(credits, accountId, 2)).toMatchObject({ admitted: 1 });
+    expect((await shown(accountId)).used).toBe(1);
+  });
+
+  test('Free to Free is no change: what is used stays used', async () => {
+    const { accountId } = await createCaller(sql, { included: 1 });
+    await admit(credits, accountId);
+    await changePlan(sql, accountId, 'free', {}, 'test');
+    expect((await admit(credits, accountId)).admitted).toBe(false);
+  });
+});

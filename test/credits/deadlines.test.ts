@@ -1,0 +1,224 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setSystemTime, test } from 'bun:test';
+import { type Credits, createCredits } from '../../src/credits/admit.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { createCaller } from '../support/service.ts';
+import { admit, admitMany, ledgerOf } from './ledger.ts';
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+/** The test's own pool, beside the proxy. */
+let sql: Sql;
+/** The pool that admits, through the proxy, with the time-outs that the service has. */
+let behindProxy: Sql;
+let credits: Credits;
+let refundsFailed: string[];
+
+beforeAll(async () => {
+  database = await createTestDatabase('deadlines');
+  sql = database.sql;
+  const { hostname, port } = new URL(database.url);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
+});
+beforeEach(async () => {
+  refundsFailed = [];
+  behindProxy = connectPostgres(proxy.url(database.url), {
+    max: 5,
+    statementTimeoutMs: 5000,
+    lockTimeoutMs: 1000,
+  });
+  credits = createCredits(behindProxy, { onRefundFailed: (id) => refundsFailed.push(id) });
+});
+afterEach(async () => {
+  setSystemTime();
+  proxy.up();
+  await behindProxy.end({ timeout: 1 });
+});
+afterAll(async () => {
+  await proxy.close();
+  await database.drop();
+});
+
+/** How the call ended, and after how many milliseconds. */
+async function timed(work: Promise<unknown>): Promise<{ failed: boolean; message: string; tookMs: number }> {
+  const startedAt = performance.now();
+  const outcome = await work.then(
+    () => ({ failed: false, message: '' }),
+    (error: Error) => ({ failed: true, message: error.message }),
+  );
+  return { ...outcome, tookMs: performance.now() - startedAt };
+}
+
+/** Waits for what must become so within 5 s. */
+async function eventually<T>(read: () => Promise<T>, expected: T): Promise<void> {
+  const deadline = performance.now() + 5000;
+  let seen = await read();
+  while (!Bun.deepEquals(seen, expected) && performance.now() < deadline) {
+    await Bun.sleep(10);
+    seen = await read();
+  }
+  expect(seen as unknown).toEqual(expected);
+}
+
+/** Takes the account's row lock as an administrator's open transaction would; resolves once it is held. */
+async function lockRow(accountId: string): Promise<{ release(): Promise<void> }> {
+  let letGo = () => {};
+  const released = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  let transaction: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((held) => {
+    transaction = sql.begin(async (sql) => {
+      await sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR UPDATE`;
+      held();
+      await released;
+    });
+  });
+  return {
+    async release() {
+      letGo();
+      await transaction;
+    },
+  };
+}
+
+/** Waits until so many statements of the service's wait for a lock. */
+async function waitingForLock(count: number): Promise<void> {
+  await eventually(async () => {
+    const [row] = await sql`SELECT count(*) AS waiting FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return row!.waiting;
+  }, count);
+}
+
+const NOTHING_SPENT = { used: 0, credits: 0, calls: 0 };
+
+describe('a frozen Postgres', () => {
+  test('fails every call within about 2 s, and none is charged when it thaws', async () => {
+    const { accountId } = await createCaller(sql, { included: 100 });
+    await behindProxy`SELECT 1`;
+    proxy.hang();
+    const calls = await Promise.all(Array.from({ length: 50 }, () => timed(admit(credits, accountId))));
+    for (const { failed, tookMs } of calls) {
+      expect(failed).toBe(true);
+      expect(tookMs).toBeGreaterThan(1900);
+      expect(tookMs).toBeLessThan(2600);
+    }
+    proxy.up();
+    // Works again by itself; what had been held back was seen before this, and came to nothing.
+    await eventually(async () => (await timed(admit(credits, accountId))).failed, false);
+    const { used, calls: counted } = await ledgerOf(sql, accountId);
+    expect([used, counted]).toEqual([1, 1]);
+  });
+
+  test('that commits but freezes before it answers: the credits are given back after the thaw', async () => {
+    const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+    const lock = await lockRow(accountId);
+    const calls = timed(Promise.all(Array.from({ length: 5 }, () => admit(credits, accountId))));
+    await waitingForLock(1);
+    proxy.hang();
+    await lock.release();
+    await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
+    const { failed, tookMs } = await calls;
+    expect(failed).toBe(true);
+    expect(tookMs).toBeLessThan(2600);
+    proxy.up();
+    await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
+    expect(refundsFailed).toEqual([]);
+    expect((await admit(credits, accountId)).admitted).toBe(true);
+  });
+
+  test('refuses all who ask in the meantime, in two waves of 500, and counts only those after the thaw', async () => {
+    const { accountId } = await createCaller(sql, { included: 10_000 });
+    await behindProxy`SELECT 1`;
+    proxy.hang();
+    const first = admitMany(credits, accountId, 500);
+    await Bun.sleep(100);
+    const second = admitMany(credits, accountId, 500);
+    expect(await first).toEqual({ admitted: 0, refused: 0, failed: 500 });
+    expect(await second).toEqual({ admitted: 0, refused: 0, failed: 500 });
+    proxy.up();
+    await eventually(async () => (await admitMany(credits, accountId, 3)).admitted, 3);
+    expect((await ledgerOf(sql, accountId)).used).toBe(3);
+  });
+});
+
+test('a Postgres that resets connections fails calls at once, and they work when it is back', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await behindProxy`SELECT 1`;
+  proxy.down();
+  const { failed, tookMs } = await timed(admit(credits, accountId));
+  expect(failed).toBe(true);
+  expect(tookMs).toBeLessThan(2600);
+  proxy.up();
+  await eventually(async () => (await timed(admit(credits, accountId))).failed, false);
+  expect((await ledgerOf(sql, accountId)).used).toBe(1);
+});
+
+describe('a row that another transaction has locked', () => {
+  test('fails the call in bounded time, and charges nothing when the lock goes', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    const lock = await lockRow(accountId);
+    const { failed, tookMs } = await timed(admit(credits, accountId));
+    expect(failed).toBe(true);
+    expect(tookMs).toBeLessThan(2600);
+    await lock.release();
+    await waitingForLock(0);
+    expect(await ledgerOf(sql, accountId)).toEqual(NOTHING_SPENT);
+    expect((await admit(credits, accountId)).admitted).toBe(true);
+  });
+
+  test('without a lock time-out in Postgres too: a statement whose turn comes after the deadline spends nothing', async () => {
+    const patient = connectPostgres(database.url, { max: 2 });
+    try {
+      const { accountId } = await createCaller(sql, { included: 10 });
+      const lock = await lockRow(accountId);
+      const { failed, tookMs } = await timed(admit(createCredits(patient), accountId));
+      expect(failed).toBe(true);
+      expect(tookMs).toBeLessThan(2600);
+      await waitingForLock(1);
+      await lock.release();
+      await waitingForLock(0);
+      await patient`SELECT 1`;
+      expect(await ledgerOf(sql, accountId)).toEqual(NOTHING_SPENT);
+    } finally {
+      await patient.end({ timeout: 5 });
+    }
+  });
+
+  test('that is released in time only delays the call', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    const lock = await lockRow(accountId);
+    const call = admit(credits, accountId);
+    await waitingForLock(1);
+    await lock.release();
+    expect((await call).admitted).toBe(true);
+    expect((await ledgerOf(sql, accountId)).used).toBe(1);
+  });
+});
+
+describe('clocks that differ', () => {
+  test('a process that was busy while its answer lay there admits the next calls', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    const delayed = timed(admit(credits, accountId));
+    await new Promise((resolve) => setImmediate(resolve)); // the batch starts
+    await Bun.sleep(20);
+    Bun.sleepSync(2500);
+    await delayed;
+    expect((await timed(admit(credits, accountId))).failed).toBe(false);
+    expect((await timed(admit(credits, accountId))).failed).toBe(false);
+  });
+
+  for (const hours of [-1, 1]) {
+    test(`a process whose clock is ${hours} h off admits from the second call on, and exactly`, async () => {
+      const { accountId } = await createCaller(sql, { included: 3 });
+      setSystemTime(new Date(Date.now() + hours * 3_600_000));
+      const first = await timed(admit(credits, accountId));
+      const admitted = [];
+      for (let call = 0; call < 3; call += 1) admitted.push((await admit(credits, accountId)).admitted);
+      expect(admitted).toEqual(first.failed ? [true, true, true] : [true, true, false]);
+      expect((await ledgerOf(sql, accountId)).used).toBe(3);
+    });
+  }
+});

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createCredits } from '../../src/credits/admit.ts';
+import { grantCredits, MAX_BALANCE } from '../../src/credits/grant.ts';
+import { RefusedError } from '../../src/errors.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCaller } from '../support/service.ts';
+import { admitMany, ledgerOf } from './ledger.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createTestDatabase('grants');
+  sql = database.sql;
+});
+afterAll(() => database.drop());
+
+const events = async (id: string) => {
+  const rows = await sql`
+    SELECT actor, credits, balance, note, reference FROM account_events
+    WHERE account_id = ${id} AND kind = 'credits' ORDER BY id`;
+  return rows.map((row) => ({ ...row }));
+};
+
+test('a grant answers the balance and leaves a row that says who, how many and why', async () => {
+  const { accountId } = await createCaller(sql);
+  expect(await grantCredits(sql, accountId, { credits: 5, note: 'gift' }, 'cli:ana')).toBe(5);
+  expect(await grantCredits(sql, accountId, { credits: 7, reference: 'inv-1' }, 'cli:rui')).toBe(12);
+  expect(await events(accountId)).toEqual([
+    { actor: 'cli:ana', credits: 5, balance: 5, note: 'gift', reference: null },
+    { actor: 'cli:rui', credits: 7, balance: 12, note: '', reference: 'inv-1' },
+  ]);
+});
+
+test('the same reference twice adds once and answers the balance as it is', async () => {
+  const { accountId } = await createCaller(sql);
+  const sale = { credits: 10, reference: 'inv-2' };
+  expect(await grantCredits(sql, accountId, sale, 'test')).toBe(10);
+  await grantCredits(sql, accountId, { credits: 1 }, 'test');
+  expect(await grantCredits(sql, accountId, sale, 'test')).toBe(11);
+  expect(await events(accountId)).toHaveLength(2);
+});
+
+test('the same reference ten times at once adds once', async () => {
+  const { accountId } = await createCaller(sql);
+  const sale = { credits: 10, reference: 'inv-3' };
+  const balances = await Promise.all(
+    Array.from({ length: 10 }, () => grantCredits(sql, accountId, sale, 'test')),
+  );
+  expect(new Set(balances)).toEqual(new Set([10]));
+  expect(await events(accountId)).toHaveLength(1);
+});
+
+test('a reference counts for its account alone', async () => {
+  const [one, other] = [await createCaller(sql), await createCaller(sql)];
+  expect(await grantCredits(sql, one.accountId, { credits: 1, reference: 'shared' }, 'test')).toBe(1);
+  expect(await grantCredits(sql, other.accountId, { credits: 2, reference: 'shared' }, 'test')).toBe(2);
+});
+
+test('a reference that stands for another amount is refused and adds nothing', async () => {
+  const { accountId } = await createCaller(sql);
+  await grantCredits(sql, accountId, { credits: 1, reference: 'inv-4' }, 'test');
+  const again = grantCredits(sql, accountId, { credits: 2, reference: 'inv-4' }, 'test');
+  expect(again).rejects.toThrow('already stands for 1 credits');
+  await again.catch(() => {});
+  expect(await grantCredits(sql, accountId, { credits: 1 }, 'test')).toBe(2);
+});
+
+test('a balance beyond the most that an account can hold is refused', async () => {
+  const { accountId } = await createCaller(sql, { credits: MAX_BALANCE });
+  const beyond = grantCredits(sql, accountId, { credits: 1 }, 'test');
+  expect(beyond).rejects.toBeInstanceOf(RefusedError);
+  await beyond.catch(() => {});
+  expect((await events(accountId)).map(({ balance }) => balance)).toEqual([MAX_BALANCE]);
+});
+
+test('an unknown account is refused', async () => {
+  expect(grantCredits(sql, 'acc_none', { credits: 1 }, 'test')).rejects.toThrow(
+    'there is no account "acc_none"',
+  );
+});
+
+test('grants and admissions at the same time lose nothing', async () => {
+  const { accountId } = await createCaller(sql, { included: 0, credits: 50 });
+  const credits = createCredits(sql);
+  const [{ admitted }] = await Promise.all([
+    admitMany(credits, accountId, 60),
+    ...Array.from({ length: 20 }, () => grantCredits(sql, accountId, { credits: 1 }, 'test')),
+  ]);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: admitted, credits: 70 - admitted, calls: admitted });
+});

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createCredits } from '../../src/credits/admit.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCaller } from '../support/service.ts';
+import { admit, ledgerOf } from './ledger.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createTestDatabase('processes');
+  sql = database.sql;
+});
+afterAll(() => database.drop());
+
+/** Starts admit-in-process.ts and collects the lines that it writes after `ready`. */
+async function spawnSpender(accountId: string, count: string) {
+  const script = join(import.meta.dir, 'admit-in-process.ts');
+  const child: ChildProcess = spawn(process.execPath, [script, database.url, accountId, count], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  const closed = once(child.stdout!, 'close');
+  const ready = new Promise<void>((resolve) => {
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      if (line === 'ready') resolve();
+      else lines.push(line);
+    });
+  });
+  await ready;
+  return { child, lines, closed };
+}
+
+for (const [name, terms] of [
+  ['all of them included', { included: 137 }],
+  ['all of them purchased', { included: 0, credits: 137 }],
+  ['100 included and 37 purchased', { included: 100, credits: 37 }],
+] as const) {
+  test(`4 processes that ask for 200 credits each get exactly the 137 that are left: ${name}`, async () => {
+    const { accountId } = await createCaller(sql, terms);
+    const spenders = await Promise.all(Array.from({ length: 4 }, () => spawnSpender(accountId, '200')));
+    for (const { child } of spenders) child.stdin!.end('go\n');
+    await Promise.all(spenders.map(({ closed }) => closed));
+    const outcomes = spenders.map(({ lines }) => JSON.parse(lines[0]!));
+    const total = (what: string) => outcomes.reduce((sum, outcome) => sum + outcome[what], 0);
+    expect([total('admitted'), total('refused'), total('failed')]).toEqual([137, 663, 0]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 137, credits: 0, calls: 137 });
+  });
+}
+
+test('kill -9 loses none of the admissions that were acknowledged', async () => {
+  const { accountId } = await createCaller(sql, { included: 1_000_000 });
+  const spender = await spawnSpender(accountId, 'forever');
+  while (spender.lines.length < 300) await Bun.sleep(5);
+  spender.child.kill('SIGKILL');
+  await spender.closed;
+  const acknowledged = spender.lines.length;
+  // Statements that had been sent may still commit: two batches of at most ten callers in all.
+  await waitUntilGone('admit-in-process');
+  const { used, calls } = await ledgerOf(sql, accountId);
+  expect(used).toBeGreaterThanOrEqual(acknowledged);
+  expect(used).toBeLessThanOrEqual(acknowledged + 10);
+  expect(calls).toBe(used);
+});
+
+async function waitUntilGone(applicationName: string): Promise<void> {
+  for (;;) {
+    const rows = await sql`SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = ${applicationName}`;
+    if (rows.length === 0) return;
+    await Bun.sleep(10);
+  }
+}
+
+test('many accounts at once, asked for in every order by two instances, are each exact and none waits for ever', async () => {
+  const pools = [connectPostgres(database.url, { max: 10 }), connectPostgres(database.url, { max: 10 })];
+  try {
+    const instances = pools.map((pool) => createCredits(pool));
+    const callers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => createCaller(sql, { included: index, credits: 3 })),
+    );
+    const calls = callers.flatMap(({ accountId }) => Array.from({ length: 50 }, () => accountId));
+    const shuffled = [shuffle(calls), shuffle(calls)];
+    const admitted = await Promise.all(
+      shuffled.flatMap((order, instance) =>
+        order.map(async (id) => ((await admit(instances[instance]!, id)).admitted ? id : null)),
+      ),
+    );
+    const expected = callers.map((_, index) => index + 3);
+    expect(callers.map(({ accountId }) => admitted.filter((id) => id === accountId).length)).toEqual(
+      expected,
+    );
+    const ledgers = await Promise.all(callers.map(({ accountId }) => ledgerOf(sql, accountId)));
+    expect(ledgers).toEqual(expected.map((used) => ({ used, credits: 0, calls: used })));
+  } finally {
+    await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+  }
+});
+
+/** The same order every run: a test that fails has to fail again. */
+function shuffle<T>(items: T[]): T[] {
+  const shuffled = [...items];
+  let state = 1;
+  for (let at = shuffled.length - 1; at > 0; at -= 1) {
+    state = (state * 48_271) % 2_147_483_647;
+    const other = state % (at + 1);
+    [shuffled[at], shuffled[other]] = [shuffled[other]!, shuffled[at]!];
+  }
+  return shuffled;
+}
