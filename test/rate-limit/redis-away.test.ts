@@ -1,0 +1,109 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import type Redis from 'ioredis';
+import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
+import { connectRedis, createRedisRateLimiter } from '../../src/rate-limit/redis.ts';
+import { testServers } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+
+let proxy: TcpProxy;
+let redis: Redis;
+let limiter: RateLimiter;
+let changes: string[];
+
+beforeAll(async () => {
+  const { hostname, port } = new URL(testServers().redisUrl);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
+});
+beforeEach(async () => {
+  proxy.up();
+  changes = [];
+  redis = connectRedis(proxy.url(testServers().redisUrl));
+  await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
+  limiter = createRedisRateLimiter(redis, {
+    onFallback: () => changes.push('away'),
+    onRecovered: () => changes.push('back'),
+  });
+});
+afterEach(() => redis.disconnect());
+afterAll(() => proxy.close());
+
+const newAccount = () => `acc_${randomUUID()}`;
+
+async function timedTake(account: string, limit: number) {
+  const startedAt = performance.now();
+  const decision = await limiter.take(account, limit);
+  return { ...decision, tookMs: performance.now() - startedAt };
+}
+
+/** Takes until Redis decides again. */
+async function untilBack(): Promise<void> {
+  const deadline = performance.now() + 5000;
+  while (!changes.includes('back') && performance.now() < deadline) {
+    await limiter.take(newAccount(), 1000);
+    await Bun.sleep(10);
+  }
+  expect(changes).toEqual(['away', 'back']);
+}
+
+for (const fault of ['down', 'hang'] as const) {
+  describe(`Redis ${fault === 'down' ? 'is down' : 'hangs'}`, () => {
+    test('the process limits by its own buckets, from where Redis last had them, and never waits 250 ms', async () => {
+      const account = newAccount();
+      for (let call = 0; call < 3; call += 1) await limiter.take(account, 5);
+      proxy[fault]();
+      const decisions = [];
+      for (let call = 0; call < 4; call += 1) decisions.push(await timedTake(account, 5));
+      expect(decisions.map(({ admitted, remaining }) => [admitted, remaining])).toEqual([
+        [true, 1],
+        [true, 0],
+        [false, 0],
+        [false, 0],
+      ]);
+      expect(Math.max(...decisions.map(({ tookMs }) => tookMs))).toBeLessThan(250);
+      expect(changes).toEqual(['away']);
+    });
+
+    test('an account that Redis was never asked about is limited too', async () => {
+      proxy[fault]();
+      const account = newAccount();
+      const decisions = await Promise.all(Array.from({ length: 30 }, () => timedTake(account, 20)));
+      expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(20);
+      expect(Math.max(...decisions.map(({ tookMs }) => tookMs))).toBeLessThan(250);
+    });
+
+    test('requests that come while others already wait are not delayed by a second time-out', async () => {
+      proxy[fault]();
+      const account = newAccount();
+      const takes = [];
+      for (let call = 0; call < 10; call += 1) {
+        takes.push(timedTake(account, 100));
+        await Bun.sleep(15);
+      }
+      const decisions = await Promise.all(takes);
+      expect(Math.max(...decisions.map(({ tookMs }) => tookMs))).toBeLessThan(250);
+    });
+
+    test('Redis decides again by itself when it is back', async () => {
+      proxy[fault]();
+      await limiter.take(newAccount(), 5);
+      proxy.up();
+      await untilBack();
+      const account = newAccount();
+      expect(await limiter.take(account, 5)).toMatchObject({ admitted: true, remaining: 4 });
+      const direct = connectRedis(testServers().redisUrl);
+      await new Promise<void>((resolve) => direct.once('ready', () => resolve()));
+      expect(await createRedisRateLimiter(direct).take(account, 5)).toMatchObject({ remaining: 3 });
+      direct.disconnect();
+    });
+  });
+}
+
+test('a Redis that answers errors is passed over, and the service keeps limiting', async () => {
+  const account = newAccount();
+  await redis.set(`bucket:${account}`, 'of another type');
+  const decisions = [];
+  for (let call = 0; call < 3; call += 1) decisions.push(await timedTake(account, 2));
+  expect(decisions.map(({ admitted }) => admitted)).toEqual([true, true, false]);
+  await redis.del(`bucket:${account}`);
+});
