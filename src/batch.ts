@@ -10,6 +10,8 @@ export interface BatchOptions {
   maxRuns: number;
   /** Items that may wait; more are refused with an {@link OverloadedError}. */
   maxWaiting: number;
+  /** An item that has waited longer is not run any more: whoever asked has given up. */
+  maxWaitMs: number;
 }
 
 /**
@@ -21,9 +23,14 @@ export interface BatchOptions {
  */
 export function createBatcher<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  { maxBatch, maxRuns, maxWaiting }: BatchOptions,
+  { maxBatch, maxRuns, maxWaiting, maxWaitMs }: BatchOptions,
 ): (item: Item) => Promise<Result> {
-  type Waiting = { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void };
+  type Waiting = {
+    item: Item;
+    sinceMs: number;
+    resolve: (result: Result) => void;
+    reject: (error: unknown) => void;
+  };
   let waiting: Waiting[] = [];
   let runs = 0;
   let scheduled = false;
@@ -33,8 +40,17 @@ export function createBatcher<Item, Result>(
     scheduled = true;
     setImmediate(() => {
       scheduled = false;
+      dropStale();
       while (runs < maxRuns && waiting.length > 0) void start();
     });
+  }
+
+  function dropStale(): void {
+    const oldestMs = performance.now() - maxWaitMs;
+    let stale = 0;
+    while (stale < waiting.length && waiting[stale]!.sinceMs < oldestMs) stale += 1;
+    if (stale === 0) return;
+    for (const { reject } of waiting.splice(0, stale)) reject(new OverloadedError('waited too long'));
   }
 
   async function start(): Promise<void> {
@@ -58,7 +74,7 @@ export function createBatcher<Item, Result>(
         reject(new OverloadedError('too much is waiting'));
         return;
       }
-      waiting.push({ item, resolve, reject });
+      waiting.push({ item, sinceMs: performance.now(), resolve, reject });
       schedule();
     });
 }

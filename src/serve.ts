@@ -3,6 +3,8 @@ import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createCredits } from './credits/admit.ts';
 import { within } from './deadline.ts';
+import type { DirectoryHealth } from './directory/ensure.ts';
+import { watchDirectory } from './directory/watch.ts';
 import { messageOf, RefusedError } from './errors.ts';
 import { createHealth, type Probe } from './http/health.ts';
 import { createLog, type Log } from './http/log.ts';
@@ -68,6 +70,7 @@ export async function startService(
         log.error({ account, err: error }, 'a credit spent for an abandoned request was not given back');
       },
     });
+    const directoryHealth = await watchDirectory({ ...stores, config }, log, closers);
     const directorySearch =
       stores.elasticsearch === null
         ? createPostgresSearch(stores.sql)
@@ -79,7 +82,7 @@ export async function startService(
       observer,
       metrics,
       metricsToken: config.metricsToken,
-      health: createHealth([...storeProbes(config, stores), ...probes], () => stopping),
+      health: createHealth([...storeProbes(stores, directoryHealth), ...probes], () => stopping),
       search: createSearchHandler(directorySearch, log),
       lookup: openLookup(config, stores.sql, closers, log, metrics),
       usage: createUsageHandler(stores.sql, log),
@@ -112,25 +115,20 @@ function openLog(closers: Closers): Log {
   return log;
 }
 
-function storeProbes(config: Config, { sql, elasticsearch }: Stores): Probe[] {
-  const probes: Probe[] = [
-    { name: 'postgres', required: true, check: async () => void (await sql`SELECT 1`) },
+function storeProbes({ sql, elasticsearch }: Stores, directoryHealth: () => DirectoryHealth): Probe[] {
+  const postgres = { name: 'postgres', required: true, check: async () => void (await sql`SELECT 1`) };
+  const directory = {
+    name: 'directory',
+    required: false,
+    check: async () => directoryHealth().warnings.join('; ') || undefined,
+  };
+  if (elasticsearch === null) return [postgres, directory];
+  const ping = () => elasticsearch.ping({}, { maxRetries: 0, requestTimeout: SECOND });
+  return [
+    postgres,
+    { name: 'elasticsearch', required: true, check: async () => void (await ping()) },
+    directory,
   ];
-  if (elasticsearch !== null) {
-    probes.push({
-      name: 'elasticsearch',
-      required: true,
-      async check() {
-        const alias = { name: config.elasticsearchAlias };
-        const exists = await elasticsearch.indices.existsAlias(alias, {
-          maxRetries: 0,
-          requestTimeout: SECOND,
-        });
-        return exists ? undefined : 'the directory has no search index: run `index rebuild`';
-      },
-    });
-  }
-  return probes;
 }
 
 function listen(app: ReturnType<typeof createApp>, config: Config, port: number): void {

@@ -49,7 +49,7 @@ const ADMISSION_TIMEOUT_MS = 2 * SECOND;
 /**
  * Two statements at once: one commits while the next is at work. More would only wait for each other's rows.
  */
-const BATCHES = { maxBatch: 1000, maxRuns: 2, maxWaiting: 20_000 };
+const BATCHES = { maxBatch: 1000, maxRuns: 2, maxWaiting: 20_000, maxWaitMs: ADMISSION_TIMEOUT_MS };
 
 interface PendingCall extends Call {
   /** Whoever asked has been answered 503: if the call is admitted all the same, it is given back. */

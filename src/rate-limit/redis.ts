@@ -12,7 +12,7 @@ const REDIS_TIMEOUT_MS = 200;
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
 const KEY_PREFIX = 'bucket:';
 /** One script while another is under way; Redis runs them one after the other anyway. */
-const BATCHES = { maxBatch: 1000, maxRuns: 2, maxWaiting: 20_000 };
+const BATCHES = { maxBatch: 1000, maxRuns: 2, maxWaiting: 20_000, maxWaitMs: REDIS_TIMEOUT_MS };
 
 interface BucketCommands extends Redis {
   takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]>;

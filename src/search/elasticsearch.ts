@@ -1,0 +1,147 @@
+import type { Client } from '@elastic/elasticsearch';
+import { createBatcher } from '../batch.ts';
+import { within } from '../deadline.ts';
+import { MAX_GRAM } from './document.ts';
+import type { ParsedQuery } from './query.ts';
+import { type DirectorySearch, MAX_RESULTS, SEARCH_TIMEOUT_MS, type SearchEntry } from './search.ts';
+
+/** How often a search is asked again while the alias moves under it. */
+const MAX_ROUNDS = 4;
+/** Callers that share one `_msearch`, and requests under way at once. */
+const BATCHES = { maxBatch: 16, maxRuns: 4, maxWaiting: 2_000, maxWaitMs: SEARCH_TIMEOUT_MS };
+/** `status` keeps one element a search, also where nothing was found. */
+const FILTER_PATH = [
+  'responses.status',
+  'responses.timed_out',
+  'responses.error.type',
+  'responses.hits.hits._index',
+  'responses.hits.hits._source',
+].join(',');
+
+type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
+
+interface Hit {
+  _index: string;
+  _source: { nif: string; legal_name: string };
+}
+
+interface ItemResponse {
+  status: number;
+  timed_out?: boolean;
+  error?: { type: string };
+  hits?: { hits?: Hit[] };
+}
+
+/**
+ * Search in the index behind the alias. What arrives in one turn of the event loop goes into one `_msearch`.
+ *
+ * A name is two searches, neither scored, both ending early because the index is sorted as they are: what begins with
+ * the query, and what is equal to it. An answer must be from one index, also while the alias moves: the beginnings are
+ * asked of the alias, the equals of the index that the alias led to last. Where the beginnings' hits are from another
+ * one, the alias has moved, and both are asked again. Where nothing begins with the query nothing is equal to it either.
+ */
+export function createElasticsearchSearch(client: Client, alias: string): DirectorySearch {
+  let index: string | null = null;
+  const ask = createBatcher(searchAll, BATCHES);
+
+  async function searchAll(queries: Searchable[]): Promise<(SearchEntry[] | Error)[]> {
+    const results = new Map<Searchable, SearchEntry[] | Error>();
+    let open = queries;
+    for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round += 1) {
+      const askedIndex = index;
+      const responses = await sendSearches(open.flatMap((query) => searchesOf(query, alias, askedIndex)));
+      let position = 0;
+      const again: Searchable[] = [];
+      for (const query of open) {
+        const first = responses[position++]!;
+        const equals = query.kind === 'name' && askedIndex !== null ? responses[position++]! : null;
+        const result = readResult(query, first, equals, askedIndex);
+        if (result === 'moved') {
+          index = first.hits?.hits?.[0]?._index ?? null;
+          again.push(query);
+        } else results.set(query, result);
+      }
+      open = again;
+    }
+    return queries.map((query) => results.get(query) ?? new Error('the alias kept moving'));
+  }
+
+  async function sendSearches(lines: string[]): Promise<ItemResponse[]> {
+    const answer = await client.transport.request<{ responses: ItemResponse[] }>(
+      {
+        method: 'POST',
+        path: '/_msearch',
+        querystring: { filter_path: FILTER_PATH },
+        bulkBody: `${lines.join('\n')}\n`,
+      },
+      { requestTimeout: SEARCH_TIMEOUT_MS, maxRetries: 0 },
+    );
+    return answer.responses;
+  }
+
+  return {
+    async search(parsed) {
+      if (parsed.kind === 'nothing') return [];
+      const result = await within(ask(parsed), SEARCH_TIMEOUT_MS, 'Elasticsearch');
+      if (result instanceof Error) throw result;
+      return result;
+    },
+  };
+}
+
+/** The lines of an `_msearch`: one search for a NIF, two for a name (one while no index is known). */
+function searchesOf(query: Searchable, alias: string, index: string | null): string[] {
+  if (query.kind === 'nif') return search(alias, { term: { nif: query.nif } });
+  const prefix = query.normalized;
+  // Longer ones match no n-gram, and few names: the terms of the whole names are walked then.
+  const beginnings =
+    [...prefix].length <= MAX_GRAM
+      ? { term: { 'normalized_name.beginnings': prefix } }
+      : { prefix: { normalized_name: prefix } };
+  const first = search(alias, beginnings);
+  return index === null ? first : [...first, ...search(index, { term: { normalized_name: prefix } })];
+}
+
+function search(index: string, filter: object): string[] {
+  const header = { index, allow_partial_search_results: false };
+  const body = {
+    size: MAX_RESULTS,
+    track_total_hits: false,
+    query: { constant_score: { filter } },
+    sort: ['sort_key', 'nif'],
+    _source: ['nif', 'legal_name'],
+  };
+  return [JSON.stringify(header), JSON.stringify(body)];
+}
+
+/**
+ * The entries of one query, or why it failed; `moved` where its two searches may have seen different indices.
+ * @param askedIndex what `equals` was asked of
+ */
+function readResult(
+  query: Searchable,
+  first: ItemResponse,
+  equals: ItemResponse | null,
+  askedIndex: string | null,
+): SearchEntry[] | Error | 'moved' {
+  const failed = failureOf(first);
+  if (failed !== null) return failed;
+  const hits = first.hits?.hits ?? [];
+  if (query.kind === 'nif' || hits.length === 0) return hits.map(entryOf);
+  if (equals === null || equals.status === 404 || hits[0]!._index !== askedIndex) return 'moved';
+  const equalsFailed = failureOf(equals);
+  if (equalsFailed !== null) return equalsFailed;
+  const exact = (equals.hits?.hits ?? []).map(entryOf);
+  const isExact = new Set(exact.map(({ nif }) => nif));
+  const rest = hits.map(entryOf).filter(({ nif }) => !isExact.has(nif));
+  return [...exact, ...rest].slice(0, MAX_RESULTS);
+}
+
+function failureOf({ status, timed_out, error }: ItemResponse): Error | null {
+  if (status === 200 && timed_out !== true) return null;
+  return new Error(`Elasticsearch answered ${error?.type ?? (timed_out === true ? 'too late' : status)}`);
+}
+
+function entryOf({ _source: { nif, legal_name } }: Hit): SearchEntry {
+  return { nif, legalName: legal_name };
+}
