@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +39,7 @@ function startInProcess(name: string) {
 }
 
 /** The three lines for a shell, and the ports of Postgres and Redis in them. */
-async function whatItPrints({ starter }: ReturnType<typeof startInProcess>) {
+async function whatItPrints({ starter }: { starter: Bun.Subprocess<'ignore', 'pipe'> }) {
   const lines: string[] = [];
   let rest = '';
   for await (const chunk of starter.stdout.pipeThrough(new TextDecoderStream())) {
@@ -112,6 +121,29 @@ describe('the test servers', () => {
       await servers.stop();
       expect(await isListening(port)).toBe(false);
       await servers.stop();
+    },
+    START_TIMEOUT_MS,
+  );
+
+  test(
+    'are native ones when a Docker engine answers but does not bring them up',
+    async () => {
+      const path = join(folder, 'docker-that-fails');
+      mkdirSync(path);
+      const docker = '#!/bin/sh\ncase "$*" in *" up "*) echo "no such image" >&2; exit 1 ;; esac\n';
+      writeFileSync(join(path, 'docker'), docker, { mode: 0o755 });
+      const starter = Bun.spawn([process.execPath, UP], {
+        env: { ...process.env, PATH: `${path}:${process.env.PATH}`, TEST_REDIS_URL: '' },
+        stdin: 'ignore',
+        stdout: 'pipe',
+        stderr: 'pipe',
+      });
+      const { ports } = await whatItPrints({ starter });
+      expect(await isListening(ports.at(-1)!)).toBe(true);
+      starter.kill('SIGINT');
+      expect(await starter.stderr.text()).toMatch(
+        /^starting redis with docker compose\nDocker did not bring .*no such image/,
+      );
     },
     START_TIMEOUT_MS,
   );
