@@ -3,7 +3,7 @@ import { mappingFingerprint } from '../search/document.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { checkIndex } from './check.ts';
 import type { Generation } from './generations.ts';
-import { cloneIndex, createIndex, finishIndex, newIndexName, refreshIndex } from './indices.ts';
+import { cloneIndex, createIndex, finishIndex, isOurs, newIndexName, refreshIndex } from './indices.ts';
 import { type Changes, loadChanges, loadTable } from './load.ts';
 import type { DirectoryTools } from './tools.ts';
 
@@ -43,7 +43,7 @@ export async function buildIndex(
   const onRows = (done: number, fraction: number) => progress.update(done, fraction);
   const source = since === undefined ? null : cloneSource(since, rows, fingerprint);
 
-  if (source !== null && (await client.indices.exists({ index: source }, { signal }))) {
+  if (source !== null && (await isOurs(client, source, options.directoryId))) {
     progress.phase('copying the index');
     await cloneIndex(client, source, name, meta, signal);
     progress.phase('indexing changes');

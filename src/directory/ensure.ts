@@ -70,7 +70,13 @@ export async function directoryHealth({
   if (current.normalization !== null && current.normalization !== normalizationFingerprint()) {
     warnings.push('the directory was normalized by another version: run "index rebuild"');
   }
-  if (elasticsearch !== null) {
+  if (elasticsearch === null) {
+    if (!(await hasSearchIndexes(sql, current.tableName))) {
+      warnings.push(
+        'the directory has no indexes for searches in Postgres yet: restart, or run "index rebuild"',
+      );
+    }
+  } else {
     const targets = await aliasTargets(elasticsearch, config.elasticsearchAlias);
     const warning = await indexWarning(directory, targets, elasticsearch);
     if (warning !== null) warnings.push(warning);

@@ -23,7 +23,7 @@ export interface Generation {
 }
 
 export interface Directory {
-  /** Tells this directory's indices from others' in the same Elasticsearch. */
+  /** Tells this directory's indices from others' in the same Elasticsearch; a copied database has another one. */
   id: string;
   current: Generation;
   /** What a rollback returns to. */
@@ -38,8 +38,12 @@ const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index
 
 /** The directory as it is now. */
 export async function readDirectory(sql: Sql): Promise<Directory> {
+  // A copy of a database has the same id in its tables, but is not the same database: were it taken for it, the
+  // copy's imports would remove the original's indices.
   const [row] = await sql<{ id: string; current: number; previous: number | null }[]>`
-    SELECT id, current, previous FROM directory`;
+    SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system())) AS id,
+      current, previous
+    FROM directory, pg_database database WHERE datname = current_database()`;
   const generations = await allGenerations(sql);
   const find = (id: number | null) => generations.find((generation) => generation.id === id);
   const current = find(row!.current);

@@ -15,7 +15,7 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { pointAlias } from './indices.ts';
+import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { buildAnew } from './rebuild.ts';
 import { collectGarbage, reconcile } from './reconcile.ts';
@@ -89,7 +89,7 @@ export async function importCompanies(
       progress,
     );
     const changes = difference.imported + difference.removed;
-    const isIndexed = tools.elasticsearch === null || (await isServed(tools, directory));
+    const isIndexed = await isServed(tools, directory);
     if (changes > 0 || !isIndexed) {
       try {
         if (changes > 0) await replaceGeneration(tools, lock, directory, difference, options, progress);
@@ -150,8 +150,11 @@ async function readAndCompare(
 }
 
 /** Whether searches go to the current generation's own index. */
-async function isServed(tools: DirectoryTools, { current }: Directory): Promise<boolean> {
-  return current.indexName !== null && (await serving(tools)).index === current.indexName;
+async function isServed(tools: DirectoryTools, { id, current }: Directory): Promise<boolean> {
+  const { elasticsearch: client } = tools;
+  if (client === null) return true;
+  if (current.indexName === null || (await serving(tools)).index !== current.indexName) return false;
+  return isOurs(client, current.indexName, id);
 }
 
 /** Builds the next generation and makes it current. */

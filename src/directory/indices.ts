@@ -137,6 +137,11 @@ export async function readIndexMeta(client: Client, name: string): Promise<Index
   return typeof meta?.directory === 'string' ? (meta as IndexMeta) : null;
 }
 
+/** Whether an index is there and belongs to this directory. */
+export async function isOurs(client: Client, name: string, directoryId: string): Promise<boolean> {
+  return (await readIndexMeta(client, name))?.directory === directoryId;
+}
+
 /** The indices that an alias points to: one, or none; more only where somebody else has changed it. */
 export async function aliasTargets(client: Client, alias: string): Promise<string[]> {
   const found = await client.indices
@@ -176,7 +181,7 @@ export async function pointAlias(client: Client, alias: string, index: string): 
   }
 }
 
-/** Removes an index; one that is gone already is fine. Its name must come from listIndices or our own records. */
+/** Removes an index; one that is gone already is fine. Its name must come from listIndices: it is ours then. */
 export async function deleteIndex(client: Client, name: string): Promise<void> {
   await client.indices.delete(
     { index: name, ignore_unavailable: true },

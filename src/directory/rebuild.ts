@@ -9,7 +9,7 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { pointAlias } from './indices.ts';
+import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { collectGarbage, orUnreachable, reconcile } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
@@ -116,7 +116,7 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
       return indexStatus(tools);
     }
     const index = await orUnreachable(async () => {
-      if (previous.indexName !== null && (await client.indices.exists({ index: previous.indexName }))) {
+      if (previous.indexName !== null && (await isOurs(client, previous.indexName, id))) {
         return { name: previous.indexName, fingerprint: previous.indexFingerprint! };
       }
       return buildIndex(tools, client, {

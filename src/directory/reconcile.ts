@@ -8,6 +8,7 @@ import {
   createIndex,
   deleteIndex,
   finishIndex,
+  isOurs,
   listIndices,
   newIndexName,
   pointAlias,
@@ -35,8 +36,8 @@ export async function reconcile(tools: DirectoryTools, lock: DirectoryLock): Pro
     const { current } = directory;
     const targets = await aliasTargets(client, alias);
     if (current.indexName !== null) {
-      const isThere = await client.indices.exists({ index: current.indexName });
-      if (isThere && !(targets.length === 1 && targets[0] === current.indexName)) {
+      const isServed = targets.length === 1 && targets[0] === current.indexName;
+      if (!isServed && (await isOurs(client, current.indexName, directory.id))) {
         await assertHeld(lock);
         await pointAlias(client, alias, current.indexName);
       }
@@ -90,23 +91,22 @@ export async function collectGarbage(tools: DirectoryTools, lock: DirectoryLock)
   const isKept = ({ id, indexName }: { id: number; indexName: string | null }) =>
     kept.includes(id) || (indexName !== null && served.includes(indexName));
   const unneeded = generations.filter((generation) => !isKept(generation));
-  // Readers of a table hold a lock on it; those of an index hold nothing.
-  const indexed = unneeded.filter(({ indexName }) => client !== null && indexName !== null);
-  if (indexed.length > 0) await waitForReaders(sql, indexed);
-  for (const { id, indexName } of unneeded) {
-    if (client !== null && indexName !== null) await deleteIndex(client, indexName);
-    await sql`DELETE FROM directory_generations WHERE id = ${id}`;
-  }
-  const remaining = generations.filter(isKept);
   if (client !== null) {
+    // Readers of a table hold a lock on it; those of an index hold nothing.
+    await waitForReaders(
+      sql,
+      unneeded.filter(({ indexName }) => indexName !== null),
+    );
+    const needed = new Set([...served, ...generations.filter(isKept).map(({ indexName }) => indexName)]);
     const indices = await listIndices(client, config.elasticsearchAlias, directory.id);
-    const needed = new Set([...served, ...remaining.map(({ indexName }) => indexName)]);
     for (const name of indices.keys()) if (!needed.has(name)) await deleteIndex(client, name);
   }
+  for (const { id } of unneeded) await sql`DELETE FROM directory_generations WHERE id = ${id}`;
   await dropUnregisteredTables(sql);
 }
 
 async function waitForReaders(sql: DirectoryLock['sql'], generations: { id: number }[]): Promise<void> {
+  if (generations.length === 0) return;
   const ids = generations.map(({ id }) => id);
   const [row] = await sql<{ age: number | null }[]>`
     SELECT (extract(epoch FROM clock_timestamp() - max(retired_at)) * 1000)::float8 AS age

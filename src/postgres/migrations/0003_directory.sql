@@ -20,7 +20,7 @@ CREATE TABLE directory_generations (
 
 CREATE TABLE directory (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  id uuid NOT NULL DEFAULT gen_random_uuid(), -- tells this directory's indices from others' in the same Elasticsearch
+  id uuid NOT NULL DEFAULT gen_random_uuid(), -- part of what tells its indices from others' (generations.ts)
   current integer NOT NULL REFERENCES directory_generations (id),
   previous integer REFERENCES directory_generations (id), -- what `index rollback` returns to
   -- Who changes the directory now, for the message to whoever comes second. The advisory lock is what counts.

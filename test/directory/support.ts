@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, HttpConnection } from '@elastic/elasticsearch';
+import { normalizeName } from '../../src/companies/name.ts';
+import { type ImportOptions, type ImportReport, importCompanies } from '../../src/directory/import.ts';
+import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
+import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
+import type { DirectoryTools } from '../../src/directory/tools.ts';
+import { createPostgresSearch } from '../../src/search/postgres.ts';
+import { parseQuery } from '../../src/search/query.ts';
+import { NO_PROGRESS } from '../../src/terminal/progress.ts';
+import {
+  createTestDatabase,
+  createTestIndexAlias,
+  type TestDatabase,
+  testServers,
+} from '../support/database.ts';
+
+export type Mode = 'full' | 'embedded';
+export const MODES: readonly Mode[] = ['full', 'embedded'];
+
+/** A directory of its own: database, alias, folder for files, and the operations on it. */
+export interface Workbench {
+  mode: Mode;
+  tools: DirectoryTools;
+  database: TestDatabase;
+  alias: string;
+  /** Writes a file and imports it. */
+  importText(text: string, options?: Partial<ImportOptions>, fileName?: string): Promise<ImportReport>;
+  importFile(path: string, options?: Partial<ImportOptions>): Promise<ImportReport>;
+  rebuild(): Promise<IndexStatus>;
+  rollback(): Promise<IndexStatus>;
+  status(): Promise<IndexStatus>;
+  /** What consumers find, as `NIF name`. */
+  search(query: string): Promise<string[]>;
+  /** Postgres's directory, as `NIF name`, by NIF. */
+  rows(): Promise<string[]>;
+  path(name: string): string;
+  write(name: string, text: string | Uint8Array): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface WorkbenchOptions {
+  /** Another way to Elasticsearch, e.g. through a proxy. */
+  elasticsearchUrl?: string;
+  signal?: AbortSignal;
+}
+
+export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}): Promise<Workbench> {
+  const database = await createTestDatabase(`directory_${mode}`);
+  const { alias, cleanup } = createTestIndexAlias();
+  const folder = await mkdtemp(join(tmpdir(), 'directory-test-'));
+  const elasticsearch = mode === 'full' ? createClient(options.elasticsearchUrl) : null;
+  const tools: DirectoryTools = {
+    config: { elasticsearchAlias: alias },
+    sql: database.sql,
+    elasticsearch,
+    signal: options.signal ?? new AbortController().signal,
+    actor: 'test',
+  };
+  const path = (name: string) => join(folder, name);
+  const write = async (name: string, text: string | Uint8Array) => {
+    await Bun.write(path(name), text);
+    return path(name);
+  };
+  const importFile = (file: string, given: Partial<ImportOptions> = {}) =>
+    importCompanies(
+      tools,
+      { path: file },
+      { replace: false, force: false, dryRun: false, rejects: null, ...given },
+      NO_PROGRESS,
+    );
+  return {
+    mode,
+    tools,
+    database,
+    alias,
+    importFile,
+    importText: async (text, given, fileName = `${randomUUID()}.csv`) =>
+      importFile(await write(fileName, text), given),
+    rebuild: () => rebuildIndex(tools, NO_PROGRESS),
+    rollback: () => rollbackIndex(tools, NO_PROGRESS),
+    status: () => indexStatus(tools),
+    search: (query) => searchThrough(tools, query),
+    async rows() {
+      const rows = await database.sql<{ nif: string; legal_name: string }[]>`
+        SELECT nif, legal_name FROM directory_entries ORDER BY nif`;
+      return rows.map(({ nif, legal_name }) => `${nif} ${legal_name}`);
+    },
+    path,
+    write,
+    async close() {
+      await elasticsearch?.close();
+      await cleanup();
+      await rm(folder, { recursive: true, force: true });
+      await database.drop();
+    },
+  };
+}
+
+function createClient(url = testServers().elasticsearchUrl): Client {
+  return new Client({ node: url, Connection: HttpConnection, maxRetries: 0, requestTimeout: 30_000 });
+}
+
+/** The first 20 names that begin with the query, in the order of sort keys, as one request. */
+async function searchThrough(
+  { sql, elasticsearch, config }: DirectoryTools,
+  query: string,
+): Promise<string[]> {
+  if (elasticsearch === null) {
+    const entries = await createPostgresSearch(sql).search(parseQuery(query));
+    return entries.map(({ nif, legalName }) => `${nif} ${legalName}`);
+  }
+  const { hits } = await elasticsearch.search<{ nif: string; legal_name: string }>({
+    index: config.elasticsearchAlias,
+    query: { prefix: { normalized_name: normalizeName(query) } },
+    sort: ['sort_key', 'nif'],
+    size: 20,
+  });
+  return hits.hits.map(({ _source }) => `${_source!.nif} ${_source!.legal_name}`);
+}
+
+/** The n-th NIF that begins with 5, with its check digit. */
+export function nif(n: number): string {
+  const digits = String(50_000_000 + n);
+  let sum = 0;
+  for (let i = 0; i < 8; i++) sum += Number(digits[i]) * (9 - i);
+  const remainder = sum % 11;
+  return digits + (remainder < 2 ? 0 : 11 - remainder);
+}
+
+/** A CSV of companies `from` to `to` (exclusive), each named by `name`. */
+export function csv(
+  from: number,
+  to: number,
+  name: (n: number) => string = (n) => `Empresa ${String(n).padStart(6, '0')}`,
+): string {
+  let text = 'nif,legal_name\n';
+  for (let n = from; n < to; n++) text += `${nif(n)},"${name(n).replaceAll('"', '""')}"\n`;
+  return text;
+}
+
+/** The names of the alias's indices that Elasticsearch has. */
+export async function indicesOf({ alias }: Pick<Workbench, 'alias'>): Promise<string[]> {
+  const answer = await fetch(`${testServers().elasticsearchUrl}/_cat/indices/${alias}-*?h=index&format=json`);
+  return ((await answer.json()) as { index: string }[]).map(({ index }) => index).sort();
+}
+
+/** The generations' tables that Postgres has. */
+export async function tablesOf({ database }: Pick<Workbench, 'database'>): Promise<string[]> {
+  const rows = await database.sql<{ name: string }[]>`
+    SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relname LIKE 'directory_g0%' ORDER BY relname`;
+  return rows.map(({ name }) => name);
+}
