@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
 import type { Chain, Handler } from './admission/chain.ts';
+import type { Dashboard } from './dashboard/dashboard.ts';
 import { failure } from './http/answer.ts';
 import type { Health } from './http/health.ts';
 import type { Metrics } from './http/metrics.ts';
@@ -25,6 +26,7 @@ export interface AppParts {
   search: Handler;
   lookup: Handler;
   usage: Handler;
+  dashboard: Dashboard;
 }
 
 /** All routes together; apart from what listens, so that a test can call it without a socket. */
@@ -70,6 +72,13 @@ export function createApp(parts: AppParts) {
     }
     return new Response(await metrics.text(), { headers: { 'Content-Type': metrics.contentType } });
   });
+
+  // `none`: the dashboard reads its forms itself.
+  const dashboard = ({ request }: { request: Request }) =>
+    parts.dashboard.handle(request, app.server?.requestIP(request)?.address ?? null);
+  for (const path of ['/dashboard', '/dashboard/*']) {
+    app.get(path, dashboard).head(path, dashboard).all(path, dashboard, { parse: 'none' });
+  }
 
   return app
     .all('/*', notFound)

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { accountCommands } from './accounts/commands.ts';
+import { inviteCommand } from './dashboard/commands.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';
@@ -15,6 +16,7 @@ function createProgram(): Command {
     .helpCommand(false);
   serviceCommands(program);
   accountCommands(program);
+  inviteCommand(program);
   keyCommands(program);
   directoryCommands(program);
   recordCommands(program);

@@ -2,6 +2,7 @@ import { createChain } from './admission/chain.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createCredits } from './credits/admit.ts';
+import { createDashboard } from './dashboard/dashboard.ts';
 import { within } from './deadline.ts';
 import type { DirectoryHealth } from './directory/ensure.ts';
 import { watchDirectory } from './directory/watch.ts';
@@ -76,16 +77,33 @@ export async function startService(
         ? createPostgresSearch(stores.sql)
         : createElasticsearchSearch(stores.elasticsearch, config.elasticsearchAlias);
 
+    const chain = createChain({ authenticator, rateLimiter, credits, log });
+    const search = createSearchHandler(directorySearch, log);
+    const lookup = openLookup(config, stores.sql, closers, log, metrics);
+    const dashboard = await createDashboard({
+      sql: stores.sql,
+      config,
+      publicUrl,
+      log,
+      metrics,
+      chain,
+      rateLimiter,
+      search,
+      lookup,
+    });
+    closers.add('the dashboard', () => dashboard.close());
+
     const app = createApp({
       publicUrl,
-      chain: createChain({ authenticator, rateLimiter, credits, log }),
+      chain,
       observer,
       metrics,
       metricsToken: config.metricsToken,
       health: createHealth([...storeProbes(stores, directoryHealth), ...probes], () => stopping),
-      search: createSearchHandler(directorySearch, log),
-      lookup: openLookup(config, stores.sql, closers, log, metrics),
+      search,
+      lookup,
       usage: createUsageHandler(stores.sql, log),
+      dashboard,
     });
     listen(app, config, port);
     log.info({ address: publicUrl }, 'listening');

@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { DAY } from '../units.ts';
+
+const LIFE_MS = 1 * DAY;
+const COOKIE = 'dashboard.form';
+const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.form=([A-Za-z0-9_-]{22})(?:;|$)/;
+
+/** The field that every form carries its token in. */
+export const TOKEN_FIELD = 'form_token';
+
+/**
+ * Who a form's token is made for: the session, or a random cookie where there is none, so that a token that an attacker
+ * fetches for themselves is of no use in anyone else's browser.
+ */
+export interface FormOwner {
+  id: string;
+  /** To be set where the browser has none yet. */
+  setCookie: string | null;
+}
+
+export function formOwner(
+  sessionId: string | null,
+  cookie: string | null,
+  { path, secure }: { path: string; secure: boolean },
+): FormOwner {
+  if (sessionId !== null) return { id: `session:${sessionId}`, setCookie: null };
+  const known = COOKIE_SHAPE.exec(cookie ?? '')?.[1];
+  if (known !== undefined) return { id: `visitor:${known}`, setCookie: null };
+  const id = randomBytes(16).toString('base64url');
+  const attributes = `Path=${path}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+  return { id: `visitor:${id}`, setCookie: `${COOKIE}=${id}; ${attributes}` };
+}
+
+/** Bun's own signed tokens: another one at each call, so that compressing the page gives nothing away. */
+export function formToken(secret: string, owner: FormOwner): string {
+  return Bun.CSRF.generate(`${secret}:${owner.id}`, { expiresIn: LIFE_MS, encoding: 'base64url' });
+}
+
+export function isFormToken(secret: string, owner: FormOwner, token: string): boolean {
+  if (token === '' || token.length > 200) return false;
+  return Bun.CSRF.verify(token, { secret: `${secret}:${owner.id}`, maxAge: LIFE_MS, encoding: 'base64url' });
+}

@@ -1,0 +1,81 @@
+import { requestIdOf } from '../http/request-id.ts';
+import { loadAssets } from './assets.ts';
+import { createAuth } from './auth.ts';
+import { keptAuthSecret } from './auth-secret.ts';
+import { createClientAddress } from './client-address.ts';
+import { createMailer } from './mail.ts';
+import { createReception } from './reception.ts';
+import { matchRoute } from './routes.ts';
+import type { DashboardParts } from './visit.ts';
+
+export interface Dashboard {
+  /**
+   * Answers any request for `/dashboard` and what is below it.
+   *
+   * @param peer the address that the connection came from
+   */
+  handle(request: Request, peer: string | null): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** The account dashboard: its pages and files, and the sign-in that opens them. */
+export async function createDashboard(parts: DashboardParts): Promise<Dashboard> {
+  const { config, publicUrl, sql, log, metrics } = parts;
+  const base = `${new URL(publicUrl).pathname.replace(/\/$/, '')}/dashboard`;
+  const secret = config.authSecret ?? (await keptAuthSecret(config.dataDir));
+  const mailer =
+    config.smtpUrl === null ? null : createMailer(config.smtpUrl, config.mailFrom, publicUrl, log);
+  const dashboardUrl = `${publicUrl}/dashboard`;
+  const auth = createAuth({ sql, dashboardUrl, secret, signUp: config.signUp, mailer, log });
+  const assets = await loadAssets(base);
+  const reception = createReception({
+    secret,
+    clientAddress: createClientAddress(config.trustProxy),
+    tools: {
+      ...parts,
+      auth,
+      base,
+      mails: mailer !== null,
+      assets: {
+        style: assets.address('dashboard.css'),
+        script: assets.address('dashboard.js'),
+        icon: assets.address('mark.svg'),
+        font: assets.address('geist.woff2'),
+      },
+    },
+  });
+
+  async function handle(request: Request, peer: string | null): Promise<Response> {
+    const startedAt = performance.now();
+    const path = new URL(request.url).pathname.replace(/^\/dashboard/, '').replace(/\/$/, '');
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    const asset = isRead && path.startsWith('/assets/') ? assets.serve(path.slice('/assets/'.length)) : null;
+    if (asset !== null) return asset;
+
+    const match = matchRoute(isRead ? 'GET' : request.method, path);
+    const trace: { requestId: string; account?: string } = { requestId: requestIdOf(request) };
+    const response = await reception.receive(request, peer, match, trace);
+    const durationMs = performance.now() - startedAt;
+    const route = match?.template ?? '/dashboard/unknown';
+    metrics.request(route, response.status, durationMs);
+    log.info(
+      {
+        requestId: trace.requestId,
+        method: request.method,
+        route,
+        status: response.status,
+        durationMs: Math.round(durationMs * 100) / 100,
+        account: trace.account,
+      },
+      'request',
+    );
+    return response;
+  }
+
+  return {
+    handle,
+    close: async () => {
+      await mailer?.close();
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import { PASSWORD } from './auth.ts';
+
+/** What stands in a form: text of bounded length, as it was sent. */
+export type Fields = (name: string) => string;
+
+/** @param params the form's body */
+export function fieldsOf(params: URLSearchParams): Fields {
+  return (name) => params.get(name) ?? '';
+}
+
+/** One `@`, a dot behind it, nothing that could end a mail header. better-auth checks it again. */
+export function isEmail(text: string): boolean {
+  return (
+    text.length <= 254 &&
+    /^[^\s<>@,;:"'()[\]\\\p{Cc}]+@[^\s<>@,;:"'()[\]\\\p{Cc}]+\.[a-z0-9-]{2,}$/iu.test(text)
+  );
+}
+
+/** A name of an account or a key: the rule of the command line's. */
+export function isName(text: string): boolean {
+  return text !== '' && text.length <= 200 && !/\p{Cc}/u.test(text);
+}
+
+export function isPassword(text: string): boolean {
+  return text.length >= PASSWORD.min && text.length <= PASSWORD.max;
+}

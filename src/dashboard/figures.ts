@@ -1,0 +1,33 @@
+import { type AccountDetails, detailsOf, findAccountQuery } from '../accounts/store.ts';
+import { within } from '../deadline.ts';
+import type { Sql } from '../postgres/connect.ts';
+import type { RateDecision } from '../rate-limit/bucket.ts';
+import { SECOND } from '../units.ts';
+import { presentUsage } from '../usage/route.ts';
+import type { UsageAnswer } from '../usage/schema.ts';
+
+const QUERY_TIMEOUT_MS = 3 * SECOND;
+
+/** The account of a page, as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
+export async function loadAccount(sql: Sql, id: string): Promise<AccountDetails> {
+  const [row] = await within(findAccountQuery(sql, id), QUERY_TIMEOUT_MS, 'Postgres');
+  if (row === undefined) throw new Error('the account is gone');
+  return detailsOf(row);
+}
+
+/** What the overview shows: the usage object of `GET /usage`, and the figures that the specification derives from it. */
+export interface Figures {
+  usage: UsageAnswer['data'];
+  includedLeft: number;
+  /** included left + purchased (specification, Get usage, Derived values). */
+  available: number;
+  /** Of `used`, what went beyond the allowance and was paid with purchased credits. */
+  beyond: number;
+}
+
+export function figuresOf(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>): Figures {
+  const usage = presentUsage(account, rate).data;
+  const { used, limit } = usage.quotas.requests;
+  const includedLeft = Math.max(0, limit - used);
+  return { usage, includedLeft, available: includedLeft + usage.credits, beyond: Math.max(0, used - limit) };
+}

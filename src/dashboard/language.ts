@@ -1,0 +1,67 @@
+import { DAY, HOUR, MINUTE } from '../units.ts';
+
+export type Language = 'en' | 'pt';
+
+/** What the browser prefers of the two, by `Accept-Language` with its weights; English where it wants neither. */
+export function preferredLanguage(acceptLanguage: string | null): Language {
+  let best: { language: Language; weight: number } = { language: 'en', weight: 0 };
+  for (const entry of (acceptLanguage ?? '').slice(0, 500).split(',')) {
+    const [range = '', ...parameters] = entry.trim().toLowerCase().split(';');
+    const language = range.split('-', 1)[0];
+    if (language !== 'en' && language !== 'pt') continue;
+    const q = parameters
+      .map((parameter) => /^\s*q=([01](?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1])
+      .find(Boolean);
+    const weight = q === undefined ? 1 : Number(q);
+    if (weight > best.weight) best = { language, weight };
+  }
+  return best.language;
+}
+
+/** Numbers, instants and durations as a reader of the language writes them; everything in UTC, as the service counts. */
+export interface Formats {
+  number(value: number): string;
+  /** `21 November 2026 at 10:00:00 UTC`. */
+  instant(value: Date): string;
+  /** `21 Nov 2026`. */
+  date(value: Date): string;
+  /** `21 Nov`, for an axis. */
+  day(value: Date): string;
+  /** `9 days 3 hours`: the two largest units, rounded down; under a minute: `1 minute`. */
+  duration(ms: number): string;
+}
+
+export function formatsOf(language: Language): Formats {
+  const locale = { en: 'en-GB', pt: 'pt-PT' }[language];
+  const at = (options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' });
+  const numbers = new Intl.NumberFormat(locale, { useGrouping: 'always' });
+  const instants = at({ dateStyle: 'long', timeStyle: 'medium' });
+  const dates = at({ day: 'numeric', month: 'short', year: 'numeric' });
+  const days = at({ day: 'numeric', month: 'short' });
+  const unit = (name: string) =>
+    new Intl.NumberFormat(locale, { style: 'unit', unit: name, unitDisplay: 'long' });
+  const units = [
+    { ms: DAY, format: unit('day') },
+    { ms: HOUR, format: unit('hour') },
+    { ms: MINUTE, format: unit('minute') },
+  ];
+  return {
+    number: (value) => numbers.format(value),
+    instant: (value) => `${instants.format(value)} UTC`,
+    date: (value) => dates.format(value),
+    day: (value) => days.format(value),
+    duration(ms) {
+      let left = Math.max(ms, MINUTE);
+      const parts: string[] = [];
+      for (const { ms: size, format } of units) {
+        const count = Math.floor(left / size);
+        if (count === 0 && parts.length === 0) continue;
+        if (count > 0) parts.push(format.format(count));
+        left -= count * size;
+        if (parts.length === 2) break;
+      }
+      return parts.slice(0, 2).join(' ');
+    },
+  };
+}

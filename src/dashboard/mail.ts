@@ -1,0 +1,57 @@
+import nodemailer from 'nodemailer';
+import type { Log } from '../http/log.ts';
+import { SECOND } from '../units.ts';
+import type { Language } from './language.ts';
+import { TEXTS } from './texts.ts';
+
+/** A message with one link in it. */
+export interface LinkMail {
+  kind: 'confirm' | 'reset';
+  to: string;
+  url: string;
+  language: Language;
+}
+
+export interface Mailer {
+  /** Sends in the background; a failure is logged, without the address and the link. */
+  send(mail: LinkMail): void;
+  close(): Promise<void>;
+}
+
+/** @param from null: `no-reply@` the host of `publicUrl` */
+export function createMailer(smtpUrl: string, from: string | null, publicUrl: string, log: Log): Mailer {
+  const transport = nodemailer.createTransport(
+    {
+      url: smtpUrl,
+      connectionTimeout: 10 * SECOND,
+      greetingTimeout: 10 * SECOND,
+      socketTimeout: 20 * SECOND,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    },
+    { from: from ?? `no-reply@${new URL(publicUrl).hostname}` },
+  );
+  const sending = new Set<Promise<unknown>>();
+
+  return {
+    send({ kind, to, url, language }) {
+      const texts = TEXTS[language];
+      const [subject, lead] =
+        kind === 'confirm'
+          ? [texts.mailConfirmSubject, texts.mailConfirm]
+          : [texts.mailResetSubject, texts.mailReset];
+      const text = `${lead}\n\n${url}\n\n${texts.mailIgnore}\n\n${texts.brand}\n`;
+      const sent = transport
+        .sendMail({ to, subject: `${texts.brand}: ${subject}`, text })
+        .catch((error) =>
+          log.error({ kind, code: (error as NodeJS.ErrnoException).code }, 'a mail was not sent'),
+        )
+        .finally(() => sending.delete(sent));
+      sending.add(sent);
+    },
+    async close() {
+      await Promise.all(sending);
+      transport.close();
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { MINUTE, SECOND } from '../../units.ts';
+import { type AuthAnswer, PASSWORD } from '../auth.ts';
+import { isEmail, isName, isPassword } from '../fields.ts';
+import { type HtmlValue, html } from '../html.ts';
+import { accountOf } from '../members.ts';
+import { type Reply, redirectTo, type Visit } from '../visit.ts';
+import { alert, cardPage, field, notice, token } from './layout.ts';
+
+const FREE = { credits: 500, keys: 2 };
+
+/** What a refused form says, and how. */
+export interface Refusal {
+  message: string;
+  status: number;
+  headers?: Record<string, string>;
+}
+
+/** GET /dashboard/sign-in */
+export async function showSignIn(visit: Visit): Promise<Reply> {
+  return visit.session === null ? signInPage(visit, null) : redirectTo(visit, '');
+}
+
+/** POST /dashboard/sign-in */
+export async function signIn(visit: Visit): Promise<Reply> {
+  const { fields, tools, texts, asker } = visit;
+  const email = fields('email').trim();
+  const password = fields('password');
+  const wrong = { message: texts.wrongSignIn, status: 401 };
+  if (!isEmail(email) || password === '') return signInPage(visit, wrong);
+  const answer = await tools.auth.call('/sign-in/email', { email, password }, asker);
+  if (answer.ok) return redirectTo(visit, '', answer.cookies);
+  return signInPage(visit, tooMany(visit, answer) ?? wrong);
+}
+
+function signInPage(visit: Visit, refusal: Refusal | null): Reply {
+  const { texts, tools, fields } = visit;
+  const body = html`
+${notice(visit.url.searchParams.get('done') === 'password' ? texts.passwordSavedSignIn : null)}
+${alert(refusal?.message ?? null)}
+<form method="post" action="${tools.base}/sign-in">
+  ${token(visit)}
+  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', focus: true })}
+  ${field({ name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max })}
+  <button class="wide" type="submit">${texts.signIn}</button>
+</form>
+<p class="aside"><a href="${tools.base}/forgot">${texts.forgot}</a></p>`;
+  const after =
+    tools.config.signUp === 'open'
+      ? html`<p class="below">${texts.noAccountYet} <a href="${tools.base}/sign-up">${texts.signUp}</a></p>`
+      : html`<p class="below">${texts.closed}</p>`;
+  return cardPage(visit, { title: texts.signIn, lead: texts.signInLead, body, after, ...refusal });
+}
+
+/** GET /dashboard/sign-up */
+export async function showSignUp(visit: Visit): Promise<Reply> {
+  return visit.session === null ? signUpPage(visit, null) : redirectTo(visit, '');
+}
+
+/** POST /dashboard/sign-up: makes the user and their Free account, and signs them in. */
+export async function signUp(visit: Visit): Promise<Reply> {
+  const { fields, tools, texts, asker } = visit;
+  if (tools.config.signUp === 'closed') return signUpPage(visit, { message: texts.closed, status: 403 });
+  const name = fields('name').trim();
+  const email = fields('email').trim();
+  const password = fields('password');
+  const invalid = (message: string) => signUpPage(visit, { message, status: 422 });
+  // Checked here first: a slip of the finger is not to count among an address's few sign-ups.
+  if (!isName(name)) return invalid(texts.nameInvalid);
+  if (!isEmail(email)) return invalid(texts.emailInvalid);
+  if (!isPassword(password)) return invalid(texts.passwordInvalid(PASSWORD.min, PASSWORD.max));
+  const answer = await tools.auth.call('/sign-up/email', { name, email, password }, asker);
+  if (!answer.ok) {
+    const refusal = tooMany(visit, answer);
+    if (refusal !== null) return signUpPage(visit, refusal);
+    return invalid(
+      answer.code?.startsWith('USER_ALREADY_EXISTS') === true ? texts.emailTaken : texts.emailInvalid,
+    );
+  }
+  const made = await tools.auth.session(cookieHeader(answer.cookies));
+  if (made.session !== null) visit.trace.account = await accountOf(tools.sql, made.session.user);
+  return redirectTo(visit, '', answer.cookies);
+}
+
+function signUpPage(visit: Visit, refusal: Refusal | null): Reply {
+  const { texts, tools, fields, formats } = visit;
+  const after = html`<p class="below">${texts.haveAccount} <a href="${tools.base}/sign-in">${texts.signIn}</a></p>`;
+  if (tools.config.signUp === 'closed') {
+    return cardPage(visit, { title: texts.signUp, lead: texts.closed, body: null, after, status: 403 });
+  }
+  const body = html`
+${alert(refusal?.message ?? null)}
+<form method="post" action="${tools.base}/sign-up">
+  ${token(visit)}
+  ${field({ name: 'name', label: texts.name, value: fields('name'), hint: texts.nameHint, autocomplete: 'organization', focus: true })}
+  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', maxLength: 254 })}
+  ${newPasswordField(visit, texts.password)}
+  <button class="wide" type="submit">${texts.signUp}</button>
+</form>`;
+  const lead = texts.signUpLead(formats.number(FREE.credits), formats.number(FREE.keys));
+  return cardPage(visit, { title: texts.signUp, lead, body, after, ...refusal });
+}
+
+/** POST /dashboard/sign-out */
+export async function signOut(visit: Visit): Promise<Reply> {
+  const answer = await visit.tools.auth.call('/sign-out', {}, visit.asker);
+  return redirectTo(visit, '/sign-in', answer.cookies);
+}
+
+/** Where a password is chosen. */
+export function newPasswordField({ texts }: Visit, label: string): HtmlValue {
+  return field({
+    name: 'password',
+    label,
+    type: 'password',
+    hint: texts.passwordHint(PASSWORD.min),
+    autocomplete: 'new-password',
+    minLength: PASSWORD.min,
+    maxLength: PASSWORD.max,
+  });
+}
+
+/** The refusal of an address that has tried too often; null for any other answer. */
+export function tooMany({ texts, formats }: Visit, { retryAfterS }: AuthAnswer): Refusal | null {
+  if (retryAfterS === null) return null;
+  const waitS = Math.max(1, Math.ceil(retryAfterS));
+  const wait = formats.duration(Math.ceil((waitS * SECOND) / MINUTE) * MINUTE);
+  return { message: texts.tooMany(wait), status: 429, headers: { 'Retry-After': String(waitS) } };
+}
+
+/** The `Cookie` that a browser would send back. */
+export function cookieHeader(setCookies: string[]): string {
+  return setCookies.map((cookie) => cookie.split(';', 1)[0]).join('; ');
+}

@@ -1,0 +1,185 @@
+import { messageOf, RefusedError } from '../../errors.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from '../../keys/store.ts';
+import { loadLastUsed } from '../daily-calls.ts';
+import { isName } from '../fields.ts';
+import { loadAccount } from '../figures.ts';
+import { type Html, html } from '../html.ts';
+import { actorOf } from '../members.ts';
+import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
+import type { Refusal } from './entry.ts';
+import { alert, awaitsConfirmation, field, memberPage, messagePage, notice, token } from './layout.ts';
+
+/** GET /dashboard/keys */
+export async function showKeys(visit: MemberVisit): Promise<Reply> {
+  return keysPage(visit, null, null);
+}
+
+/**
+ * POST /dashboard/keys: creates a key. The answer to this one request holds its secret; nothing else ever does, and it is
+ * kept in no cache.
+ */
+export async function makeKey(visit: MemberVisit): Promise<Reply> {
+  const { tools, texts, formats, fields, account, user } = visit;
+  const name = fields('name').trim();
+  const refuse = (message: string, status: number) => keysPage(visit, null, { message, status });
+  if (awaitsConfirmation(visit)) return refuse(texts.confirmFirst, 403);
+  if (account.suspended) return refuse(texts.suspended, 403);
+  if (!isName(name)) return refuse(texts.keyNameInvalid, 422);
+  try {
+    const { secret } = await createKey(tools.sql, account.id, name, actorOf(user));
+    return keysPage({ ...visit, account: await loadAccount(tools.sql, account.id) }, secret, null);
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    // The account exists, so it is the quota: reached a moment ago, in another tab.
+    tools.log.info({ account: account.id, reason: messageOf(error) }, 'a key was refused');
+    const fresh = await loadAccount(tools.sql, account.id);
+    const message = texts.quotaReached(formats.number(fresh.keyLimit ?? fresh.keys));
+    return keysPage({ ...visit, account: fresh }, null, { message, status: 409 });
+  }
+}
+
+async function keysPage(visit: MemberVisit, secret: string | null, refusal: Refusal | null): Promise<Reply> {
+  const { tools, texts, formats, account, url } = visit;
+  const [keys, lastUsed] = await Promise.all([
+    listKeys(tools.sql, account.id),
+    loadLastUsed(tools.sql, account.id),
+  ]);
+  const active = keys.filter((key) => key.revoked === null).reverse();
+  const revoked = keys.filter((key) => key.revoked !== null).reverse();
+  const limit = account.keyLimit === null ? null : formats.number(account.keyLimit);
+  const body = html`
+${secret === null && notice(url.searchParams.get('done') === 'revoked' ? texts.keyRevoked : null)}
+<div class="heading">
+  <h1>${texts.keysTitle}</h1>
+  <span class="badge" data-figure="quota">${texts.keysUsed(formats.number(account.keys), limit)}</span>
+</div>
+<p class="lead">${texts.keysLead}</p>
+${secret !== null && newKey(visit, secret)}
+${active.length === 0 ? html`<div class="card empty"><h2>${texts.keysEmpty}</h2><p>${texts.keysEmptyLead}</p></div>` : list(visit, active, lastUsed)}
+${createForm(visit, refusal)}
+${
+  revoked.length > 0 &&
+  html`<details class="card"><summary>${texts.revokedKeys(formats.number(revoked.length))}</summary>${list(visit, revoked, lastUsed)}</details>`
+}`;
+  return memberPage(visit, {
+    section: '/keys',
+    title: texts.keysTitle,
+    body,
+    ...(refusal !== null && { status: refusal.status }),
+  });
+}
+
+function newKey(visit: MemberVisit, secret: string): Html {
+  const { texts, tools } = visit;
+  const copyable = (id: string, label: string, text: string) => html`
+  <div class="copyable">
+    <code id="${id}" data-secret tabindex="0" role="group" aria-label="${label}">${text}</code>
+    <button class="small" type="button" data-copy="${id}" data-copied="${texts.copied}" hidden>${texts.copy}</button>
+  </div>`;
+  const curl = `curl -H 'Authorization: Bearer ${secret}' '${tools.publicUrl}/api/v1/companies?q=abaco'`;
+  return html`
+<section class="card new-key" role="status" data-forget-form>
+  <h2>${texts.newKey}</h2>
+  <p>${texts.newKeyLead}</p>
+  ${copyable('new-secret', texts.newKey, secret)}
+  <p>${texts.newKeyTry}</p>
+  ${copyable('new-curl', texts.newKeyTry, curl)}
+</section>`;
+}
+
+function list(visit: MemberVisit, keys: ApiKey[], lastUsed: Map<string, string>): Html {
+  const { texts, formats, tools } = visit;
+  const isActive = keys[0]?.revoked === null;
+  const today = new Date().toISOString().slice(0, 10);
+  const used = (key: ApiKey) => {
+    const day = lastUsed.get(key.id);
+    if (day === undefined) return texts.never;
+    return html`<time datetime="${day}">${day === today ? texts.today : formats.date(new Date(`${day}T00:00:00Z`))}</time>`;
+  };
+  const moment = (instant: Date) =>
+    html`<time datetime="${instant.toISOString()}">${formats.date(instant)}</time>`;
+  return html`
+<div class="${isActive ? 'card ' : ''}list">
+<table class="stacked">
+  <thead><tr><th scope="col">${texts.name}</th><th scope="col">${texts.begins}</th><th scope="col">${texts.created}</th><th scope="col">${texts.lastUsed}</th><th scope="col">${isActive ? html`<span class="unseen">${texts.revoke}</span>` : texts.revoked}</th></tr></thead>
+  <tbody>${keys.map(
+    (key) => html`
+    <tr>
+      <th scope="row">${nameOf(key, visit)}</th>
+      <td data-label="${texts.begins}"><code>${key.start}…</code></td>
+      <td data-label="${texts.created}">${moment(key.created)}</td>
+      <td data-label="${texts.lastUsed}">${used(key)}</td>
+      <td class="end"${!isActive && html` data-label="${texts.revoked}"`}>${
+        key.revoked === null
+          ? html`<a class="button small quiet-bad" href="${tools.base}/keys/${key.id}/revoke" aria-label="${texts.revoke}: ${nameOf(key, visit)}">${texts.revoke}</a>`
+          : moment(key.revoked)
+      }</td>
+    </tr>`,
+  )}
+  </tbody>
+</table>
+</div>`;
+}
+
+function createForm(visit: MemberVisit, refusal: Refusal | null): Html {
+  const { texts, formats, tools, account, fields } = visit;
+  const full = account.keyLimit !== null && account.keys >= account.keyLimit;
+  const why = awaitsConfirmation(visit)
+    ? texts.confirmFirst
+    : full
+      ? texts.quotaReached(formats.number(account.keyLimit ?? 0))
+      : null;
+  return html`
+<section class="card create" aria-labelledby="create-title">
+  <h2 id="create-title">${texts.createKey}</h2>
+  ${alert(refusal?.message ?? null)}
+  ${
+    why !== null
+      ? refusal?.message !== why && html`<p>${why}</p>`
+      : html`
+  <form class="inline" method="post" action="${tools.base}/keys">
+    ${token(visit)}
+    ${field({ name: 'name', label: texts.keyName, hint: texts.keyNameHint, value: refusal === null ? '' : fields('name'), autocomplete: 'off' })}
+    <button type="submit">${texts.createKey}</button>
+  </form>`
+  }
+</section>`;
+}
+
+/** GET /dashboard/keys/:id/revoke: asks once more. */
+export async function askRevoke(visit: MemberVisit): Promise<Reply> {
+  const { texts, tools } = visit;
+  const key = await ownKey(visit);
+  if (key === null || key.revoked !== null)
+    return messagePage(visit, 404, texts.notFound, texts.notFoundLead);
+  const body = html`
+<section class="card sheet confirm">
+  <h1>${texts.revokeTitle(nameOf(key, visit))}</h1>
+  <p>${texts.revokeLead(key.start)}</p>
+  <form class="actions" method="post" action="${tools.base}/keys/${key.id}/revoke">
+    ${token(visit)}
+    <button class="bad" type="submit">${texts.revokeButton}</button>
+    <a class="button quiet" href="${tools.base}/keys">${texts.cancel}</a>
+  </form>
+</section>`;
+  return memberPage(visit, { section: '/keys', title: texts.revoke, body });
+}
+
+/** POST /dashboard/keys/:id/revoke */
+export async function revoke(visit: MemberVisit): Promise<Reply> {
+  const { texts, tools, user } = visit;
+  const key = await ownKey(visit);
+  if (key === null) return messagePage(visit, 404, texts.notFound, texts.notFoundLead);
+  await revokeKey(tools.sql, key.id, actorOf(user));
+  return redirectTo(visit, '/keys?done=revoked');
+}
+
+/** The key of the path, if it is the member's own: another account's key is as unknown as one that isn't there. */
+async function ownKey({ tools, account, params }: MemberVisit): Promise<ApiKey | null> {
+  const keys = await listKeys(tools.sql, account.id);
+  return keys.find((key) => key.id === params.id) ?? null;
+}
+
+function nameOf(key: ApiKey, { texts }: MemberVisit): string {
+  return key.name === '' ? texts.unnamed : key.name;
+}

@@ -1,0 +1,182 @@
+import { TOKEN_FIELD } from '../csrf.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import type { MemberVisit, Reply, Visit } from '../visit.ts';
+
+type Section = '' | '/keys' | '/try' | '/credits' | '/settings';
+
+/** A page of whoever is signed in, with the navigation. */
+export function memberPage(
+  visit: MemberVisit,
+  page: {
+    section: Section;
+    title: string;
+    body: HtmlValue;
+    status?: number;
+    headers?: Record<string, string>;
+  },
+): Reply {
+  const { texts, tools, user, account } = visit;
+  const link = (section: Section, label: string) =>
+    html`<a href="${tools.base + section}"${page.section === section && html` aria-current="page"`}>${label}</a>`;
+  const body = html`
+<header class="bar">
+  <div class="bar-inner">
+    <a class="brand" href="${tools.base}">${mark()}<span>${texts.brand}</span></a>
+    <nav aria-label="${texts.nav}">
+      ${link('', texts.overview)}
+      ${link('/keys', texts.keys)}
+      ${link('/try', texts.tryIt)}
+      ${link('/credits', texts.credits)}
+      ${link('/settings', texts.settings)}
+    </nav>
+    <form class="sign-out" method="post" action="${tools.base}/sign-out">
+      ${token(visit)}
+      <span class="who" title="${user.email}">${user.email}</span>
+      <button class="quiet" type="submit">${texts.signOut}</button>
+    </form>
+  </div>
+</header>
+<main id="main" tabindex="-1">
+  ${account.suspended && html`<p class="notice bad" role="status">${texts.suspended}</p>`}
+  ${awaitsConfirmation(visit) && confirmationNotice(visit)}
+  ${page.body}
+</main>
+<footer><a href="${tools.publicUrl}/openapi">${texts.reference}</a></footer>`;
+  return {
+    page: documentOf(visit, page.title, body),
+    ...(page.status !== undefined && { status: page.status }),
+    ...(page.headers !== undefined && { headers: page.headers }),
+  };
+}
+
+/** Whether the member must confirm their email before the first key (issue, Getting in). */
+export function awaitsConfirmation({ tools, user }: MemberVisit): boolean {
+  return tools.mails && !user.emailVerified;
+}
+
+function confirmationNotice(visit: MemberVisit): Html {
+  const { texts, tools, user } = visit;
+  return html`
+<form class="notice warn" method="post" action="${tools.base}/confirm/send">
+  ${token(visit)}
+  <p>${texts.confirmPending(user.email)}</p>
+  <button class="small" type="submit">${texts.confirmAgain}</button>
+</form>`;
+}
+
+/** A page with one card in its middle: signing in and what belongs to it. */
+export function cardPage(
+  visit: Visit,
+  page: {
+    title: string;
+    lead?: string;
+    body: HtmlValue;
+    after?: HtmlValue;
+    status?: number;
+    headers?: Record<string, string>;
+  },
+): Reply {
+  const { texts, tools } = visit;
+  const body = html`
+<main id="main" class="centre" tabindex="-1">
+  <a class="brand" href="${tools.base}">${mark()}<span>${texts.brand}</span></a>
+  <section class="card sheet">
+    <h1>${page.title}</h1>
+    ${page.lead !== undefined && html`<p class="lead">${page.lead}</p>`}
+    ${page.body}
+  </section>
+  ${page.after}
+</main>`;
+  return {
+    page: documentOf(visit, page.title, body),
+    ...(page.status !== undefined && { status: page.status }),
+    ...(page.headers !== undefined && { headers: page.headers }),
+  };
+}
+
+/** A page that only says something. */
+export function messagePage(
+  visit: Visit,
+  status: number,
+  title: string,
+  lead: string,
+  headers: Record<string, string> = {},
+): Reply {
+  const { texts, tools } = visit;
+  return cardPage(visit, {
+    title,
+    lead,
+    status,
+    headers,
+    body: html`<p><a class="button wide" href="${tools.base}">${texts.back}</a></p>`,
+  });
+}
+
+function documentOf({ texts, tools }: Visit, title: string, body: Html): Html {
+  const { assets } = tools;
+  return html`<!doctype html>
+<html lang="${texts.lang}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · ${texts.brand}</title>
+<link rel="icon" href="${assets.icon}" type="image/svg+xml">
+<link rel="preload" href="${assets.font}" as="font" type="font/woff2" crossorigin>
+<link rel="stylesheet" href="${assets.style}">
+<script src="${assets.script}" defer></script>
+</head>
+<body>
+<a class="skip" href="#main">${texts.skip}</a>
+${body}
+</body>
+</html>
+`;
+}
+
+/** The hidden field without which a form is refused. */
+export function token({ formToken }: Visit): Html {
+  return html`<input type="hidden" name="${TOKEN_FIELD}" value="${formToken}">`;
+}
+
+/** What went wrong with a form, read out at once. */
+export function alert(text: string | null): HtmlValue {
+  return text !== null && html`<p class="notice bad" role="alert">${text}</p>`;
+}
+
+/** What a form has done. */
+export function notice(text: string | null | undefined): HtmlValue {
+  return text && html`<p class="notice good" role="status">${text}</p>`;
+}
+
+interface Field {
+  name: string;
+  label: string;
+  type?: 'text' | 'email' | 'password' | 'search';
+  value?: string;
+  hint?: string;
+  autocomplete: string;
+  maxLength?: number;
+  minLength?: number;
+  focus?: boolean;
+}
+
+/** A labelled input that must be filled in. */
+export function field(field: Field): Html {
+  const { name, label, type = 'text', value = '', hint, autocomplete, maxLength = 200, minLength } = field;
+  const hintId = `${name}-hint`;
+  return html`
+<div class="field">
+  <label for="${name}">${label}</label>
+  <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" required
+    maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${
+      hint !== undefined && html` aria-describedby="${hintId}"`
+    }${field.focus === true && html` autofocus`}${type === 'text' && html` spellcheck="false"`}>
+  ${hint !== undefined && html`<p class="hint" id="${hintId}">${hint}</p>`}
+</div>`;
+}
+
+/** The mark beside the name: lines of a register. */
+function mark(): Html {
+  return html`<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M9 10.5h14M9 16h9.5M9 21.5h5"/></svg>`;
+}

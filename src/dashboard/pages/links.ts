@@ -1,0 +1,139 @@
+import { PASSWORD } from '../auth.ts';
+import { isEmail, isName, isPassword } from '../fields.ts';
+import { html } from '../html.ts';
+import { acceptInvitation, findInvitation } from '../invitations.ts';
+import { type Reply, redirectTo, type Visit } from '../visit.ts';
+import { newPasswordField, type Refusal, tooMany } from './entry.ts';
+import { alert, cardPage, field, messagePage, token } from './layout.ts';
+
+const linkToken = ({ url }: Visit) => url.searchParams.get('token') ?? '';
+
+/** GET /dashboard/forgot */
+export async function showForgot(visit: Visit): Promise<Reply> {
+  return forgotPage(visit, null);
+}
+
+/** POST /dashboard/forgot: answers alike whether or not there is such a user. */
+export async function forgot(visit: Visit): Promise<Reply> {
+  const { tools, texts, asker, fields } = visit;
+  const email = fields('email').trim();
+  if (!tools.mails) return forgotPage(visit, null);
+  if (!isEmail(email)) return forgotPage(visit, { message: texts.emailInvalid, status: 422 });
+  const answer = await tools.auth.call('/request-password-reset', { email }, asker);
+  const refusal = tooMany(visit, answer);
+  if (refusal !== null) return forgotPage(visit, refusal);
+  return messagePage(visit, 200, texts.forgotTitle, texts.linkSent);
+}
+
+function forgotPage(visit: Visit, refusal: Refusal | null): Reply {
+  const { texts, tools, fields } = visit;
+  const after = html`<p class="below"><a href="${tools.base}/sign-in">${texts.signIn}</a></p>`;
+  if (!tools.mails)
+    return cardPage(visit, { title: texts.forgotTitle, lead: texts.forgotNoMail, body: null, after });
+  const body = html`
+${alert(refusal?.message ?? null)}
+<form method="post" action="${tools.base}/forgot">
+  ${token(visit)}
+  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', focus: true })}
+  <button class="wide" type="submit">${texts.sendLink}</button>
+</form>`;
+  return cardPage(visit, { title: texts.forgotTitle, lead: texts.forgotLead, body, after, ...refusal });
+}
+
+/** GET /dashboard/reset?token= */
+export async function showReset(visit: Visit): Promise<Reply> {
+  return resetPage(visit, linkToken(visit), null);
+}
+
+/** POST /dashboard/reset */
+export async function reset(visit: Visit): Promise<Reply> {
+  const { tools, texts, fields, asker } = visit;
+  const newPassword = fields('password');
+  if (!isPassword(newPassword)) {
+    const message = texts.passwordInvalid(PASSWORD.min, PASSWORD.max);
+    return resetPage(visit, fields('token'), { message, status: 422 });
+  }
+  const answer = await tools.auth.call('/reset-password', { token: fields('token'), newPassword }, asker);
+  if (answer.ok) return redirectTo(visit, '/sign-in?done=password');
+  const refusal = tooMany(visit, answer);
+  return refusal === null ? invalidLink(visit) : resetPage(visit, fields('token'), refusal);
+}
+
+function resetPage(visit: Visit, linkToken: string, refusal: Refusal | null): Reply {
+  const { texts, tools } = visit;
+  const body = html`
+${alert(refusal?.message ?? null)}
+<form method="post" action="${tools.base}/reset">
+  ${token(visit)}
+  <input type="hidden" name="token" value="${linkToken}">
+  ${newPasswordField(visit, texts.newPassword)}
+  <button class="wide" type="submit">${texts.savePassword}</button>
+</form>`;
+  return cardPage(visit, { title: texts.resetTitle, body, ...refusal });
+}
+
+/** GET /dashboard/confirm?token=: the press is a POST, since a mail scanner opens links too. */
+export async function showConfirm(visit: Visit): Promise<Reply> {
+  const { texts, tools } = visit;
+  const body = html`
+<form method="post" action="${tools.base}/confirm">
+  ${token(visit)}
+  <input type="hidden" name="token" value="${linkToken(visit)}">
+  <button class="wide" type="submit">${texts.confirmButton}</button>
+</form>`;
+  return cardPage(visit, { title: texts.confirmTitle, lead: texts.confirmLead, body });
+}
+
+/** POST /dashboard/confirm */
+export async function confirm(visit: Visit): Promise<Reply> {
+  const { tools, texts, fields } = visit;
+  if (!(await tools.auth.confirmEmail(fields('token')))) return invalidLink(visit);
+  if (visit.session !== null) return redirectTo(visit, '?done=confirmed');
+  return messagePage(visit, 200, texts.confirmTitle, texts.confirmed);
+}
+
+/** GET /dashboard/invitation?token= */
+export async function showInvitation(visit: Visit): Promise<Reply> {
+  return invitationPage(visit, linkToken(visit), null);
+}
+
+/** POST /dashboard/invitation: the user exists afterwards and is signed in. */
+export async function takeInvitation(visit: Visit): Promise<Reply> {
+  const { tools, texts, fields, asker } = visit;
+  const linkToken = fields('token');
+  const name = fields('name').trim();
+  const password = fields('password');
+  const invalid = (message: string) => invitationPage(visit, linkToken, { message, status: 422 });
+  if (!isName(name)) return invalid(texts.nameInvalid);
+  if (!isPassword(password)) return invalid(texts.passwordInvalid(PASSWORD.min, PASSWORD.max));
+  // Asked before the password is hashed, which is slow on purpose: a wrong link is not to cost that.
+  if ((await findInvitation(tools.sql, linkToken)) === null) return invalidLink(visit);
+  const passwordHash = await tools.auth.hashPassword(password);
+  const email = await acceptInvitation(tools.sql, linkToken, name, passwordHash);
+  if (email === null) return invalidLink(visit);
+  // A session of someone else's in this browser is not to check the new one's.
+  const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...asker, cookie: null });
+  return redirectTo(visit, answer.ok ? '' : '/sign-in', answer.cookies);
+}
+
+async function invitationPage(visit: Visit, linkToken: string, refusal: Refusal | null): Promise<Reply> {
+  const { texts, tools, fields } = visit;
+  const invitation = await findInvitation(tools.sql, linkToken);
+  if (invitation === null) return invalidLink(visit);
+  const body = html`
+${alert(refusal?.message ?? null)}
+<form method="post" action="${tools.base}/invitation">
+  ${token(visit)}
+  <input type="hidden" name="token" value="${linkToken}">
+  <input class="unseen" type="email" name="username" value="${invitation.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
+  ${field({ name: 'name', label: texts.name, value: fields('name'), autocomplete: 'name', focus: true })}
+  ${newPasswordField(visit, texts.password)}
+  <button class="wide" type="submit">${texts.invitationButton}</button>
+</form>`;
+  const lead = texts.invitationLead(invitation.email);
+  return cardPage(visit, { title: texts.invitationTitle, lead, body, ...refusal });
+}
+
+function invalidLink(visit: Visit): Reply {
+  return messagePage(visit, 404, visit.texts.linkInvalid, visit.texts.linkInvalidLead);
+}

@@ -1,0 +1,134 @@
+import type { CallKind } from '../../credits/spend.ts';
+import type { Answer } from '../../http/answer.ts';
+import { problemResponse } from '../../http/problems.ts';
+import type { SearchAnswer } from '../../search/schema.ts';
+import { loadAccount } from '../figures.ts';
+import { type Html, html } from '../html.ts';
+import type { MemberVisit, Reply } from '../visit.ts';
+import { alert, memberPage, token } from './layout.ts';
+
+const MAX_QUERY = 500;
+
+/** A call that was made, as it is shown. */
+interface Tried {
+  kind: CallKind;
+  address: string;
+  status: number;
+  headers: [name: string, value: string][];
+  body: string;
+  /** What a search found; null for a lookup or a failure. */
+  entries: SearchAnswer['data'] | null;
+}
+
+/** GET /dashboard/try */
+export async function showTry(visit: MemberVisit): Promise<Reply> {
+  return tryPage(visit, null);
+}
+
+/**
+ * POST /dashboard/try: the same metered chain as a call with a key, for the member's account. It costs a token and a
+ * credit, and its answer is shown whatever it is.
+ */
+export async function tryCall(visit: MemberVisit): Promise<Reply> {
+  const { tools, fields, account, trace } = visit;
+  if (account.suspended) return tryPage(visit, null, 403);
+  const kind: CallKind = fields('kind') === 'lookup' ? 'lookup' : 'search';
+  const query = fields('q').slice(0, MAX_QUERY);
+  const path = kind === 'search' ? `?q=${encodeURIComponent(query)}` : `/${encodeURIComponent(query.trim())}`;
+  const address = `${tools.publicUrl}/api/v1/companies${path}`;
+  const answer = await tools.chain.answerAs(
+    { keyId: '', accountId: account.id, requestsPerMinute: account.requestsPerMinute },
+    new Request(address),
+    trace,
+    kind,
+    kind === 'search' ? tools.search : tools.lookup,
+  );
+  const tried = await describe(tools.publicUrl, kind, address, answer);
+  return tryPage({ ...visit, account: await loadAccount(tools.sql, account.id) }, tried);
+}
+
+async function describe(publicUrl: string, kind: CallKind, address: string, answer: Answer): Promise<Tried> {
+  const response = answer.ok
+    ? new Response(JSON.stringify(answer.body), {
+        headers: { 'Content-Type': 'application/json', ...answer.headers },
+      })
+    : problemResponse(publicUrl, answer.problem);
+  return {
+    kind,
+    address,
+    status: response.status,
+    headers: [...response.headers].map(([name, value]) => [titleCase(name), value]),
+    body: JSON.stringify(await response.json(), null, 2),
+    entries: answer.ok && kind === 'search' ? (answer.body as SearchAnswer).data : null,
+  };
+}
+
+function titleCase(name: string): string {
+  const known = /^ratelimit-/.test(name) ? name.replace('ratelimit', 'RateLimit') : name;
+  return known.replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
+}
+
+function tryPage(visit: MemberVisit, tried: Tried | null, status?: number): Reply {
+  const { texts, formats, tools, account, fields } = visit;
+  const available = Math.max(0, account.includedCredits - account.used) + account.credits;
+  const body = html`
+<h1>${texts.tryTitle}</h1>
+<p class="lead">${texts.tryLead(formats.number(available))}</p>
+${alert(status === 403 ? texts.suspended : null)}
+<form class="card try-form" method="post" action="${tools.base}/try" role="search">
+  ${token(visit)}
+  <div class="field">
+    <label for="q">${texts.tryLabel}</label>
+    <input id="q" name="q" type="search" value="${fields('q').slice(0, MAX_QUERY)}" maxlength="${MAX_QUERY}" autocomplete="off" spellcheck="false"${tried === null && html` autofocus`}>
+  </div>
+  <div class="actions">
+    <button type="submit" name="kind" value="search">${texts.search} <small>${texts.costs}</small></button>
+    <button class="second" type="submit" name="kind" value="lookup">${texts.lookUp} <small>${texts.costs}</small></button>
+  </div>
+</form>
+${
+  tried === null
+    ? html`<div class="card empty"><h2>${texts.tryEmpty}</h2><p>${texts.tryEmptyLead}</p></div>`
+    : result(visit, tried)
+}`;
+  return memberPage(visit, {
+    section: '/try',
+    title: texts.tryTitle,
+    body,
+    ...(status !== undefined && { status }),
+  });
+}
+
+function result(visit: MemberVisit, tried: Tried): Html {
+  const { texts } = visit;
+  const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${tried.address.replaceAll("'", '%27')}'`;
+  return html`
+<section class="card" aria-labelledby="request-title">
+  <h2 id="request-title">${texts.request}</h2>
+  <div class="copyable">
+    <pre id="request" tabindex="0">${curl}</pre>
+    <button class="small" type="button" data-copy="request" data-copied="${texts.copied}" hidden>${texts.copy}</button>
+  </div>
+</section>
+<section class="card" aria-labelledby="answer-title">
+  <div class="heading">
+    <h2 id="answer-title">${texts.answer}</h2>
+    <span class="badge ${tried.status < 400 ? 'good' : 'bad'}" role="status">${tried.status}${
+      tried.entries !== null && html` · ${texts.found(tried.entries.length)}`
+    }</span>
+  </div>
+  ${tried.entries !== null && tried.entries.length > 0 && found(visit, tried.entries)}
+  <pre class="headers" tabindex="0">${tried.headers.map(([name, value]) => html`<span>${name}:</span> ${value}\n`)}</pre>
+  <pre class="json" tabindex="0">${tried.body}</pre>
+</section>`;
+}
+
+function found({ texts }: MemberVisit, entries: SearchAnswer['data']): Html {
+  return html`
+<div class="scroll">
+<table>
+  <thead><tr><th scope="col">NIF</th><th scope="col">${texts.legalName}</th></tr></thead>
+  <tbody>${entries.map((entry) => html`<tr><td><code>${entry.nif}</code></td><td>${entry.legal_name}</td></tr>`)}</tbody>
+</table>
+</div>`;
+}

@@ -1,0 +1,140 @@
+import { within } from '../deadline.ts';
+import { KIB, SECOND } from '../units.ts';
+import type { ClientAddress } from './client-address.ts';
+import { formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
+import { fieldsOf } from './fields.ts';
+import { loadAccount } from './figures.ts';
+import { formatsOf, preferredLanguage } from './language.ts';
+import { accountOf } from './members.ts';
+import { messagePage } from './pages/layout.ts';
+import { respond } from './respond.ts';
+import type { Match } from './routes.ts';
+import { TEXTS } from './texts.ts';
+import type { MemberVisit, Reply, Tools, Visit } from './visit.ts';
+
+const SESSION_TIMEOUT_MS = 3 * SECOND;
+const MAX_FORM_BYTES = 16 * KIB;
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+interface ReceptionParts {
+  secret: string;
+  clientAddress: ClientAddress;
+  tools: Tools;
+}
+
+export interface Reception {
+  receive(
+    request: Request,
+    peer: string | null,
+    match: Match | null,
+    trace: Visit['trace'],
+  ): Promise<Response>;
+}
+
+/**
+ * What every request passes before its page: who is it, does the form come from a page of ours, and may they see what they
+ * ask for. In this order, in one place.
+ */
+export function createReception({ secret, clientAddress, tools }: ReceptionParts): Reception {
+  const { origin, hostname } = new URL(tools.publicUrl);
+  const cookieOptions = { path: tools.base, secure: origin.startsWith('https:') };
+
+  async function receive(
+    request: Request,
+    peer: string | null,
+    match: Match | null,
+    trace: Visit['trace'],
+  ): Promise<Response> {
+    const url = new URL(request.url);
+    const elsewhere = otherLoopbackName(request, url);
+    if (elsewhere !== null) return Response.redirect(elsewhere, 302);
+
+    const headers = request.headers;
+    const cookie = headers.get('cookie');
+    const language = preferredLanguage(headers.get('accept-language'));
+    const visit: Visit = {
+      request,
+      url,
+      params: match?.params ?? {},
+      fields: () => '',
+      asker: {
+        cookie,
+        address: clientAddress(peer, headers.get('x-forwarded-for')),
+        acceptLanguage: headers.get('accept-language'),
+      },
+      session: null,
+      formToken: '',
+      texts: TEXTS[language],
+      formats: formatsOf(language),
+      tools,
+      trace,
+    };
+    const cookies: string[] = [];
+    let reply: Reply;
+    try {
+      reply = await answer(visit, match, cookies);
+    } catch (error) {
+      tools.log.error({ err: error, requestId: trace.requestId }, 'a page of the dashboard failed');
+      reply = messagePage(visit, 503, visit.texts.failed, visit.texts.failedLead, { 'Retry-After': '5' });
+    }
+    return respond(reply, { request, cookies, requestId: trace.requestId, language: visit.texts.lang });
+  }
+
+  async function answer(visit: Visit, match: Match | null, cookies: string[]): Promise<Reply> {
+    const { request, texts, asker } = visit;
+    const known = await within(tools.auth.session(asker.cookie), SESSION_TIMEOUT_MS, 'Postgres');
+    cookies.push(...known.cookies);
+    visit.session = known.session;
+    const owner = formOwner(visit.session?.id ?? null, asker.cookie, cookieOptions);
+    if (owner.setCookie !== null) cookies.push(owner.setCookie);
+    visit.formToken = formToken(secret, owner);
+
+    if (match === null) return messagePage(visit, 404, texts.notFound, texts.notFoundLead);
+    if (match.route === null) {
+      const allow = match.allowed.join(', ').replace('GET', 'GET, HEAD');
+      return messagePage(visit, 405, texts.notFound, texts.notFoundLead, { Allow: allow });
+    }
+
+    if (match.route.method === 'POST') {
+      const from = request.headers.get('origin');
+      if (from !== null && from !== origin) {
+        return messagePage(visit, 403, texts.formExpired, texts.wrongAddress(`${tools.publicUrl}/dashboard`));
+      }
+      const form = await readForm(request);
+      if (form === null || !isFormToken(secret, owner, form.get(TOKEN_FIELD) ?? '')) {
+        return messagePage(visit, 403, texts.formExpired, texts.formExpiredLead);
+      }
+      visit.fields = fieldsOf(form);
+    }
+
+    if (match.route.for === 'anyone') return match.route.page(visit);
+    const { session } = visit;
+    if (session === null) return { redirect: `${tools.base}/sign-in` };
+    const accountId = await within(accountOf(tools.sql, session.user), SESSION_TIMEOUT_MS, 'Postgres');
+    visit.trace.account = accountId;
+    const account = await loadAccount(tools.sql, accountId);
+    const member: MemberVisit = { ...visit, session, user: session.user, account };
+    return match.route.page(member);
+  }
+
+  /**
+   * A browser on this machine that says `localhost` for the `127.0.0.1` of the public address, or the other way round: its
+   * forms would be refused as another site's.
+   */
+  function otherLoopbackName(request: Request, url: URL): string | null {
+    if (request.method !== 'GET' || url.hostname === hostname) return null;
+    if (!LOOPBACK.test(hostname) || !LOOPBACK.test(url.hostname)) return null;
+    return origin + url.pathname + url.search;
+  }
+
+  return { receive };
+}
+
+/** The form of a request; null when it is none, or too large. */
+async function readForm(request: Request): Promise<URLSearchParams | null> {
+  const type = request.headers.get('content-type') ?? '';
+  if (!type.startsWith('application/x-www-form-urlencoded')) return null;
+  if (Number(request.headers.get('content-length') ?? 0) > MAX_FORM_BYTES) return null;
+  const body = await request.text();
+  return body.length > MAX_FORM_BYTES ? null : new URLSearchParams(body);
+}

@@ -1,0 +1,56 @@
+import type { Reply } from './visit.ts';
+
+/** Everything comes from here; nothing inline, nothing framed. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "script-src 'self'",
+  "font-src 'self'",
+  "img-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HEADERS = {
+  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+  'X-Content-Type-Options': 'nosniff',
+  // Links in mails hold one-time tokens: no other site is told where a visitor came from.
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cache-Control': 'private, no-store',
+  Vary: 'Accept-Language, Accept-Encoding',
+};
+
+interface Around {
+  request: Request;
+  /** Of the visit itself, before those of the reply. */
+  cookies: string[];
+  requestId: string;
+  language: string;
+}
+
+/** The HTTP answer of a page, a redirect or a file. */
+export function respond(reply: Reply, { request, cookies, requestId, language }: Around): Response {
+  const headers = new Headers({ ...HEADERS, 'X-Request-Id': requestId });
+  if ('file' in reply) {
+    headers.set('Content-Type', reply.type);
+    for (const [name, value] of Object.entries(reply.headers)) headers.set(name, value);
+    return new Response(reply.file, { headers });
+  }
+  for (const cookie of [...cookies, ...(reply.cookies ?? [])]) headers.append('Set-Cookie', cookie);
+  if ('redirect' in reply) {
+    headers.set('Location', reply.redirect);
+    return new Response(null, { status: 303, headers });
+  }
+  headers.set('Content-Type', 'text/html; charset=utf-8');
+  headers.set('Content-Language', language);
+  for (const [name, value] of Object.entries(reply.headers ?? {})) headers.set(name, value);
+  const status = reply.status ?? 200;
+  if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) {
+    return new Response(reply.page.markup, { status, headers });
+  }
+  // Safe with secrets on the page: a key is shown in one answer only, and a form's token is another one in each.
+  headers.set('Content-Encoding', 'gzip');
+  return new Response(Bun.gzipSync(reply.page.markup), { status, headers });
+}

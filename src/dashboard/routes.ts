@@ -1,0 +1,96 @@
+import { showCredits } from './pages/credits.ts';
+import { showSignIn, showSignUp, signIn, signOut, signUp } from './pages/entry.ts';
+import { askRevoke, makeKey, revoke, showKeys } from './pages/keys.ts';
+import {
+  confirm,
+  forgot,
+  reset,
+  showConfirm,
+  showForgot,
+  showInvitation,
+  showReset,
+  takeInvitation,
+} from './pages/links.ts';
+import { showOverview } from './pages/overview.ts';
+import { changePassword, sendConfirmation, showSettings } from './pages/settings.ts';
+import { showTry, tryCall } from './pages/try.ts';
+import { downloadUsage } from './pages/usage-csv.ts';
+import type { MemberVisit, Reply, Visit } from './visit.ts';
+
+/** A page: for anyone, or for whoever is signed in. */
+export type Route = {
+  method: 'GET' | 'POST';
+  /** Below the dashboard, with `:parameters`. */
+  path: string;
+} & (
+  | { for: 'anyone'; page: (visit: Visit) => Promise<Reply> }
+  | { for: 'member'; page: (visit: MemberVisit) => Promise<Reply> }
+);
+
+/** Every page of the dashboard. What changes something is a POST, and every POST carries its form's token. */
+export const ROUTES: Route[] = [
+  { method: 'GET', path: '/sign-in', for: 'anyone', page: showSignIn },
+  { method: 'POST', path: '/sign-in', for: 'anyone', page: signIn },
+  { method: 'GET', path: '/sign-up', for: 'anyone', page: showSignUp },
+  { method: 'POST', path: '/sign-up', for: 'anyone', page: signUp },
+  { method: 'POST', path: '/sign-out', for: 'anyone', page: signOut },
+  { method: 'GET', path: '/forgot', for: 'anyone', page: showForgot },
+  { method: 'POST', path: '/forgot', for: 'anyone', page: forgot },
+  { method: 'GET', path: '/reset', for: 'anyone', page: showReset },
+  { method: 'POST', path: '/reset', for: 'anyone', page: reset },
+  { method: 'GET', path: '/confirm', for: 'anyone', page: showConfirm },
+  { method: 'POST', path: '/confirm', for: 'anyone', page: confirm },
+  { method: 'POST', path: '/confirm/send', for: 'member', page: sendConfirmation },
+  { method: 'GET', path: '/invitation', for: 'anyone', page: showInvitation },
+  { method: 'POST', path: '/invitation', for: 'anyone', page: takeInvitation },
+  { method: 'GET', path: '', for: 'member', page: showOverview },
+  { method: 'GET', path: '/usage.csv', for: 'member', page: downloadUsage },
+  { method: 'GET', path: '/keys', for: 'member', page: showKeys },
+  { method: 'POST', path: '/keys', for: 'member', page: makeKey },
+  { method: 'GET', path: '/keys/:id/revoke', for: 'member', page: askRevoke },
+  { method: 'POST', path: '/keys/:id/revoke', for: 'member', page: revoke },
+  { method: 'GET', path: '/credits', for: 'member', page: showCredits },
+  { method: 'GET', path: '/try', for: 'member', page: showTry },
+  { method: 'POST', path: '/try', for: 'member', page: tryCall },
+  { method: 'GET', path: '/settings', for: 'member', page: showSettings },
+  { method: 'POST', path: '/settings', for: 'member', page: changePassword },
+];
+
+export interface Match {
+  /** null: the path is known, the method isn't. */
+  route: Route | null;
+  /** The route's template, for logs and metrics. */
+  template: string;
+  params: Record<string, string>;
+  /** Methods that the path has. */
+  allowed: string[];
+}
+
+/** @param path below the dashboard, `''` for the dashboard itself; @returns null for a path that is no page's */
+export function matchRoute(method: string, path: string): Match | null {
+  const parts = path.split('/');
+  const matches = ROUTES.flatMap((route) => {
+    const params = matchPath(route.path.split('/'), parts);
+    return params === null ? [] : [{ route, params }];
+  });
+  const first = matches[0];
+  if (first === undefined) return null;
+  const found = matches.find(({ route }) => route.method === method) ?? null;
+  return {
+    route: found?.route ?? null,
+    template: `/dashboard${first.route.path}`,
+    params: first.params,
+    allowed: matches.map(({ route }) => route.method),
+  };
+}
+
+function matchPath(template: string[], path: string[]): Record<string, string> | null {
+  if (template.length !== path.length) return null;
+  const params: Record<string, string> = {};
+  for (const [index, part] of template.entries()) {
+    const given = path[index]!;
+    if (part.startsWith(':')) params[part.slice(1)] = given;
+    else if (part !== given) return null;
+  }
+  return params;
+}

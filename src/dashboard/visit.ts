@@ -1,0 +1,72 @@
+import type { AccountDetails } from '../accounts/store.ts';
+import type { Chain, Handler } from '../admission/chain.ts';
+import type { Config } from '../config.ts';
+import type { Log } from '../http/log.ts';
+import type { Metrics } from '../http/metrics.ts';
+import type { Sql } from '../postgres/connect.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { Asker, Auth, Session, User } from './auth.ts';
+import type { Fields } from './fields.ts';
+import type { Html } from './html.ts';
+import type { Formats } from './language.ts';
+import type { Texts } from './texts.ts';
+
+/** What the service gives the dashboard to work with. */
+export interface DashboardParts {
+  sql: Sql;
+  config: Pick<Config, 'authSecret' | 'signUp' | 'smtpUrl' | 'mailFrom' | 'trustProxy' | 'dataDir'>;
+  /** The service's own address: links are built from it alone. */
+  publicUrl: string;
+  log: Log;
+  metrics: Metrics;
+  chain: Chain;
+  rateLimiter: RateLimiter;
+  search: Handler;
+  lookup: Handler;
+}
+
+/** What every page works with. */
+export interface Tools extends DashboardParts {
+  auth: Auth;
+  /** Whether mail can be sent. */
+  mails: boolean;
+  /** Path of the dashboard, `/dashboard` behind the public address's own path. */
+  base: string;
+  assets: { style: string; script: string; icon: string; font: string };
+}
+
+/** One request for a page. */
+export interface Visit {
+  request: Request;
+  url: URL;
+  /** Members of the route's path, e.g. `id`. */
+  params: Record<string, string>;
+  /** The form that was sent; empty for a GET. */
+  fields: Fields;
+  asker: Asker;
+  session: Session | null;
+  formToken: string;
+  texts: Texts;
+  formats: Formats;
+  tools: Tools;
+  /** For the request's log line. */
+  trace: { requestId: string; account?: string };
+}
+
+/** The visit of someone who is signed in, with the one account that they see. */
+export interface MemberVisit extends Visit {
+  session: Session;
+  user: User;
+  account: AccountDetails;
+}
+
+/** What a page answers. */
+export type Reply =
+  | { page: Html; status?: number; headers?: Record<string, string>; cookies?: string[] }
+  | { redirect: string; cookies?: string[] }
+  | { file: string; type: string; headers: Record<string, string> };
+
+/** To another page of the dashboard, after a form has done its work. */
+export function redirectTo(visit: Visit, path: string, cookies: string[] = []): Reply {
+  return { redirect: visit.tools.base + path, cookies };
+}

@@ -1,0 +1,4 @@
+declare module '*.woff2' {
+  const path: string;
+  export default path;
+}
