@@ -8,7 +8,7 @@ import type { DirectoryHealth } from './directory/ensure.ts';
 import { watchDirectory } from './directory/watch.ts';
 import { messageOf, RefusedError } from './errors.ts';
 import { createHealth, type Probe } from './http/health.ts';
-import { createLog, type Log } from './http/log.ts';
+import { createLog, type Log, type LogTarget } from './http/log.ts';
 import { createMetrics } from './http/metrics.ts';
 import { createObserver } from './http/observe.ts';
 import { createAuthenticator } from './keys/authenticate.ts';
@@ -33,17 +33,23 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
+export interface StartOptions {
+  /** Absent: a log of the service's own. */
+  log?: Log;
+  /** Where the service's own log goes; stdout by default. */
+  logTo?: LogTarget;
+  /** Ends waiting for the embedded Postgres. */
+  signal?: AbortSignal;
+}
+
 /**
  * Starts the service: configuration, resources, app, listen.
  *
  * @throws RefusedError in one line when the port is taken or Postgres can't be reached
  */
-export async function startService(
-  config: Config,
-  options: { log?: Log; signal?: AbortSignal } = {},
-): Promise<RunningService> {
+export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   const closers = createClosers((what, error) => log.error({ err: error }, `closing ${what} failed`));
-  const log = options.log ?? openLog(closers);
+  const log = options.log ?? openLog(options.logTo, closers);
   let stopping = false;
   try {
     const port = config.port === 0 ? await freePort(config.host) : config.port;
@@ -127,8 +133,8 @@ export async function startService(
   }
 }
 
-function openLog(closers: Closers): Log {
-  const { log, close } = createLog();
+function openLog(target: LogTarget | undefined, closers: Closers): Log {
+  const { log, close } = createLog(target);
   closers.add('the log', close);
   return log;
 }

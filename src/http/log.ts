@@ -4,12 +4,14 @@ import { messageOf } from '../errors.ts';
 /** One JSON object a line. No key, secret, query, name or NIF ever goes in. */
 export type Log = pino.Logger;
 
+export type LogTarget = 'stdout' | 'stderr';
+
 /**
- * The service's log, on stdout. Lines are gathered for a moment, so that a busy service doesn't write once a request;
+ * The service's log, on stdout unless that is for something else. Lines are gathered for a moment, so that a busy service doesn't write once a request;
  * `close` writes what is left.
  */
-export function createLog(): { log: Log; close(): Promise<void> } {
-  const destination = pino.destination({ dest: 1, sync: false, minLength: 8192 });
+export function createLog(target: LogTarget = 'stdout'): { log: Log; close(): Promise<void> } {
+  const destination = pino.destination({ dest: target === 'stdout' ? 1 : 2, sync: false, minLength: 8192 });
   const timer = setInterval(() => destination.flush(), 100);
   timer.unref();
   return {

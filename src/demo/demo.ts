@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import { createAccount } from '../accounts/store.ts';
+import { type Config, readConfig } from '../config.ts';
+import { rowSource, withProgress } from '../directory/commands.ts';
+import { importCompanies } from '../directory/import.ts';
+import { NEVER_ABORTED } from '../directory/tools.ts';
+import { openRows } from '../files/open-rows.ts';
+import { createKey } from '../keys/store.ts';
+import { openStores } from '../resources.ts';
+import { startService } from '../serve.ts';
+import { fail } from '../terminal/command.ts';
+import { startExampleProvider } from './example-provider.ts';
+
+const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.csv');
+const ACTOR = 'demo';
+
+/**
+ * `bun run demo`: the whole service with no server of any kind around it, on the example directory, with an account to
+ * try it by. Stops on Ctrl-C; what it stored stays in DATA_DIR.
+ */
+async function demo(): Promise<void> {
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => (interrupted.signal.aborted ? process.exit(130) : interrupted.abort()));
+  }
+  const stopped = new Promise((resolve) => interrupted.signal.addEventListener('abort', resolve));
+
+  const names = await exampleNames();
+  const provider = startExampleProvider(names);
+  const config = demoConfig(provider.url);
+  try {
+    const secret = await prepare(config);
+    const service = await startService(config, { logTo: 'stderr', signal: interrupted.signal });
+    process.stdout.write(greeting(service.publicUrl, secret, names));
+    await stopped;
+    await service.stop();
+  } finally {
+    await provider.stop();
+  }
+}
+
+/** The configuration of the environment, but for every server around it. */
+function demoConfig(providerUrl: string): Config {
+  return {
+    ...readConfig(),
+    databaseUrl: null,
+    elasticsearchUrl: null,
+    elasticsearchApiKey: null,
+    redisUrl: null,
+    nifPtUrl: providerUrl,
+    nifPtKey: null,
+    registry: 'none',
+  };
+}
+
+/** Loads the example directory and creates an account. @returns the secret of its key */
+async function prepare(config: Config): Promise<string> {
+  const stores = await openStores(config);
+  try {
+    const tools = { ...stores, config, signal: NEVER_ABORTED, actor: ACTOR };
+    const options = { replace: false, force: false, dryRun: false, rejects: null };
+    await withProgress((progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), options, progress));
+    const account = await createAccount(stores.sql, { name: 'Demo', plan: 'free' }, ACTOR);
+    const { secret } = await createKey(stores.sql, account.id, 'demo', ACTOR);
+    return secret;
+  } finally {
+    await stores.close();
+  }
+}
+
+/** The legal names of the example directory, by NIF. */
+async function exampleNames(): Promise<Map<string, string>> {
+  const names = new Map<string, string>();
+  const reader = await openRows({ path: EXAMPLE_FILE }, { required: ['nif', 'legal_name'] });
+  for await (const { rows } of reader.batches) {
+    for (const { values } of rows) names.set(values[0] ?? '', values[1] ?? '');
+  }
+  return names;
+}
+
+function greeting(publicUrl: string, secret: string, names: Map<string, string>): string {
+  const [nif] = names.keys();
+  const call = (path: string) => `curl -s -H "Authorization: Bearer ${secret}" "${publicUrl}/api/v1${path}"`;
+  return `
+The company directory is running at ${publicUrl}, with the names of ${names.size} real companies
+(suppliers and buyers in Portuguese public contracts: IMPIC, Portal BASE open data).
+Company details come from a small example provider that knows these companies by name and leaves the rest empty.
+
+API key of the demo account (Free: 20 requests a minute, 500 credits a month):
+${secret}
+
+Search by the beginning of a name, look a company up, and see what it cost:
+${call('/companies?q=constru')}
+${call(`/companies/${nif}`)}
+${call('/usage')}
+
+Reference: ${publicUrl}/openapi
+Ctrl-C stops it.
+`;
+}
+
+demo().then(
+  () => process.exit(0),
+  (error) => {
+    fail(error);
+    process.exit();
+  },
+);
