@@ -1,0 +1,303 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { changeLimits, changePlan, setSuspended } from '../../src/accounts/store.ts';
+import { type Authenticator, type Caller, createAuthenticator } from '../../src/keys/authenticate.ts';
+import { generateSecret, hashSecret } from '../../src/keys/secret.ts';
+import { revokeKey } from '../../src/keys/store.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { createCaller } from '../support/service.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+/** Notifications go through it; queries don't, unless a test says so. */
+let proxy: TcpProxy;
+
+beforeAll(async () => {
+  database = await createTestDatabase('authenticate');
+  sql = database.sql;
+  const { hostname, port } = new URL(database.url);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
+});
+afterAll(async () => {
+  await proxy.close();
+  await database.drop();
+});
+
+let listeners: Sql[];
+let authenticator: Authenticator;
+let nowMs: number;
+let queries: number;
+
+beforeEach(async () => {
+  proxy.up();
+  nowMs = 1000;
+  listeners = [];
+  await startAfresh();
+});
+afterEach(async () => {
+  proxy.up();
+  await Promise.all(listeners.map((listener) => listener.end({ timeout: 1 })));
+});
+
+/** An instance, with a connection of its own for notifications, that hears of nothing that happened before. */
+async function startAfresh(): Promise<void> {
+  const listener = connectPostgres(proxy.url(database.url), { max: 1 });
+  listeners.push(listener);
+  authenticator = await createAuthenticator(counted(sql, listener), () => nowMs);
+  queries = 0;
+}
+
+/** The pool, its queries counted, its notifications heard through the proxy. */
+function counted(pool: Sql, listener: Sql): Sql {
+  return new Proxy(pool, {
+    apply(target, self, parameters) {
+      queries += 1;
+      return Reflect.apply(target, self, parameters);
+    },
+    get: (target, name) => (name === 'listen' ? listener.listen : Reflect.get(target, name)),
+  });
+}
+
+const bearer = (key: string) => authenticator.authenticate(`Bearer ${key}`);
+
+/** Waits for what a notification brings about: at most 2 s, the clock standing still. */
+async function soon(key: string, expected: Partial<Caller> | null): Promise<void> {
+  const deadline = performance.now() + 2000;
+  let seen = await bearer(key);
+  while (!isLike(seen, expected) && performance.now() < deadline) {
+    await Bun.sleep(5);
+    seen = await bearer(key);
+  }
+  expectLike(seen, expected);
+}
+
+function isLike(seen: Caller | null, expected: Partial<Caller> | null): boolean {
+  if (seen === null || expected === null) return seen === expected;
+  return Object.entries(expected).every(([name, value]) => seen[name as keyof Caller] === value);
+}
+
+function expectLike(seen: Caller | null, expected: Partial<Caller> | null): void {
+  if (expected === null) expect(seen).toBeNull();
+  else expect(seen).toMatchObject(expected);
+}
+
+/** Inserts a key whose secret the test has chosen, as createKey does. */
+async function insertKey(accountId: string, secret: string): Promise<void> {
+  await sql.begin(async (sql) => {
+    await sql`INSERT INTO api_keys (id, account_id, start, secret_sha256)
+      VALUES (${`key_${secret.slice(4, 20)}`}, ${accountId}, 'svc_', ${hashSecret(secret)})`;
+    await sql`SELECT pg_notify('account_changed', ${accountId})`;
+  });
+}
+
+describe('who a key speaks for', () => {
+  test('a valid key: its account, itself, and the limit in force', async () => {
+    const { accountId, keyId, key } = await createCaller(sql);
+    expect({ ...(await bearer(key)) }).toEqual({ accountId, keyId, requestsPerMinute: 20 });
+    const plus = await createCaller(sql, { plan: 'plus' });
+    expect(await bearer(plus.key)).toMatchObject({ requestsPerMinute: 60 });
+    const own = await createCaller(sql, { limits: { requestsPerMinute: 6000 } });
+    expect(await bearer(own.key)).toMatchObject({ requestsPerMinute: 6000 });
+  });
+
+  test('a lapsed Plus has the limit of Free', async () => {
+    const { key } = await createCaller(sql, {
+      plan: 'plus',
+      periodStart: new Date('2026-01-01T00:00:00Z'),
+      until: new Date('2026-02-01T00:00:00Z'),
+    });
+    expect(await bearer(key)).toMatchObject({ requestsPerMinute: 20 });
+  });
+
+  test('the scheme is matched without regard to case', async () => {
+    const { key, keyId } = await createCaller(sql);
+    for (const header of [`bearer ${key}`, `BEARER ${key}`, `bEaReR   ${key}`, `Bearer ${key} `]) {
+      expect(await authenticator.authenticate(header)).toMatchObject({ keyId });
+    }
+  });
+
+  test('unknown, revoked and suspended keys are nobody', async () => {
+    const revoked = await createCaller(sql);
+    await revokeKey(sql, revoked.keyId, 'test');
+    const suspended = await createCaller(sql);
+    await setSuspended(sql, suspended.accountId, true, 'test');
+    for (const key of [generateSecret(), revoked.key, suspended.key]) expect(await bearer(key)).toBeNull();
+  });
+
+  test('missing and malformed headers, and garbage keys, are refused without a query', async () => {
+    const { key } = await createCaller(sql);
+    queries = 0;
+    const headers = [
+      null,
+      '',
+      'Bearer',
+      'Bearer ',
+      key,
+      `Basic ${key}`,
+      `Bearer${key}`,
+      `Bearer ${key} extra`,
+      `Bearer ${key}, Bearer ${key}`,
+      `Bearer "${key}"`,
+      `Bearer ${key.slice(0, -1)}`,
+      `Bearer ${key.toUpperCase()}`,
+      `Bearer svc_${'a'.repeat(40)}`,
+      'Bearer svc_\u0000',
+      `Bearer ${"' OR 1=1 --".repeat(100)}`,
+    ];
+    for (const header of headers)
+      expect([header, await authenticator.authenticate(header)]).toEqual([header, null]);
+    expect(queries).toBe(0);
+  });
+});
+
+describe('what is remembered', () => {
+  test('a valid key costs one query in 4 s, however many requests come at once', async () => {
+    const { key, keyId } = await createCaller(sql);
+    await startAfresh();
+    const callers = await Promise.all(Array.from({ length: 100 }, () => bearer(key)));
+    expect(new Set(callers.map((caller) => caller?.keyId))).toEqual(new Set([keyId]));
+    nowMs += 3999;
+    await bearer(key);
+    expect(queries).toBe(1);
+    nowMs += 1;
+    await bearer(key);
+    expect(queries).toBe(2);
+  });
+
+  test('an unknown key costs one query a second', async () => {
+    const key = generateSecret();
+    await bearer(key);
+    nowMs += 999;
+    await bearer(key);
+    expect(queries).toBe(1);
+    nowMs += 1;
+    await bearer(key);
+    expect(queries).toBe(2);
+  });
+
+  test('unknown keys are remembered up to 10,000 and no further', async () => {
+    const first = generateSecret();
+    await bearer(first);
+    await Promise.all(Array.from({ length: 9999 }, () => bearer(generateSecret())));
+    queries = 0;
+    await bearer(first);
+    expect(queries).toBe(0);
+    await bearer(generateSecret());
+    await bearer(first);
+    expect(queries).toBe(2);
+  });
+
+  test('a key that was refused works at once when it is created afterwards', async () => {
+    const { accountId } = await createCaller(sql);
+    const key = generateSecret();
+    expect(await bearer(key)).toBeNull();
+    await insertKey(accountId, key);
+    await soon(key, { accountId });
+  });
+});
+
+/** Each change with what it makes of a Free account's key. */
+const CHANGES: [
+  string,
+  (caller: { accountId: string; keyId: string }) => Promise<unknown>,
+  Partial<Caller> | null,
+][] = [
+  ['revocation', ({ keyId }) => revokeKey(sql, keyId, 'test'), null],
+  ['suspension', ({ accountId }) => setSuspended(sql, accountId, true, 'test'), null],
+  ['a plan', ({ accountId }) => changePlan(sql, accountId, 'plus', {}, 'test'), { requestsPerMinute: 60 }],
+  [
+    'limits',
+    ({ accountId }) => changeLimits(sql, accountId, { requestsPerMinute: 7 }, 'test'),
+    { requestsPerMinute: 7 },
+  ],
+];
+
+describe('changes reach every instance', () => {
+  for (const [what, change, expected] of CHANGES) {
+    test(`${what}: at once by notification`, async () => {
+      const caller = await createCaller(sql);
+      expect(await bearer(caller.key)).not.toBeNull();
+      await change(caller);
+      await soon(caller.key, expected);
+    });
+
+    test(`${what}: within 5 s where the notification is lost`, async () => {
+      const caller = await createCaller(sql);
+      await startAfresh();
+      proxy.hang();
+      const before = await bearer(caller.key);
+      expect(before).toMatchObject({ requestsPerMinute: 20 });
+      await change(caller);
+      nowMs += 3999;
+      expect(await bearer(caller.key)).toEqual(before);
+      nowMs += 1;
+      expectLike(await bearer(caller.key), expected);
+    });
+  }
+
+  test('a resumed account works again at once', async () => {
+    const { accountId, key } = await createCaller(sql);
+    await setSuspended(sql, accountId, true, 'test');
+    expect(await bearer(key)).toBeNull();
+    await setSuspended(sql, accountId, false, 'test');
+    await soon(key, { accountId });
+  });
+
+  test('a change leaves what is remembered of other accounts alone', async () => {
+    const [one, other] = [await createCaller(sql), await createCaller(sql)];
+    await startAfresh();
+    await bearer(one.key);
+    await bearer(other.key);
+    await changeLimits(sql, one.accountId, { requestsPerMinute: 7 }, 'test');
+    await soon(one.key, { requestsPerMinute: 7 });
+    queries = 0;
+    await bearer(other.key);
+    expect(queries).toBe(0);
+  });
+
+  test('a connection for notifications that breaks is made again, and what was missed is forgotten', async () => {
+    const { keyId, key } = await createCaller(sql);
+    expect(await bearer(key)).not.toBeNull();
+    proxy.down();
+    await revokeKey(sql, keyId, 'test');
+    await Bun.sleep(700);
+    proxy.up();
+    await soon(key, null);
+    const later = await createCaller(sql);
+    await soon(later.key, { keyId: later.keyId });
+    await revokeKey(sql, later.keyId, 'test');
+    await soon(later.key, null);
+  });
+});
+
+describe('Postgres away', () => {
+  for (const fault of ['down', 'hang'] as const) {
+    test(`a key that is not remembered is an error within 2 s, not a refusal (${fault}), and works when it is back`, async () => {
+      const pool = connectPostgres(proxy.url(database.url), { max: 2 });
+      const { key, keyId } = await createCaller(sql);
+      const remembered = await createCaller(sql);
+      try {
+        const authenticator = await createAuthenticator(pool, () => nowMs);
+        await authenticator.authenticate(`Bearer ${remembered.key}`);
+        proxy[fault]();
+        const startedAt = performance.now();
+        const outcome = await authenticator.authenticate(`Bearer ${key}`).catch((error) => error);
+        expect(outcome).toBeInstanceOf(Error);
+        expect(performance.now() - startedAt).toBeLessThan(2500);
+        expect(await authenticator.authenticate(`Bearer ${remembered.key}`)).toMatchObject({
+          keyId: remembered.keyId,
+        });
+        proxy.up();
+        const deadline = performance.now() + 5000;
+        let caller = null;
+        while (caller === null && performance.now() < deadline) {
+          caller = await authenticator.authenticate(`Bearer ${key}`).catch(() => null);
+        }
+        expect(caller).toMatchObject({ keyId });
+      } finally {
+        await pool.end({ timeout: 1 });
+      }
+    });
+  }
+});
