@@ -6,6 +6,11 @@ import { rateLimitHeaders, retryAfterS } from '../http/rate-limit-headers.ts';
 import type { Authenticator, Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { SECOND } from '../units.ts';
+import { createLoad } from './load.ts';
+
+/** What would wait longer than this is refused at once, before it costs anything (issue: under too much load). */
+const MAX_EXPECTED_WAIT_MS = 0.5 * SECOND;
 
 /** What a handler knows of an admitted request. */
 export interface Admitted {
@@ -48,12 +53,23 @@ export interface ChainParts {
 }
 
 export function createChain({ authenticator, rateLimiter, credits, log }: ChainParts): Chain {
+  // Two queues that can grow: for the admission, and for the directory's search. Lookups that wait for a source wait for
+  // nothing of ours, and say nothing of how busy the service is.
+  const admissions = createLoad();
+  const searches = createLoad();
+
+  function isOverloaded(charge: CallKind | null): boolean {
+    const waitMs = admissions.expectedWaitMs() + (charge === 'search' ? searches.expectedWaitMs() : 0);
+    return waitMs > MAX_EXPECTED_WAIT_MS;
+  }
+
   async function answer(
     request: Request,
     trace: Trace,
     charge: CallKind | null,
     handler: Handler,
   ): Promise<Answer> {
+    if (isOverloaded(charge)) return unavailable('The service is overloaded.');
     let caller: Caller | null;
     try {
       caller = await authenticator.authenticate(request.headers.get('authorization'));
@@ -75,26 +91,30 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
   ): Promise<Answer> {
     trace.account = caller.accountId;
 
-    const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
+    const { rate, refusal } = await admissions.track(() => admit(caller, charge));
     const headers = rateLimitHeaders(rate);
-    if (!rate.admitted) {
-      const detail = `The account has ${rate.limit} requests per minute.`;
-      return failure('rate-limit-exceeded', detail, {
-        headers: { ...headers, 'Retry-After': String(retryAfterS(rate)) },
-      });
-    }
+    if (refusal !== null) return withHeaders(refusal, headers);
 
-    if (charge !== null) {
-      const refusal = await takeCredit(caller, charge);
-      if (refusal !== null) return withHeaders(refusal, headers);
-    }
-
+    const handle = () => handler({ request, caller, rate });
     try {
-      return withHeaders(await handler({ request, caller, rate }), headers);
+      return withHeaders(await (charge === 'search' ? searches.track(handle) : handle()), headers);
     } catch (error) {
       log.error({ err: error }, 'a handler failed');
       return failure('internal-error', undefined, { headers });
     }
+  }
+
+  /** Takes a token, then a credit; the problem to answer where there is none. */
+  async function admit(
+    caller: Caller,
+    charge: CallKind | null,
+  ): Promise<{ rate: RateDecision; refusal: Answer | null }> {
+    const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
+    if (rate.admitted) return { rate, refusal: charge === null ? null : await takeCredit(caller, charge) };
+    const refusal = failure('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
+      headers: { 'Retry-After': String(retryAfterS(rate)) },
+    });
+    return { rate, refusal };
   }
 
   /** Spends a credit; the problem to answer when there is none, or when the ledger can't be asked. */
@@ -109,11 +129,15 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
       });
     } catch (error) {
       log.warn({ err: error }, 'a credit could not be counted');
-      return failure('service-unavailable', undefined, { headers: { 'Retry-After': '1' } });
+      return unavailable('The credits of the account could not be counted.');
     }
   }
 
   return { answer, answerAs };
+}
+
+function unavailable(detail: string): Answer {
+  return failure('service-unavailable', detail, { headers: { 'Retry-After': '1' } });
 }
 
 function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
