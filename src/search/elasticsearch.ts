@@ -46,10 +46,12 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
 
   async function searchAll(queries: Searchable[]): Promise<(SearchEntry[] | Error)[]> {
     const results = new Map<Searchable, SearchEntry[] | Error>();
+    const deadlineMs = performance.now() + SEARCH_TIMEOUT_MS;
     let open = queries;
     for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round += 1) {
       const askedIndex = index;
-      const responses = await sendSearches(open.flatMap((query) => searchesOf(query, alias, askedIndex)));
+      const lines = open.flatMap((query) => searchesOf(query, alias, askedIndex));
+      const responses = await sendSearches(lines, deadlineMs - performance.now());
       let position = 0;
       const again: Searchable[] = [];
       for (const query of open) {
@@ -66,17 +68,29 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
     return queries.map((query) => results.get(query) ?? new Error('the alias kept moving'));
   }
 
-  async function sendSearches(lines: string[]): Promise<ItemResponse[]> {
-    const answer = await client.transport.request<{ responses: ItemResponse[] }>(
+  /**
+   * Bounded here too: the client's time-out is one of an idle socket and ends with the answer's headers, and a run that
+   * never ends would be one run less for good.
+   */
+  async function sendSearches(lines: string[], timeoutMs: number): Promise<ItemResponse[]> {
+    const cancelled = new AbortController();
+    const request = client.transport.request<{ responses: ItemResponse[] }>(
       {
         method: 'POST',
         path: '/_msearch',
         querystring: { filter_path: FILTER_PATH },
         bulkBody: `${lines.join('\n')}\n`,
       },
-      { requestTimeout: SEARCH_TIMEOUT_MS, maxRetries: 0 },
+      { requestTimeout: SEARCH_TIMEOUT_MS, maxRetries: 0, signal: cancelled.signal },
     );
-    return answer.responses;
+    try {
+      const answer = await within(request, timeoutMs, 'Elasticsearch');
+      return answer.responses;
+    } catch (error) {
+      // Elasticsearch drops a search whose connection is closed.
+      cancelled.abort();
+      throw error;
+    }
   }
 
   return {

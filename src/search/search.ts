@@ -28,12 +28,3 @@ export interface DirectorySearch {
    */
   search(query: ParsedQuery): Promise<SearchEntry[]>;
 }
-
-/** Too many searches wait already: this one was not begun. */
-export class SearchOverloadError extends Error {
-  override readonly name = 'SearchOverloadError';
-
-  constructor() {
-    super('too many searches are waiting for the directory');
-  }
-}
