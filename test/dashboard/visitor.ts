@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto';
+import { parseHTML } from 'linkedom';
+
+/** An answer of the dashboard, and its page. */
+export interface PageAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  document: Document;
+  /** The text of what a selector finds, white space collapsed; null when it finds nothing. */
+  textOf(selector: string): string | null;
+}
+
+/** A browser as far as HTTP goes: keeps cookies, takes a form's token from its page, follows no redirect. */
+export interface Visitor {
+  cookies: Map<string, string>;
+  get(path: string, headers?: Record<string, string>): Promise<PageAnswer>;
+  /** Opens the page of a form and sends the form, as its fields stand but for `fields`. */
+  submit(page: string, fields: Record<string, string>, options?: SubmitOptions): Promise<PageAnswer>;
+  /** Sends a form without opening its page. */
+  post(path: string, fields: Record<string, string>, headers?: Record<string, string>): Promise<PageAnswer>;
+}
+
+interface SubmitOptions {
+  /** Which form, where the page has several; absent: the first in its `main`. */
+  form?: string;
+}
+
+/**
+ * @param address what the service is told that the visitor's address is: it must trust 127.0.0.1 as a proxy. Absent: one of
+ * its own, so that no visitor uses up another's sign-ups
+ */
+export function createVisitor(baseUrl: string, { address = randomAddress(), language = 'en' } = {}): Visitor {
+  const cookies = new Map<string, string>();
+
+  async function send(
+    path: string,
+    init: RequestInit,
+    headers: Record<string, string> = {},
+  ): Promise<PageAnswer> {
+    const sent = new Headers({
+      'X-Forwarded-For': address,
+      'Accept-Language': language,
+      ...headers,
+    });
+    if (cookies.size > 0 && !sent.has('cookie')) {
+      sent.set('Cookie', [...cookies].map(([name, value]) => `${name}=${value}`).join('; '));
+    }
+    const response = await fetch(baseUrl + path, { ...init, headers: sent, redirect: 'manual' });
+    for (const cookie of response.headers.getSetCookie()) {
+      const [pair = '', ...attributes] = cookie.split(/;\s*/);
+      const [name = '', value = ''] = pair.split(/=(.*)/s);
+      if (attributes.some((attribute) => /^max-age=0$/i.test(attribute))) cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    const text = await response.text();
+    const { document } = parseHTML(text === '' ? '<html></html>' : text);
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      document: document as unknown as Document,
+      textOf: (selector) =>
+        document.querySelector(selector)?.textContent?.replace(/\s+/g, ' ').trim() ?? null,
+    };
+  }
+
+  const post: Visitor['post'] = (path, fields, headers = {}) =>
+    send(path, { method: 'POST', body: new URLSearchParams(fields) }, { Origin: baseUrl, ...headers });
+
+  return {
+    cookies,
+    get: (path, headers) => send(path, {}, headers),
+    post,
+    async submit(page, fields, { form = 'main form' } = {}) {
+      const { document, status } = await send(page, {});
+      const element = document.querySelector(form);
+      if (element === null) throw new Error(`${page} (${status}) has no form ${form}`);
+      const own = [...element.querySelectorAll('input')].map((input) => [
+        input.getAttribute('name') ?? '',
+        input.getAttribute('value') ?? '',
+      ]);
+      return post(element.getAttribute('action') ?? page, { ...Object.fromEntries(own), ...fields });
+    },
+  };
+}
+
+export interface Person {
+  name: string;
+  email: string;
+  password: string;
+}
+
+export function newPerson(name = 'Padaria Central'): Person {
+  const id = randomBytes(5).toString('hex');
+  return { name, email: `${id}@example.com`, password: `secret-${id}` };
+}
+
+/** Signs up, and stays signed in. @returns the account that was made */
+export async function signUp(
+  visitor: Visitor,
+  person: Person = newPerson(),
+): Promise<{ accountId: string } & Person> {
+  const answer = await visitor.submit('/dashboard/sign-up', { ...person });
+  if (answer.status !== 303)
+    throw new Error(`the sign-up was refused: ${answer.status} ${answer.textOf('[role=alert]')}`);
+  const settings = await visitor.get('/dashboard/settings');
+  return { accountId: settings.textOf('dl code')!, ...person };
+}
+
+/** Creates a key. @returns its secret */
+export async function makeKey(visitor: Visitor, name = 'test'): Promise<string> {
+  const answer = await visitor.submit('/dashboard/keys', { name });
+  const secret = answer.textOf('#new-secret');
+  if (secret === null) throw new Error(`no key was made: ${answer.status} ${answer.textOf('[role=alert]')}`);
+  return secret;
+}
+
+/** In a network of its own: addresses of one IPv6 /64 count as one. */
+function randomAddress(): string {
+  const group = () => randomBytes(2).toString('hex');
+  return `2001:db8:${group()}:${group()}::1`;
+}
