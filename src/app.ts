@@ -46,7 +46,7 @@ export function createApp(parts: AppParts) {
   const notFound = (context: { request: Request }) =>
     observer.observe(context.request, 'unknown', () => failure('not-found'));
 
-  const app = new Elysia({ aot: true });
+  const app = new Elysia({ aot: true, strictPath: true });
   const get = (path: string, handler: (context: { request: Request }) => Response | Promise<Response>) =>
     app.get(path, handler).head(path, notAllowed(path)).all(path, notAllowed(path));
 

@@ -120,10 +120,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
       async stop() {
         stopping = true;
         log.info({ running: observer.running }, 'stopping');
+        const { server } = app; // Elysia lets go of it, and complains on stdout when it is stopped again
         await within(Promise.resolve(app.stop()), STOP_TIMEOUT_MS, 'what was running').catch((error) =>
           log.warn({ err: error }, 'requests were cut off'),
         );
-        await within(Promise.resolve(app.stop(true)), SECOND, 'the server').catch(() => {});
+        await within(Promise.resolve(server?.stop(true)), SECOND, 'the server').catch(() => {});
         await closers.close();
       },
     };

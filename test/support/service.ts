@@ -8,6 +8,7 @@ import { grantCredits } from '../../src/credits/grant.ts';
 import { createLogTo } from '../../src/http/log.ts';
 import { createKey } from '../../src/keys/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
+import { startService } from '../../src/serve.ts';
 import { createTestDatabase, createTestIndexAlias, testServers } from './database.ts';
 
 type Environment = Record<string, string>;
@@ -67,7 +68,6 @@ export async function createTestEnvironment(options: ServiceOptions = {}) {
 
 /** Starts the real service in this process, on a free port and a database of its own. */
 export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
-  const { startService } = await import('../../src/serve.ts');
   const { env, database, remove } = await createTestEnvironment(options);
   const logLines: LogLine[] = [];
   const log = createLogTo({ write: (line) => void logLines.push(JSON.parse(line)) });
