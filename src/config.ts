@@ -19,6 +19,8 @@ export interface Config {
   elasticsearchApiKey: string | null;
   /** The alias that searches go to; indices are named after it. */
   elasticsearchAlias: string;
+  /** Memory for answers of searches, MiB; 0: none are kept. */
+  searchCacheMb: number;
   /** null: buckets in the process, and then one process only. */
   redisUrl: string | null;
   dataDir: string;
@@ -63,6 +65,7 @@ export function readConfig(env: Environment = process.env): Config {
     elasticsearchUrl: httpUrl('ELASTICSEARCH_URL', secret('ELASTICSEARCH_URL')),
     elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY'),
     elasticsearchAlias: indexName(env, 'ELASTICSEARCH_ALIAS', 'companies'),
+    searchCacheMb: integer(env, 'SEARCH_CACHE_MB', { min: 0, max: 4096, fallback: 64 }),
     redisUrl: url('REDIS_URL', secret('REDIS_URL'), ['redis:', 'rediss:']),
     dataDir: text(env, 'DATA_DIR') ?? '.data',
     nifPtUrl: httpUrl('NIF_PT_URL', text(env, 'NIF_PT_URL')) ?? DEFAULT_NIF_PT_URL,

@@ -15,9 +15,7 @@ import { createAuthenticator } from './keys/authenticate.ts';
 import { openLookup } from './lookup/open.ts';
 import { openRateLimiter } from './rate-limit/open.ts';
 import { type Closers, createClosers, openStores, type Stores } from './resources.ts';
-import { createElasticsearchSearch } from './search/elasticsearch.ts';
-import { createPostgresSearch } from './search/postgres.ts';
-import { createSearchHandler } from './search/route.ts';
+import { openSearch } from './search/open.ts';
 import { SECOND } from './units.ts';
 import { createUsageHandler } from './usage/route.ts';
 
@@ -78,13 +76,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       },
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, closers);
-    const directorySearch =
-      stores.elasticsearch === null
-        ? createPostgresSearch(stores.sql)
-        : createElasticsearchSearch(stores.elasticsearch, config.elasticsearchAlias);
-
     const chain = createChain({ authenticator, rateLimiter, credits, log });
-    const search = createSearchHandler(directorySearch, log);
+    const search = openSearch(config, stores, log, metrics);
     const lookup = openLookup(config, stores.sql, closers, log, metrics);
     const dashboard = await createDashboard({
       sql: stores.sql,

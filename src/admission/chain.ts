@@ -18,6 +18,8 @@ export interface Admitted {
   caller: Caller;
   /** The bucket after this request took its token. */
   rate: RateDecision;
+  /** The search index that was current when the credit was spent; null: none, or no credit was. */
+  directoryIndex: string | null;
 }
 
 /** Answers one admitted request. What it throws is an `internal-error`. */
@@ -43,6 +45,13 @@ export interface Chain {
     charge: CallKind | null,
     handler: Handler,
   ): Promise<Answer>;
+}
+
+/** The outcome of an admission. */
+interface Ticket {
+  rate: RateDecision;
+  refusal: Answer | null;
+  directoryIndex: string | null;
 }
 
 export interface ChainParts {
@@ -91,11 +100,11 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
   ): Promise<Answer> {
     trace.account = caller.accountId;
 
-    const { rate, refusal } = await admissions.track(() => admit(caller, charge));
+    const { rate, refusal, directoryIndex } = await admissions.track(() => admit(caller, charge));
     const headers = rateLimitHeaders(rate);
     if (refusal !== null) return withHeaders(refusal, headers);
 
-    const handle = () => handler({ request, caller, rate });
+    const handle = () => handler({ request, caller, rate, directoryIndex });
     try {
       return withHeaders(await (charge === 'search' ? searches.track(handle) : handle()), headers);
     } catch (error) {
@@ -104,32 +113,35 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     }
   }
 
-  /** Takes a token, then a credit; the problem to answer where there is none. */
-  async function admit(
-    caller: Caller,
-    charge: CallKind | null,
-  ): Promise<{ rate: RateDecision; refusal: Answer | null }> {
+  /** Takes a token, then a credit; `refusal` is the problem to answer where there is none. */
+  async function admit(caller: Caller, charge: CallKind | null): Promise<Ticket> {
     const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
-    if (rate.admitted) return { rate, refusal: charge === null ? null : await takeCredit(caller, charge) };
-    const refusal = failure('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
-      headers: { 'Retry-After': String(retryAfterS(rate)) },
-    });
-    return { rate, refusal };
+    if (!rate.admitted) {
+      const refusal = failure('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
+        headers: { 'Retry-After': String(retryAfterS(rate)) },
+      });
+      return { rate, refusal, directoryIndex: null };
+    }
+    if (charge === null) return { rate, refusal: null, directoryIndex: null };
+    return { rate, ...(await takeCredit(caller, charge)) };
   }
 
-  /** Spends a credit; the problem to answer when there is none, or when the ledger can't be asked. */
-  async function takeCredit({ accountId, keyId }: Caller, kind: CallKind): Promise<Answer | null> {
+  async function takeCredit({ accountId, keyId }: Caller, kind: CallKind): Promise<Omit<Ticket, 'rate'>> {
     try {
       const admission = await credits.admit({ accountId, keyId, kind });
-      if (admission.admitted) return null;
+      if (admission.admitted) return { refusal: null, directoryIndex: admission.directoryIndex };
       const reset = admission.resetAt.toISOString();
-      return failure('monthly-quota-exceeded', `The included credits are there again at ${reset}.`, {
+      const refusal = failure('monthly-quota-exceeded', `The included credits are there again at ${reset}.`, {
         members: { quota: 'monthly_credits', limit: admission.limit, reset },
         headers: { 'Retry-After': String(admission.retryAfterS) },
       });
+      return { refusal, directoryIndex: null };
     } catch (error) {
       log.warn({ err: error }, 'a credit could not be counted');
-      return unavailable('The credits of the account could not be counted.');
+      return {
+        refusal: unavailable('The credits of the account could not be counted.'),
+        directoryIndex: null,
+      };
     }
   }
 

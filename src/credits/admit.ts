@@ -6,7 +6,14 @@ import { type Ask, type CallKind, refund, type Spent, spend } from './spend.ts';
 
 /** What the ledger said of one call. */
 export type Admission =
-  | { admitted: true }
+  | {
+      admitted: true;
+      /**
+       * The index of the directory that was current when the credit was spent, from the same statement: what a search
+       * may answer from its cache (docs/performance.md). null: there is none.
+       */
+      directoryIndex: string | null;
+    }
   | {
       admitted: false;
       /** The included allowance of the period, credits. */
@@ -103,7 +110,10 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     for (const { ask, calls } of groups) {
       for (const call of calls) {
         if (left > 0 && call.abandoned) late.push({ ...ask, calls: 1 });
-        admissions.set(call, left > 0 ? { admitted: true } : refusal(spent));
+        admissions.set(
+          call,
+          left > 0 ? { admitted: true, directoryIndex: spent.directoryIndex } : refusal(spent),
+        );
         left -= 1;
       }
     }

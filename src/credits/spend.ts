@@ -27,6 +27,8 @@ export interface Spent {
   untilPeriodEndS: number;
   /** Postgres's clock while it was at it. */
   at: Date;
+  /** The index of the directory's current generation, as of the same instant; null: it has none. */
+  directoryIndex: string | null;
 }
 
 /** What is answered when no account's turn came in time. */
@@ -101,7 +103,8 @@ export function spend(sql: Sql, asks: Ask[], deadline: Date, instant: Date | nul
     )
     SELECT id AS "accountId", admitted, from_purchased AS "fromPurchased", included,
       (period).starts_at AS "periodStart", (period).ends_at AS "periodEnd",
-      extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS", at
+      extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS", at,
+      (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
     FROM (SELECT clock_timestamp() AS at) AS clock LEFT JOIN decided ON true`;
 }
 

@@ -10,6 +10,8 @@ export interface Metrics {
   redisAway(away: boolean): void;
   /** A credit that was spent for a request answered 503 and could not be given back. */
   refundFailed(): void;
+  /** Shows how the cache of search answers does. */
+  observeSearchCache(cache: { hits: number; misses: number; bytes: number }): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
@@ -79,6 +81,26 @@ export function createMetrics(runningRequests: () => number): Metrics {
     source: (source, outcome) => sources.inc({ source, outcome }),
     redisAway: (away) => redisAway.set(away ? 1 : 0),
     refundFailed: () => refundsFailed.inc(),
+    observeSearchCache(cache) {
+      new Gauge({
+        name: 'search_cache_answers_total',
+        help: 'Searches for names, by whether the cache of answers had them.',
+        labelNames: ['outcome'],
+        registers,
+        collect() {
+          this.set({ outcome: 'hit' }, cache.hits);
+          this.set({ outcome: 'miss' }, cache.misses);
+        },
+      });
+      new Gauge({
+        name: 'search_cache_bytes',
+        help: 'Estimated memory of the cache of search answers.',
+        registers,
+        collect() {
+          this.set(cache.bytes);
+        },
+      });
+    },
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

@@ -81,7 +81,7 @@ function respond(publicUrl: string, answer: Answer, requestId: string): Response
       headers: { ...headers, ...answer.problem.headers },
     });
   }
-  return new Response(JSON.stringify(answer.body), {
+  return new Response(answer.json, {
     headers: { 'Content-Type': 'application/json', ...headers, ...answer.headers },
   });
 }

@@ -58,7 +58,7 @@ export function createLookupHandler(parts: LookupParts): Handler {
     return refreshed;
   }
 
-  return async ({ request }): Promise<Answer<CompanyAnswer>> => {
+  return async ({ request }): Promise<Answer> => {
     const nif = nifOf(request.url);
     if (nif === null) {
       return failure('validation', 'The NIF is not nine digits, or its check digit is wrong.');
@@ -66,7 +66,7 @@ export function createLookupHandler(parts: LookupParts): Handler {
     try {
       const company = await within(lookUp(nif), timeoutMs, 'the lookup');
       if (company === null) return failure('company-not-found', 'No company has this NIF.');
-      return success(
+      return success<CompanyAnswer>(
         { result: 'success', data: presentCompany(company) },
         { 'X-Record-Source': company.source, 'Last-Modified': company.fetchedAt.toUTCString() },
       );

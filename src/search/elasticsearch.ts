@@ -20,6 +20,20 @@ const FILTER_PATH = [
 
 type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
 
+/** Entries, and the index that all of them are from. */
+export interface Found {
+  entries: SearchEntry[];
+  /** null: nothing was found, and nothing says where. */
+  index: string | null;
+}
+
+export interface IndexedSearch extends DirectorySearch {
+  /** The same search, with where its answer is from. */
+  find(query: ParsedQuery): Promise<Found>;
+}
+
+const NOTHING: Found = { entries: [], index: null };
+
 interface Hit {
   _index: string;
   _source: { nif: string; legal_name: string };
@@ -40,12 +54,12 @@ interface ItemResponse {
  * asked of the alias, the equals of the index that the alias led to last. Where the beginnings' hits are from another
  * one, the alias has moved, and both are asked again. Where nothing begins with the query nothing is equal to it either.
  */
-export function createElasticsearchSearch(client: Client, alias: string): DirectorySearch {
+export function createElasticsearchSearch(client: Client, alias: string): IndexedSearch {
   let index: string | null = null;
   const ask = createBatcher(searchAll, BATCHES);
 
-  async function searchAll(queries: Searchable[]): Promise<(SearchEntry[] | Error)[]> {
-    const results = new Map<Searchable, SearchEntry[] | Error>();
+  async function searchAll(queries: Searchable[]): Promise<(Found | Error)[]> {
+    const results = new Map<Searchable, Found | Error>();
     const deadlineMs = performance.now() + SEARCH_TIMEOUT_MS;
     let open = queries;
     for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round += 1) {
@@ -93,14 +107,14 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
     }
   }
 
-  return {
-    async search(parsed) {
-      if (parsed.kind === 'nothing') return [];
-      const result = await within(ask(parsed), SEARCH_TIMEOUT_MS, 'Elasticsearch');
-      if (result instanceof Error) throw result;
-      return result;
-    },
-  };
+  async function find(parsed: ParsedQuery): Promise<Found> {
+    if (parsed.kind === 'nothing') return NOTHING;
+    const result = await within(ask(parsed), SEARCH_TIMEOUT_MS, 'Elasticsearch');
+    if (result instanceof Error) throw result;
+    return result;
+  }
+
+  return { find, search: async (parsed) => (await find(parsed)).entries };
 }
 
 /** The lines of an `_msearch`: one search for a NIF, two for a name (one while no index is known). */
@@ -137,18 +151,20 @@ function readResult(
   first: ItemResponse,
   equals: ItemResponse | null,
   askedIndex: string | null,
-): SearchEntry[] | Error | 'moved' {
+): Found | Error | 'moved' {
   const failed = failureOf(first);
   if (failed !== null) return failed;
   const hits = first.hits?.hits ?? [];
-  if (query.kind === 'nif' || hits.length === 0) return hits.map(entryOf);
-  if (equals === null || equals.status === 404 || hits[0]!._index !== askedIndex) return 'moved';
+  const index = hits[0]?._index;
+  if (index === undefined) return NOTHING;
+  if (query.kind === 'nif') return { entries: hits.map(entryOf), index };
+  if (equals === null || equals.status === 404 || index !== askedIndex) return 'moved';
   const equalsFailed = failureOf(equals);
   if (equalsFailed !== null) return equalsFailed;
   const exact = (equals.hits?.hits ?? []).map(entryOf);
   const isExact = new Set(exact.map(({ nif }) => nif));
   const rest = hits.map(entryOf).filter(({ nif }) => !isExact.has(nif));
-  return [...exact, ...rest].slice(0, MAX_RESULTS);
+  return { entries: [...exact, ...rest].slice(0, MAX_RESULTS), index };
 }
 
 function failureOf({ status, timed_out, error }: ItemResponse): Error | null {

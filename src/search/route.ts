@@ -1,10 +1,10 @@
 import type { Handler } from '../admission/chain.ts';
-import { type Answer, failure, success } from '../http/answer.ts';
+import { type Answer, failure, written } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
 import type { Operation } from '../http/operation.ts';
+import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
-import { type SearchAnswer, SearchAnswerSchema } from './schema.ts';
-import type { DirectorySearch, SearchEntry } from './search.ts';
+import { SearchAnswerSchema } from './schema.ts';
 
 /** GET /companies?q= */
 export const searchOperation: Operation = {
@@ -28,15 +28,14 @@ export const searchOperation: Operation = {
 };
 
 /** Searches the directory for `q`; the first one where it is repeated. */
-export function createSearchHandler(directory: DirectorySearch, log: Log): Handler {
-  return async ({ request }): Promise<Answer<SearchAnswer>> => {
+export function createSearchHandler(search: AnswerSearch, log: Log): Handler {
+  return async ({ request, directoryIndex }): Promise<Answer> => {
     const q = queryOf(request.url);
     if (q === null || q.trim() === '') {
       return failure('validation', 'The query parameter `q` is missing or holds only white space.');
     }
     try {
-      const entries = await directory.search(parseQuery(q));
-      return success({ data: entries.map(present), error: null });
+      return written(await search(parseQuery(q), directoryIndex));
     } catch (error) {
       log.warn({ err: error }, 'a search failed');
       return failure('search-failed');
@@ -48,8 +47,4 @@ export function createSearchHandler(directory: DirectorySearch, log: Log): Handl
 function queryOf(url: string): string | null {
   const start = url.indexOf('?');
   return start === -1 ? null : new URLSearchParams(url.slice(start)).get('q');
-}
-
-function present({ nif, legalName }: SearchEntry): SearchAnswer['data'][number] {
-  return { nif, legal_name: legalName, status: '', locality: '', primary_cae: '' };
 }

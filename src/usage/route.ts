@@ -26,7 +26,7 @@ const QUERY_TIMEOUT_MS = 2 * SECOND;
 
 /** @param instant for tests: the instant to report at; absent: Postgres's clock */
 export function createUsageHandler(sql: Sql, log: Log, instant?: () => Date): Handler {
-  return async ({ caller, rate }): Promise<Answer<UsageAnswer>> => {
+  return async ({ caller, rate }): Promise<Answer> => {
     try {
       const [row] = await within(
         findAccountQuery(sql, caller.accountId, instant?.()),
@@ -34,7 +34,7 @@ export function createUsageHandler(sql: Sql, log: Log, instant?: () => Date): Ha
         'Postgres',
       );
       if (row === undefined) throw new Error('the account is gone');
-      return success(presentUsage(detailsOf(row), rate));
+      return success<UsageAnswer>(presentUsage(detailsOf(row), rate));
     } catch (error) {
       log.warn({ err: error }, 'usage could not be read');
       return failure('service-unavailable', 'The usage of the account could not be read.', {

@@ -49,7 +49,7 @@ export async function tryCall(visit: MemberVisit): Promise<Reply> {
 
 async function describe(publicUrl: string, kind: CallKind, address: string, answer: Answer): Promise<Tried> {
   const response = answer.ok
-    ? new Response(JSON.stringify(answer.body), {
+    ? new Response(answer.json, {
         headers: { 'Content-Type': 'application/json', ...answer.headers },
       })
     : problemResponse(publicUrl, answer.problem);
@@ -59,7 +59,7 @@ async function describe(publicUrl: string, kind: CallKind, address: string, answ
     status: response.status,
     headers: [...response.headers].map(([name, value]) => [titleCase(name), value]),
     body: JSON.stringify(await response.json(), null, 2),
-    entries: answer.ok && kind === 'search' ? (answer.body as SearchAnswer).data : null,
+    entries: answer.ok && kind === 'search' ? (JSON.parse(answer.json) as SearchAnswer).data : null,
   };
 }
 

@@ -1,0 +1,50 @@
+import type { AnswerCache } from './answer-cache.ts';
+import type { Found, IndexedSearch } from './elasticsearch.ts';
+import type { ParsedQuery } from './query.ts';
+import type { SearchAnswer } from './schema.ts';
+import type { DirectorySearch, SearchEntry } from './search.ts';
+
+/**
+ * Answers a search with the JSON of its body.
+ * @param currentIndex the search index that is current now; null: not known
+ * @throws when the directory can't be searched
+ */
+export type AnswerSearch = (query: ParsedQuery, currentIndex: string | null) => Promise<string>;
+
+/** Asks the directory each time. */
+export function answerDirectly(directory: DirectorySearch): AnswerSearch {
+  return async (query) => present(await directory.search(query));
+}
+
+/**
+ * Answers from the cache what the current index has answered before. An answer is kept under the index that its entries
+ * came from, and read only while the credit's own statement says that this index is current: after an import or a
+ * rollback on any instance no stale answer is left, without anything to be told to anyone. An index doesn't change once
+ * searches go to it.
+ */
+export function answerCached(directory: IndexedSearch, cache: AnswerCache): AnswerSearch {
+  return async (query, currentIndex) => {
+    if (query.kind !== 'name' || currentIndex === null) return present((await directory.find(query)).entries);
+    const kept = cache.get(currentIndex, query.normalized);
+    if (kept !== null) return kept;
+    const found: Found = await directory.find(query);
+    const json = present(found.entries);
+    // An empty answer doesn't say which index it is from.
+    if (found.index !== null) cache.set(found.index, query.normalized, json);
+    return json;
+  };
+}
+
+function present(entries: SearchEntry[]): string {
+  const answer: SearchAnswer = {
+    data: entries.map(({ nif, legalName }) => ({
+      nif,
+      legal_name: legalName,
+      status: '',
+      locality: '',
+      primary_cae: '',
+    })),
+    error: null,
+  };
+  return JSON.stringify(answer);
+}

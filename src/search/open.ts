@@ -1,0 +1,26 @@
+import type { Handler } from '../admission/chain.ts';
+import type { Config } from '../config.ts';
+import type { Log } from '../http/log.ts';
+import type { Metrics } from '../http/metrics.ts';
+import type { Stores } from '../resources.ts';
+import { MIB } from '../units.ts';
+import { answerCached, answerDirectly } from './answer.ts';
+import { createAnswerCache } from './answer-cache.ts';
+import { createElasticsearchSearch } from './elasticsearch.ts';
+import { createPostgresSearch } from './postgres.ts';
+import { createSearchHandler } from './route.ts';
+
+/** The search handler on the directory that the configuration asks for: Elasticsearch, or an index in Postgres. */
+export function openSearch(
+  config: Pick<Config, 'elasticsearchAlias' | 'searchCacheMb'>,
+  { sql, elasticsearch }: Pick<Stores, 'sql' | 'elasticsearch'>,
+  log: Log,
+  metrics: Metrics,
+): Handler {
+  if (elasticsearch === null) return createSearchHandler(answerDirectly(createPostgresSearch(sql)), log);
+  const search = createElasticsearchSearch(elasticsearch, config.elasticsearchAlias);
+  if (config.searchCacheMb === 0) return createSearchHandler(answerDirectly(search), log);
+  const cache = createAnswerCache(config.searchCacheMb * MIB);
+  metrics.observeSearchCache(cache);
+  return createSearchHandler(answerCached(search, cache), log);
+}
