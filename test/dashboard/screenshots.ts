@@ -10,7 +10,7 @@ import { createAccount } from '../../src/accounts/store.ts';
 import { readConfig } from '../../src/config.ts';
 import { grantCredits } from '../../src/credits/grant.ts';
 import { giveSignIn } from '../../src/dashboard/give-sign-in.ts';
-import { rowSource } from '../../src/directory/commands.ts';
+import { rowSource, withProgress } from '../../src/directory/commands.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { NEVER_ABORTED } from '../../src/directory/tools.ts';
 import { createLogTo } from '../../src/http/log.ts';
@@ -72,7 +72,7 @@ async function takeAll(browser: Browser, scheme: Scheme, device: string, viewpor
   await page.fill('#email', PERSON.email);
   await page.fill('#password', PERSON.password);
   await page.click('main form button');
-  await page.waitForSelector('.plot');
+  await page.waitForSelector('#calls');
   await take('overview');
   await open('?by=key');
   await take('by-key');
@@ -96,7 +96,8 @@ async function shoot(page: Page, path: string): Promise<void> {
 async function prepare(sql: Sql): Promise<void> {
   const tools = { ...stores, config, signal: NEVER_ABORTED, actor: 'screenshots' };
   const options = { replace: false, force: false, dryRun: false, rejects: null };
-  await importCompanies(tools, rowSource(join(ROOT, 'examples/companies.csv')), options, () => {});
+  const file = rowSource(join(ROOT, 'examples/companies.csv'));
+  await withProgress((progress) => importCompanies(tools, file, options, progress));
   const { id } = await createAccount(
     sql,
     { name: 'Livraria Moreira, Lda', plan: 'plus', periodStart: daysAgo(12) },

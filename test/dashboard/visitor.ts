@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { parseHTML } from 'linkedom';
 
+type Page = ReturnType<typeof parseHTML>['document'];
+
 /** An answer of the dashboard, and its page. */
 export interface PageAnswer {
   status: number;
   headers: Headers;
   text: string;
-  document: Document;
+  document: Page;
   /** The text of what a selector finds, white space collapsed; null when it finds nothing. */
   textOf(selector: string): string | null;
 }
@@ -59,7 +61,7 @@ export function createVisitor(baseUrl: string, { address = randomAddress(), lang
       status: response.status,
       headers: response.headers,
       text,
-      document: document as unknown as Document,
+      document,
       textOf: (selector) =>
         document.querySelector(selector)?.textContent?.replace(/\s+/g, ' ').trim() ?? null,
     };
