@@ -58,10 +58,14 @@ export function createApp(parts: AppParts) {
   get('/health/ready', () => health.ready());
   get('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
   get('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
-  get('/problems/:kind', (context) => {
-    const path = new URL(context.request.url).pathname;
-    return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? notFound(context);
-  });
+  get(
+    '/problems/:kind',
+    (context) => {
+      const path = new URL(context.request.url).pathname;
+      return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? notFound(context);
+    },
+    '/problems/{kind}',
+  );
   get('/metrics', async (context) => {
     if (!mayReadMetrics(context.request, metricsToken)) {
       return observer.observe(context.request, '/metrics', () =>
