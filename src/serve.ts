@@ -6,12 +6,12 @@ import { createDashboard } from './dashboard/dashboard.ts';
 import { within } from './deadline.ts';
 import type { DirectoryHealth } from './directory/ensure.ts';
 import { watchDirectory } from './directory/watch.ts';
-import { messageOf, RefusedError } from './errors.ts';
 import { createHealth, type Probe } from './http/health.ts';
 import { createLog, type Log, type LogTarget } from './http/log.ts';
 import { createMetrics } from './http/metrics.ts';
 import { createObserver } from './http/observe.ts';
 import { createAuthenticator } from './keys/authenticate.ts';
+import { defaultPublicUrl, freePort, listen } from './listen.ts';
 import { openLookup } from './lookup/open.ts';
 import { openRateLimiter } from './rate-limit/open.ts';
 import { type Closers, createClosers, openStores, type Stores } from './resources.ts';
@@ -38,6 +38,8 @@ export interface StartOptions {
   logTo?: LogTarget;
   /** Ends waiting for the embedded Postgres. */
   signal?: AbortSignal;
+  /** Other processes of the same service listen there too (workers.ts). */
+  sharePort?: boolean;
 }
 
 /**
@@ -50,7 +52,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const log = options.log ?? openLog(options.logTo, closers);
   let stopping = false;
   try {
-    const port = config.port === 0 ? await freePort(config.host) : config.port;
+    const port = config.port === 0 ? freePort(config.host) : config.port;
     const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);
 
     const stores = await openStores(config, {
@@ -104,7 +106,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       usage: createUsageHandler(stores.sql, log),
       dashboard,
     });
-    listen(app, config, port);
+    listen(app, config, port, options.sharePort === true);
     log.info({ address: publicUrl }, 'listening');
 
     return {
@@ -147,28 +149,4 @@ function storeProbes({ sql, elasticsearch }: Stores, directoryHealth: () => Dire
     { name: 'elasticsearch', required: true, check: async () => void (await ping()) },
     directory,
   ];
-}
-
-function listen(app: ReturnType<typeof createApp>, config: Config, port: number): void {
-  // Bun's idle time-out cuts a request in flight that has written nothing yet: it must outlast the slowest lookup.
-  const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
-  const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
-  try {
-    // One process a port: Elysia's default would let a second one start unnoticed.
-    app.listen({ hostname: config.host, port, reusePort: false, idleTimeout, maxRequestBodySize: 64 * 1024 });
-  } catch (error) {
-    throw new RefusedError(`can't listen on ${config.host}:${port}: ${messageOf(error)}`);
-  }
-}
-
-function defaultPublicUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** A port that is free now, for `PORT=0`: the address must be known before the app is made. */
-async function freePort(hostname: string): Promise<number> {
-  const listener = Bun.listen({ hostname, port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }

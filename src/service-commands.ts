@@ -1,16 +1,22 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { readConfig } from './config.ts';
 import { startService } from './serve.ts';
 import { answers } from './terminal/command.ts';
+import { wholeNumber } from './terminal/values.ts';
+import { serveWithWorkers } from './workers.ts';
+
+const WORKERS = wholeNumber({ min: 1, max: 256 });
 
 /** `serve` and `migrate`. */
 export function serviceCommands(program: Command): void {
   program
     .command('serve')
     .description('run the service until it is stopped (SIGTERM or Ctrl-C)')
+    .option('--workers <n>', 'processes on the one port; above 1 they want REDIS_URL', WORKERS, 1)
+    .addOption(new Option('--worker', 'one of several on the port').hideHelp())
     .addHelpText(
       'after',
-      '\nExample:\n  PORT=8080 bun directory serve\n\nThe configuration is the environment: see README.md.',
+      '\nExamples:\n  PORT=8080 bun directory serve\n  bun directory serve --workers 4\n\nThe configuration is the environment: see README.md.',
     )
     .action(serve);
 
@@ -25,7 +31,7 @@ export function serviceCommands(program: Command): void {
 }
 
 /** Runs until a signal; a second one ends it at once. */
-async function serve(): Promise<void> {
+async function serve({ workers, worker }: { workers: number; worker?: boolean }): Promise<void> {
   const interrupted = new AbortController();
   const stopped = new Promise<void>((resolve) => {
     interrupted.signal.addEventListener('abort', () => resolve());
@@ -36,8 +42,12 @@ async function serve(): Promise<void> {
   };
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
-  const service = await startService(readConfig(), { signal: interrupted.signal });
-  await stopped;
-  await service.stop();
+  const { signal } = interrupted;
+  if (workers > 1) await serveWithWorkers(readConfig(), workers, signal);
+  else {
+    const service = await startService(readConfig(), { signal, sharePort: worker === true });
+    await stopped;
+    await service.stop();
+  }
   process.exit(0);
 }

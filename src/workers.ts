@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { type Config, ConfigError } from './config.ts';
+import { createLog } from './http/log.ts';
+import { freePort, requireFreePort } from './listen.ts';
+import { openStores } from './resources.ts';
+import { SECOND } from './units.ts';
+
+/** A worker that ended by itself is started again after this long. */
+const RESTART_PAUSE_MS = 1 * SECOND;
+
+/**
+ * Runs `count` processes of the service on one port, between which the kernel deals the connections out, until the
+ * signal. Each is a whole service of its own: they share Postgres, Redis and Elasticsearch, and nothing else.
+ *
+ * @throws ConfigError without Redis: buckets in the processes would multiply every limit
+ * @throws RefusedError when the port is taken or Postgres can't be reached
+ */
+export async function serveWithWorkers(config: Config, count: number, signal: AbortSignal): Promise<void> {
+  if (config.redisUrl === null) throw new ConfigError('REDIS_URL is needed with --workers above 1');
+  const port = config.port === 0 ? freePort(config.host) : config.port;
+  requireFreePort(config.host, port);
+  // Migrated once, before any worker starts; held open, so that an embedded Postgres outlives each of them.
+  const stores = await openStores(config, { signal });
+  const { log, close } = createLog();
+  try {
+    log.info({ workers: count, port }, 'starting workers');
+    await Promise.all(
+      Array.from({ length: count }, (_, number) =>
+        keepWorker(port, signal, (exitCode) => {
+          log.error({ worker: number + 1, exitCode }, 'a worker ended by itself and is started again');
+        }),
+      ),
+    );
+  } finally {
+    await stores.close();
+    await close();
+  }
+}
+
+/** Runs one worker, again and again, until the signal; then waits for its graceful end. */
+async function keepWorker(
+  port: number,
+  signal: AbortSignal,
+  onDied: (exitCode: number) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    const worker = Bun.spawn([process.execPath, join(import.meta.dir, 'main.ts'), 'serve', '--worker'], {
+      env: { ...process.env, PORT: String(port) },
+      stdin: 'ignore',
+      stdout: 'inherit',
+      stderr: 'inherit',
+    });
+    const stop = () => worker.kill('SIGTERM');
+    signal.addEventListener('abort', stop, { once: true });
+    const exitCode = await worker.exited;
+    signal.removeEventListener('abort', stop);
+    if (signal.aborted) return;
+    onDied(exitCode);
+    await Bun.sleep(RESTART_PAUSE_MS);
+  }
+}
