@@ -37,8 +37,9 @@ export function formatsOf(language: Language): Formats {
     new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' });
   const numbers = new Intl.NumberFormat(locale, { useGrouping: 'always' });
   const instants = at({ dateStyle: 'long', timeStyle: 'medium' });
-  const dates = at({ day: 'numeric', month: 'short', year: 'numeric' });
-  const days = at({ day: 'numeric', month: 'short' });
+  const month = at({ month: 'short' });
+  // Not Intl's own order of the two: Portuguese would get numbers only, `21/11`.
+  const day = (value: Date) => `${value.getUTCDate()} ${month.format(value).replace(/\.$/, '')}`;
   const unit = (name: string) =>
     new Intl.NumberFormat(locale, { style: 'unit', unit: name, unitDisplay: 'long' });
   const units = [
@@ -49,8 +50,8 @@ export function formatsOf(language: Language): Formats {
   return {
     number: (value) => numbers.format(value),
     instant: (value) => `${instants.format(value)} UTC`,
-    date: (value) => dates.format(value),
-    day: (value) => days.format(value),
+    date: (value) => `${day(value)} ${value.getUTCFullYear()}`,
+    day,
     duration(ms) {
       let left = Math.max(ms, MINUTE);
       const parts: string[] = [];

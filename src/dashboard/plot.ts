@@ -42,6 +42,11 @@ export function plotDailyCalls(all: Series[], options: PlotOptions): string {
     })),
   );
   const narrow = width < 500;
+  // Noon, so that a label stands below the middle of its bar.
+  const ticks = Array.from(
+    { length: Math.ceil(PLOTTED_DAYS / (narrow ? 28 : 10)) },
+    (_, index) => new Date(last.getTime() + DAY / 2 - index * (narrow ? 28 : 10) * DAY),
+  ).filter((tick) => tick.getTime() > first.getTime() + 2 * DAY);
   const svg = Plot.plot({
     document,
     width,
@@ -51,7 +56,7 @@ export function plotDailyCalls(all: Series[], options: PlotOptions): string {
     marginRight: 4,
     marginTop: 12,
     marginBottom: 26,
-    x: { type: 'utc', domain: [first, end], label: null, ticks: narrow ? 4 : 8, tickSize: 0, tickPadding: 8 },
+    x: { type: 'utc', domain: [first, end], label: null },
     y: { label: null, nice: true, ...(bars.length === 0 && { domain: [0, 10] }) },
     color: { domain: all.map((series) => series.label), range: all.map((_, index) => COLORS[index] ?? REST) },
     marks: [
@@ -63,9 +68,10 @@ export function plotDailyCalls(all: Series[], options: PlotOptions): string {
         tickFormat: (value: number) => (Number.isInteger(value) ? formats.number(value) : ''),
       }),
       Plot.axisX({
+        ticks,
         tickSize: 0,
+        tickPadding: 8,
         label: null,
-        ticks: narrow ? 4 : 8,
         tickFormat: (day: Date) => formats.day(day),
       }),
       Plot.rectY(bars, {

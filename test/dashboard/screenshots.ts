@@ -81,7 +81,7 @@ async function takeAll(browser: Browser, scheme: Scheme, device: string, viewpor
   await open('/credits');
   await take('credits');
   await open('/try');
-  await page.fill('#q', 'constru');
+  await page.fill('#q', 'associacao');
   await page.click('button[value=search]');
   await page.waitForSelector('#request');
   await take('try');

@@ -50,20 +50,18 @@ function figureCards(visit: MemberVisit, figures: Figures): Html {
   const inclusiveEnd = new Date(account.period.end.getTime() - 1);
   return html`
 <div class="figures">
-  <section class="card figure main-figure">
+  <section class="card figure full main-figure">
     <h2>${texts.available}</h2>
     <p class="big" data-figure="available">${number(available)}</p>
     <p>${texts.availableSum(number(includedLeft), number(usage.credits))}</p>
   </section>
-  <section class="card figure">
+  <section class="card figure full">
     <h2>${texts.included}</h2>
     <p class="big"><span data-figure="used">${number(requests.used)}</span><small> / ${number(requests.limit)}</small></p>
     ${meter(texts.usedOf(number(requests.used), number(requests.limit)), requests.used, requests.limit)}
-    ${beyond > 0 && html`<p>${texts.beyond(number(beyond))}</p>`}
-    <p><span class="term">${texts.reset}</span> <strong>${texts.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
-      <time datetime="${usage.resetAt}">${formats.instant(resetAt)}</time></p>
+    <p>${beyond > 0 ? texts.beyond(number(beyond)) : texts.left(number(includedLeft))}</p>
   </section>
-  <section class="card figure">
+  <section class="card figure full">
     <h2>${texts.purchased}</h2>
     <p class="big" data-figure="credits">${number(usage.credits)}</p>
     <p>${texts.purchasedHint}</p>
@@ -81,11 +79,12 @@ function figureCards(visit: MemberVisit, figures: Figures): Html {
     <p>${texts.keysUsed(number(apiKeys.used), keysLimit)}</p>
     <p><a href="${tools.base}/keys">${texts.manageKeys}</a></p>
   </section>
-  <section class="card figure">
+  <section class="card figure full">
     <h2>${texts.period}</h2>
     <p class="medium"><time datetime="${usage.period.start}">${formats.date(account.period.start)}</time> –
       <time datetime="${usage.period.end}">${formats.date(inclusiveEnd)}</time></p>
-    <p>${texts.plan}: ${texts.plans[account.plan]}</p>
+    <p><span class="term">${texts.reset}</span> <strong>${texts.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
+      <time datetime="${usage.resetAt}">${formats.instant(resetAt)}</time></p>
   </section>
 </div>`;
 }
@@ -93,8 +92,7 @@ function figureCards(visit: MemberVisit, figures: Figures): Html {
 /** A bar from 0 to `limit`; what is beyond it fills it. */
 function meter(label: string, value: number, limit: number): Html {
   const shown = Math.min(value, limit);
-  return html`
-<p><progress aria-label="${label}" max="${Math.max(limit, 1)}" value="${shown}">${label}</progress><span class="term">${label}</span></p>`;
+  return html`<progress aria-label="${label}" max="${Math.max(limit, 1)}" value="${shown}">${label}</progress>`;
 }
 
 async function callsSection(visit: MemberVisit, history: DailyHistory, split: Split): Promise<Html> {
