@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { TestService } from '../support/service.ts';
+import { createCaller } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, makeKey, newPerson, signUp, type Visitor } from './visitor.ts';
+
+let service: TestService;
+let owner: Visitor;
+let ownerAccount: string;
+let ownerKeyId: string;
+
+const MEMBER_PAGES = ['', '/keys', '/credits', '/try', '/settings', '/usage.csv'];
+
+beforeAll(async () => {
+  service = await startDashboardService();
+  owner = createVisitor(service.baseUrl);
+  ownerAccount = (await signUp(owner, newPerson('Owner Lda'))).accountId;
+  await makeKey(owner, 'owned');
+  const [key] = await service.sql<
+    { id: string }[]
+  >`SELECT id FROM api_keys WHERE account_id = ${ownerAccount}`;
+  ownerKeyId = key!.id;
+});
+afterAll(() => service.stop());
+
+describe('who sees what', () => {
+  test('without a session every page of a member leads to the sign-in', async () => {
+    const stranger = createVisitor(service.baseUrl);
+    for (const page of [...MEMBER_PAGES, `/keys/${ownerKeyId}/revoke`]) {
+      const answer = await stranger.get(`/dashboard${page}`);
+      expect([page, answer.status, answer.headers.get('location')]).toEqual([
+        page,
+        303,
+        '/dashboard/sign-in',
+      ]);
+    }
+  });
+
+  test("a member reaches another account's key by no address: not its page, not its revocation", async () => {
+    const other = createVisitor(service.baseUrl);
+    await signUp(other, newPerson('Other Lda'));
+    expect((await other.get(`/dashboard/keys/${ownerKeyId}/revoke`)).status).toBe(404);
+
+    // A form with a token of their own, sent to the other's key.
+    await makeKey(other, 'mine');
+    const page = await other.get('/dashboard/keys');
+    const token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    const refused = await other.post(`/dashboard/keys/${ownerKeyId}/revoke`, { form_token: token });
+    expect(refused.status).toBe(404);
+    const [key] = await service.sql`SELECT revoked_at FROM api_keys WHERE id = ${ownerKeyId}`;
+    expect(key!.revoked_at).toBeNull();
+  });
+
+  test("ids of another account in query, form or header change nothing: every page shows the member's own", async () => {
+    const other = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(other, newPerson('Third Lda'));
+    for (const page of MEMBER_PAGES) {
+      const query = `account=${ownerAccount}&account_id=${ownerAccount}&id=${ownerAccount}&key_id=${ownerKeyId}`;
+      const answer = await other.get(`/dashboard${page}?${query}`, { 'X-Account': ownerAccount });
+      expect([page, answer.status]).toEqual([page, 200]);
+      expect(answer.text).not.toContain('Owner Lda');
+      expect(answer.text).not.toContain(ownerKeyId);
+    }
+    const made = await other.submit('/dashboard/keys', {
+      name: 'sneaky',
+      account: ownerAccount,
+      account_id: ownerAccount,
+    });
+    expect(made.status).toBe(200);
+    const keys = await service.sql`SELECT account_id FROM api_keys WHERE name = 'sneaky'`;
+    expect(keys.map((key) => key.account_id)).toEqual([accountId]);
+  });
+
+  test('a session cookie never opens the API, and an API key never opens the dashboard', async () => {
+    const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    for (const path of ['/usage', '/companies?q=a', '/companies/500002576']) {
+      const answer = await fetch(service.url + path, { headers: { Cookie: cookie } });
+      expect([path, answer.status]).toEqual([path, 401]);
+    }
+    for (const value of owner.cookies.values()) {
+      const headers = { Authorization: `Bearer ${decodeURIComponent(value)}` };
+      expect((await fetch(`${service.url}/usage`, { headers })).status).toBe(401);
+    }
+    const { key } = await createCaller(service.sql);
+    for (const page of MEMBER_PAGES) {
+      const stranger = createVisitor(service.baseUrl);
+      const headers = { Authorization: `Bearer ${key}`, Cookie: `dashboard.session_token=${key}` };
+      const answer = await stranger.get(`/dashboard${page}`, headers);
+      expect([page, answer.status]).toEqual([page, 303]);
+    }
+  });
+
+  test('a session ends with the sign-out, for a copy of its cookie too', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const copy = createVisitor(service.baseUrl);
+    for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
+    expect((await copy.get('/dashboard')).status).toBe(200);
+    const answer = await visitor.submit('/dashboard', {}, { form: 'form.sign-out' });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/sign-in']);
+    expect((await copy.get('/dashboard')).status).toBe(303);
+  });
+});
+
+describe('forms', () => {
+  const changes: [path: string, fields: Record<string, string>][] = [
+    ['/keys', { name: 'forged' }],
+    ['/try', { q: 'abaco', kind: 'search' }],
+    ['/settings', { present: 'x'.repeat(12), password: 'y'.repeat(12) }],
+    ['/sign-out', {}],
+    ['/confirm/send', {}],
+  ];
+
+  test('a form without its token, or with one of another visitor, is refused and does nothing', async () => {
+    const attacker = createVisitor(service.baseUrl);
+    await signUp(attacker);
+    const page = await attacker.get('/dashboard/keys');
+    const theirs = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    const before = await stateOf(ownerAccount);
+    for (const [path, fields] of [...changes, [`/keys/${ownerKeyId}/revoke`, {}] as const]) {
+      for (const token of [undefined, '', 'x', theirs, `${theirs.slice(0, -2)}AA`]) {
+        const sent: Record<string, string> = token === undefined ? fields : { ...fields, form_token: token };
+        const answer = await owner.post(`/dashboard${path}`, sent);
+        expect([path, token, answer.status]).toEqual([path, token, 403]);
+      }
+    }
+    expect(await stateOf(ownerAccount)).toEqual(before);
+    expect((await owner.get('/dashboard')).status).toBe(200);
+  });
+
+  test('a form that another site sends is refused, even with its token', async () => {
+    const page = await owner.get('/dashboard/keys');
+    const token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    for (const origin of ['https://evil.example', 'null', `${service.baseUrl}.evil.example`]) {
+      const answer = await owner.post(
+        '/dashboard/keys',
+        { name: 'x', form_token: token },
+        { Origin: origin },
+      );
+      expect([origin, answer.status]).toEqual([origin, 403]);
+    }
+  });
+
+  test('a sign-in form too: nobody is signed in to an account that is not theirs', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(service.baseUrl), person);
+    const victim = createVisitor(service.baseUrl);
+    const answer = await victim.post('/dashboard/sign-in', { ...person }, { Origin: 'https://evil.example' });
+    expect(answer.status).toBe(403);
+    expect([...victim.cookies.keys()]).toEqual(['dashboard.form']);
+  });
+
+  test('what changes something is a POST: a GET of the same address does nothing', async () => {
+    const before = await stateOf(ownerAccount);
+    for (const [path, fields] of changes) {
+      await owner.get(`/dashboard${path}?${new URLSearchParams(fields)}`);
+    }
+    await owner.get(`/dashboard/keys/${ownerKeyId}/revoke`);
+    expect(await stateOf(ownerAccount)).toEqual(before);
+  });
+
+  test('other methods are answered 405 with what is allowed, other paths 404', async () => {
+    for (const method of ['PUT', 'DELETE', 'PATCH']) {
+      const answer = await fetch(`${service.baseUrl}/dashboard/keys`, { method });
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+    }
+    for (const path of [
+      '/dashboard/nothing',
+      '/dashboard/auth/sign-up/email',
+      '/dashboard/assets/../config.ts',
+    ]) {
+      expect((await fetch(service.baseUrl + path)).status).toBe(404);
+    }
+  });
+
+  test('a form over 16 KiB, or of another type, is refused', async () => {
+    const big = await owner.submit('/dashboard/keys', { name: 'x'.repeat(20_000) });
+    expect(big.status).toBe(403);
+    const response = await fetch(`${service.baseUrl}/dashboard/keys`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Cookie: cookiesOf(owner) },
+      body: JSON.stringify({ name: 'x' }),
+    });
+    expect(response.status).toBe(403);
+  });
+});
+
+describe('headers', () => {
+  test('every page has a strict Content-Security-Policy, is not stored, and tells other sites nothing', async () => {
+    for (const page of ['/sign-in', '', '/keys', '/nothing']) {
+      const { headers } = await owner.get(`/dashboard${page}`);
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toContain('unsafe');
+      expect(headers.get('cache-control')).toBe('private, no-store');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('referrer-policy')).toBe('same-origin');
+    }
+  });
+
+  test('no page has a script, a style or a handler inline', async () => {
+    await owner.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+    for (const page of ['/sign-in', '/sign-up', '', '?by=key', '/keys', '/credits', '/try', '/settings']) {
+      const { text, document } = await owner.get(`/dashboard${page}`);
+      expect(document.querySelectorAll('style, script:not([src])').length).toBe(0);
+      expect(text).not.toMatch(/\s(?:style|on\w+)=/);
+    }
+  });
+
+  test('cookies are HttpOnly, SameSite and kept from the API; Secure where the public address is https', async () => {
+    for (const [publicUrl, secure] of [
+      [undefined, false],
+      ['https://api.example.com', true],
+    ] as const) {
+      const own = await startDashboardService(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl });
+      try {
+        const visitor = createVisitor(own.baseUrl);
+        const seen: string[] = [];
+        const origin = publicUrl ?? own.baseUrl;
+        const form = await visitor.get('/dashboard/sign-up');
+        seen.push(...form.headers.getSetCookie());
+        const form_token = form.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+        const answer = await visitor.post(
+          '/dashboard/sign-up',
+          { ...newPerson(), form_token },
+          { Origin: origin },
+        );
+        expect(answer.status).toBe(303);
+        seen.push(...answer.headers.getSetCookie());
+        expect(seen.length).toBe(2);
+        for (const cookie of seen) {
+          expect(cookie).toMatch(/; HttpOnly/);
+          expect(cookie).toMatch(/; SameSite=Lax/);
+          expect(cookie).toMatch(/; Path=\/dashboard/);
+          expect(/; Secure/.test(cookie)).toBe(secure);
+        }
+      } finally {
+        await own.stop();
+      }
+    }
+  });
+
+  test('links are built from PUBLIC_URL, whatever the request says its host is', async () => {
+    const answer = await fetch(`${service.baseUrl}/dashboard/sign-in`, {
+      headers: { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' },
+    });
+    expect(await answer.text()).not.toContain('evil.example');
+  });
+});
+
+function cookiesOf(visitor: Visitor): string {
+  return [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+}
+
+/** What a forged form could have changed. */
+async function stateOf(accountId: string) {
+  return service.sql`
+    SELECT used, credits, (SELECT count(*) FROM account_events e WHERE e.account_id = a.id) AS events,
+      (SELECT array_agg(k.id || coalesce(k.revoked_at::text, '')) FROM api_keys k WHERE k.account_id = a.id) AS keys
+    FROM accounts a WHERE id = ${accountId}`;
+}
