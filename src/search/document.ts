@@ -40,9 +40,9 @@ export const MAX_GRAM: number = mappingFile.settings.analysis.filter.beginnings.
  * 32 hexadecimal digits that change when the mapping file or the normalization of names does. An index keeps it in
  * its `_meta`; one with another fingerprint must be rebuilt.
  */
-export function mappingFingerprint(): string {
+export function mappingFingerprint(mapping: object = mappingFile): string {
   return new Bun.CryptoHasher('sha256')
-    .update(JSON.stringify([mappingFile, normalizationFingerprint()]))
+    .update(JSON.stringify([mapping, normalizationFingerprint()]))
     .digest('hex')
     .slice(0, 32);
 }

@@ -1,0 +1,212 @@
+/** One suite for every form of the search: the plain one in memory, Postgres, Elasticsearch. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Client } from '@elastic/elasticsearch';
+import fc from 'fast-check';
+import { normalizeName } from '../../src/companies/name.ts';
+import { createElasticsearch } from '../../src/search/client.ts';
+import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
+import { createPostgresSearch } from '../../src/search/postgres.ts';
+import { parseQuery } from '../../src/search/query.ts';
+import type { DirectorySearch, SearchEntry } from '../../src/search/search.ts';
+import {
+  createTestDatabase,
+  createTestIndexAlias,
+  type TestDatabase,
+  testServers,
+} from '../support/database.ts';
+import { createOracleSearch } from '../support/oracle.ts';
+import { createSearchIndex, createSearchTable, pointAlias, showTable } from '../support/search-index.ts';
+import { testEntries } from './entries.ts';
+
+const entries = testEntries();
+const oracle = createOracleSearch(entries);
+const { alias, cleanup } = createTestIndexAlias();
+let database: TestDatabase;
+let client: Client;
+let postgres: DirectorySearch;
+let elasticsearch: DirectorySearch;
+
+beforeAll(async () => {
+  database = await createTestDatabase('search');
+  await createSearchTable(database.sql, 'search_entries', entries);
+  await showTable(database.sql, 'search_entries');
+  postgres = createPostgresSearch(database.sql);
+  client = createElasticsearch({
+    elasticsearchUrl: testServers().elasticsearchUrl,
+    elasticsearchApiKey: null,
+  })!;
+  await createSearchIndex(client, `${alias}-1`, entries);
+  await pointAlias(client, alias, `${alias}-1`);
+  elasticsearch = createElasticsearchSearch(client, alias);
+});
+
+afterAll(async () => {
+  await client.close();
+  await cleanup();
+  await database.drop();
+});
+
+const adapters: [string, () => DirectorySearch][] = [
+  ['the oracle', () => oracle],
+  ['Postgres', () => postgres],
+  ['Elasticsearch', () => elasticsearch],
+];
+
+describe.each(adapters)('search by %s', (_, adapter) => {
+  const search = (q: string): Promise<SearchEntry[]> => adapter().search(parseQuery(q));
+  const namesOf = async (q: string) => (await search(q)).map(({ legalName }) => legalName);
+  const nifsOf = async (q: string) => (await search(q)).map(({ nif }) => nif);
+
+  test('exact matches come first, the rest by sort key, both groups in one order', async () => {
+    const names = await namesOf('xisto');
+    expect(names.slice(0, 5)).toEqual(['- Xisto -', 'Xisto, S.A.', '«Xisto»', 'Xisto 0 Lda', 'Xisto 1 Lda']);
+    expect(names[5]).toBe('Xisto 10 Lda');
+    expect(names).toHaveLength(20);
+  });
+
+  test('of more than 20 exact matches the first 20 are answered, equal names by NIF', async () => {
+    const found = await search('Zénite');
+    expect(found).toHaveLength(20);
+    expect(found.slice(0, 6).map(({ legalName }) => legalName)).toEqual(Array(6).fill('"Zenite"'));
+    expect(found.slice(6, 12).map(({ legalName }) => legalName)).toEqual(
+      Array(6).fill('(Zenite) Unipessoal, Lda'),
+    );
+    // "zenite - s.a." before "zenite, lda"
+    expect(found.slice(12, 18).map(({ legalName }) => legalName)).toEqual(Array(6).fill('Zénite - S.A.'));
+    expect(found.slice(18).map(({ nif }) => nif)).toEqual(['900000100', '900000101']);
+    const nifs = found.slice(0, 6).map(({ nif }) => Number(nif));
+    expect(nifs).toEqual([...nifs].sort((a, b) => a - b));
+  });
+
+  test('names that differ by punctuation alone match alike', async () => {
+    const names = ['"A B" Costa', 'A B Costa', 'A-B/Costa', 'A. B. Costa', 'A.B. Costa', 'A.B.Costa, Lda'];
+    for (const q of ['a b costa', 'A.B.COSTA', '(a) b-costa, lda']) {
+      expect((await namesOf(q)).filter((name) => names.includes(name))).toEqual(names);
+    }
+  });
+
+  test('a query that ends inside a legal form finds what really begins so', async () => {
+    // "Ábaco, Lda" is "abaco" once normalized: it doesn't begin with "abaco ld".
+    expect(await namesOf('abaco, ld')).toEqual(['Ábaco, Ld', 'Ábaco Lda Norte', 'Ábaco Ldx']);
+    expect((await namesOf('abaco, lda')).slice(0, 2)).toEqual(['Ábaco', 'Ábaco, Lda']);
+  });
+
+  test('a legal form alone is a name', async () => {
+    expect((await namesOf('Lda'))[0]).toBe('Lda');
+    expect((await namesOf('S. A.'))[0]).toBe('S.A.');
+  });
+
+  test('queries longer than the n-grams are matched whole', async () => {
+    const long = 'Associação dos Produtores e Transformadores de Cortiça do Alto Alentejo';
+    expect(await nifsOf(long)).toEqual(['900000600', '900000603', '900000601', '900000602']);
+    expect(await nifsOf(`${long} do N`)).toEqual(['900000602']);
+    expect(await nifsOf(`${long} x`)).toEqual([]);
+  });
+
+  test('names of 500 characters are told apart by their last one', async () => {
+    expect(await nifsOf('a'.repeat(500))).toEqual(['900000640']);
+    expect(await nifsOf(`${'a'.repeat(499)}b`)).toEqual(['900000641']);
+    expect(await nifsOf('\ufdfa'.repeat(500))).toEqual(['900000700']);
+    expect(await nifsOf('\u{20000}'.repeat(500))).toEqual(['900000703']);
+    expect(await nifsOf('a'.repeat(501))).toEqual([]);
+  });
+
+  test('order is by code point, so letters outside the BMP come after those inside', async () => {
+    // Symbols are no letters: the first five are exact. U+FFE0 is U+00A2 after NFKD, U+FB50 is U+0671.
+    const exact = ['Ovo \uffe0', 'Ovo \ue000', 'Ovo \u{1d11e}', 'Ovo \u{1f600}', 'Ovo \u{1f600} Lda'];
+    const rest = ['Ovo \ufb50', 'Ovo \u682a', 'Ovo \ua7ff', 'Ovo \u{10437}', 'Ovo \u{20000}'];
+    expect(await namesOf('ovo')).toEqual([...exact, ...rest]);
+  });
+
+  test('what normalizes to nothing finds nothing, and is found by its NIF', async () => {
+    for (const q of ['***', '-', '"', '\u0301', '%', '_', '\\', '&&&']) expect(await search(q)).toEqual([]);
+    expect(await search('900000900')).toEqual([{ nif: '900000900', legalName: '***' }]);
+  });
+
+  test('nine digits in a run are a NIF, whatever stands around them', async () => {
+    expect(await nifsOf('500002576')).toEqual(['500002576']);
+    expect(await nifsOf('PT 500.002-576, please')).toEqual(['500002576']);
+    expect(await nifsOf('999999999')).toEqual([]);
+    // Of the names that hold this NIF none is answered: they are not its entry.
+    expect(await nifsOf('Rua 509442013')).toEqual([]);
+    expect(await namesOf('Rua 50944201')).toEqual(['Rua 509442013, Lda']);
+  });
+
+  test('LIKE and query metacharacters mean nothing', async () => {
+    expect(await namesOf('%ercentagem')).toEqual([]);
+    expect(await namesOf('per_entagem')).toEqual([]);
+    expect(await namesOf('perc*')).toEqual(['%Percentagem% Lda', 'Percentagem_X']);
+    expect(await namesOf("o'neill")).toEqual(['O"Neill', "O'Neill", 'O`Neill']);
+    expect(await namesOf('xisto OR zenite')).toEqual([]);
+    expect(await namesOf('.*')).toEqual([]);
+  });
+
+  test('hostile queries are answered like any other', async () => {
+    const hostile = [
+      '"',
+      "'; DROP TABLE directory_entries; --",
+      '{"match_all":{}}',
+      '\n{"index":"_all"}\n{"query":{"match_all":{}}}\n',
+      'a\u0000b',
+      '\u0000',
+      '\u202existo',
+      '\u200fzenite\u200e',
+      '\ud800',
+      'xisto\udc00',
+      `${'x'.repeat(10_240)}`,
+      `${'a '.repeat(5_120)}`,
+      `${'\ufdfa'.repeat(3_000)}`,
+      `${'\u{1f600}'.repeat(2_500)}`,
+      'zenite\\',
+      '\\u007a',
+      '?xisto~2^5',
+    ];
+    for (const q of hostile) expect(await search(q)).toEqual(oracle.answer(q));
+  });
+
+  test('every beginning of a name answers what the oracle answers', async () => {
+    const names = entries.map(({ legalName }) => legalName);
+    const beginnings = fc
+      .record({ name: fc.constantFrom(...names), length: fc.integer({ min: 1, max: 60 }) })
+      .map(({ name, length }) => [...name].slice(0, length).join(''));
+    await fc.assert(
+      fc.asyncProperty(beginnings, async (q) => {
+        expect(await search(q)).toEqual(oracle.answer(q));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('every beginning of a normalized name answers what the oracle answers', async () => {
+    const names = entries.map(({ legalName }) => normalizeName(legalName)).filter((name) => name !== '');
+    const beginnings = fc
+      .record({ name: fc.constantFrom(...names), length: fc.integer({ min: 1, max: 30 }) })
+      .map(({ name, length }) => [...name].slice(0, length).join(''));
+    await fc.assert(
+      fc.asyncProperty(beginnings, async (q) => {
+        expect(await search(q)).toEqual(oracle.answer(q));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('any text at all answers what the oracle answers', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }), async (q) => {
+        expect(await search(q)).toEqual(oracle.answer(q));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('every entry is found by its NIF', async () => {
+    const found = await Promise.all(entries.map(({ nif }) => search(nif)));
+    expect(found).toEqual(entries.map((entry) => [entry]));
+  });
+
+  test('searches at the same time get each its own answer', async () => {
+    const queries = entries.slice(0, 300).map(({ legalName }, i) => legalName.slice(0, 1 + (i % 12)));
+    const answers = await Promise.all(queries.map(search));
+    expect(answers).toEqual(queries.map((q) => oracle.answer(q)));
+  });
+});

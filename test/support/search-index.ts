@@ -1,0 +1,69 @@
+import type { Client, estypes } from '@elastic/elasticsearch';
+import type { Sql } from '../../src/postgres/connect.ts';
+import { readMapping, searchDocument } from '../../src/search/document.ts';
+import { searchIndexStatements } from '../../src/search/postgres.ts';
+import type { SearchEntry } from '../../src/search/search.ts';
+
+/** Creates an Elasticsearch index of the mapping file and puts the entries into it, searchable at once. */
+export async function createSearchIndex(
+  client: Client,
+  index: string,
+  entries: readonly SearchEntry[],
+): Promise<void> {
+  const { settings, mappings } = readMapping();
+  await client.indices.create({
+    index,
+    settings: { ...settings, number_of_replicas: 0 } as estypes.IndicesIndexSettings,
+    mappings: mappings as estypes.MappingTypeMapping,
+  });
+  if (entries.length > 0) {
+    const operations = entries.flatMap(({ nif, legalName }) => [
+      { index: { _id: nif } },
+      searchDocument(nif, legalName),
+    ]);
+    const answer = await client.bulk({ index, operations });
+    const failed = answer.items.find(({ index: item }) => item?.error);
+    if (failed) throw new Error(`an entry was refused: ${JSON.stringify(failed)}`);
+  }
+  await client.indices.refresh({ index });
+}
+
+/** Points the alias to one index, in one atomic step; its former index stays. */
+export async function pointAlias(client: Client, alias: string, index: string): Promise<void> {
+  await client.indices.updateAliases({
+    actions: [{ remove: { index: `${alias}-*`, alias, must_exist: false } }, { add: { index, alias } }],
+  });
+}
+
+/** Creates a table of entries with the indexes that searches need. */
+export async function createSearchTable(
+  sql: Sql,
+  table: string,
+  entries: readonly SearchEntry[],
+): Promise<void> {
+  const documents = entries.map(({ nif, legalName }) => searchDocument(nif, legalName));
+  await sql`
+    CREATE TABLE ${sql(table)} (
+      nif text COLLATE "C" PRIMARY KEY,
+      legal_name text NOT NULL,
+      normalized_name text COLLATE "C" NOT NULL,
+      sort_key text COLLATE "C" NOT NULL
+    )`;
+  await sql`
+    INSERT INTO ${sql(table)}
+    SELECT * FROM unnest(
+      ${documents.map((document) => document.nif)}::text[],
+      ${documents.map((document) => document.legal_name)}::text[],
+      ${documents.map((document) => document.normalized_name)}::text[],
+      ${documents.map((document) => document.sort_key)}::text[]
+    )`;
+  for (const statement of searchIndexStatements(table)) await sql.unsafe(statement);
+  await sql`VACUUM ANALYZE ${sql(table)}`;
+}
+
+/** Makes the table the one that searches see. */
+export async function showTable(sql: Sql, table: string): Promise<void> {
+  await sql`
+    CREATE OR REPLACE VIEW directory_entries AS
+    SELECT nif, legal_name, normalized_name, sort_key FROM ${sql(table)}`;
+}
