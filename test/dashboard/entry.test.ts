@@ -1,0 +1,395 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ROOT, type TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { type MailServer, startMailServer } from './smtp.ts';
+import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from './visitor.ts';
+
+let open: TestService;
+beforeAll(async () => {
+  open = await startDashboardService();
+});
+afterAll(() => open.stop());
+
+const said = (answer: PageAnswer) => [answer.status, answer.textOf('[role=alert]')] as const;
+
+describe('sign-up', () => {
+  test('makes a Free account with its name, written to the ledger as done by this user', async () => {
+    const visitor = createVisitor(open.baseUrl);
+    const person = newPerson('Mercearia do Bairro');
+    const { accountId } = await signUp(visitor, person);
+    const [account] = await open.sql`SELECT name, plan, used, credits FROM accounts WHERE id = ${accountId}`;
+    expect(account).toEqual({ name: 'Mercearia do Bairro', plan: 'free', used: 0, credits: 0 });
+    const [user] = await open.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
+    const events = await open.sql`SELECT kind, actor FROM account_events WHERE account_id = ${accountId}`;
+    expect([...events]).toEqual([{ kind: 'created', actor: `dashboard:${user!.id}` }]);
+  });
+
+  test('stores no password, and none is logged', async () => {
+    const visitor = createVisitor(open.baseUrl);
+    const person = newPerson();
+    await signUp(visitor, person);
+    const [credential] = await open.sql`
+      SELECT c."password" FROM dashboard_credentials c JOIN dashboard_users u ON u."id" = c."userId"
+      WHERE u."email" = ${person.email}`;
+    expect(credential!.password).toMatch(/^[0-9a-f]{32}:[0-9a-f]{128}$/);
+    const logged = JSON.stringify(open.logLines);
+    expect(logged).not.toContain(person.password);
+    expect(logged).not.toContain(person.email);
+  });
+
+  test('says what is wrong with a name, an email or a password, and keeps what was typed', async () => {
+    const visitor = createVisitor(open.baseUrl);
+    const person = newPerson();
+    const attempts: [Partial<typeof person>, string][] = [
+      [{ name: ' ' }, 'Write a name of 1 to 200 characters.'],
+      [{ email: 'nobody' }, 'Write an address as name@example.com.'],
+      [{ email: 'a@b@c.pt' }, 'Write an address as name@example.com.'],
+      [{ password: 'short' }, 'A password has 10 to 128 characters.'],
+      [{ password: 'x'.repeat(129) }, 'A password has 10 to 128 characters.'],
+    ];
+    for (const [wrong, message] of attempts) {
+      const answer = await visitor.submit('/dashboard/sign-up', { ...person, ...wrong });
+      expect(said(answer)).toEqual([422, message]);
+      const email = answer.document.querySelector('#email')!.getAttribute('value');
+      expect(email).toBe(wrong.email ?? person.email);
+      expect(answer.text).not.toContain(wrong.password ?? person.password);
+    }
+  });
+
+  test('an email can sign up once, whatever its case', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(open.baseUrl), person);
+    const again = { ...person, email: person.email.toUpperCase() };
+    const answer = await createVisitor(open.baseUrl).submit('/dashboard/sign-up', again);
+    expect(said(answer)).toEqual([422, 'There is an account with this email already. Sign in instead.']);
+  });
+
+  test('at most five an hour come from one address, even at once; another address is not held up', async () => {
+    const address = '198.51.100.7';
+    const attempts = Array.from({ length: 9 }, () => {
+      const visitor = createVisitor(open.baseUrl, { address });
+      return visitor.submit('/dashboard/sign-up', { ...newPerson() });
+    });
+    const answers = await Promise.all(attempts);
+    expect(answers.filter((answer) => answer.status === 303).length).toBe(5);
+    const refused = answers.filter((answer) => answer.status === 429);
+    expect(refused.length).toBe(4);
+    const wait = Number(refused[0]!.headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(3500);
+    expect(wait).toBeLessThanOrEqual(3600);
+    expect(refused[0]!.textOf('[role=alert]')).toContain('Too many attempts');
+    const other = createVisitor(open.baseUrl, { address: '198.51.100.8' });
+    expect((await other.submit('/dashboard/sign-up', { ...newPerson() })).status).toBe(303);
+  });
+
+  test('X-Forwarded-For of an untrusted sender gets nobody further sign-ups', async () => {
+    const service = await startDashboardService({ TRUST_PROXY: '192.0.2.1' });
+    try {
+      const statuses: number[] = [];
+      for (let index = 0; index < 7; index += 1) {
+        const visitor = createVisitor(service.baseUrl, { address: `198.51.100.${index}` });
+        statuses.push((await visitor.submit('/dashboard/sign-up', { ...newPerson() })).status);
+      }
+      expect(statuses).toEqual([303, 303, 303, 303, 303, 429, 429]);
+    } finally {
+      await service.stop();
+    }
+  });
+});
+
+describe('sign-in', () => {
+  test('an unknown email and a wrong password are answered alike', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(open.baseUrl), person);
+    const visitor = createVisitor(open.baseUrl);
+    const wrong = await visitor.submit('/dashboard/sign-in', { ...person, password: 'not the password' });
+    const unknown = await visitor.submit('/dashboard/sign-in', { ...newPerson() });
+    expect(said(wrong)).toEqual([401, 'The email or the password is wrong.']);
+    expect(said(unknown)).toEqual(said(wrong));
+    expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+  });
+
+  test('after ten attempts in five minutes an address is refused, with the right password too', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(open.baseUrl), person);
+    const visitor = createVisitor(open.baseUrl);
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const answer = await visitor.submit('/dashboard/sign-in', {
+        ...person,
+        password: `wrong ${attempt} xx`,
+      });
+      expect(answer.status).toBe(401);
+    }
+    const answer = await visitor.submit('/dashboard/sign-in', { ...person });
+    expect(answer.status).toBe(429);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  test('a new password ends every other session, and the old one signs nobody in', async () => {
+    const person = newPerson();
+    const visitor = createVisitor(open.baseUrl);
+    await signUp(visitor, person);
+    const elsewhere = createVisitor(open.baseUrl);
+    await elsewhere.submit('/dashboard/sign-in', { ...person });
+    const wrong = await visitor.submit('/dashboard/settings', {
+      present: 'wrong wrong',
+      password: 'new password 1',
+    });
+    expect(said(wrong)).toEqual([422, 'The present password is wrong.']);
+    const change = { present: person.password, password: 'new password 1' };
+    expect((await visitor.submit('/dashboard/settings', change)).status).toBe(303);
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+    expect((await elsewhere.get('/dashboard')).status).toBe(303);
+    expect((await elsewhere.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+  });
+});
+
+describe('invitations', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startDashboardService({ SIGN_UP: 'closed' });
+  });
+  afterAll(() => service.stop());
+
+  async function directory(...args: string[]) {
+    const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...args, '--json'], {
+      env: { ...process.env, DATABASE_URL: service.databaseUrl, PUBLIC_URL: service.baseUrl },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    const [stdout, stderr, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    return { code, stderr, answer: stdout === '' ? null : JSON.parse(stdout) };
+  }
+
+  test('SIGN_UP=closed: nobody signs up, and the pages say so', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    expect((await visitor.get('/dashboard/sign-up')).status).toBe(403);
+    const page = await visitor.get('/dashboard/sign-in');
+    expect(page.text).not.toContain('/dashboard/sign-up');
+    const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    const answer = await visitor.post('/dashboard/sign-up', { ...newPerson(), form_token });
+    expect(answer.status).toBe(403);
+    expect((await service.sql`SELECT 1 FROM dashboard_users`).length).toBe(0);
+  });
+
+  test('`account invite` prints a link that works once, for this account and this email', async () => {
+    const { answer: account } = await directory('account', 'create', '--name', 'Invited Lda');
+    const { answer } = await directory('account', 'invite', account.id, '--email', 'Maria@Example.com');
+    expect(answer).toMatchObject({ id: account.id, email: 'maria@example.com' });
+    expect(answer.link).toStartWith(`${service.baseUrl}/dashboard/invitation?token=`);
+    const stored = JSON.stringify(await service.sql`SELECT * FROM dashboard_invitations`);
+    expect(stored).not.toContain(new URL(answer.link).searchParams.get('token')!);
+
+    const path = answer.link.slice(service.baseUrl.length);
+    const visitor = createVisitor(service.baseUrl);
+    const choice = { name: 'Maria', password: 'a long password', email: 'mallory@example.com' };
+    expect((await visitor.submit(path, choice)).status).toBe(303);
+    expect((await visitor.get('/dashboard')).textOf('h1')).toBe('Invited Lda');
+    expect((await visitor.get('/dashboard/settings')).text).toContain('maria@example.com');
+    await makeKey(visitor);
+
+    expect((await createVisitor(service.baseUrl).get(path)).status).toBe(404);
+    const late = createVisitor(service.baseUrl);
+    const page = await late.get('/dashboard/sign-in');
+    const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    const token = new URL(answer.link).searchParams.get('token')!;
+    expect((await late.post('/dashboard/invitation', { ...choice, form_token, token })).status).toBe(404);
+  });
+
+  test('a second invitation of the same user sets a new password and ends their sessions', async () => {
+    const { answer: account } = await directory('account', 'create', '--name', 'Forgetful Lda');
+    const take = async (password: string) => {
+      const { answer } = await directory('account', 'invite', account.id, '--email', 'forgets@example.com');
+      const visitor = createVisitor(service.baseUrl);
+      await visitor.submit(answer.link.slice(service.baseUrl.length), { name: 'F', password });
+      return visitor;
+    };
+    const first = await take('the first password');
+    expect((await first.get('/dashboard')).status).toBe(200);
+    const second = await take('the second password');
+    expect((await second.get('/dashboard')).textOf('h1')).toBe('Forgetful Lda');
+    expect((await first.get('/dashboard')).status).toBe(303);
+    const old = { email: 'forgets@example.com', password: 'the first password' };
+    expect((await first.submit('/dashboard/sign-in', old)).status).toBe(401);
+  });
+
+  test('an email belongs to one account: inviting it to another is refused, in one line', async () => {
+    const { answer: one } = await directory('account', 'create', '--name', 'One');
+    const { answer: two } = await directory('account', 'create', '--name', 'Two');
+    const { answer } = await directory('account', 'invite', one.id, '--email', 'shared@example.com');
+    // Made before the email had an account: it must not move the user either.
+    const { answer: early } = await directory('account', 'invite', two.id, '--email', 'shared@example.com');
+    const visitor = createVisitor(service.baseUrl);
+    const choice = { name: 'S', password: 'a long password' };
+    await visitor.submit(answer.link.slice(service.baseUrl.length), choice);
+    const {
+      code,
+      stderr,
+      answer: nothing,
+    } = await directory('account', 'invite', two.id, '--email', 'shared@example.com');
+    expect([code, nothing]).toEqual([1, null]);
+    expect(stderr).toBe('error: shared@example.com signs in to another account already\n');
+    const other = createVisitor(service.baseUrl);
+    const taken = await other.submit(early.link.slice(service.baseUrl.length), {
+      ...choice,
+      password: 'other password',
+    });
+    expect(taken.status).toBe(404);
+    expect((await visitor.get('/dashboard')).textOf('h1')).toBe('One');
+  });
+
+  test('an unknown account is exit 1, a wrong email exit 2, an old link a page that says so', async () => {
+    expect((await directory('account', 'invite', 'acc_none', '--email', 'a@example.com')).code).toBe(1);
+    expect((await directory('account', 'invite', 'acc_none', '--email', 'nobody')).code).toBe(2);
+    expect((await directory('account', 'invite', 'acc_none')).code).toBe(2);
+    const { answer: account } = await directory('account', 'create', '--name', 'Late');
+    const { answer } = await directory('account', 'invite', account.id, '--email', 'late@example.com');
+    await service.sql`UPDATE dashboard_invitations SET expires_at = now() WHERE account_id = ${account.id}`;
+    const page = await createVisitor(service.baseUrl).get(answer.link.slice(service.baseUrl.length));
+    expect([page.status, page.textOf('h1')]).toEqual([404, 'This link is not valid any more']);
+  });
+});
+
+describe('with SMTP_URL', () => {
+  let mail: MailServer;
+  let service: TestService;
+  beforeAll(async () => {
+    mail = await startMailServer();
+    service = await startDashboardService({ SMTP_URL: mail.url, MAIL_FROM: 'Directory <hello@example.com>' });
+  });
+  afterAll(async () => {
+    await service.stop();
+    await mail.stop();
+  });
+
+  const linkIn = (text: string) => /http\S+/.exec(text)![0];
+
+  test('an email is confirmed before the first key, by a press and not by opening the link', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const person = newPerson();
+    await signUp(visitor, person);
+    const page = await visitor.get('/dashboard/keys');
+    expect(page.text).toContain('Confirm your email before you create a key.');
+    const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    const early = await visitor.post('/dashboard/keys', { name: 'early', form_token });
+    expect(said(early)[0]).toBe(403);
+    expect((await service.sql`SELECT 1 FROM api_keys`).length).toBe(0);
+
+    const sent = await mail.mailTo(person.email);
+    expect(sent.from).toBe('hello@example.com');
+    const link = linkIn(sent.text);
+    expect(link).toStartWith(`${service.baseUrl}/dashboard/confirm?token=`);
+    const path = link.slice(service.baseUrl.length);
+    await createVisitor(service.baseUrl).get(path);
+    expect((await visitor.get('/dashboard')).text).toContain('Confirm your address');
+    expect((await visitor.submit(path, {})).status).toBe(303);
+    expect((await visitor.get('/dashboard')).text).not.toContain('Confirm your address');
+    expect(await makeKey(visitor)).toMatch(/^svc_/);
+  });
+
+  test('a wrong or foreign confirmation link confirms nobody', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const person = newPerson();
+    await signUp(visitor, person);
+    for (const token of ['', 'x', 'eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImEifQ.']) {
+      const answer = await visitor.submit(`/dashboard/confirm?token=${token}`, {});
+      expect(answer.status).toBe(404);
+    }
+    const [user] =
+      await service.sql`SELECT "emailVerified" FROM dashboard_users WHERE "email" = ${person.email}`;
+    expect(user!.emailVerified).toBe(false);
+  });
+
+  test('the confirmation can be sent again', async () => {
+    const visitor = createVisitor(service.baseUrl, { language: 'pt-PT' });
+    const person = newPerson();
+    await signUp(visitor, person);
+    expect((await mail.mailTo(person.email)).text).toContain('Abra esta ligação para confirmar o seu email.');
+    const answer = await visitor.submit('/dashboard', {}, { form: 'form.notice' });
+    expect(answer.headers.get('location')).toBe('/dashboard/settings?done=sent');
+    expect(linkIn((await mail.mailTo(person.email)).text)).toContain('/dashboard/confirm?token=');
+  });
+
+  test('a password is reset by a link that works once; every session ends', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const person = newPerson();
+    await signUp(visitor, person);
+    await mail.mailTo(person.email);
+    const stranger = createVisitor(service.baseUrl);
+    const answer = await stranger.submit('/dashboard/forgot', { email: person.email });
+    const path = linkIn((await mail.mailTo(person.email)).text).slice(service.baseUrl.length);
+    expect(path).toStartWith('/dashboard/reset?token=');
+    const stored = JSON.stringify(await service.sql`SELECT * FROM dashboard_verifications`);
+    expect(stored).not.toContain(path.split('=')[1]!);
+
+    const unknown = await stranger.submit('/dashboard/forgot', { email: 'nobody@example.com' });
+    expect([unknown.status, unknown.textOf('main')]).toEqual([answer.status, answer.textOf('main')]);
+
+    const password = 'chosen anew';
+    expect((await stranger.submit(path, { password })).headers.get('location')).toBe(
+      '/dashboard/sign-in?done=password',
+    );
+    expect((await visitor.get('/dashboard')).status).toBe(303);
+    expect((await stranger.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+    expect((await stranger.submit('/dashboard/sign-in', { ...person, password })).status).toBe(303);
+    expect((await createVisitor(service.baseUrl).submit(path, { password: 'once more !' })).status).toBe(404);
+  });
+
+  test('no link is ever logged', () => {
+    expect(JSON.stringify(service.logLines)).not.toContain('token');
+  });
+});
+
+describe('AUTH_SECRET', () => {
+  const services: TestService[] = [];
+  afterEach(async () => {
+    for (const service of services.splice(0).reverse()) await service.stop();
+  });
+
+  test('absent: one is made and kept in DATA_DIR for its owner alone, and outlives a restart', async () => {
+    const { mkdtemp, readFile, rm } = await import('node:fs/promises');
+    const { tmpdir } = await import('node:os');
+    const dataDir = await mkdtemp(join(tmpdir(), 'secret-'));
+    try {
+      const env = { DATA_DIR: dataDir, AUTH_SECRET: '' };
+      const start = async (more = {}) => {
+        const service = await startDashboardService({ ...env, ...more });
+        services.push(service);
+        return service;
+      };
+      const first = await start();
+      const secret = await readFile(join(dataDir, 'auth-secret'), 'utf8');
+      expect(secret.trim().length).toBeGreaterThanOrEqual(43);
+      expect((await stat(join(dataDir, 'auth-secret'))).mode & 0o777).toBe(0o600);
+      const visitor = createVisitor(first.baseUrl);
+      await signUp(visitor);
+      const again = await start({ DATABASE_URL: first.databaseUrl });
+      expect(await readFile(join(dataDir, 'auth-secret'), 'utf8')).toBe(secret);
+      const returning = createVisitor(again.baseUrl);
+      for (const [name, value] of visitor.cookies) returning.cookies.set(name, value);
+      expect((await returning.get('/dashboard')).status).toBe(200);
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+
+  test('with another secret a session is no session', async () => {
+    const other = await startDashboardService({
+      DATABASE_URL: open.databaseUrl,
+      AUTH_SECRET: 'y'.repeat(40),
+    });
+    services.push(other);
+    const visitor = createVisitor(open.baseUrl);
+    await signUp(visitor);
+    const copy = createVisitor(other.baseUrl);
+    for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
+    expect((await copy.get('/dashboard')).status).toBe(303);
+  });
+});
