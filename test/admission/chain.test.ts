@@ -1,0 +1,260 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { setSuspended } from '../../src/accounts/store.ts';
+import { type Chain, createChain, type Handler } from '../../src/admission/chain.ts';
+import { createCredits } from '../../src/credits/admit.ts';
+import { type Answer, failure, success } from '../../src/http/answer.ts';
+import { createLogTo } from '../../src/http/log.ts';
+import { type Authenticator, createAuthenticator } from '../../src/keys/authenticate.ts';
+import { generateSecret } from '../../src/keys/secret.ts';
+import { createKey, revokeKey } from '../../src/keys/store.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createProcessRateLimiter, type ProcessRateLimiter } from '../../src/rate-limit/process.ts';
+import { ledgerOf } from '../credits/ledger.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { createCaller } from '../support/service.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+/** Postgres, for the chain's credits alone. */
+let ledgerProxy: TcpProxy;
+let ledgerSql: Sql;
+/** Postgres, for the chain's authentication alone. */
+let keysProxy: TcpProxy;
+let keysSql: Sql;
+let authenticator: Authenticator;
+let limiter: ProcessRateLimiter;
+let chain: Chain;
+let nowUs: number;
+let logged: string[];
+
+beforeAll(async () => {
+  database = await createTestDatabase('chain');
+  sql = database.sql;
+  const { hostname, port } = new URL(database.url);
+  const target = { host: hostname, port: Number(port) };
+  ledgerProxy = await startProxy(target);
+  keysProxy = await startProxy(target);
+});
+beforeEach(async () => {
+  ledgerProxy.up();
+  keysProxy.up();
+  nowUs = Date.UTC(2026, 10, 21) * 1000;
+  logged = [];
+  ledgerSql = connectPostgres(ledgerProxy.url(database.url), { max: 2 });
+  keysSql = connectPostgres(keysProxy.url(database.url), { max: 2 });
+  authenticator = await createAuthenticator(keysSql);
+  limiter = createProcessRateLimiter(() => nowUs);
+  chain = createChain({
+    authenticator,
+    rateLimiter: limiter,
+    credits: createCredits(ledgerSql),
+    log: createLogTo({ write: (line) => void logged.push(line) }),
+  });
+});
+afterEach(async () => {
+  ledgerProxy.up();
+  keysProxy.up();
+  await Promise.all([ledgerSql.end({ timeout: 1 }), keysSql.end({ timeout: 1 })]);
+});
+afterAll(async () => {
+  await Promise.all([ledgerProxy.close(), keysProxy.close()]);
+  await database.drop();
+});
+
+const fine: Handler = async () => success({ fine: true });
+
+/** What came of one request, with the headers of either form of answer. */
+async function ask(
+  key: string | null,
+  handler: Handler = fine,
+  charge: 'search' | 'lookup' | null = 'search',
+) {
+  const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
+  const trace: { account?: string } = {};
+  const answer: Answer = await chain.answer(
+    new Request('http://service/', { headers }),
+    trace,
+    charge,
+    handler,
+  );
+  return {
+    kind: answer.ok ? null : answer.problem.kind,
+    headers: (answer.ok ? answer.headers : answer.problem.headers) ?? {},
+    members: answer.ok ? undefined : answer.problem.members,
+    account: trace.account,
+  };
+}
+
+/** What a request has cost: whole tokens of a bucket of 20, and what the ledger holds. */
+async function costs(accountId: string) {
+  const { remaining } = await limiter.peek(accountId, 20);
+  const { used, credits } = await ledgerOf(sql, accountId);
+  return { tokens: 20 - remaining, used, credits };
+}
+
+const bucketHeaders = (remaining: number) => ({
+  'RateLimit-Limit': '20',
+  'RateLimit-Remaining': String(remaining),
+  'RateLimit-Reset': String(nowUs / 1_000_000),
+  'RateLimit-Policy': '20;w=60',
+});
+
+describe('what a request costs', () => {
+  test('an admitted one: a token and a credit, before its handler is asked', async () => {
+    const { accountId, key } = await createCaller(sql);
+    let seen: unknown;
+    const answer = await ask(key, async ({ caller, rate }) => {
+      seen = [await costs(accountId), caller.accountId, rate.remaining];
+      return success({});
+    });
+    expect(seen).toEqual([{ tokens: 1, used: 1, credits: 0 }, accountId, 19]);
+    expect(answer).toEqual({
+      kind: null,
+      headers: bucketHeaders(19),
+      members: undefined,
+      account: accountId,
+    });
+  });
+
+  test('usage: a token and no credit', async () => {
+    const { accountId, key } = await createCaller(sql);
+    expect((await ask(key, fine, null)).headers).toEqual(bucketHeaders(19));
+    expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
+  });
+
+  test('usage works with the quota exhausted', async () => {
+    const { accountId, key } = await createCaller(sql, { included: 0 });
+    expect((await ask(key, fine, null)).kind).toBeNull();
+    expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
+  });
+
+  for (const kind of ['validation', 'company-not-found', 'search-failed', 'company-lookup-failed'] as const) {
+    test(`${kind}: a token and a credit, and the bucket's headers`, async () => {
+      const { accountId, key } = await createCaller(sql);
+      expect(await ask(key, async () => failure(kind))).toMatchObject({ kind, headers: bucketHeaders(19) });
+      expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
+    });
+  }
+
+  test('a handler that throws: an internal error that tells nothing, a token and a credit', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const answer = await ask(key, () => Promise.reject(new Error('secret detail')));
+    expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
+    expect(JSON.stringify(answer)).not.toContain('secret detail');
+    expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
+  });
+
+  test('no key, an unknown, a revoked and a suspended one: nothing, no handler, and all the same answer', async () => {
+    const revoked = await createCaller(sql);
+    await revokeKey(sql, revoked.keyId, 'test');
+    const suspended = await createCaller(sql);
+    await setSuspended(sql, suspended.accountId, true, 'test');
+    const never: Handler = () => Promise.reject(new Error('the handler was asked'));
+    for (const key of [null, 'svc_garbage', generateSecret(), revoked.key, suspended.key]) {
+      expect(await ask(key, never)).toEqual({
+        kind: 'unauthorized',
+        headers: { 'WWW-Authenticate': 'Bearer' },
+        members: undefined,
+        account: undefined,
+      });
+    }
+    for (const { accountId } of [revoked, suspended]) {
+      expect(await costs(accountId)).toEqual({ tokens: 0, used: 0, credits: 0 });
+    }
+  });
+
+  test('an empty bucket: no credit, no handler, and when the next token is there', async () => {
+    const { accountId, key } = await createCaller(sql, { credits: 5 });
+    for (let call = 0; call < 20; call += 1) await ask(key, fine, null);
+    const never: Handler = () => Promise.reject(new Error('the handler was asked'));
+    const reset = String(nowUs / 1_000_000 + 3); // 20 a minute: one in three seconds
+    expect(await ask(key, never)).toMatchObject({
+      kind: 'rate-limit-exceeded',
+      headers: { ...bucketHeaders(0), 'RateLimit-Reset': reset, 'Retry-After': '3' },
+      account: accountId,
+    });
+    expect(await costs(accountId)).toEqual({ tokens: 20, used: 0, credits: 5 });
+    nowUs += 3_000_000;
+    expect((await ask(key)).kind).toBeNull();
+    expect(await costs(accountId)).toEqual({ tokens: 20, used: 1, credits: 5 });
+  });
+
+  test('exhausted credits: a token, no handler, and when the allowance is there again', async () => {
+    const { accountId, key } = await createCaller(sql, { included: 1 });
+    await ask(key);
+    const never: Handler = () => Promise.reject(new Error('the handler was asked'));
+    const { kind, headers, members } = await ask(key, never);
+    expect(kind).toBe('monthly-quota-exceeded');
+    expect(members).toEqual({ quota: 'monthly_credits', limit: 1, reset: expect.any(String) });
+    const { 'Retry-After': retryAfter, ...bucket } = headers;
+    expect(bucket).toEqual(bucketHeaders(18));
+    const untilResetS = (Date.parse(String(members!.reset)) - Date.now()) / 1000;
+    expect(Math.abs(Number(retryAfter) - untilResetS)).toBeLessThan(2);
+    expect(new Date(String(members!.reset)).toISOString()).toMatch(/-01T00:00:00\.000Z$/);
+    expect(await costs(accountId)).toEqual({ tokens: 2, used: 1, credits: 0 });
+  });
+
+  test('with both exhausted, the bucket is what refuses: it comes first', async () => {
+    const { key } = await createCaller(sql, { included: 0 });
+    for (let call = 0; call < 20; call += 1) expect((await ask(key)).kind).toBe('monthly-quota-exceeded');
+    expect((await ask(key)).kind).toBe('rate-limit-exceeded');
+  });
+
+  test('keys of one account share its bucket and its credits', async () => {
+    const { accountId, key } = await createCaller(sql, { included: 2 });
+
+    const { secret: other } = await createKey(sql, accountId, '', 'test');
+    const answers = [await ask(key), await ask(other), await ask(key)];
+    expect(answers.map(({ kind, headers }) => [kind, headers['RateLimit-Remaining']])).toEqual([
+      [null, '19'],
+      [null, '18'],
+      ['monthly-quota-exceeded', '17'],
+    ]);
+  });
+});
+
+describe('Postgres away', () => {
+  for (const fault of ['down', 'hang'] as const) {
+    test(`while a key is looked up (${fault}): authentication-failed, and nothing is charged`, async () => {
+      const { accountId, key } = await createCaller(sql);
+      keysProxy[fault]();
+      expect(await ask(key)).toEqual({
+        kind: 'authentication-failed',
+        headers: {},
+        members: undefined,
+        account: undefined,
+      });
+      expect(await costs(accountId)).toEqual({ tokens: 0, used: 0, credits: 0 });
+      expect((await ask('svc_garbage')).kind).toBe('unauthorized');
+    });
+
+    test(`while a credit is counted (${fault}): service-unavailable, no credit, no handler; usage is not held up`, async () => {
+      const { accountId, key } = await createCaller(sql);
+      await ask(key, fine, null);
+      ledgerProxy[fault]();
+      const never: Handler = () => Promise.reject(new Error('the handler was asked'));
+      const refused = ask(key, never);
+      expect((await ask(key, fine, null)).kind).toBeNull();
+      expect(await refused).toMatchObject({
+        kind: 'service-unavailable',
+        headers: { 'RateLimit-Limit': '20', 'RateLimit-Remaining': '18', 'Retry-After': '1' },
+        account: accountId,
+      });
+      ledgerProxy.up();
+      const deadline = performance.now() + 5000;
+      while ((await ask(key)).kind !== null && performance.now() < deadline) await Bun.sleep(50);
+      expect((await ledgerOf(sql, accountId)).used).toBe(1);
+    });
+  }
+});
+
+test('the log has neither key nor header', async () => {
+  const { key } = await createCaller(sql);
+  await ask(key, () => Promise.reject(new Error('no')));
+  keysProxy.down();
+  await ask(generateSecret());
+  expect(logged.length).toBeGreaterThan(1);
+  expect(logged.join('')).not.toContain(key.slice(10));
+  expect(logged.join('')).not.toContain('Bearer');
+});
