@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'bun:test';
+import { mappingFingerprint, readMapping, searchDocument } from '../../src/search/document.ts';
+
+/** What Lucene takes as one term at most. */
+const MAX_TERM_BYTES = 32_766;
+
+describe('search documents', () => {
+  test('an entry is the name as it is answered, as it is matched, and as it is sorted', () => {
+    expect(searchDocument('500002576', 'A.J.COSTA (IRMÃOS), LDA.')).toEqual({
+      nif: '500002576',
+      legal_name: 'A.J.COSTA (IRMÃOS), LDA.',
+      normalized_name: 'a j costa irmaos',
+      sort_key: 'a.j.costa (irmaos), lda.',
+    });
+  });
+
+  test('no name of 500 characters becomes more than a term may have', () => {
+    let most = 0;
+    for (let codePoint = 1; codePoint <= 0x10ffff; codePoint += 1) {
+      if (codePoint >= 0xd800 && codePoint <= 0xdfff) continue;
+      const document = searchDocument('500002576', String.fromCodePoint(codePoint));
+      const bytes = Math.max(
+        Buffer.byteLength(document.sort_key),
+        Buffer.byteLength(document.normalized_name),
+      );
+      most = Math.max(most, bytes);
+    }
+    expect(most).toBe(33);
+    expect(most * 500).toBeLessThan(MAX_TERM_BYTES);
+  });
+});
+
+describe('the mapping', () => {
+  test('is sorted as results are, and takes no field that it does not know', () => {
+    const { settings, mappings } = readMapping();
+    expect(settings.index['sort.field']).toEqual(['sort_key', 'nif']);
+    expect(settings.index['sort.order']).toEqual(['asc', 'asc']);
+    expect(mappings.dynamic).toBe('strict');
+    expect(Object.keys(mappings.properties).sort()).toEqual(
+      Object.keys(searchDocument('500002576', 'Azul')).sort(),
+    );
+  });
+
+  test('is handed out as a copy', () => {
+    readMapping().settings.index.number_of_shards = 5;
+    expect(readMapping().settings.index.number_of_shards).toBe(1);
+  });
+
+  test('has a fingerprint that stays as long as it does, and changes with any part of it', () => {
+    expect(mappingFingerprint()).toMatch(/^[0-9a-f]{32}$/);
+    expect(mappingFingerprint()).toBe(mappingFingerprint(readMapping()));
+    const changed = readMapping();
+    changed.settings.analysis.filter.beginnings.max_gram += 1;
+    expect(mappingFingerprint(changed)).not.toBe(mappingFingerprint());
+  });
+});

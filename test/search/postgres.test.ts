@@ -1,0 +1,155 @@
+/** What search by Postgres costs, and what it does when Postgres hangs or the directory changes. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createPostgresSearch } from '../../src/search/postgres.ts';
+import { parseQuery } from '../../src/search/query.ts';
+import { SEARCH_TIMEOUT_MS } from '../../src/search/search.ts';
+import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
+import { createOracleSearch } from '../support/oracle.ts';
+import { startProxy } from '../support/proxy.ts';
+import { createSearchTable, showTable } from '../support/search-index.ts';
+import { numbered } from './entries.ts';
+
+const ROWS = 20_000;
+const SYLLABLES = [
+  'a',
+  'al',
+  'be',
+  'co',
+  'do',
+  'es',
+  'fa',
+  'gal',
+  'lu',
+  'mar',
+  'no',
+  'per',
+  'ri',
+  'sol',
+  'ta',
+];
+
+/** Names with few beginnings, so that each has very many matches; every tenth has punctuation early on. */
+const crowded = numbered(
+  500_000_000,
+  Array.from({ length: ROWS }, (_, i) => {
+    const word = (n: number) =>
+      SYLLABLES[n % 15]! + SYLLABLES[Math.floor(n / 15) % 15]! + SYLLABLES[(n * 7) % 13]!;
+    const name = `${word(i)} ${word(i * 31)} ${i}`;
+    return i % 10 === 0 ? `Construções A. B. ${name}, Lda` : `Construções ${name}, Lda`;
+  }),
+);
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase('search_cost');
+  await createSearchTable(database.sql, 'crowded', crowded);
+  await showTable(database.sql, 'crowded');
+});
+afterAll(() => database.drop());
+
+test('a search reads a fraction of the 20,000 rows that begin with its query, whatever its length', async () => {
+  const oracle = createOracleSearch(crowded);
+  const limits: [query: string, rows: number][] = [
+    ['c', 50],
+    ['co', 50],
+    ['construc', 50],
+    // Names with punctuation up to the 16th character are looked at: a tenth of all.
+    ['construcoes', ROWS / 8],
+    // Punctuation comes before the end of the query in all its matches: they are sorted.
+    ['construcoes a b', ROWS / 8],
+    ['construcoes gal', ROWS / 8],
+  ];
+  for (const [q, most] of limits) {
+    // Also after the five runs from which Postgres keeps one plan for all.
+    for (let run = 0; run < 7; run += 1) {
+      const { entries, rowsRead } = await countingRows(q);
+      expect(entries).toEqual(oracle.answer(q));
+      expect(rowsRead).toBeLessThan(most);
+    }
+  }
+});
+
+/** The answer, and how many rows of the table were fetched for it. */
+async function countingRows(q: string) {
+  return database.sql.begin(async (transaction) => {
+    const rowsReadSoFar = async () => {
+      const [counts] = await transaction<{ read: number }[]>`
+        SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS read
+        FROM pg_stat_xact_user_tables WHERE relname = 'crowded'`;
+      return counts!.read;
+    };
+    const before = await rowsReadSoFar();
+    const entries = await createPostgresSearch(transaction as unknown as Sql).search(parseQuery(q));
+    return { entries, rowsRead: (await rowsReadSoFar()) - before };
+  });
+}
+
+test('while the view changes and old tables go, every answer is of one directory as a whole', async () => {
+  const names = (exact: readonly number[], mark: string) =>
+    Array.from({ length: 40 }, (_, i) => (exact.includes(i) ? 'Azul, Lda' : `"Azul" ${i} ${mark}`));
+  const directories = [
+    numbered(500_000_000, names([7, 31], 'antigo')),
+    numbered(500_000_000, names([3, 12, 39], 'novo')),
+  ];
+  const queries = ['azul', 'azul 1', '500000007'];
+  const allowed = queries.map((q) =>
+    directories.map((directory) => JSON.stringify(createOracleSearch(directory).answer(q))),
+  );
+  const own = await createTestDatabase('search_swap');
+  const reader = connectPostgres(own.url, { max: 3 });
+  try {
+    await createSearchTable(own.sql, 'swap_0', directories[0]!);
+    await showTable(own.sql, 'swap_0');
+    let isChanging = true;
+    const seen = new Set<number>();
+    const search = createPostgresSearch(reader);
+    const searchers = Array.from({ length: 3 }, async () => {
+      while (isChanging) {
+        for (const [i, q] of queries.entries()) {
+          const from = allowed[i]!.indexOf(JSON.stringify(await search.search(parseQuery(q))));
+          expect(from).toBeGreaterThanOrEqual(0);
+          if (i === 0) seen.add(from);
+        }
+      }
+    });
+    const changer = (async () => {
+      for (let generation = 1; generation <= 10; generation += 1) {
+        await createSearchTable(own.sql, `swap_${generation}`, directories[generation % 2]!);
+        await showTable(own.sql, `swap_${generation}`);
+        await own.sql`DROP TABLE ${own.sql(`swap_${generation - 1}`)}`;
+      }
+    })().finally(() => {
+      isChanging = false;
+    });
+    await Promise.all([changer, ...searchers]);
+    expect([...seen].sort()).toEqual([0, 1]);
+  } finally {
+    await reader.end({ timeout: 5 });
+    await own.drop();
+  }
+});
+
+test('Postgres frozen: searches fail within their bound, and work again when it is back', async () => {
+  const server = new URL(testServers().postgresUrl);
+  const proxy = await startProxy({ host: server.hostname, port: Number(server.port) });
+  const sql = connectPostgres(proxy.url(database.url), { max: 2 });
+  try {
+    const search = createPostgresSearch(sql);
+    expect(await search.search(parseQuery('construcoes gal'))).toHaveLength(20);
+    proxy.hang();
+    const startedMs = performance.now();
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 50 }, () => search.search(parseQuery('construcoes'))),
+    );
+    expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true);
+    expect(performance.now() - startedMs).toBeLessThan(SEARCH_TIMEOUT_MS * 1.5);
+    proxy.up();
+    expect(await search.search(parseQuery('construcoes gal'))).toHaveLength(20);
+  } finally {
+    proxy.up();
+    await sql.end({ timeout: 2 });
+    await proxy.close();
+  }
+});
