@@ -1,0 +1,77 @@
+import type { Scenario } from './scenarios.ts';
+
+/** One measurement, or the median of several. */
+export interface Row {
+  scenario: string;
+  connections: number;
+  requestsPerSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** Requests that were not answered 2xx. */
+  refused: number;
+  cpuMs: { service: number; postgres: number; elasticsearch: number; redis: number };
+  /** Of the service, after the run. */
+  residentMb: number;
+  hitRate: number | null;
+}
+
+/** The row with the median rate: its figures belong together. */
+export function median(rows: Row[]): Row {
+  const sorted = [...rows].sort((a, b) => a.requestsPerSecond - b.requestsPerSecond);
+  return sorted[Math.floor(sorted.length / 2)]!;
+}
+
+/** The whole report in Markdown. */
+export function report(
+  rows: Row[],
+  scenarios: Scenario[],
+  options: Record<string, string | boolean | undefined>,
+): string {
+  const lines = rows.map((row) => {
+    const against = scenarios.find(({ name }) => name === row.scenario)?.against;
+    const base = rows.find(
+      ({ scenario, connections }) => scenario === against && connections === row.connections,
+    );
+    const ratio =
+      base === undefined ? '' : `${(row.requestsPerSecond / base.requestsPerSecond).toFixed(2)} × ${against}`;
+    const { service, postgres, elasticsearch, redis } = row.cpuMs;
+    return [
+      row.scenario +
+        (row.hitRate === null || !row.scenario.startsWith('search')
+          ? ''
+          : ` (${Math.round(row.hitRate * 100)}% hits)`),
+      row.connections,
+      Math.round(row.requestsPerSecond),
+      ratio,
+      row.p50Ms.toFixed(1),
+      row.p99Ms.toFixed(1),
+      [service, postgres, elasticsearch, redis].map((ms) => ms.toFixed(3)).join(' / '),
+      row.residentMb === 0 ? '' : Math.round(row.residentMb),
+      row.refused,
+    ];
+  });
+  const heading = [
+    'scenario',
+    'connections',
+    'req/s',
+    'ratio',
+    'p50 ms',
+    'p99 ms',
+    'CPU ms a request: service / Postgres / Elasticsearch / Redis',
+    'MB',
+    'not 2xx',
+  ];
+  return `# Results of \`bun run bench\`
+
+${options.names} names, ${options.records} stored records, ${options.accounts} accounts; ${options.runs} runs of ${options.seconds} s, medians by rate.
+Machine: ${options.machine}, shared by the load generator (wrk, one thread), the service, Postgres, Elasticsearch and Redis. Commit ${revision()}.
+
+${[heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}
+`;
+}
+
+function revision(): string {
+  return Bun.spawnSync(['git', 'rev-parse', '--short', 'HEAD'], { cwd: import.meta.dir })
+    .stdout.toString()
+    .trim();
+}

@@ -1,0 +1,142 @@
+/**
+ * `bun run bench`: the request path under load, everything in one run on one machine, as ratios to what the parts do by
+ * themselves. Prints a table in Markdown; `--write` puts it into bench/RESULTS.md.
+ */
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { cpuSeconds, processesOf, residentMb } from './processes.ts';
+import { median, type Row, report } from './report.ts';
+import { createScenarios, type Scenario, targetOf } from './scenarios.ts';
+import { type Service, type Stack, startProcess, startStack } from './stack.ts';
+import { runWrk } from './wrk.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    names: { type: 'string', default: '1000000' },
+    records: { type: 'string', default: '300000' },
+    accounts: { type: 'string', default: '1000' },
+    connections: { type: 'string', default: '16,64,256' },
+    seconds: { type: 'string', default: '4' },
+    runs: { type: 'string', default: '5' },
+    only: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
+});
+
+type Services = Record<'bare' | 'uncached' | 'cached', Service>;
+
+/** The processes whose CPU time is told apart. */
+interface Processes {
+  postgres: number[];
+  elasticsearch: number[];
+  redis: number[];
+}
+
+const WARM_UP_SECONDS = 2;
+
+const say = (text: string) => process.stderr.write(`${text}\n`);
+
+async function main(): Promise<void> {
+  const names = Number(options.names);
+  const records = Math.min(Number(options.records), names);
+  say(`starting the stack with ${names} names`);
+  const stack = await startStack(names, records, Number(options.accounts));
+  const services: Services = {
+    bare: await startProcess(['bench/bare.ts'], {}),
+    uncached: await startProcess(['src/main.ts', 'serve'], { ...stack.environment, SEARCH_CACHE_MB: '0' }),
+    cached: await startProcess(['src/main.ts', 'serve'], stack.environment),
+  };
+  try {
+    const scenarios = createScenarios(stack, names, records).filter(
+      ({ name }) => options.only === undefined || name.includes(options.only),
+    );
+    const others = await otherProcesses(stack);
+    const rows: Row[] = [];
+    for (const connections of options.connections.split(',').map(Number)) {
+      for (const scenario of scenarios)
+        await runWrk(targetOf(scenario, stack, services), connections, WARM_UP_SECONDS);
+      const runs = new Map<Scenario, Row[]>(scenarios.map((scenario) => [scenario, []]));
+      for (let run = 1; run <= Number(options.runs); run += 1) {
+        say(`${connections} connections, run ${run}`);
+        // Scenario after scenario within a run: what disturbs the machine for a while disturbs all of them.
+        for (const scenario of scenarios) {
+          if (scenario.name === 'search, autocomplete')
+            services.cached = await restartCold(services.cached, stack);
+          runs.get(scenario)!.push(await measure(scenario, stack, services, others, connections));
+        }
+      }
+      for (const measured of runs.values()) rows.push(median(measured));
+    }
+    const text = report(rows, scenarios, { ...options, machine: `${cpus().length} × ${cpus()[0]?.model}` });
+    process.stdout.write(text);
+    if (options.write) await Bun.write(`${import.meta.dir}/RESULTS.md`, text);
+  } finally {
+    for (const service of Object.values(services)) await service.stop();
+    await stack.stop();
+  }
+}
+
+/** The cache of answers is empty again. */
+async function restartCold(service: Service, stack: Stack): Promise<Service> {
+  await service.stop();
+  return startProcess(['src/main.ts', 'serve'], stack.environment);
+}
+
+async function measure(
+  scenario: Scenario,
+  stack: Stack,
+  services: Services,
+  others: Processes,
+  connections: number,
+): Promise<Row> {
+  const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
+  const cpu = () => ({
+    service: service === null ? 0 : cpuSeconds([service.pid]),
+    postgres: cpuSeconds(others.postgres),
+    elasticsearch: cpuSeconds(others.elasticsearch),
+    redis: cpuSeconds(others.redis),
+  });
+  const before = cpu();
+  const load = await runWrk(targetOf(scenario, stack, services), connections, Number(options.seconds));
+  const after = cpu();
+  if (load.refused > 0 || load.failed > 0) {
+    say(`${scenario.name}: ${load.refused} refused, ${load.failed} failed of ${load.requests}`);
+  }
+  const perRequestMs = (name: keyof typeof before) => ((after[name] - before[name]) * 1000) / load.requests;
+  return {
+    scenario: scenario.name,
+    connections,
+    requestsPerSecond: load.requestsPerSecond,
+    p50Ms: load.p50Ms,
+    p99Ms: load.p99Ms,
+    refused: load.refused + load.failed,
+    cpuMs: {
+      service: perRequestMs('service'),
+      postgres: perRequestMs('postgres'),
+      elasticsearch: perRequestMs('elasticsearch'),
+      redis: perRequestMs('redis'),
+    },
+    residentMb: service === null ? 0 : residentMb(service.pid),
+    hitRate: scenario.on === 'cached' && service !== null ? await hitRate(service) : null,
+  };
+}
+
+/** Of all searches for names that the service has answered since it started. */
+async function hitRate({ host, port }: Service): Promise<number | null> {
+  const text = await (await fetch(`http://${host}:${port}/metrics`)).text();
+  const count = (outcome: string) =>
+    Number(new RegExp(`search_cache_answers_total\\{outcome="${outcome}"\\} (\\d+)`).exec(text)?.[1] ?? 0);
+  const all = count('hit') + count('miss');
+  return all === 0 ? null : count('hit') / all;
+}
+
+async function otherProcesses({ servers, sql }: Stack): Promise<Processes> {
+  const [row] = await sql<{ directory: string }[]>`SELECT current_setting('data_directory') AS directory`;
+  return {
+    postgres: processesOf(row!.directory),
+    elasticsearch: processesOf('org.elasticsearch'),
+    redis: processesOf(`redis-server 127.0.0.1:${new URL(servers.redisUrl).port}`),
+  };
+}
+
+await main();

@@ -1,0 +1,102 @@
+import { MAX_GRAM } from '../src/search/document.ts';
+import { generateCompany, seededRandom } from './names.ts';
+import type { Service, Stack } from './stack.ts';
+import { autocompleteQueries, randomPrefixes } from './traffic.ts';
+import { get, post, type Target } from './wrk.ts';
+
+export type ScenarioName =
+  | 'bare Elysia route'
+  | 'Elasticsearch asked directly'
+  | 'search, random prefixes, no cache'
+  | 'search, autocomplete'
+  | 'lookup'
+  | 'lookup, one hot account'
+  | 'usage';
+
+export interface Scenario {
+  name: ScenarioName;
+  /** Which process answers. */
+  on: 'bare' | 'elasticsearch' | 'uncached' | 'cached';
+  /** What its rate is a multiple of. */
+  against: ScenarioName | null;
+  requests: string[];
+}
+
+const DISTINCT_REQUESTS = 100_000;
+
+/** Every row of the table. */
+export function createScenarios(stack: Stack, companies: number, records: number): Scenario[] {
+  const random = seededRandom(3);
+  const anyKey = () => stack.keys[Math.floor(random() * stack.keys.length)]!;
+  const call = (path: string, key: string) => get(`/api/v1${path}`, 'bench', key);
+  const search = (query: string) => call(`/companies?q=${encodeURIComponent(query)}`, anyKey());
+  const anyNif = () => generateCompany(Math.floor(random() * records)).nif;
+  const many = (one: () => string) => Array.from({ length: DISTINCT_REQUESTS }, one);
+  const prefixes = randomPrefixes(companies, DISTINCT_REQUESTS);
+  return [
+    { name: 'bare Elysia route', on: 'bare', against: null, requests: [get('/', 'bench')] },
+    {
+      name: 'Elasticsearch asked directly',
+      on: 'elasticsearch',
+      against: null,
+      requests: prefixes.map((prefix) => directSearch(stack.alias, prefix)),
+    },
+    {
+      name: 'search, random prefixes, no cache',
+      on: 'uncached',
+      against: 'Elasticsearch asked directly',
+      requests: prefixes.map(search),
+    },
+    {
+      name: 'search, autocomplete',
+      on: 'cached',
+      against: 'Elasticsearch asked directly',
+      requests: autocompleteQueries(companies, 5 * DISTINCT_REQUESTS).map(search),
+    },
+    {
+      name: 'lookup',
+      on: 'cached',
+      against: 'bare Elysia route',
+      requests: many(() => call(`/companies/${anyNif()}`, anyKey())),
+    },
+    {
+      name: 'lookup, one hot account',
+      on: 'cached',
+      against: 'lookup',
+      requests: many(() => call(`/companies/${anyNif()}`, stack.keys[0]!)),
+    },
+    {
+      name: 'usage',
+      on: 'cached',
+      against: 'bare Elysia route',
+      requests: many(() => call('/usage', anyKey())),
+    },
+  ];
+}
+
+/** The service's own query for a prefix, as one `_search`. */
+function directSearch(alias: string, prefix: string): string {
+  const filter =
+    [...prefix].length <= MAX_GRAM
+      ? { term: { 'normalized_name.beginnings': prefix } }
+      : { prefix: { normalized_name: prefix } };
+  const body = {
+    size: 20,
+    track_total_hits: false,
+    query: { constant_score: { filter } },
+    sort: ['sort_key', 'nif'],
+    _source: ['nif', 'legal_name'],
+  };
+  return post(`/${alias}/_search?filter_path=hits.hits._source`, 'bench', JSON.stringify(body));
+}
+
+/** Where a scenario's requests go. */
+export function targetOf(
+  scenario: Scenario,
+  stack: Stack,
+  services: Record<'bare' | 'uncached' | 'cached', Service>,
+): Target {
+  if (scenario.on !== 'elasticsearch') return { ...services[scenario.on], requests: scenario.requests };
+  const { hostname, port } = new URL(stack.servers.elasticsearchUrl);
+  return { host: hostname, port: Number(port), requests: scenario.requests };
+}
