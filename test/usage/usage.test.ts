@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { changeLimits, changePlan } from '../../src/accounts/store.ts';
+import { createCredits } from '../../src/credits/admit.ts';
+import { createLogTo } from '../../src/http/log.ts';
+import { createKey, revokeKey } from '../../src/keys/store.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+import { createUsageHandler } from '../../src/usage/route.ts';
+import type { UsageAnswer } from '../../src/usage/schema.ts';
+import { createAccountAt } from '../accounts/account-at.ts';
+import { admitMany } from '../credits/ledger.ts';
+import { call } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCaller, startTestService, type TestService } from '../support/service.ts';
+
+describe('the usage object', () => {
+  let database: TestDatabase;
+  let sql: Sql;
+  beforeAll(async () => {
+    database = await createTestDatabase('usage');
+    sql = database.sql;
+  });
+  afterAll(() => database.drop());
+
+  async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
+    const handler = createUsageHandler(sql, createLogTo({ write() {} }), () => new Date(at));
+    const answer = await handler({
+      request: new Request('http://service/usage'),
+      caller: { accountId, keyId: 'key_test', requestsPerMinute: 60 },
+      rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
+      directoryIndex: null,
+    });
+    if (!answer.ok) throw new Error(answer.problem.kind);
+    return (JSON.parse(answer.json) as UsageAnswer).data;
+  }
+
+  const plus = (periodStart: string, until?: string) => ({
+    plan: 'plus' as const,
+    periodStart: new Date(periodStart),
+    until: until === undefined ? undefined : new Date(until),
+  });
+
+  test('whole, to the letter', async () => {
+    const id = await createAccountAt(sql, new Date('2026-01-31T12:00:00Z'), plus('2026-01-31T12:00:00Z'));
+    expect(await usageAt(id, '2026-02-10T00:00:00Z')).toEqual({
+      plan: 'plus',
+      credits: 0,
+      resetAt: '2026-02-28T12:00:00.000Z',
+      rateLimit: { limit: 60, remaining: 41 },
+      period: { start: '2026-01-31', end: '2026-02-28' },
+      quotas: {
+        requests: { used: 0, limit: 1250, unit: 'calls' },
+        apiKeys: { used: 0, limit: null, unit: 'keys' },
+      },
+    });
+  });
+
+  test('a period that ends in the middle of a day is labelled with that day, one that ends at midnight with the day before', async () => {
+    const midDay = await createAccountAt(sql, new Date('2026-03-15T15:30:00Z'), plus('2026-03-15T15:30:00Z'));
+    expect(await usageAt(midDay, '2026-04-15T15:29:59.999Z')).toMatchObject({
+      period: { start: '2026-03-15', end: '2026-04-15' },
+      resetAt: '2026-04-15T15:30:00.000Z',
+    });
+    expect((await usageAt(midDay, '2026-04-15T15:30:00Z')).period).toEqual({
+      start: '2026-04-15',
+      end: '2026-05-15',
+    });
+    const midnight = await createAccountAt(
+      sql,
+      new Date('2026-03-15T00:00:00Z'),
+      plus('2026-03-15T00:00:00Z'),
+    );
+    expect(await usageAt(midnight, '2026-04-14T23:59:59.999Z')).toMatchObject({
+      period: { start: '2026-03-15', end: '2026-04-14' },
+      resetAt: '2026-04-15T00:00:00.000Z',
+    });
+    const justAfter = await createAccountAt(
+      sql,
+      new Date('2026-03-15T00:00:00.001Z'),
+      plus('2026-03-15T00:00:00.001Z'),
+    );
+    expect((await usageAt(justAfter, '2026-03-20T00:00:00Z')).period.end).toBe('2026-04-15');
+  });
+
+  test('Free periods are labelled with the first and the last day of the month, December and leap February included', async () => {
+    const id = await createAccountAt(sql, new Date('2023-12-05T00:00:00Z'), { plan: 'free' });
+    for (const [at, start, end] of [
+      ['2023-12-31T23:59:59.999Z', '2023-12-01', '2023-12-31'],
+      ['2024-01-01T00:00:00Z', '2024-01-01', '2024-01-31'],
+      ['2024-02-10T00:00:00Z', '2024-02-01', '2024-02-29'],
+    ] as const) {
+      expect(await usageAt(id, at)).toMatchObject({ plan: 'free', period: { start, end } });
+    }
+  });
+
+  test('after a boundary `used` is 0 before anything is admitted, and the lapsed subscription is Free', async () => {
+    const id = await createAccountAt(
+      sql,
+      new Date('2026-02-10T00:00:00Z'),
+      plus('2026-01-10T00:00:00Z', '2026-02-20T06:00:00Z'),
+    );
+    const credits = createCredits(sql, { instant: () => new Date('2026-02-15T00:00:00Z') });
+    await admitMany(credits, id, 3);
+    expect(await usageAt(id, '2026-02-20T05:59:59.999Z')).toMatchObject({
+      plan: 'plus',
+      resetAt: '2026-02-20T06:00:00.000Z',
+      period: { start: '2026-02-10', end: '2026-02-20' },
+      quotas: { requests: { used: 3, limit: 1250 }, apiKeys: { limit: null } },
+    });
+    expect(await usageAt(id, '2026-02-20T06:00:00Z')).toMatchObject({
+      plan: 'free',
+      resetAt: '2026-03-01T00:00:00.000Z',
+      period: { start: '2026-02-20', end: '2026-02-28' },
+      quotas: { requests: { used: 0, limit: 500 }, apiKeys: { limit: 2 } },
+    });
+  });
+});
+
+describe('GET /usage', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.stop());
+
+  const usage = async (key: string) => {
+    const { status, body, headers } = await call(service.url, '/usage', { key });
+    expect(status).toBe(200);
+    expect(String(body.data.rateLimit.remaining)).toBe(headers.get('RateLimit-Remaining')!);
+    return body.data;
+  };
+
+  test('is exact after every admission, past the allowance into purchased credits and to the end', async () => {
+    const { key } = await createCaller(service.sql, { included: 2, credits: 1, plan: 'plus' });
+    const seen = [];
+    for (let request = 0; request < 5; request += 1) {
+      const { credits, quotas } = await usage(key);
+      seen.push([quotas.requests.used, quotas.requests.limit, credits]);
+      await call(service.url, '/companies/1', { key });
+    }
+    expect(seen).toEqual([
+      [0, 2, 1],
+      [1, 2, 1],
+      [2, 2, 1],
+      [3, 2, 0],
+      [3, 2, 0],
+    ]);
+  });
+
+  test('costs a token and no credit, and reports the bucket after itself', async () => {
+    const { key } = await createCaller(service.sql);
+    expect((await usage(key)).rateLimit).toEqual({ limit: 20, remaining: 19 });
+    const { rateLimit, quotas } = await usage(key);
+    expect([rateLimit.remaining, quotas.requests.used]).toEqual([18, 0]);
+  });
+
+  test('counts keys that are not revoked, and says the quota of the plan', async () => {
+    const { accountId, key } = await createCaller(service.sql);
+    const second = await createKey(service.sql, accountId, '', 'test');
+    expect((await usage(key)).quotas.apiKeys).toEqual({ used: 2, limit: 2, unit: 'keys' });
+    await revokeKey(service.sql, second.id, 'test');
+    expect((await usage(key)).quotas.apiKeys).toEqual({ used: 1, limit: 2, unit: 'keys' });
+  });
+
+  test('shows a change of plan and limits within 5 s, everywhere', async () => {
+    const { accountId, key } = await createCaller(service.sql);
+    await usage(key);
+    await changePlan(service.sql, accountId, 'plus', {}, 'test');
+    await changeLimits(service.sql, accountId, { requestsPerMinute: 300, includedCredits: 9000 }, 'test');
+    const deadline = performance.now() + 5000;
+    while ((await usage(key)).rateLimit.limit !== 300 && performance.now() < deadline) await Bun.sleep(50);
+    expect(await usage(key)).toMatchObject({
+      plan: 'plus',
+      rateLimit: { limit: 300 },
+      quotas: { requests: { limit: 9000 }, apiKeys: { limit: null } },
+    });
+  });
+
+  test('takes no notice of a query', async () => {
+    const { key } = await createCaller(service.sql);
+    expect((await call(service.url, '/usage?q=x&account=other', { key })).status).toBe(200);
+  });
+});
