@@ -65,7 +65,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Indexe
     for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round += 1) {
       const askedIndex = index;
       const lines = open.flatMap((query) => searchesOf(query, alias, askedIndex));
-      const responses = await sendSearches(lines, deadlineMs - performance.now());
+      const responses = await sendSearches(lines, Math.max(1, deadlineMs - performance.now()));
       let position = 0;
       const again: Searchable[] = [];
       for (const query of open) {
