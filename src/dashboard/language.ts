@@ -53,16 +53,15 @@ export function formatsOf(language: Language): Formats {
     date: (value) => `${day(value)} ${value.getUTCFullYear()}`,
     day,
     duration(ms) {
+      const counts: string[] = [];
       let left = Math.max(ms, MINUTE);
-      const parts: string[] = [];
-      for (const { ms: size, format } of units) {
+      const largest = units.findIndex((unit) => left >= unit.ms);
+      for (const { ms: size, format } of units.slice(largest, largest + 2)) {
         const count = Math.floor(left / size);
-        if (count === 0 && parts.length === 0) continue;
-        if (count > 0) parts.push(format.format(count));
+        if (count > 0) counts.push(format.format(count));
         left -= count * size;
-        if (parts.length === 2) break;
       }
-      return parts.slice(0, 2).join(' ');
+      return counts.join(' ');
     },
   };
 }

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { changePlan, setSuspended } from '../../src/accounts/store.ts';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startDashboardService();
+});
+afterAll(() => service.stop());
+
+const usage = (key: string) =>
+  fetch(`${service.url}/usage`, { headers: { Authorization: `Bearer ${key}` } }).then(({ status }) => status);
+
+test('a key works at once; its secret is on one page only, in no log, and stored nowhere', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  const created = await visitor.submit('/dashboard/keys', { name: 'production' });
+  const secret = created.textOf('#new-secret')!;
+  expect(secret).toMatch(/^svc_[a-z2-7]{40}$/);
+  expect(created.headers.get('cache-control')).toBe('private, no-store');
+  expect(await usage(secret)).toBe(200);
+
+  for (const page of ['', '/keys', '/try', '/credits', '/settings', '/usage.csv']) {
+    expect((await visitor.get(`/dashboard${page}`)).text).not.toContain(secret);
+  }
+  expect(JSON.stringify(service.logLines)).not.toContain(secret);
+  const stored = await service.sql`
+    SELECT to_jsonb(k)::text AS key FROM api_keys k WHERE account_id = ${accountId}
+    UNION ALL SELECT to_jsonb(e)::text FROM account_events e WHERE account_id = ${accountId}`;
+  expect(JSON.stringify(stored)).not.toContain(secret.slice(12));
+});
+
+test('the curl line of a new key works as it stands', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  const page = await visitor.submit('/dashboard/keys', { name: 'shell' });
+  const line = page.document.querySelector('#new-curl')!.textContent!;
+  const shell = Bun.spawn(['sh', '-c', `${line} -s`], { stdout: 'pipe' });
+  expect(await new Response(shell.stdout).json()).toEqual({ data: [], error: null });
+});
+
+test('a key is listed with its name, its first characters, when it was made and when it was last used', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  const secret = await makeKey(visitor, 'nightly');
+  const row = async () => (await visitor.get('/dashboard/keys')).textOf('.list tbody tr');
+  const created = new Date();
+  const month = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(created);
+  const day = `${created.getUTCDate()} ${month} ${created.getUTCFullYear()}`;
+  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Never Revoke`);
+  await fetch(`${service.url}/companies?q=a`, { headers: { Authorization: `Bearer ${secret}` } });
+  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Today Revoke`);
+});
+
+test('the Free quota of 2 is shown and enforced, also when many tabs press at once', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  await makeKey(visitor, 'first');
+  expect((await visitor.get('/dashboard/keys')).textOf('[data-figure=quota]')).toBe('1 of 2 in use');
+
+  const tabs = await Promise.all(Array.from({ length: 6 }, () => visitor.get('/dashboard/keys')));
+  const answers = await Promise.all(
+    tabs.map((tab, index) => {
+      const form_token = tab.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+      return visitor.post('/dashboard/keys', { name: `tab ${index}`, form_token });
+    }),
+  );
+  expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409, 409]);
+  const refused = answers.find((answer) => answer.status === 409)!;
+  expect(refused.textOf('[role=alert]')).toContain('All 2 keys of the plan are in use.');
+  expect(refused.textOf('#new-secret')).toBeNull();
+  const keys = await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId}`;
+  expect(keys.length).toBe(2);
+  const page = await visitor.get('/dashboard/keys');
+  expect(page.textOf('[data-figure=quota]')).toBe('2 of 2 in use');
+  expect(page.document.querySelector('form[action$="/keys"]')).toBeNull();
+});
+
+test('Plus has no quota', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  await changePlan(service.sql, accountId, 'plus', {}, 'test');
+  for (const name of ['one', 'two', 'three']) await makeKey(visitor, name);
+  expect((await visitor.get('/dashboard/keys')).textOf('[data-figure=quota]')).toBe('3 in use, no limit');
+});
+
+test('a key is revoked after a question, by whom is in the ledger, and its place is free again', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const person = newPerson();
+  const { accountId } = await signUp(visitor, person);
+  const secret = await makeKey(visitor, 'leaked');
+  const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
+  const question = await visitor.get(`/dashboard/keys/${key!.id}/revoke`);
+  expect(question.textOf('main h1')).toBe('Revoke “leaked”?');
+  expect(await usage(secret)).toBe(200);
+  const answer = await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {});
+  expect(answer.headers.get('location')).toBe('/dashboard/keys?done=revoked');
+  const deadline = Date.now() + 5000;
+  while ((await usage(secret)) !== 401 && Date.now() < deadline) await Bun.sleep(10);
+  expect(await usage(secret)).toBe(401);
+
+  const [event] = await service.sql`
+    SELECT actor, detail FROM account_events WHERE account_id = ${accountId} AND kind = 'key-revoked'`;
+  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
+  expect(event).toEqual({ actor: `dashboard:${user!.id}`, detail: { key: key!.id } });
+  const page = await visitor.get('/dashboard/keys?done=revoked');
+  expect(page.textOf('[role=status]')).toBe('The key is revoked.');
+  expect(page.textOf('[data-figure=quota]')).toBe('0 of 2 in use');
+  expect(page.textOf('details summary')).toBe('Revoked keys (1)');
+});
+
+test('a name must be one: white space, control characters and over 200 characters are refused', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  for (const name of ['', '   ', 'a\u0007b', 'a\nb', 'x'.repeat(201)]) {
+    const answer = await visitor.submit('/dashboard/keys', { name });
+    expect([name, answer.status]).toEqual([name, 422]);
+  }
+  expect((await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId}`).length).toBe(0);
+});
+
+test('a suspended account is told so, and gets no key and no call', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  await setSuspended(service.sql, accountId, true, 'test');
+  expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toContain('This account is suspended');
+  expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(403);
+  expect((await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' })).status).toBe(403);
+  const [account] = await service.sql`SELECT used FROM accounts WHERE id = ${accountId}`;
+  expect(account!.used).toBe(0);
+});

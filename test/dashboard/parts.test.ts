@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test';
+import { createClientAddress } from '../../src/dashboard/client-address.ts';
+import { isEmail } from '../../src/dashboard/fields.ts';
+import { html, trusted } from '../../src/dashboard/html.ts';
+import { formatsOf, preferredLanguage } from '../../src/dashboard/language.ts';
+import { TEXTS } from '../../src/dashboard/texts.ts';
+
+describe('the address that attempts are counted against', () => {
+  const client = createClientAddress(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']);
+
+  test('is the connection’s own, whatever an untrusted sender writes', () => {
+    expect(client('203.0.113.9', '1.2.3.4')).toBe('203.0.113.9');
+    expect(createClientAddress([])('127.0.0.1', '1.2.3.4')).toBe('127.0.0.1');
+  });
+
+  test('is the rightmost that is no proxy, behind trusted ones', () => {
+    expect(client('10.1.1.1', '203.0.113.9')).toBe('203.0.113.9');
+    expect(client('10.1.1.1', '6.6.6.6, 203.0.113.9, 192.0.2.1, 10.9.9.9')).toBe('203.0.113.9');
+    expect(client('2001:db8::1', '2001:470::5')).toBe('2001:470::5');
+    expect(client('::ffff:10.1.1.1', '203.0.113.9')).toBe('203.0.113.9');
+  });
+
+  test('is the proxy’s where it says nothing, or nothing that is an address', () => {
+    expect(client('10.1.1.1', null)).toBe('10.1.1.1');
+    expect(client('10.1.1.1', 'unknown')).toBe('10.1.1.1');
+    expect(client('10.1.1.1', '<script>, 10.2.2.2')).toBe('10.2.2.2');
+    expect(client(null, null)).toBe('0.0.0.0');
+  });
+});
+
+describe('templates', () => {
+  test('escape all text, in content and in attributes, and leave what the tag made', () => {
+    const inner = html`<b>${'<i>'}</b>`;
+    const { markup } =
+      html`<p title="${'"\'&'}">${inner}${[html`<br>`, '<', 3]}${null}${false}${undefined}</p>`;
+    expect(markup).toBe('<p title="&#34;&#39;&#38;"><b>&#60;i&#62;</b><br>&#60;3</p>');
+    expect(html`${trusted('<svg/>')}`.markup).toBe('<svg/>');
+  });
+});
+
+describe('languages', () => {
+  test('follow Accept-Language with its weights; English where neither is wanted', () => {
+    const cases: [string | null, string][] = [
+      [null, 'en'],
+      ['pt', 'pt'],
+      ['pt-BR', 'pt'],
+      ['de-DE,de;q=0.9', 'en'],
+      ['en-GB,en;q=0.9,pt;q=0.8', 'en'],
+      ['en;q=0.2, pt;q=0.9', 'pt'],
+      ['pt;q=0, en', 'en'],
+      ['*', 'en'],
+      ['x'.repeat(100_000), 'en'],
+    ];
+    for (const [header, language] of cases)
+      expect([header, preferredLanguage(header)]).toEqual([header, language as 'en']);
+  });
+
+  test('have the same texts, and none of them empty', () => {
+    expect(Object.keys(TEXTS.pt).sort()).toEqual(Object.keys(TEXTS.en).sort());
+    const empty = Object.values(TEXTS).flatMap((texts) => Object.values(texts).filter((text) => text === ''));
+    expect(empty).toEqual([]);
+  });
+
+  test('write the time left in its two largest units, and never less than a minute', () => {
+    const { duration } = formatsOf('en');
+    const hour = 3_600_000;
+    expect(duration(9 * 24 * hour + 3 * hour + 59 * 60_000)).toBe('9 days 3 hours');
+    expect(duration(24 * hour)).toBe('1 day');
+    expect(duration(24 * hour + 5 * 60_000)).toBe('1 day');
+    expect(duration(61 * 60_000)).toBe('1 hour 1 minute');
+    expect(duration(10)).toBe('1 minute');
+    expect(formatsOf('pt').duration(25 * hour)).toBe('1 dia 1 hora');
+  });
+});
+
+test('an email has one @ and a dot behind it, and nothing that could end a mail header', () => {
+  for (const good of ['a@b.pt', 'maria.antunes+x@sub.example.com', 'ção@exemplo.pt'])
+    expect([good, isEmail(good)]).toEqual([good, true]);
+  for (const bad of [
+    '',
+    'a',
+    '@b.pt',
+    'a@b',
+    'a b@c.pt',
+    'a@b.pt\r\nBcc: x@y.pt',
+    '<a@b.pt>',
+    'a@b,c@d.pt',
+    `${'x'.repeat(250)}@b.pt`,
+  ]) {
+    expect([bad, isEmail(bad)]).toEqual([bad, false]);
+  }
+});
