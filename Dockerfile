@@ -1,6 +1,7 @@
 FROM oven/bun:1.4.5 AS dependencies
 WORKDIR /app
 COPY package.json bun.lock ./
+COPY patches ./patches
 RUN bun install --frozen-lockfile --production
 
 FROM oven/bun:1.4.5
