@@ -15,7 +15,7 @@ const FILTER_PATH = [
   'responses.timed_out',
   'responses.error.type',
   'responses.hits.hits._index',
-  'responses.hits.hits._source',
+  'responses.hits.hits.fields',
 ].join(',');
 
 type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
@@ -36,7 +36,8 @@ const NOTHING: Found = { entries: [], index: null };
 
 interface Hit {
   _index: string;
-  _source: { nif: string; legal_name: string };
+  /** Doc values are lists, of one each here. */
+  fields: { nif: [string]; legal_name: [string] };
 }
 
 interface ItemResponse {
@@ -137,7 +138,11 @@ function search(index: string, filter: object): string[] {
     track_total_hits: false,
     query: { constant_score: { filter } },
     sort: ['sort_key', 'nif'],
-    _source: ['nif', 'legal_name'],
+    // Read from doc values: half of Elasticsearch's time for a search went into unpacking stored documents (0.34 ms of
+    // CPU a search with `_source`, 0.18 without, 16 in a request).
+    docvalue_fields: ['nif', 'legal_name'],
+    _source: false,
+    stored_fields: '_none_',
   };
   return [JSON.stringify(header), JSON.stringify(body)];
 }
@@ -172,6 +177,6 @@ function failureOf({ status, timed_out, error }: ItemResponse): Error | null {
   return new Error(`Elasticsearch answered ${error?.type ?? (timed_out === true ? 'too late' : status)}`);
 }
 
-function entryOf({ _source: { nif, legal_name } }: Hit): SearchEntry {
-  return { nif, legalName: legal_name };
+function entryOf({ fields }: Hit): SearchEntry {
+  return { nif: fields.nif[0], legalName: fields.legal_name[0] };
 }
