@@ -58,9 +58,9 @@ export function readConfig(env: Environment = process.env): Config {
   const secret = (name: string) => readSecret(env, name);
   const registry = oneOf(env, 'REGISTRY', ['vies', 'einforma', 'none'], 'vies');
   const config: Config = {
-    host: text(env, 'HOST') ?? '127.0.0.1',
+    host: hostName(env, 'HOST', '127.0.0.1'),
     port: integer(env, 'PORT', { min: 0, max: 65_535, fallback: 3000 }),
-    publicUrl: httpUrl('PUBLIC_URL', text(env, 'PUBLIC_URL')),
+    publicUrl: publicUrl('PUBLIC_URL', text(env, 'PUBLIC_URL')),
     databaseUrl: url('DATABASE_URL', secret('DATABASE_URL'), ['postgres:', 'postgresql:']),
     elasticsearchUrl: httpUrl('ELASTICSEARCH_URL', secret('ELASTICSEARCH_URL')),
     elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY'),
@@ -68,7 +68,7 @@ export function readConfig(env: Environment = process.env): Config {
     searchCacheMb: integer(env, 'SEARCH_CACHE_MB', { min: 0, max: 4096, fallback: 64 }),
     redisUrl: url('REDIS_URL', secret('REDIS_URL'), ['redis:', 'rediss:']),
     dataDir: text(env, 'DATA_DIR') ?? '.data',
-    nifPtUrl: httpUrl('NIF_PT_URL', text(env, 'NIF_PT_URL')) ?? DEFAULT_NIF_PT_URL,
+    nifPtUrl: url('NIF_PT_URL', text(env, 'NIF_PT_URL'), HTTP) ?? DEFAULT_NIF_PT_URL,
     nifPtKey: secret('NIF_PT_KEY'),
     registry,
     viesUrl:
@@ -113,6 +113,13 @@ function text(env: Environment, name: string): string | null {
 }
 
 function readSecret(env: Environment, name: string): string | null {
+  const secret = findSecret(env, name);
+  // It goes into headers and addresses: a line break there is a file with too much in it.
+  if (secret === null || !/\p{Cc}/u.test(secret)) return secret;
+  throw new ConfigError(`${name} must be one line without control characters`);
+}
+
+function findSecret(env: Environment, name: string): string | null {
   const file = text(env, `${name}_FILE`);
   const value = text(env, name);
   if (file === null) return value;
@@ -150,18 +157,46 @@ function oneOf<T extends string>(env: Environment, name: string, choices: readon
   throw new ConfigError(`${name} must be one of ${choices.join(', ')}, not ${quote(value)}`);
 }
 
+const HTTP = ['http:', 'https:'];
+
 function httpUrl(name: string, value: string | null): string | null {
-  return url(name, value, ['http:', 'https:'])?.replace(/\/+$/, '') ?? null;
+  return url(name, value, HTTP)?.replace(/\/+$/, '') ?? null;
+}
+
+/** Paths are put behind it: neither a query nor a fragment may be in the way, and a password is not for everyone. */
+function publicUrl(name: string, value: string | null): string | null {
+  const address = httpUrl(name, value);
+  if (address === null || !/[?#@]/.test(address)) return address;
+  throw new ConfigError(`${name} must be an address without query, fragment and user name`);
 }
 
 /** A value is not repeated in the message: it may hold a password. */
 function url(name: string, value: string | null, protocols: string[]): string | null {
   if (value === null) return null;
-  const parsed = URL.canParse(value) ? new URL(value) : null;
-  if (parsed !== null && protocols.includes(parsed.protocol)) return value;
-  throw new ConfigError(
-    `${name} must be an address that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`,
-  );
+  const starts = protocols.map((protocol) => `${protocol}//`);
+  if (!starts.some((start) => value.toLowerCase().startsWith(start)) || !URL.canParse(value)) {
+    throw new ConfigError(`${name} must be an address that begins with ${starts.join(' or ')}`);
+  }
+  const { username, password } = new URL(value);
+  if (!isPercentEncoded(username + password)) {
+    throw new ConfigError(`${name} has a % in its user name or password that must be written as %25`);
+  }
+  return value;
+}
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function hostName(env: Environment, name: string, fallback: string): string {
+  const value = text(env, name) ?? fallback;
+  if (isIP(value) !== 0 || /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i.test(value)) return value;
+  throw new ConfigError(`${name} must be a host name or an IP address, not ${quote(value)}`);
 }
 
 function indexName(env: Environment, name: string, fallback: string): string {

@@ -17,7 +17,7 @@ export function oneOf<T extends string>(...words: T[]): (text: string) => T {
   };
 }
 
-const INSTANT = /^(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
+const INSTANT = /^(\d{4}-\d{2}-\d{2})[Tt ](?:[01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 
 /** Reads an RFC 3339 instant, e.g. `2026-01-31T00:00:00Z`. A day that its month doesn't have is wrong usage. */
 export function instant(text: string): Date {

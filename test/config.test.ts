@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError, readConfig } from '../src/config.ts';
+import { bareEnvironment, ROOT } from './support/service.ts';
+
+type Environment = Record<string, string>;
+
+/** The message with which the environment is refused; null when it is taken. */
+function refusal(env: Environment): string | null {
+  try {
+    readConfig(env);
+    return null;
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message;
+  }
+}
+
+test('without any variable, the defaults of the contract', () => {
+  expect(readConfig({})).toMatchObject({
+    host: '127.0.0.1',
+    port: 3000,
+    publicUrl: null,
+    databaseUrl: null,
+    elasticsearchUrl: null,
+    elasticsearchApiKey: null,
+    redisUrl: null,
+    dataDir: '.data',
+    nifPtUrl: 'https://www.nif.pt/',
+    nifPtKey: null,
+    registry: 'vies',
+    viesUrl: 'https://ec.europa.eu/taxation_customs/vies/rest-api',
+    einformaUrl: 'https://developers.einforma.com/api/v1',
+    einformaClientId: null,
+    einformaClientSecret: null,
+    providerTimeoutMs: 5000,
+    recordMaxAgeS: 518_400,
+    metricsToken: null,
+  });
+});
+
+test('every variable is read, white space around it apart', () => {
+  expect(
+    readConfig({
+      HOST: ' 0.0.0.0 ',
+      PORT: ' 8080\n',
+      PUBLIC_URL: 'https://api.example.pt/directory/',
+      DATABASE_URL: 'postgresql://u:p%25@db/x',
+      ELASTICSEARCH_URL: 'http://es:9200/',
+      ELASTICSEARCH_API_KEY: 'es-key',
+      REDIS_URL: 'rediss://:p@redis:6379/2',
+      DATA_DIR: '/var/lib/directory',
+      NIF_PT_URL: 'http://mirror:8000/nif/',
+      NIF_PT_KEY: 'nif-key',
+      REGISTRY: 'einforma',
+      VIES_URL: 'http://vies/rest/',
+      EINFORMA_URL: 'http://einforma/api/',
+      EINFORMA_CLIENT_ID: 'id',
+      EINFORMA_CLIENT_SECRET: 'secret',
+      PROVIDER_TIMEOUT_MS: '250',
+      RECORD_MAX_AGE_S: '0',
+      METRICS_TOKEN: 'token',
+    }),
+  ).toMatchObject({
+    host: '0.0.0.0',
+    port: 8080,
+    publicUrl: 'https://api.example.pt/directory',
+    databaseUrl: 'postgresql://u:p%25@db/x',
+    elasticsearchUrl: 'http://es:9200',
+    elasticsearchApiKey: 'es-key',
+    redisUrl: 'rediss://:p@redis:6379/2',
+    dataDir: '/var/lib/directory',
+    nifPtUrl: 'http://mirror:8000/nif/', // as it stands: `?json=1` is put right behind it
+    nifPtKey: 'nif-key',
+    registry: 'einforma',
+    viesUrl: 'http://vies/rest',
+    einformaUrl: 'http://einforma/api',
+    einformaClientId: 'id',
+    einformaClientSecret: 'secret',
+    providerTimeoutMs: 250,
+    recordMaxAgeS: 0,
+    metricsToken: 'token',
+  });
+});
+
+/** Values that make no sense, by variable. */
+const BAD: Record<string, string[]> = {
+  HOST: ['not a host', 'http://127.0.0.1', '127.0.0.1:3000', '[::1]', 'a/b', '-x'],
+  PORT: ['abc', '-1', '65536', '80.5', '0x50', '1e3', '99999999999999999999'],
+  PUBLIC_URL: [
+    'example.pt',
+    'ftp://example.pt',
+    'http:example.pt',
+    'http://',
+    'https://e.pt/?x=1',
+    'https://e.pt/#x',
+    'https://u:p@e.pt',
+  ],
+  DATABASE_URL: ['mysql://db/x', 'db', 'postgres:db', 'postgres://u:50%@db/x'],
+  ELASTICSEARCH_URL: ['es:9200', 'localhost', 'redis://es'],
+  ELASTICSEARCH_API_KEY: ['two\nlines'],
+  ELASTICSEARCH_ALIAS: ['Companies', '*', '_all', 'a b', '-a'],
+  REDIS_URL: ['http://redis', 'redis', 'redis:6379'],
+  NIF_PT_URL: ['www.nif.pt', 'file:///etc/passwd', 'https:'],
+  NIF_PT_KEY: ['a\u0000b', 'a\r\nb'],
+  REGISTRY: ['VIES', 'vies,einforma', 'off'],
+  VIES_URL: ['vies', 'javascript:alert(1)'],
+  EINFORMA_URL: ['einforma', 'ws://einforma'],
+  PROVIDER_TIMEOUT_MS: ['0', '-5', '5s', '1.5', '100001'],
+  RECORD_MAX_AGE_S: ['-1', 'six days', '1e9', '99999999999'],
+  METRICS_TOKEN: ['a\u0007'],
+};
+
+describe('a value that makes no sense', () => {
+  for (const [name, values] of Object.entries(BAD)) {
+    test(`of ${name} is refused in one line that names it`, () => {
+      for (const value of values) {
+        const message = refusal({ [name]: value });
+        expect([value, message]).toEqual([value, expect.stringMatching(new RegExp(`^${name}\\b[^\\n]+$`))]);
+      }
+    });
+  }
+
+  test('of a secret is not repeated', () => {
+    for (const name of ['DATABASE_URL', 'REDIS_URL', 'ELASTICSEARCH_URL', 'NIF_PT_KEY', 'METRICS_TOKEN']) {
+      expect(refusal({ [name]: 'hunter2\n:x' })).not.toContain('hunter2');
+    }
+  });
+
+  test('einforma without its credentials names what is missing', () => {
+    expect(refusal({ REGISTRY: 'einforma' })).toContain('EINFORMA_CLIENT_ID');
+    expect(refusal({ REGISTRY: 'einforma', EINFORMA_CLIENT_ID: 'x' })).toContain('EINFORMA_CLIENT_SECRET');
+  });
+
+  test('an empty value, or one of white space, counts as absent', () => {
+    for (const name of [...Object.keys(BAD), 'DATA_DIR', 'EINFORMA_CLIENT_ID', 'NIF_PT_KEY_FILE']) {
+      expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
+      expect(readConfig({ [name]: ' \t' })).toEqual(readConfig({}));
+    }
+  });
+});
+
+/** Each secret with a value that makes sense and where it is found. */
+const SECRETS = {
+  DATABASE_URL: ['databaseUrl', 'postgres://u:p@db/x'],
+  ELASTICSEARCH_API_KEY: ['elasticsearchApiKey', 'key'],
+  REDIS_URL: ['redisUrl', 'redis://:p@redis:6379'],
+  NIF_PT_KEY: ['nifPtKey', 'key'],
+  EINFORMA_CLIENT_ID: ['einformaClientId', 'id'],
+  EINFORMA_CLIENT_SECRET: ['einformaClientSecret', 'secret'],
+  METRICS_TOKEN: ['metricsToken', 'token'],
+} as const;
+
+describe('NAME_FILE', () => {
+  let folder: string;
+  const file = async (content: string) => {
+    const path = join(folder, crypto.randomUUID());
+    await Bun.write(path, content);
+    return path;
+  };
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'config-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  for (const [name, [member, value]] of Object.entries(SECRETS)) {
+    test(`${name}_FILE gives ${name}, without the line break at its end`, async () => {
+      expect(readConfig({ [`${name}_FILE`]: await file(`${value}\n`) })[member]).toBe(value);
+      expect(readConfig({ [`${name}_FILE`]: await file(value), [name]: '' })[member]).toBe(value);
+    });
+  }
+
+  test('both set is refused, whatever they hold', async () => {
+    const message = refusal({ NIF_PT_KEY: 'a', NIF_PT_KEY_FILE: await file('a') });
+    expect(message).toBe('NIF_PT_KEY and NIF_PT_KEY_FILE are both set: keep one');
+  });
+
+  test('a file that is missing, a folder, or empty is refused by its variable, not its path', async () => {
+    expect(refusal({ METRICS_TOKEN_FILE: join(folder, 'none') })).toBe(
+      "METRICS_TOKEN_FILE can't be read (ENOENT)",
+    );
+    expect(refusal({ METRICS_TOKEN_FILE: folder })).toBe("METRICS_TOKEN_FILE can't be read (EISDIR)");
+    expect(refusal({ METRICS_TOKEN_FILE: await file('\n') })).toBe('METRICS_TOKEN_FILE names an empty file');
+  });
+
+  test('what is in it is checked as the value is', async () => {
+    expect(refusal({ REDIS_URL_FILE: await file('http://redis') })).toMatch(/^REDIS_URL\b/);
+    expect(refusal({ METRICS_TOKEN_FILE: await file('two\nlines') })).toMatch(/^METRICS_TOKEN\b/);
+  });
+});
+
+test('serve and every other command end with exit code 2 and that one line, nothing on stdout', async () => {
+  for (const words of [['serve'], ['account', 'list', '--json'], ['migrate']]) {
+    const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...words], {
+      cwd: ROOT,
+      env: { ...bareEnvironment(), PORT: 'eighty' },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    expect([await child.exited, await new Response(child.stdout).text()]).toEqual([2, '']);
+    expect(await new Response(child.stderr).text()).toBe(
+      'error: PORT must be a whole number from 0 to 65535, not "eighty"\n',
+    );
+  }
+});
