@@ -92,6 +92,8 @@ export function plotDailyCalls(all: Series[], options: PlotOptions): string {
   });
   // The style sheet of the page says what Plot's would: a strict Content-Security-Policy lets no inline one in.
   svg.querySelector('style')?.remove();
+  // One image with one label; Plot's labels of its parts are not allowed inside it.
+  for (const part of svg.querySelectorAll('[aria-label]')) part.removeAttribute('aria-label');
   svg.setAttribute('role', 'img');
   svg.setAttribute('aria-label', label);
   svg.removeAttribute('font-family');

@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import axe from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { TestService } from '../support/service.ts';
+import { launchBrowser } from './browser.ts';
+import { startDashboardService, storeCalls } from './service.ts';
+import { createVisitor, newPerson, signUp } from './visitor.ts';
+
+setDefaultTimeout(60_000);
+
+let service: TestService;
+let browser: Browser;
+beforeAll(async () => {
+  [service, browser] = await Promise.all([startDashboardService(), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+/** Runs in a browser of its own, and fails when a page breaks its Content-Security-Policy or throws. */
+async function inBrowser(
+  options: Parameters<Browser['newContext']>[0],
+  visit: (page: Page) => Promise<void>,
+) {
+  const context = await browser.newContext({ locale: 'en-GB', ...options });
+  try {
+    const page = await context.newPage();
+    page.setDefaultTimeout(15_000);
+    const problems: string[] = [];
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !/status of (?:4\d\d)/.test(message.text()))
+        problems.push(message.text());
+    });
+    await visit(page);
+    expect(problems).toEqual([]);
+  } finally {
+    await context.close();
+  }
+}
+
+const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
+const figure = async (page: Page, name: string) =>
+  Number((await page.textContent(`[data-figure=${name}]`))!.replace(/[^\d]/g, ''));
+
+async function ask(path: string, key: string) {
+  const response = await fetch(service.url + path, { headers: { Authorization: `Bearer ${key}` } });
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is the API's own tests' matter
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+describe('in a real browser', () => {
+  test('sign up, create a key, use it, see the count and the plot move, revoke it, be refused', () =>
+    inBrowser({ permissions: ['clipboard-read', 'clipboard-write'] }, async (page) => {
+      const person = newPerson('Oficina do Porto');
+      await page.goto(dashboard());
+      await page.click('text=Create an account');
+      await page.fill('#name', person.name);
+      await page.fill('#email', person.email);
+      await page.fill('#password', person.password);
+      await page.click('button:has-text("Create an account")');
+      await page.waitForURL(dashboard());
+      expect(await page.textContent('h1')).toBe('Oficina do Porto');
+      expect(await page.locator('.plot').count()).toBe(0);
+      expect(await page.isVisible('text=No calls yet')).toBe(true);
+
+      await page.click('text=Create an API key');
+      await page.fill('#name', 'production');
+      await page.click('button:has-text("Create key")');
+      const secret = (await page.textContent('#new-secret'))!;
+      expect(secret).toMatch(/^svc_[a-z2-7]{40}$/);
+      await page.click('[data-copy=new-secret]');
+      await page.waitForSelector('button:has-text("Copied")');
+      expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(secret);
+
+      // A reload asks for the list again: it neither creates a second key nor shows the secret.
+      await page.reload();
+      expect(page.url()).toBe(dashboard('/keys'));
+      expect(await page.textContent('[data-figure=quota]')).toBe('1 of 2 in use');
+      expect(await page.content()).not.toContain(secret);
+
+      for (const query of ['a', 'b', 'c']) {
+        expect((await ask(`/companies?q=${query}`, secret)).status).toBe(200);
+      }
+      expect((await ask('/companies/123', secret)).status).toBe(400);
+      await page.click('nav >> text=Overview');
+      const { body } = await ask('/usage', secret);
+      expect(await figure(page, 'used')).toBe(4);
+      expect(await figure(page, 'available')).toBe(496);
+      expect(body.data.quotas.requests.used).toBe(4);
+      expect(await barHeights(page)).toEqual({ 'Searches: 3': true, 'Lookups: 1': true });
+      await page.click('summary');
+      expect((await page.textContent('table.numbers tfoot'))!.replace(/\s/g, '')).toBe('Total314');
+
+      await page.click('nav >> text=Try it');
+      await page.fill('#q', 'anything');
+      await page.keyboard.press('Enter');
+      await page.waitForSelector('#request');
+      expect(await page.textContent('.badge.good')).toBe('200 · 0 companies');
+      await page.goto(dashboard());
+      expect(await figure(page, 'used')).toBe(5);
+      expect(await barHeights(page)).toEqual({ 'Searches: 4': true, 'Lookups: 1': true });
+
+      await page.click('nav >> text=API keys');
+      await page.click('.list a:has-text("Revoke")');
+      expect(await page.textContent('main h1')).toBe('Revoke “production”?');
+      await page.click('text=Revoke this key');
+      await page.waitForSelector('text=The key is revoked.');
+      const deadline = Date.now() + 5000;
+      while ((await ask('/usage', secret)).status !== 401 && Date.now() < deadline) await Bun.sleep(20);
+      expect((await ask('/usage', secret)).status).toBe(401);
+
+      await page.click('text=Sign out');
+      await page.waitForURL(dashboard('/sign-in'));
+      await page.goBack();
+      await page.waitForURL(dashboard('/sign-in'));
+    }));
+
+  test('two tabs that create the last key at once get one key between them', () =>
+    inBrowser({}, async (page) => {
+      await enter(page.context());
+      await page.goto(dashboard('/keys'));
+      await page.fill('#name', 'first');
+      await page.click('button:has-text("Create key")');
+      const tabs = [await page.context().newPage(), await page.context().newPage()];
+      for (const tab of tabs) {
+        await tab.goto(dashboard('/keys'));
+        await tab.fill('#name', 'last');
+      }
+      await Promise.all(tabs.map((tab) => tab.click('button:has-text("Create key")')));
+      await Promise.all(tabs.map((tab) => tab.waitForSelector('#new-secret, [role=alert]')));
+      const secrets = await Promise.all(tabs.map((tab) => tab.locator('#new-secret').count()));
+      expect(secrets.sort()).toEqual([0, 1]);
+      await page.goto(dashboard('/keys'));
+      expect(await page.textContent('[data-figure=quota]')).toBe('2 of 2 in use');
+    }));
+
+  test('everything but the copy button works without scripts', () =>
+    inBrowser({ javaScriptEnabled: false }, async (page) => {
+      await enter(page.context());
+      await page.goto(dashboard('/keys'));
+      await page.fill('#name', 'plain');
+      await page.click('button:has-text("Create key")');
+      expect(await page.textContent('#new-secret')).toMatch(/^svc_/);
+      expect(await page.isVisible('[data-copy]')).toBe(false);
+      await page.goto(dashboard('/try'));
+      await page.fill('#q', 'anything');
+      await page.click('button[value=search]');
+      expect(await page.isVisible('#request')).toBe(true);
+    }));
+
+  for (const [device, viewport] of [
+    ['desktop', { width: 1280, height: 800 }],
+    ['phone', { width: 360, height: 740 }],
+  ] as const) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      test(`${device}, ${colorScheme}: axe finds nothing serious, nothing is cut off, all is reached by keyboard`, () =>
+        inBrowser({ viewport, colorScheme }, async (page) => {
+          for (const path of ['/sign-in', '/sign-up', '/forgot']) await inspect(page, path);
+          const accountId = await enter(page.context());
+          for (const path of ['', '/keys', '/credits', '/try', '/settings', '/nothing'])
+            await inspect(page, path);
+          await page.goto(dashboard('/keys'));
+          await page.fill('#name', 'a name that is rather long for a key, but that someone will choose');
+          await page.click('button:has-text("Create key")');
+          await inspect(page);
+          const [key] = await service.sql<
+            { id: string }[]
+          >`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
+          await inspect(page, `/keys/${key!.id}/revoke`);
+          await storeCalls(service.sql, accountId, [
+            { daysAgo: 3, keyId: key!.id, kind: 'search', calls: 12_345 },
+            { daysAgo: 30, keyId: '', kind: 'lookup', calls: 4321 },
+          ]);
+          await inspect(page, '?by=key');
+          await page.click('summary');
+          await inspect(page);
+          await page.goto(dashboard('/try'));
+          await page.fill('#q', 'x'.repeat(120));
+          await page.click('button[value=search]');
+          await inspect(page);
+        }));
+    }
+  }
+});
+
+/** Signs a new person up over HTTP and gives the browser their session. @returns the account's id */
+async function enter(context: BrowserContext): Promise<string> {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  await context.addCookies([...visitor.cookies].map(([name, value]) => ({ name, value, url: dashboard() })));
+  return accountId;
+}
+
+/** @param path absent: the page as it is */
+async function inspect(page: Page, path?: string): Promise<void> {
+  if (path !== undefined) await page.goto(dashboard(path));
+  const where = `${page.url()} (${await page.title()})`;
+  // Through the debugger, not as a script of the page: its Content-Security-Policy would not let it in.
+  await page.evaluate(axe.source);
+  const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(
+    'axe.run().then(({ violations }) => violations)',
+  );
+  const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  expect([where, serious.map(({ id, nodes }) => [id, nodes.map((node) => node.html)])]).toEqual([where, []]);
+
+  const { clientWidth, scrollWidth } = await page.evaluate<{ clientWidth: number; scrollWidth: number }>(
+    '({ clientWidth: document.documentElement.clientWidth, scrollWidth: document.documentElement.scrollWidth })',
+  );
+  expect([where, scrollWidth]).toEqual([where, clientWidth]);
+
+  const unreachable = await page.evaluate<string[]>(`
+    [...document.querySelectorAll('a[href], button, input:not([type=hidden]), summary')]
+      .filter((element) => element.tabIndex < 0 && element.getAttribute('aria-hidden') !== 'true' && element.checkVisibility())
+      .map((element) => element.outerHTML)`);
+  expect([where, unreachable]).toEqual([where, []]);
+}
+
+/** The bars that the reader sees, and whether each has a height. */
+async function barHeights(page: Page): Promise<Record<string, boolean>> {
+  const bars = await page.evaluate<[string, number][]>(`
+    [...document.querySelectorAll('.plot rect')].filter((bar) => bar.checkVisibility())
+      .map((bar) => [bar.textContent.split('\\n')[1], bar.getBoundingClientRect().height])`);
+  return Object.fromEntries(bars.map(([title, height]) => [title, height > 1]));
+}
