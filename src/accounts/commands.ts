@@ -9,7 +9,6 @@ import {
   changeLimits,
   changePlan,
   createAccount,
-  type Limits,
   listAccounts,
   type Plan,
   requireAccount,
@@ -117,7 +116,8 @@ function planCommand(account: Command): void {
 }
 
 function limitsCommand(account: Command): void {
-  const orPlan = (read: (text: string) => number) => (text: string) => (text === 'plan' ? null : read(text));
+  // A word rather than null: commander turns a parsed null into ''.
+  const orPlan = (read: (text: string) => number) => (text: string) => (text === 'plan' ? text : read(text));
   const requests = wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE });
   const credits = wholeNumber({ min: 0, max: MAX_BALANCE });
   const command = account
@@ -137,12 +137,22 @@ function limitsCommand(account: Command): void {
     .addHelpText('after', '\nExample:\n  bun directory account limits acc_… --requests-per-minute 6000');
   answers(
     command,
-    async ({ sql, actor }, id: string, options: Partial<Limits>) => ({
-      id,
-      ...(await changeLimits(sql, id, options, actor)),
-    }),
+    async ({ sql, actor }, id: string, { requestsPerMinute, includedCredits }: GivenLimits) => {
+      const change = {
+        requestsPerMinute: ownLimit(requestsPerMinute),
+        includedCredits: ownLimit(includedCredits),
+      };
+      return { id, ...(await changeLimits(sql, id, change, actor)) };
+    },
     fields,
   );
+}
+
+type GivenLimits = { requestsPerMinute?: number | 'plan'; includedCredits?: number | 'plan' };
+
+/** null: back to the plan's; undefined: as it is. */
+function ownLimit(given: number | 'plan' | undefined): number | null | undefined {
+  return given === 'plan' ? null : given;
 }
 
 function creditsCommand(account: Command): void {
@@ -151,7 +161,7 @@ function creditsCommand(account: Command): void {
     .argument('<id>')
     .requiredOption('--add <n>', 'purchased credits to add', wholeNumber({ min: 1, max: MAX_BALANCE }))
     .option('--note <text>', 'why, for the ledger')
-    .option('--reference <ref>', 'of the sale, say: the same reference adds once')
+    .option('--reference <ref>', 'of the sale, say: the same reference adds once', name)
     .description('add purchased credits')
     .addHelpText(
       'after',

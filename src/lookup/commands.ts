@@ -3,6 +3,7 @@ import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { RefusedError } from '../errors.ts';
 import { answers } from '../terminal/command.ts';
 import { subcommand } from '../terminal/subcommand.ts';
+import { printableJson } from '../terminal/text.ts';
 import { presentCompany } from './route.ts';
 import { findCompanies, forgetCompany } from './store.ts';
 
@@ -29,7 +30,7 @@ export function recordCommands(program: Command): void {
         source: company.source,
       };
     },
-    (record) => JSON.stringify(record, null, 2),
+    (record) => printableJson(record, 2),
   );
 
   answers(

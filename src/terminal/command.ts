@@ -5,7 +5,7 @@ import { type Config, ConfigError, readConfig } from '../config.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { openStores } from '../resources.ts';
-import { printable } from './text.ts';
+import { printable, printableJson } from './text.ts';
 
 /** What a command works with. */
 export interface Tools {
@@ -44,7 +44,7 @@ export function answers<Answer>(
   return command.option('--json', 'print one JSON document').action(async (...args: ActionArguments) => {
     const { json } = command.opts<{ json?: boolean }>();
     const answer = await withTools((tools) => run(tools, ...args));
-    process.stdout.write(`${json === true ? JSON.stringify(answer) : describe(answer)}\n`);
+    process.stdout.write(`${json === true ? printableJson(answer) : describe(answer)}\n`);
   });
 }
 
