@@ -47,25 +47,26 @@ export function createApp(parts: AppParts) {
     observer.observe(context.request, 'unknown', () => failure('not-found'));
 
   const app = new Elysia({ aot: true, strictPath: true });
-  const get = (path: string, handler: (context: { request: Request }) => Response | Promise<Response>) =>
-    app.get(path, handler).head(path, notAllowed(path)).all(path, notAllowed(path));
+  /** @param path with `{parameters}`: its name in logs and metrics too, whatever the method */
+  const get = (path: string, handler: (context: { request: Request }) => Response | Promise<Response>) => {
+    const pattern = path.replace(/\{(\w+)\}/g, ':$1');
+    app.get(pattern, handler).head(pattern, notAllowed(path)).all(pattern, notAllowed(path));
+  };
+  const endpoint = (operation: Operation, handler: Handler) =>
+    get(BASE_PATH + operation.path, metered(operation, handler));
 
-  get(`${BASE_PATH}/companies`, metered(searchOperation, parts.search));
-  get(`${BASE_PATH}/companies/:nif`, metered(lookupOperation, parts.lookup));
-  get(`${BASE_PATH}/usage`, metered(usageOperation, parts.usage));
+  endpoint(searchOperation, parts.search);
+  endpoint(lookupOperation, parts.lookup);
+  endpoint(usageOperation, parts.usage);
 
   get('/health/live', () => health.live());
   get('/health/ready', () => health.ready());
   get('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
   get('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
-  get(
-    '/problems/:kind',
-    (context) => {
-      const path = new URL(context.request.url).pathname;
-      return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? notFound(context);
-    },
-    '/problems/{kind}',
-  );
+  get('/problems/{kind}', (context) => {
+    const path = new URL(context.request.url).pathname;
+    return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? notFound(context);
+  });
   get('/metrics', async (context) => {
     if (!mayReadMetrics(context.request, metricsToken)) {
       return observer.observe(context.request, '/metrics', () =>
