@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { csv } from '../directory/support.ts';
+import type { ServiceProcess } from '../support/service.ts';
+import { type Api, ask, startApi, until } from './support.ts';
+
+let api: Api;
+let processes: ServiceProcess[];
+beforeAll(async () => {
+  api = await startApi({ mode: 'full', directory: csv(1, 3) });
+  processes = await Promise.all(Array.from({ length: 4 }, () => api.spawnInstance()));
+});
+afterAll(() => api.stop());
+const plenty = { limits: { requestsPerMinute: 1_000_000 } };
+
+/** So many searches at each of the instances, all at once. */
+async function storm(instances: { url: string }[], each: number, key: string) {
+  const answers = await Promise.all(
+    instances.flatMap((instance) =>
+      Array.from({ length: each }, () => ask(instance, '/companies?q=empresa', { key })),
+    ),
+  );
+  const count = (wanted: number, kind: string | null) =>
+    answers.filter((answer) => answer.status === wanted && answer.kind === kind).length;
+  return {
+    admitted: count(200, null),
+    overQuota: count(429, 'monthly-quota-exceeded'),
+    overRate: count(429, 'rate-limit-exceeded'),
+    other: answers.filter(({ status }) => status !== 200 && status !== 429).map(({ kind }) => kind),
+  };
+}
+
+describe.each([
+  ['all of them included', { included: 137 }],
+  ['all of them purchased', { included: 0, credits: 137 }],
+  ['100 included and 37 purchased', { included: 100, credits: 37 }],
+])('137 credits, %s', (_name, terms) => {
+  test.each([1, 3, 4])('%d processes with 200 requests each admit exactly 137', async (count) => {
+    const caller = await api.caller({ ...plenty, ...terms });
+    const outcome = await storm(processes.slice(0, count), 200, caller.key);
+    expect(outcome).toEqual({ admitted: 137, overQuota: count * 200 - 137, overRate: 0, other: [] });
+    expect(await api.ledger(caller)).toEqual({ used: 137, credits: 0 });
+  });
+});
+
+test('four processes share one bucket: 80 requests at once get the 60 tokens of a Plus account', async () => {
+  const { key } = await api.caller({ plan: 'plus' });
+  const { admitted, overRate, other } = await storm(processes, 20, key);
+  // A token flows back each second; the storm takes less.
+  expect(admitted).toBeWithin(60, 62);
+  expect([admitted + overRate, other]).toEqual([80, []]);
+});
+
+test('a revoked key and a suspended account are refused on running instances within five seconds', async () => {
+  const revoked = await api.caller(plenty);
+  const suspended = await api.caller(plenty);
+  for (const instance of processes) {
+    for (const { key } of [revoked, suspended])
+      expect((await ask(instance, '/usage', { key })).status).toBe(200);
+  }
+  const commands = await Promise.all([
+    api.command('key', 'revoke', revoked.keyId, '--json'),
+    api.command('account', 'suspend', suspended.accountId, '--json'),
+  ]);
+  expect(commands.map(({ code }) => code)).toEqual([0, 0]);
+  for (const instance of processes) {
+    for (const { key } of [revoked, suspended]) {
+      await until('the refusal', async () => (await ask(instance, '/usage', { key })).status === 401);
+    }
+  }
+  expect((await api.command('account', 'resume', suspended.accountId)).code).toBe(0);
+  for (const instance of processes) {
+    await until(
+      'the return',
+      async () => (await ask(instance, '/usage', { key: suspended.key })).status === 200,
+    );
+  }
+});
+
+test('a plan and limits of its own are in force on running instances within five seconds; the bucket is capped', async () => {
+  const { accountId, key } = await api.caller();
+  for (const instance of processes) await ask(instance, '/usage', { key });
+  expect((await api.command('account', 'plan', accountId, 'plus')).code).toBe(0);
+  for (const instance of processes) {
+    await until('Plus', async () => {
+      const { headers, body } = await ask(instance, '/usage', { key });
+      return body.data.plan === 'plus' && headers.get('RateLimit-Limit') === '60';
+    });
+  }
+  const words = ['--requests-per-minute', '7', '--included-credits', '3'];
+  expect((await api.command('account', 'limits', accountId, ...words)).code).toBe(0);
+  for (const instance of processes) {
+    await until('the limits', async () => {
+      const { headers } = await ask(instance, '/usage', { key });
+      return headers.get('RateLimit-Policy') === '7;w=60' && Number(headers.get('RateLimit-Remaining')) < 7;
+    });
+  }
+  const back = ['--requests-per-minute', 'plan', '--included-credits', 'plan'];
+  expect((await api.command('account', 'limits', accountId, ...back)).code).toBe(0);
+  await until('the plan again', async () => {
+    const { headers } = await ask(processes[0]!, '/usage', { key });
+    return headers.get('RateLimit-Limit') === '60';
+  });
+});
+
+test('a key that was refused before it was made works at once on every instance', async () => {
+  const { accountId } = await api.caller({ plan: 'plus', ...plenty });
+  const { secret } = (await api.command('key', 'create', accountId, '--json')).json;
+  for (const instance of processes) expect((await ask(instance, '/usage', { key: secret })).status).toBe(200);
+});

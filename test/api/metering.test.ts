@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { csv, nif } from '../directory/support.ts';
+import { nifPtFound } from '../support/provider.ts';
+import { type Api, ask, MODES, startApi } from './support.ts';
+
+const FOUND = nif(1);
+
+describe.each([...MODES])('metering over HTTP (%s)', (mode) => {
+  let api: Api;
+  beforeAll(async () => {
+    api = await startApi({ mode, directory: csv(1, 3) });
+    api.provider.answer(FOUND, nifPtFound(FOUND));
+  });
+  afterAll(() => api.stop());
+  const plenty = { limits: { requestsPerMinute: 100_000 } };
+
+  test('included credits go first, then purchased ones; usage is exact after every call', async () => {
+    const { key } = await api.caller({ ...plenty, included: 3, credits: 2 });
+    const paths = [
+      '/companies?q=empresa',
+      `/companies/${FOUND}`,
+      '/companies',
+      '/companies/1',
+      '/companies?q=x',
+    ];
+    for (const [index, path] of paths.entries()) {
+      expect((await ask(api, path, { key })).status).not.toBe(429);
+      const { data } = (await ask(api, '/usage', { key })).body;
+      const used = index + 1;
+      expect([data.quotas.requests.used, data.credits]).toEqual([used, Math.min(2, 5 - used)]);
+    }
+    for (const path of paths) expect((await ask(api, path, { key })).kind).toBe('monthly-quota-exceeded');
+    const { status, body } = await ask(api, '/usage', { key });
+    expect(status).toBe(200);
+    expect([body.data.quotas.requests, body.data.credits]).toEqual([{ used: 5, limit: 3, unit: 'calls' }, 0]);
+  });
+
+  test('all keys of an account share its bucket and its credits', async () => {
+    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 6 }, included: 2 });
+    const other = (await api.command('key', 'create', accountId, '--json')).json.secret;
+    const statuses: [number, string | null][] = [];
+    for (const each of [key, other, key, other, key, other, key, other]) {
+      const { status, kind } = await ask(api, '/companies?q=empresa', { key: each });
+      statuses.push([status, kind]);
+    }
+    expect(statuses).toEqual([
+      [200, null],
+      [200, null],
+      ...Array.from({ length: 4 }, (): [number, string] => [429, 'monthly-quota-exceeded']),
+      [429, 'rate-limit-exceeded'],
+      [429, 'rate-limit-exceeded'],
+    ]);
+  });
+
+  test('the order: key, then bucket, then credit, then the handler', async () => {
+    // No credit, one token, and a request that its handler would refuse.
+    const { key } = await api.caller({ limits: { requestsPerMinute: 1 }, included: 0 });
+    expect((await ask(api, '/companies', { key: 'svc_wrong' })).kind).toBe('unauthorized');
+    expect((await ask(api, '/companies', { key })).kind).toBe('monthly-quota-exceeded');
+    expect((await ask(api, '/companies', { key })).kind).toBe('rate-limit-exceeded');
+    expect((await ask(api, '/companies', { key: 'svc_wrong' })).kind).toBe('unauthorized');
+  });
+
+  test('added credits are there at once', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 0 });
+    expect((await ask(api, '/companies?q=empresa', { key })).kind).toBe('monthly-quota-exceeded');
+    const { code, json } = await api.command('account', 'credits', accountId, '--add', '2', '--json');
+    expect([code, json]).toEqual([0, { id: accountId, credits: 2 }]);
+    expect((await ask(api, '/companies?q=empresa', { key })).status).toBe(200);
+    expect((await ask(api, '/usage', { key })).body.data.credits).toBe(1);
+  });
+
+  test('a period that has ended rolls over with the next call, and usage says so before it', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 1, credits: 5 });
+    await ask(api, '/companies?q=empresa', { key });
+    await api.sql`
+      UPDATE accounts SET period_start = period_start - interval '2 months', period_end = period_end - interval '2 months'
+      WHERE id = ${accountId}`;
+    expect((await ask(api, '/usage', { key })).body.data.quotas.requests.used).toBe(0);
+    await ask(api, '/companies?q=empresa', { key });
+    expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 5 });
+    await ask(api, '/companies?q=empresa', { key });
+    expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 4 });
+  });
+
+  test('300 requests at once on an account with 137 left are admitted exactly 137 times', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 100, credits: 37 });
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        ask(api, i % 2 === 0 ? '/companies?q=empresa' : `/companies/${FOUND}`, { key }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(137);
+    expect(answers.filter(({ kind }) => kind === 'monthly-quota-exceeded')).toHaveLength(163);
+    expect(await api.ledger({ accountId })).toEqual({ used: 137, credits: 0 });
+  });
+
+  test('50 requests at once on a bucket of 20 are admitted exactly 20 times', async () => {
+    const { accountId, key } = await api.caller();
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => ask(api, '/companies?q=empresa', { key })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
+    expect(answers.filter(({ kind }) => kind === 'rate-limit-exceeded')).toHaveLength(30);
+    const left = answers
+      .filter(({ status }) => status === 200)
+      .map(({ headers }) => Number(headers.get('RateLimit-Remaining')))
+      .sort((a, b) => a - b);
+    expect(left).toEqual(Array.from({ length: 20 }, (_, i) => i));
+    expect((await api.ledger({ accountId })).used).toBe(20);
+  });
+});

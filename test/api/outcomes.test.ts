@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { setSuspended } from '../../src/accounts/store.ts';
+import { generateSecret } from '../../src/keys/secret.ts';
+import { csv, nif } from '../directory/support.ts';
+import { nifPtFound } from '../support/provider.ts';
+import { type Api, ask, type Caller, MODES, startApi } from './support.ts';
+
+/** Low, so that what flows back into a bucket during a test stays below one token. */
+const PER_MINUTE = 6;
+const FOUND = nif(1);
+const UNKNOWN = nif(2);
+const FAILING = nif(3);
+
+describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => {
+  let api: Api;
+  beforeAll(async () => {
+    const proxied = mode === 'full' ? (['postgres', 'elasticsearch'] as const) : (['postgres'] as const);
+    api = await startApi({ mode, proxied: [...proxied], directory: csv(1, 4) });
+    api.provider.answer(FOUND, nifPtFound(FOUND));
+    api.provider.answer(FAILING, { result: 'surprise' });
+  });
+  afterAll(() => api.stop());
+
+  const newCaller = (options = {}) =>
+    api.caller({ limits: { requestsPerMinute: PER_MINUTE }, included: 10, ...options });
+
+  /** Tokens and credits that the account has spent; the look itself is one token and not counted. */
+  async function spent(caller: Caller) {
+    const { body } = await ask(api, '/usage', { key: caller.key });
+    const { rateLimit, quotas } = body.data;
+    return { tokens: PER_MINUTE - 1 - rateLimit.remaining, credits: quotas.requests.used };
+  }
+
+  const OUTCOMES: [name: string, path: string, status: number, kind: string | null, credits: number][] = [
+    ['200: a search that finds', '/companies?q=empresa', 200, null, 1],
+    ['200: a search that finds nothing', '/companies?q=nada', 200, null, 1],
+    ['200: a lookup', `/companies/${FOUND}`, 200, null, 1],
+    ['200: usage', '/usage', 200, null, 0],
+    ['400 validation: a search without q', '/companies', 400, 'validation', 1],
+    ['400 validation: a search with an empty q', '/companies?q=', 400, 'validation', 1],
+    [
+      '400 validation: a search with white space only',
+      '/companies?q=%20%09%C2%A0%E3%80%80',
+      400,
+      'validation',
+      1,
+    ],
+    ['400 validation: a lookup of what is no NIF', '/companies/abaco', 400, 'validation', 1],
+    ['400 validation: a lookup with a wrong check digit', '/companies/500002577', 400, 'validation', 1],
+    ['404 company-not-found', `/companies/${UNKNOWN}`, 404, 'company-not-found', 1],
+    ['502 company-lookup-failed', `/companies/${FAILING}`, 502, 'company-lookup-failed', 1],
+  ];
+  test.each(OUTCOMES)('%s costs a token and its credit', async (_name, path, status, kind, credits) => {
+    const caller = await newCaller();
+    const answer = await ask(api, path, { key: caller.key });
+    expect([answer.status, answer.kind]).toEqual([status, kind]);
+    expect(answer.headers.get('RateLimit-Limit')).toBe(String(PER_MINUTE));
+    expect(answer.headers.get('RateLimit-Remaining')).toBe(String(PER_MINUTE - 1));
+    expect(answer.headers.get('RateLimit-Policy')).toBe(`${PER_MINUTE};w=60`);
+    expect(Math.abs(Number(answer.headers.get('RateLimit-Reset')) - Date.now() / 1000)).toBeLessThan(2);
+    expect(answer.headers.get('Retry-After')).toBeNull();
+    expect(await spent(caller)).toEqual({ tokens: 1, credits });
+  });
+
+  test('500 search-failed costs a token and a credit', async () => {
+    const caller = await newCaller();
+    if (mode === 'full') api.proxies.elasticsearch.down();
+    else await api.sql`ALTER VIEW directory_entries RENAME TO hidden`;
+    // A query that nobody has asked before: answers of an index that is still the current one may be kept.
+    const answer = await ask(api, '/companies?q=empresa%200000', { key: caller.key }).finally(async () => {
+      if (mode === 'full') api.proxies.elasticsearch.up();
+      else await api.sql`ALTER VIEW hidden RENAME TO directory_entries`;
+    });
+    expect([answer.status, answer.kind]).toEqual([500, 'search-failed']);
+    expect(answer.headers.get('RateLimit-Remaining')).toBe(String(PER_MINUTE - 1));
+    expect(await spent(caller)).toEqual({ tokens: 1, credits: 1 });
+  });
+
+  test('401 unauthorized: every way of being no valid key is answered alike and costs nothing', async () => {
+    const caller = await newCaller({ plan: 'plus' });
+    const suspended = await newCaller();
+    await setSuspended(api.sql, suspended.accountId, true, 'test');
+    const { id } = (await api.command('key', 'create', caller.accountId, '--json')).json;
+    const { secret: revoked, id: revokedId } = (
+      await api.command('key', 'create', caller.accountId, '--json')
+    ).json;
+    expect((await api.command('key', 'revoke', revokedId)).code).toBe(0);
+    const { key } = caller;
+    const wrong: Record<string, string>[] = [
+      {},
+      { Authorization: '' },
+      { Authorization: 'Bearer' },
+      { Authorization: 'Bearer ' },
+      { Authorization: key },
+      { Authorization: `Basic ${btoa(`${key}:`)}` },
+      { Authorization: `Token ${key}` },
+      { Authorization: `Bearer ${key}x` },
+      { Authorization: `Bearer ${key.slice(0, -1)}` },
+      { Authorization: `Bearer ${key.slice(4)}` },
+      { Authorization: `Bearer ${key.toUpperCase()}` },
+      { Authorization: `Bearer ${key}, Bearer ${key}` },
+      { Authorization: `Bearer "${key}"` },
+      { Authorization: `Bearer ${generateSecret()}` },
+      { Authorization: `Bearer ${revoked}` },
+      { Authorization: `Bearer ${suspended.key}` },
+      { Authorization: `Bearer ${id}` },
+      { Authorization: `Bearer ${'x'.repeat(8000)}` },
+      { 'X-API-Key': key },
+      { Cookie: `Authorization=Bearer ${key}` },
+    ];
+    const bodies = new Set<string>();
+    for (const headers of wrong) {
+      for (const path of ['/usage', `/companies/${FOUND}`, '/companies']) {
+        const answer = await ask(api, path, { headers });
+        expect([headers.Authorization, answer.status, answer.kind]).toEqual([
+          headers.Authorization,
+          401,
+          'unauthorized',
+        ]);
+        expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+        expect(answer.headers.get('RateLimit-Limit')).toBeNull();
+        bodies.add(JSON.stringify(answer.body));
+      }
+    }
+    expect(bodies.size).toBe(1);
+    expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
+    expect(await api.ledger(suspended)).toEqual({ used: 0, credits: 0 });
+  });
+
+  test('the scheme of the key is matched without regard to case', async () => {
+    const { key } = await newCaller();
+    for (const scheme of ['bearer', 'BEARER', 'bEaReR', 'Bearer ']) {
+      const answer = await ask(api, '/usage', { headers: { Authorization: `${scheme} ${key}` } });
+      expect([scheme, answer.status]).toEqual([scheme, 200]);
+    }
+  });
+
+  test('429 rate-limit-exceeded costs no credit, says when the next token is there, and that holds', async () => {
+    const caller = await newCaller({ limits: { requestsPerMinute: 60 } });
+    for (let i = 0; i < 70; i++) {
+      const answer = await ask(api, '/usage', { key: caller.key });
+      if (answer.status === 429) break;
+      expect(answer.status).toBe(200);
+    }
+    const nowS = Date.now() / 1000;
+    for (const path of ['/companies', '/companies/1', `/companies/${FOUND}`, '/usage']) {
+      const answer = await ask(api, path, { key: caller.key });
+      expect([answer.status, answer.kind]).toEqual([429, 'rate-limit-exceeded']);
+      expect(answer.headers.get('RateLimit-Limit')).toBe('60');
+      expect(answer.headers.get('RateLimit-Remaining')).toBe('0');
+      expect(answer.headers.get('Retry-After')).toBe('1');
+      expect(Number(answer.headers.get('RateLimit-Reset'))).toBeWithin(Math.floor(nowS), Math.ceil(nowS) + 3);
+      expect(Object.keys(answer.body).sort()).toEqual(['detail', 'status', 'title', 'type']);
+    }
+    await Bun.sleep(1000);
+    expect((await ask(api, '/usage', { key: caller.key })).status).toBe(200);
+    expect(await api.ledger(caller)).toEqual({ used: 0, credits: 0 });
+  });
+
+  test('429 rate-limit-exceeded on a Free account asks to wait three seconds for a token', async () => {
+    const { key } = await api.caller();
+    for (let i = 0; i < 20; i++) {
+      const { status, headers } = await ask(api, '/usage', { key });
+      expect([status, headers.get('RateLimit-Limit')]).toEqual([200, '20']);
+    }
+    const { status, headers } = await ask(api, '/usage', { key });
+    expect([status, headers.get('Retry-After')]).toEqual([429, '3']);
+  });
+
+  test('429 monthly-quota-exceeded costs a token and no credit, and names the reset', async () => {
+    const caller = await newCaller({ included: 2 });
+    for (let i = 0; i < 2; i++) await ask(api, '/companies?q=empresa', { key: caller.key });
+    const refused = await ask(api, `/companies/${FOUND}`, { key: caller.key });
+    expect([refused.status, refused.kind]).toEqual([429, 'monthly-quota-exceeded']);
+    const now = new Date();
+    const reset = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1));
+    const { type, title, status, detail, ...members } = refused.body;
+    expect(members).toEqual({ quota: 'monthly_credits', limit: 2, reset: reset.toISOString() });
+    expect([type, status]).toEqual([`${api.baseUrl}/problems/monthly-quota-exceeded`, 429]);
+    expect([typeof title, typeof detail]).toEqual(['string', 'string']);
+    const waitS = Number(refused.headers.get('Retry-After'));
+    expect(Math.abs(waitS - (reset.getTime() - Date.now()) / 1000)).toBeLessThan(3);
+    expect(refused.headers.get('RateLimit-Remaining')).toBe(String(PER_MINUTE - 3));
+    // A validation failure is not seen before the quota: there is no credit to spend on it.
+    expect((await ask(api, '/companies', { key: caller.key })).kind).toBe('monthly-quota-exceeded');
+    expect(await spent(caller)).toEqual({ tokens: 4, credits: 2 });
+  });
+
+  test('500 authentication-failed: a key that can not be looked up because Postgres is away', async () => {
+    api.proxies.postgres.down();
+    try {
+      for (const path of ['/usage', '/companies', `/companies/${FOUND}`]) {
+        const answer = await ask(api, path, { key: generateSecret() });
+        expect([answer.status, answer.kind]).toEqual([500, 'authentication-failed']);
+        expect(answer.headers.get('RateLimit-Limit')).toBeNull();
+      }
+      // What has not the form of a key is refused without asking anyone.
+      expect((await ask(api, '/usage', { key: 'svc_nonsense' })).status).toBe(401);
+    } finally {
+      api.proxies.postgres.up();
+    }
+  });
+
+  test('503 service-unavailable: a known key whose credits can not be counted, which costs no credit', async () => {
+    const caller = await newCaller();
+    await ask(api, '/usage', { key: caller.key });
+    api.proxies.postgres.down();
+    try {
+      for (const path of ['/companies?q=empresa', `/companies/${FOUND}`, '/companies', '/usage']) {
+        const answer = await ask(api, path, { key: caller.key });
+        expect([path, answer.status, answer.kind]).toEqual([path, 503, 'service-unavailable']);
+        expect(answer.headers.get('Retry-After')).toBe('1');
+        expect(answer.headers.get('RateLimit-Limit')).toBe(String(PER_MINUTE));
+      }
+    } finally {
+      api.proxies.postgres.up();
+    }
+    await Bun.sleep(600);
+    expect((await ask(api, '/companies?q=empresa', { key: caller.key })).status).toBe(200);
+    expect(await api.ledger(caller)).toEqual({ used: 1, credits: 0 });
+  });
+
+  test('404 not-found and 405 method-not-allowed ask for no key and cost nothing', async () => {
+    const caller = await newCaller();
+    for (const key of [null, 'svc_wrong', caller.key]) {
+      for (const path of [
+        '',
+        '/',
+        '/nothing',
+        '/companies/',
+        `/companies/${FOUND}/`,
+        '/usage/',
+        '/companies/1/2',
+      ]) {
+        const answer = await ask(api, path, { key });
+        expect([path, answer.status, answer.kind]).toEqual([path, 404, 'not-found']);
+      }
+      for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+        for (const path of ['/usage', '/companies?q=empresa', `/companies/${FOUND}`]) {
+          const answer = await ask(api, path, { key, method });
+          expect([method, answer.status, answer.headers.get('Allow')]).toEqual([method, 405, 'GET']);
+          if (method !== 'HEAD') expect(answer.kind).toBe('method-not-allowed');
+          expect(answer.headers.get('RateLimit-Limit')).toBeNull();
+        }
+      }
+    }
+    expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
+  });
+});

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { nifPtFound } from '../support/provider.ts';
+import { type Api, ask, type Caller, MODES, startApi } from './support.ts';
+
+const DIRECTORY = `nif,legal_name
+500002576,"Ábaco & Filhos, Lda"
+500002568,ABACO
+100000002,Abacate Verde Unipessoal Lda
+012345679,Zimbro Antigo
+`;
+/** A day in the second half of a month, so that the period ends in the next one. */
+const ANCHOR = new Date(Date.now() - 40 * 86_400_000);
+
+describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
+  let api: Api;
+  let caller: Caller;
+  beforeAll(async () => {
+    api = await startApi({ mode, directory: DIRECTORY });
+    caller = await api.caller({ limits: { requestsPerMinute: 100_000 } });
+  });
+  afterAll(() => api.stop());
+  const get = (path: string, key = caller.key) => ask(api, path, { key });
+
+  test('a search: data and error, five strings an entry, exact matches first', async () => {
+    const { status, headers, body } = await get('/companies?q=abac');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(body).toEqual({
+      data: [
+        {
+          nif: '100000002',
+          legal_name: 'Abacate Verde Unipessoal Lda',
+          status: '',
+          locality: '',
+          primary_cae: '',
+        },
+        { nif: '500002568', legal_name: 'ABACO', status: '', locality: '', primary_cae: '' },
+        { nif: '500002576', legal_name: 'Ábaco & Filhos, Lda', status: '', locality: '', primary_cae: '' },
+      ],
+      error: null,
+    });
+    expect(Object.keys(body)).toEqual(['data', 'error']);
+    expect(Object.keys(body.data[0])).toEqual(['nif', 'legal_name', 'status', 'locality', 'primary_cae']);
+    expect((await get('/companies?q=abaco')).body.data[0].nif).toBe('500002568');
+    expect((await get('/companies?q=nada')).body).toEqual({ data: [], error: null });
+  });
+
+  test('a NIF is a string in a search, with its leading zero, and a number in a lookup', async () => {
+    expect((await get('/companies?q=012345679')).body.data[0].nif).toBe('012345679');
+    api.provider.answer('012345679', nifPtFound('012345679'));
+    expect((await get('/companies/012345679')).body.data.nif).toBe(12345679);
+  });
+
+  test('a lookup: result and data, every field present', async () => {
+    api.provider.answer('500002576', nifPtFound('500002576'));
+    const before = Math.floor(Date.now() / 1000) * 1000;
+    const { status, headers, body } = await get('/companies/500002576');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(body).toEqual({
+      result: 'success',
+      data: {
+        nif: 500002576,
+        title: 'Empresa Exemplo Lda',
+        address: 'Rua das Flores, 12',
+        zipcode: '4465-671',
+        city: 'Leça do Balio',
+        activity: 'Programação informática',
+        status: 'active',
+        cae: '62010',
+        structure: { nature: 'LDA', capital: '5000.00', capital_currency: 'EUR' },
+        tax_debt: null,
+        social_security_debt: null,
+      },
+    });
+    expect(headers.get('X-Record-Source')).toBe('nif.pt');
+    const modified = headers.get('Last-Modified') ?? '';
+    expect(modified).toMatch(/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/);
+    expect(Date.parse(modified)).toBeWithin(before - 1000, Date.now() + 1000);
+  });
+
+  test('a lookup of a company of which nothing is known has empty texts and the defaults', async () => {
+    api.provider.answer('100000002', {
+      result: 'success',
+      records: { 100000002: { nif: 100000002, title: null, cae: [], structure: null } },
+    });
+    expect((await get('/companies/100000002')).body.data).toEqual({
+      nif: 100000002,
+      title: '',
+      address: '',
+      zipcode: '',
+      city: '',
+      activity: '',
+      status: '',
+      cae: '',
+      structure: { nature: '', capital: '0', capital_currency: 'EUR' },
+      tax_debt: null,
+      social_security_debt: null,
+    });
+  });
+
+  test('HTML, entities, numbers and lists of the provider come out as clean text', async () => {
+    const nif = '500002568';
+    api.provider.answer(
+      nif,
+      nifPtFound(nif, {
+        title: 'Silva &amp; Filhos <b>SA</b>\u0007',
+        activity: '<p>Com&eacute;rcio</p><p>a retalho &amp;lt;i&amp;gt;</p>',
+        cae: ['56303', '56101'],
+        structure: { nature: 'SA', capital: 50000, capital_currency: null },
+      }),
+    );
+    const { data } = (await get(`/companies/${nif}`)).body;
+    expect(data.title).toBe('Silva & Filhos SA');
+    expect(data.activity).toBe('Comércio a retalho &lt;i&gt;');
+    expect(data.cae).toBe('56303');
+    expect(data.structure).toEqual({ nature: 'SA', capital: '50000', capital_currency: 'EUR' });
+  });
+
+  test('usage of a Free account', async () => {
+    const { key } = await api.caller({ credits: 7 });
+    const now = new Date();
+    const start = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
+    const end = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1));
+    const { status, headers, body } = await get('/usage', key);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(body).toEqual({
+      success: true,
+      data: {
+        plan: 'free',
+        credits: 7,
+        resetAt: end.toISOString(),
+        rateLimit: { limit: 20, remaining: 19 },
+        period: {
+          start: start.toISOString().slice(0, 10),
+          end: new Date(end.getTime() - 1).toISOString().slice(0, 10),
+        },
+        quotas: {
+          requests: { used: 0, limit: 500, unit: 'calls' },
+          apiKeys: { used: 1, limit: 2, unit: 'keys' },
+        },
+      },
+    });
+  });
+
+  test('usage of a Plus account: its own period and no key quota', async () => {
+    const plus = await api.caller({ plan: 'plus', periodStart: ANCHOR });
+    const { data } = (await get('/usage', plus.key)).body;
+    expect(data.plan).toBe('plus');
+    expect(data.rateLimit).toEqual({ limit: 60, remaining: 59 });
+    expect(data.quotas).toEqual({
+      requests: { used: 0, limit: 1250, unit: 'calls' },
+      apiKeys: { used: 1, limit: null, unit: 'keys' },
+    });
+    // The reset is the anchor's time of day, and the label of the end is the day of the last instant before it.
+    expect(data.resetAt.slice(11)).toBe(ANCHOR.toISOString().slice(11));
+    expect(Date.parse(data.resetAt)).toBeGreaterThan(Date.now());
+    expect(data.period.end).toBe(new Date(Date.parse(data.resetAt) - 1).toISOString().slice(0, 10));
+  });
+
+  test('a lapsed Plus account is Free', async () => {
+    const until = new Date(Date.now() - 86_400_000);
+    const { key } = await api.caller({ plan: 'plus', periodStart: ANCHOR, until });
+    const { data } = (await get('/usage', key)).body;
+    expect([data.plan, data.rateLimit.limit, data.quotas.requests.limit, data.quotas.apiKeys.limit]).toEqual([
+      'free',
+      20,
+      500,
+      2,
+    ]);
+  });
+
+  test('limits of an account of its own show wherever a limit shows', async () => {
+    const { key } = await api.caller({ limits: { requestsPerMinute: 1234 }, included: 99 });
+    const { headers, body } = await get('/usage', key);
+    expect(headers.get('RateLimit-Policy')).toBe('1234;w=60');
+    expect(body.data.rateLimit).toEqual({ limit: 1234, remaining: 1233 });
+    expect(body.data.quotas.requests.limit).toBe(99);
+  });
+});
