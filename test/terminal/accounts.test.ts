@@ -1,0 +1,274 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { userInfo } from 'node:os';
+import { createAccount } from '../../src/accounts/store.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCommandLine } from './run.ts';
+
+let database: TestDatabase;
+let cli: ReturnType<typeof createCommandLine>;
+beforeAll(async () => {
+  database = await createTestDatabase('cli_accounts');
+  cli = createCommandLine(database.url);
+});
+afterAll(() => database.drop());
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const create = async (...words: string[]) =>
+  (await cli.json('account', 'create', '--name', 'Test', ...words)).id as string;
+
+describe('account create', () => {
+  test('answers {id, name, plan}; the id never begins with a hyphen', async () => {
+    const free = await cli.json('account', 'create', '--name', '  Padaria Ábaco, Lda ');
+    expect(free).toEqual({
+      id: expect.stringMatching(/^[a-z0-9][a-z0-9_]+$/),
+      name: 'Padaria Ábaco, Lda',
+      plan: 'free',
+    });
+    const plus = await cli.json('account', 'create', '--plan', 'plus', '--name', 'Plus');
+    expect(plus).toEqual({ id: expect.any(String), name: 'Plus', plan: 'plus' });
+  });
+
+  test('anchors Plus where it is told, and a lapsed subscription is Free from the start', async () => {
+    const id = await create('--plan', 'plus', '--period-start', '2026-01-31T12:00:00+01:00');
+    const { period } = await cli.json('account', 'show', id);
+    expect([period.start, period.end].map((text) => text.slice(10))).toEqual([
+      'T11:00:00.000Z',
+      'T11:00:00.000Z',
+    ]);
+    const terms = ['--period-start', '2026-01-01T00:00:00Z', '--until', '2026-02-01T00:00:00Z'];
+    expect(await cli.json('account', 'create', '--name', 'Lapsed', '--plan', 'plus', ...terms)).toMatchObject(
+      { plan: 'free' },
+    );
+  });
+
+  test('wants a name, one that can be read', async () => {
+    expect((await cli.refusal('account', 'create')).code).toBe(2);
+    for (const name of ['', '   ', 'a\u001b[31mb', 'x'.repeat(201)]) {
+      expect((await cli.refusal('account', 'create', '--name', name)).code).toBe(2);
+    }
+  });
+
+  test('an instant that is none, or no date of the calendar, is wrong usage; one in the future is refused', async () => {
+    for (const instant of [
+      'yesterday',
+      '2026-02-30T00:00:00Z',
+      '2026-01-01',
+      '2026-01-01T00:00:00',
+      '2026-01-01T24:00:00Z',
+    ]) {
+      const words = ['account', 'create', '--name', 'x', '--plan', 'plus', '--period-start', instant];
+      expect([instant, (await cli.refusal(...words)).code]).toEqual([instant, 2]);
+    }
+    const words = ['account', 'create', '--name', 'x', '--plan', 'plus'];
+    const future = await cli.refusal(...words, '--period-start', '2999-01-01T00:00:00Z');
+    expect(future).toEqual({
+      code: 1,
+      stderr: 'error: --period-start 2999-01-01T00:00:00.000Z is in the future\n',
+    });
+    const backwards = ['--period-start', '2026-02-01T00:00:00Z', '--until', '2026-02-01T00:00:00Z'];
+    expect((await cli.refusal(...words, ...backwards)).code).toBe(1);
+  });
+});
+
+test('account show answers every member of the contract and no other', async () => {
+  const id = await create();
+  const shown = await cli.json('account', 'show', id);
+  const now = new Date();
+  const month = (offset: number) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1)).toISOString();
+  expect(shown).toEqual({
+    id,
+    name: 'Test',
+    plan: 'free',
+    period: { start: month(0), end: month(1) },
+    credits: 0,
+    used: 0,
+    keys: 0,
+    requestsPerMinute: 20,
+    includedCredits: 500,
+    suspended: false,
+  });
+});
+
+test('account list answers all accounts, oldest first, with {id, name, plan, credits, suspended}', async () => {
+  const ids = [await create(), await create('--plan', 'plus')];
+  await cli.json('account', 'credits', ids[0]!, '--add', '7');
+  await cli.json('account', 'suspend', ids[1]!);
+  const listed = await cli.json('account', 'list');
+  expect(listed.slice(-2)).toEqual([
+    { id: ids[0], name: 'Test', plan: 'free', credits: 7, suspended: false },
+    { id: ids[1], name: 'Test', plan: 'plus', credits: 0, suspended: true },
+  ]);
+});
+
+describe('account plan', () => {
+  test('answers {id, plan, period}, and opens a period with nothing used', async () => {
+    const id = await create();
+    await database.sql`UPDATE accounts SET used = 5 WHERE id = ${id}`;
+    const before = Date.now();
+    const plus = await cli.json('account', 'plan', id, 'plus');
+    expect(plus).toEqual({
+      id,
+      plan: 'plus',
+      period: { start: expect.stringMatching(INSTANT), end: expect.stringMatching(INSTANT) },
+    });
+    expect(Math.abs(Date.parse(plus.period.start) - before)).toBeLessThan(10_000);
+    expect(await cli.json('account', 'show', id)).toMatchObject({
+      used: 0,
+      requestsPerMinute: 60,
+      includedCredits: 1250,
+    });
+    await database.sql`UPDATE accounts SET used = 5 WHERE id = ${id}`;
+    const free = await cli.json('account', 'plan', id, 'free');
+    expect(free.plan).toBe('free');
+    expect(free.period.start > plus.period.start).toBe(true);
+    expect(free.period.end).toMatch(/-01T00:00:00\.000Z$/);
+    expect((await cli.json('account', 'show', id)).used).toBe(0);
+  });
+
+  test('Free to Free changes nothing', async () => {
+    const id = await create();
+    await database.sql`UPDATE accounts SET used = 5 WHERE id = ${id}`;
+    const { period } = await cli.json('account', 'show', id);
+    expect(await cli.json('account', 'plan', id, 'free')).toEqual({ id, plan: 'free', period });
+    expect((await cli.json('account', 'show', id)).used).toBe(5);
+  });
+
+  test('--until cuts the period and is exclusive', async () => {
+    const id = await create();
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    expect((await cli.json('account', 'plan', id, 'plus', '--until', until)).period.end).toBe(until);
+  });
+
+  test('another plan is wrong usage', async () => {
+    expect((await cli.refusal('account', 'plan', await create(), 'gold')).code).toBe(2);
+  });
+});
+
+describe('account limits', () => {
+  test('answers {id, requestsPerMinute, includedCredits}; `plan` goes back to the plan’s', async () => {
+    const id = await create();
+    expect(await cli.json('account', 'limits', id)).toEqual({
+      id,
+      requestsPerMinute: 20,
+      includedCredits: 500,
+    });
+    expect(await cli.json('account', 'limits', id, '--requests-per-minute', '6000')).toEqual({
+      id,
+      requestsPerMinute: 6000,
+      includedCredits: 500,
+    });
+    expect(await cli.json('account', 'limits', '--included-credits', '0', id)).toEqual({
+      id,
+      requestsPerMinute: 6000,
+      includedCredits: 0,
+    });
+    expect(await cli.json('account', 'show', id)).toMatchObject({
+      requestsPerMinute: 6000,
+      includedCredits: 0,
+    });
+    const back = ['--requests-per-minute', 'plan', '--included-credits', 'plan'];
+    expect(await cli.json('account', 'limits', id, ...back)).toEqual({
+      id,
+      requestsPerMinute: 20,
+      includedCredits: 500,
+    });
+  });
+
+  test('a limit of an account’s own outlives a change of plan', async () => {
+    const id = await create();
+    await cli.json('account', 'limits', id, '--requests-per-minute', '7');
+    await cli.json('account', 'plan', id, 'plus');
+    expect(await cli.json('account', 'show', id)).toMatchObject({
+      requestsPerMinute: 7,
+      includedCredits: 1250,
+    });
+  });
+
+  test('a limit that makes no sense is wrong usage', async () => {
+    const id = await create();
+    for (const value of ['0', '-1', '1.5', 'many', '']) {
+      expect((await cli.refusal('account', 'limits', id, '--requests-per-minute', value)).code).toBe(2);
+    }
+    expect((await cli.refusal('account', 'limits', id, '--included-credits', '-1')).code).toBe(2);
+  });
+});
+
+describe('account credits', () => {
+  test('answers {id, credits}; the same reference twice adds once', async () => {
+    const id = await create();
+    expect(await cli.json('account', 'credits', id, '--add', '100', '--note', 'gift')).toEqual({
+      id,
+      credits: 100,
+    });
+    const sale = ['account', 'credits', id, '--reference', 'invoice-17', '--add', '50'];
+    expect(await cli.json(...sale)).toEqual({ id, credits: 150 });
+    expect(await cli.json(...sale)).toEqual({ id, credits: 150 });
+    const events = await database.sql`
+      SELECT actor, credits, balance, note, reference FROM account_events
+      WHERE account_id = ${id} AND kind = 'credits' ORDER BY id`;
+    const actor = `cli:${userInfo().username}`;
+    expect(events.map((row) => ({ ...row }))).toEqual([
+      { actor, credits: 100, balance: 100, note: 'gift', reference: null },
+      { actor, credits: 50, balance: 150, note: '', reference: 'invoice-17' },
+    ]);
+  });
+
+  test('an amount that makes no sense, none at all, and an empty reference are wrong usage', async () => {
+    const id = await create();
+    for (const words of [
+      ['--add', '0'],
+      ['--add', '-5'],
+      ['--add', '1e3'],
+      [],
+      ['--add', '5', '--reference', ''],
+    ]) {
+      expect([words, (await cli.refusal('account', 'credits', id, ...words)).code]).toEqual([words, 2]);
+    }
+    expect((await cli.json('account', 'show', id)).credits).toBe(0);
+  });
+});
+
+test('account suspend and resume answer {id, suspended}, as often as they are asked', async () => {
+  const id = await create();
+  for (const [word, suspended] of [
+    ['suspend', true],
+    ['suspend', true],
+    ['resume', false],
+    ['resume', false],
+  ] as const) {
+    expect(await cli.json('account', word, id)).toEqual({ id, suspended });
+    expect((await cli.json('account', 'show', id)).suspended).toBe(suspended);
+  }
+  const events = await database.sql`
+    SELECT kind FROM account_events WHERE account_id = ${id} AND kind <> 'created' ORDER BY id`;
+  expect(events.map(({ kind }) => kind)).toEqual(['suspended', 'resumed']);
+});
+
+test('every command about an unknown account fails with one line and exit code 1', async () => {
+  const commands = [
+    ['show', 'acc_none'],
+    ['plan', 'acc_none', 'plus'],
+    ['plan', 'acc_none', 'free'],
+    ['limits', 'acc_none'],
+    ['limits', 'acc_none', '--included-credits', '5'],
+    ['credits', 'acc_none', '--add', '1'],
+    ['suspend', 'acc_none'],
+    ['resume', 'acc_none'],
+  ];
+  const expected = { code: 1, stderr: 'error: there is no account "acc_none": see `account list`\n' };
+  const outcomes = await Promise.all(commands.map((words) => cli.refusal('account', ...words, '--json')));
+  expect(outcomes).toEqual(commands.map(() => expected));
+});
+
+test('control characters of a name reach no terminal, with --json and without', async () => {
+  const name = 'a\u001b[31mred\u009b2J\u202eevil\nline';
+  const { id } = await createAccount(database.sql, { name, plan: 'free' }, 'test');
+  for (const words of [['list'], ['show', id]]) {
+    const { stdout } = await cli.run('account', ...words);
+    expect(stdout).toContain('a·[31mred·2J·evil·line');
+    const json = await cli.run('account', ...words, '--json');
+    expect(json.stdout.trimEnd()).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(JSON.stringify(JSON.parse(json.stdout))).toContain(JSON.stringify(name));
+  }
+});

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createKey } from '../../src/keys/store.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCommandLine } from './run.ts';
+
+let database: TestDatabase;
+let cli: ReturnType<typeof createCommandLine>;
+beforeAll(async () => {
+  database = await createTestDatabase('cli_keys');
+  cli = createCommandLine(database.url);
+});
+afterAll(() => database.drop());
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const createAccount = async () => (await cli.json('account', 'create', '--name', 'Test')).id as string;
+
+test('key create answers {id, secret}; key list {id, name, start, created, revoked}, the secret never again', async () => {
+  const account = await createAccount();
+  const { id, secret, ...more } = await cli.json('key', 'create', account, '--name', 'production');
+  expect([id, secret, more]).toEqual([
+    expect.stringMatching(/^[a-z0-9][a-z0-9_]+$/),
+    expect.stringMatching(/^svc_[a-z2-7]{40}$/),
+    {},
+  ]);
+  const { stdout } = await cli.run('key', 'list', account, '--json');
+  expect(stdout).not.toContain(secret);
+  expect(JSON.parse(stdout)).toEqual([
+    {
+      id,
+      name: 'production',
+      start: secret.slice(0, 10),
+      created: expect.stringMatching(INSTANT),
+      revoked: null,
+    },
+  ]);
+  expect((await cli.run('key', 'list', account)).stdout).not.toContain(secret);
+});
+
+test('key revoke answers {id, revoked} with the first date, however often', async () => {
+  const account = await createAccount();
+  const { id } = await cli.json('key', 'create', account);
+  const first = await cli.json('key', 'revoke', id);
+  expect(first).toEqual({ id, revoked: expect.stringMatching(INSTANT) });
+  expect(await cli.json('key', 'revoke', id)).toEqual(first);
+  expect((await cli.json('key', 'list', account))[0].revoked).toBe(first.revoked);
+  expect((await cli.json('account', 'show', account)).keys).toBe(0);
+});
+
+test('a key beyond the plan’s quota is refused with exit code 1', async () => {
+  const account = await createAccount();
+  await cli.json('key', 'create', account);
+  await cli.json('key', 'create', account);
+  expect(await cli.refusal('key', 'create', account, '--json')).toEqual({
+    code: 1,
+    stderr: 'error: the account has 2 keys, and its plan allows 2: revoke one first\n',
+  });
+  await cli.json('account', 'plan', account, 'plus');
+  await cli.json('key', 'create', account);
+});
+
+test('without --json the secret stands alone on the first line', async () => {
+  const { stdout } = await cli.run('key', 'create', await createAccount());
+  expect(stdout.split('\n')[0]).toMatch(/^svc_[a-z2-7]{40}$/);
+});
+
+test('unknown accounts and keys fail with exit code 1', async () => {
+  expect((await cli.refusal('key', 'create', 'acc_none')).code).toBe(1);
+  expect((await cli.refusal('key', 'list', 'acc_none', '--json')).code).toBe(1);
+  expect((await cli.refusal('key', 'revoke', 'key_none', '--json')).code).toBe(1);
+});
+
+test('control characters of a key’s name reach no terminal', async () => {
+  const account = await createAccount();
+  await createKey(database.sql, account, 'a\u001b]0;title\u0007b', 'test');
+  expect((await cli.run('key', 'list', account)).stdout).toContain('a·]0;title·b');
+});
