@@ -3,7 +3,7 @@ import { openRejects } from '../files/rejects.ts';
 import type { RowSource } from '../files/source.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
-import { nothingUsable, STAGING, type Staged, type StagingPlan, stageFile } from '../postgres/staging.ts';
+import { nothingUsable, type Staged, type StagingPlan, stageFile } from '../postgres/staging.ts';
 import type { Progress } from '../terminal/progress.ts';
 
 /** Who publishes a dataset of debt brackets. */
@@ -36,9 +36,6 @@ export interface DebtsTools {
   actor: string;
 }
 
-/** Two imports at once take turns: an arbitrary number, ours alone. */
-const DEBTS_LOCK = 7_205_440_333;
-
 /**
  * Replaces the whole dataset of one kind by a file's rows (contract, Files), in one transaction: lookups see the old
  * dataset or the new one.
@@ -66,28 +63,8 @@ export function importDebts(
     const { read, usable, rejected, reasons } = staged;
     if (usable === 0) throw nothingUsable(staged);
     progress.phase('storing the brackets');
-    await replaceDataset(sql, { kind, date, rows: usable, actor: tools.actor });
+    await sql`SELECT replace_debts(${kind}, ${date}, ${tools.actor})`;
     return { read, imported: usable, rejected, reasons, milliseconds: Date.now() - startedAt };
-  });
-}
-
-async function replaceDataset(
-  sql: Sql,
-  { kind, date, rows, actor }: { kind: DebtKind; date: string; rows: number; actor: string },
-): Promise<void> {
-  await sql.begin(async (transaction) => {
-    await transaction`SELECT pg_advisory_xact_lock(${DEBTS_LOCK})`;
-    await transaction`
-      INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES (${kind}, ${date}, ${rows}, ${actor})
-      ON CONFLICT (kind) DO UPDATE SET
-        dataset_date = excluded.dataset_date, rows = excluded.rows, imported_at = now(),
-        imported_by = excluded.imported_by`;
-    await transaction`DELETE FROM debts WHERE kind = ${kind}`;
-    await transaction.unsafe(
-      `INSERT INTO debts (kind, nif, start_amount, end_amount)
-       SELECT $1, nif, start_amount, end_amount FROM ${STAGING} ORDER BY nif`,
-      [kind],
-    );
   });
 }
 

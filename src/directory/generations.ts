@@ -5,9 +5,8 @@
  * transaction; the Elasticsearch alias follows (reconcile.ts finishes that where a process died in between).
  */
 import { RefusedError } from '../errors.ts';
-import type { Sql, Transaction } from '../postgres/connect.ts';
+import type { Sql } from '../postgres/connect.ts';
 import type { DirectoryLock } from './lock.ts';
-import { quoted } from './tools.ts';
 
 export interface Generation {
   id: number;
@@ -63,80 +62,65 @@ export async function nextGeneration(sql: Sql): Promise<{ id: number; tableName:
   return { id: row!.id, tableName: `directory_g${String(row!.id).padStart(6, '0')}` };
 }
 
-/** Registers a generation and makes it current, together with the view. */
-export async function makeCurrent(lock: DirectoryLock, next: NewGeneration, actor: string): Promise<void> {
-  await swap(lock, async (sql) => {
-    await sql`
-      INSERT INTO directory_generations
-        (id, table_name, index_name, index_fingerprint, rows, normalization, origin, created_by)
-      VALUES (${next.id}, ${next.tableName}, ${next.indexName}, ${next.indexFingerprint}, ${next.rows},
-        ${next.normalization}, ${next.origin}, ${actor})`;
-    await sql`UPDATE directory_generations SET retired_at = clock_timestamp() WHERE id = (SELECT current FROM directory)`;
-    await sql`
-      UPDATE directory SET
-        previous = CASE WHEN ${next.origin === 'import'} THEN current ELSE previous END,
-        current = ${next.id}`;
-    await showInView(sql, next.tableName);
-  });
+/**
+ * Registers a generation and makes it current, together with the view. An import makes the present generation the
+ * previous one; a rebuild takes its place, and the previous one stays.
+ */
+export async function makeCurrent(
+  lock: DirectoryLock,
+  { current, previous }: Directory,
+  next: NewGeneration,
+  actor: string,
+): Promise<void> {
+  await lock.sql`
+    INSERT INTO directory_generations
+      (id, table_name, index_name, index_fingerprint, rows, normalization, origin, created_by)
+    VALUES (${next.id}, ${next.tableName}, ${next.indexName}, ${next.indexFingerprint}, ${next.rows},
+      ${next.normalization}, ${next.origin}, ${actor})`;
+  await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
 }
 
 /**
  * Makes the previous generation the current one; there is no previous one then.
- * @param index the previous generation's index, where it was built anew for this
+ * @param index the previous generation's index, as it is or as it was built for this; null in embedded mode
  */
 export async function makePreviousCurrent(
   lock: DirectoryLock,
+  previous: Generation,
   index: { name: string; fingerprint: string } | null,
 ): Promise<void> {
-  await swap(lock, async (sql) => {
-    await sql`UPDATE directory_generations SET retired_at = clock_timestamp() WHERE id = (SELECT current FROM directory)`;
-    const [row] = await sql<{ tableName: string }[]>`
-      UPDATE directory_generations SET
-        retired_at = NULL,
-        index_name = coalesce(${index?.name ?? null}, index_name),
-        index_fingerprint = coalesce(${index?.fingerprint ?? null}, index_fingerprint)
-      WHERE id = (SELECT previous FROM directory)
-      RETURNING table_name AS "tableName"`;
-    await sql`UPDATE directory SET current = previous, previous = NULL`;
-    await showInView(sql, row!.tableName);
-  });
+  if (index !== null) {
+    await lock.sql`
+      UPDATE directory_generations SET index_name = ${index.name}, index_fingerprint = ${index.fingerprint}
+      WHERE id = ${previous.id}`;
+  }
+  await swap(lock, previous.id, null);
 }
 
-async function showInView(sql: Transaction, table: string): Promise<void> {
-  await sql.unsafe(
-    `CREATE OR REPLACE VIEW directory_entries AS
-     SELECT nif, legal_name, normalized_name, sort_key FROM ${quoted(table)}`,
-  );
-}
-
-/** Readers queue behind whoever waits for the view, so nobody waits for long; long readers are tried around. */
-const VIEW_LOCK_TIMEOUT = '250ms';
-const VIEW_LOCK_TRIES = 120;
+/** Long readers of the view are tried around: 30 s and more in all. */
+const VIEW_LOCK_TRIES = 60;
 const VIEW_LOCK_PAUSE_MS = 250;
 
 /**
- * Runs a change of what is current in one transaction of the lock's own connection, in which it makes sure that the lock is
- * still held. Who takes the lock writes its token into the same row, so it is this change or theirs, never both.
+ * Changes what is current, in one statement of the lock's own connection that makes sure that the lock is still held. Who
+ * takes the lock writes its token into the same row, so it is this change or theirs, never both.
  */
-async function swap(lock: DirectoryLock, change: (sql: Transaction) => Promise<void>): Promise<void> {
+async function swap(lock: DirectoryLock, next: number, previous: number | null): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await lock.sql.begin(async (sql) => {
-        await sql.unsafe(`SET LOCAL lock_timeout = '${VIEW_LOCK_TIMEOUT}'`);
-        const [held] = await sql<{ held: boolean }[]>`
-          SELECT lock_token = ${lock.token} AND pg_backend_pid() = ${lock.backend} AS held
-          FROM directory FOR UPDATE`;
-        if (held?.held !== true) throw lockLost();
-        await change(sql as Transaction);
-      });
+      await lock.sql`
+        SELECT directory_make_current(${lock.token}, ${lock.backend}, ${next}, ${previous}::integer)`;
       return;
     } catch (error) {
-      const isLockTimeout = (error as { code?: unknown }).code === '55P03';
-      if (!isLockTimeout || tries === VIEW_LOCK_TRIES) throw error;
+      const { code } = error as { code?: unknown };
+      if (code === 'CD001') throw lockLost();
+      if (code !== LOCK_NOT_AVAILABLE || tries === VIEW_LOCK_TRIES) throw error;
       await Bun.sleep(VIEW_LOCK_PAUSE_MS);
     }
   }
 }
+
+const LOCK_NOT_AVAILABLE = '55P03';
 
 function lockLost(): RefusedError {
   return new RefusedError(

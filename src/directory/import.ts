@@ -184,7 +184,12 @@ async function replaceGeneration(
     progress.phase('indexing');
     await buildSearchIndexes(sql, next.tableName);
     tools.signal.throwIfAborted();
-    await makeCurrent(lock, { ...generation, indexName: null, indexFingerprint: null }, tools.actor);
+    await makeCurrent(
+      lock,
+      directory,
+      { ...generation, indexName: null, indexFingerprint: null },
+      tools.actor,
+    );
     return;
   }
   let index: BuiltIndex;
@@ -202,7 +207,12 @@ async function replaceGeneration(
   } catch (error) {
     tools.signal.throwIfAborted();
     // The rows are complete: Postgres goes on with them, and the index follows (contract: index rebuild).
-    await makeCurrent(lock, { ...generation, indexName: null, indexFingerprint: null }, tools.actor);
+    await makeCurrent(
+      lock,
+      directory,
+      { ...generation, indexName: null, indexFingerprint: null },
+      tools.actor,
+    );
     throw new RefusedError(
       `the rows are in Postgres, but Elasticsearch failed: ${messageOf(error)}: searches still see the old` +
         ` directory; run "index rebuild" when Elasticsearch is well`,
@@ -210,6 +220,7 @@ async function replaceGeneration(
   }
   await makeCurrent(
     lock,
+    directory,
     { ...generation, indexName: index.name, indexFingerprint: index.fingerprint },
     tools.actor,
   );

@@ -69,7 +69,12 @@ export async function buildAnew(
     progress.phase('indexing');
     await buildSearchIndexes(sql, tableName);
     signal.throwIfAborted();
-    await makeCurrent(lock, { ...generation, indexName: null, indexFingerprint: null }, tools.actor);
+    await makeCurrent(
+      lock,
+      directory,
+      { ...generation, indexName: null, indexFingerprint: null },
+      tools.actor,
+    );
     return;
   }
   const index = await orUnreachable(() =>
@@ -84,6 +89,7 @@ export async function buildAnew(
   signal.throwIfAborted();
   await makeCurrent(
     lock,
+    directory,
     { ...generation, indexName: index.name, indexFingerprint: index.fingerprint },
     tools.actor,
   );
@@ -112,7 +118,7 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
         progress.phase('indexing');
         await buildSearchIndexes(lock.sql, previous.tableName);
       }
-      await makePreviousCurrent(lock, null);
+      await makePreviousCurrent(lock, previous, null);
       return indexStatus(tools);
     }
     const index = await orUnreachable(async () => {
@@ -128,7 +134,7 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
       });
     });
     tools.signal.throwIfAborted();
-    await makePreviousCurrent(lock, index);
+    await makePreviousCurrent(lock, previous, index);
     await pointAlias(client, tools.config.elasticsearchAlias, index.name);
     return indexStatus(tools);
   });

@@ -121,14 +121,14 @@ async function finishTable(sql: Sql, table: string): Promise<void> {
   await sql.unsafe(`ANALYZE ${quoted(table)}`);
 }
 
-/** Makes a table fit for searches in Postgres. Indexes that are there already stay. */
+/**
+ * Makes a table fit for searches in Postgres. Indexes that are there already stay.
+ * @param sql a dedicated connection: it takes longer than a server's statements may
+ */
 export async function buildSearchIndexes(sql: Sql, table: string): Promise<void> {
-  await sql.begin(async (transaction) => {
-    await transaction.unsafe('SET LOCAL statement_timeout = 0');
-    for (const statement of searchIndexStatements(table)) {
-      await transaction.unsafe(statement.replace('CREATE INDEX ', 'CREATE INDEX IF NOT EXISTS '));
-    }
-  });
+  for (const statement of searchIndexStatements(table)) {
+    await sql.unsafe(statement.replace('CREATE INDEX ', 'CREATE INDEX IF NOT EXISTS '));
+  }
   await sql.unsafe(`VACUUM (ANALYZE) ${quoted(table)}`);
 }
 

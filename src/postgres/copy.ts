@@ -46,10 +46,21 @@ export async function copyInto(connection: Sql, target: string): Promise<CopyWri
     },
     async finish() {
       await flush();
-      await new Promise<void>((resolve, reject) => {
+      if (stream.writableNeedDrain) await once(stream, 'drain');
+      let complete = false;
+      const ended = new Promise<void>((resolve, reject) => {
         stream.once('error', reject);
-        stream.end(() => (failure === null ? resolve() : reject(failure)));
+        stream.end(() => {
+          complete = failure === null;
+          resolve();
+        });
       });
+      ended.catch(() => {});
+      // postgres.js never settles the stream when Postgres fails it at its very end, or the connection is lost then:
+      // but a query behind it is answered, or fails. It can be sent when the stream has been handed over.
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      if (!stream.destroyed) await Promise.race([ended, connection.unsafe('SELECT 1').then(() => {})]);
+      if (!complete) throw failure ?? new Error('Postgres did not take the rows');
     },
     abort(reason) {
       if (!stream.destroyed) stream.destroy(reason);

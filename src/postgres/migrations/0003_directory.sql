@@ -43,3 +43,21 @@ VALUES (1, 'directory_g000001', 0, 'empty', 'migration');
 INSERT INTO directory (current) VALUES (1);
 
 CREATE VIEW directory_entries AS SELECT nif, legal_name, normalized_name, sort_key FROM directory_g000001;
+
+-- Makes a registered generation the current one, for who holds the lock: one statement, so that a lost connection can't
+-- leave half of it. Readers queue behind a waiting change of the view, so it doesn't wait long; callers try again.
+CREATE FUNCTION directory_make_current(token uuid, backend integer, next integer, next_previous integer)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('lock_timeout', '250ms', true);
+  PERFORM FROM directory WHERE lock_token = token AND pg_backend_pid() = backend FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the lock on the directory is not held any more' USING ERRCODE = 'CD001';
+  END IF;
+  UPDATE directory_generations SET retired_at = clock_timestamp() WHERE id = (SELECT current FROM directory);
+  UPDATE directory_generations SET retired_at = NULL WHERE id = next;
+  UPDATE directory SET current = next, previous = next_previous;
+  EXECUTE format(
+    'CREATE OR REPLACE VIEW directory_entries AS SELECT nif, legal_name, normalized_name, sort_key FROM %I',
+    (SELECT table_name FROM directory_generations WHERE id = next));
+END $$;
