@@ -1,4 +1,4 @@
-import { MAX_GRAM } from '../src/search/document.ts';
+import { beginningsOf, searchBody } from '../src/search/elasticsearch.ts';
 import { generateCompany, seededRandom } from './names.ts';
 import type { Service, Stack } from './stack.ts';
 import { autocompleteQueries, randomPrefixes } from './traffic.ts';
@@ -76,18 +76,8 @@ export function createScenarios(stack: Stack, companies: number, records: number
 
 /** The service's own query for a prefix, as one `_search`. */
 function directSearch(alias: string, prefix: string): string {
-  const filter =
-    [...prefix].length <= MAX_GRAM
-      ? { term: { 'normalized_name.beginnings': prefix } }
-      : { prefix: { normalized_name: prefix } };
-  const body = {
-    size: 20,
-    track_total_hits: false,
-    query: { constant_score: { filter } },
-    sort: ['sort_key', 'nif'],
-    _source: ['nif', 'legal_name'],
-  };
-  return post(`/${alias}/_search?filter_path=hits.hits._source`, 'bench', JSON.stringify(body));
+  const body = JSON.stringify(searchBody(beginningsOf(prefix)));
+  return post(`/${alias}/_search?filter_path=hits.hits._index,hits.hits.fields`, 'bench', body);
 }
 
 /** Where a scenario's requests go. */

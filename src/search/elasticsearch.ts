@@ -121,19 +121,26 @@ export function createElasticsearchSearch(client: Client, alias: string): Indexe
 /** The lines of an `_msearch`: one search for a NIF, two for a name (one while no index is known). */
 function searchesOf(query: Searchable, alias: string, index: string | null): string[] {
   if (query.kind === 'nif') return search(alias, { term: { nif: query.nif } });
-  const prefix = query.normalized;
-  // Longer ones match no n-gram, and few names: the terms of the whole names are walked then.
-  const beginnings =
-    [...prefix].length <= MAX_GRAM
-      ? { term: { 'normalized_name.beginnings': prefix } }
-      : { prefix: { normalized_name: prefix } };
-  const first = search(alias, beginnings);
-  return index === null ? first : [...first, ...search(index, { term: { normalized_name: prefix } })];
+  const first = search(alias, beginningsOf(query.normalized));
+  return index === null
+    ? first
+    : [...first, ...search(index, { term: { normalized_name: query.normalized } })];
+}
+
+/** The names that begin with the prefix. Longer ones match no n-gram, and few names: whole terms are walked then. */
+export function beginningsOf(prefix: string): object {
+  return [...prefix].length <= MAX_GRAM
+    ? { term: { 'normalized_name.beginnings': prefix } }
+    : { prefix: { normalized_name: prefix } };
 }
 
 function search(index: string, filter: object): string[] {
-  const header = { index, allow_partial_search_results: false };
-  const body = {
+  return [JSON.stringify({ index, allow_partial_search_results: false }), JSON.stringify(searchBody(filter))];
+}
+
+/** The body of the `_search` that answers the first entries of a filter, in their order. */
+export function searchBody(filter: object): object {
+  return {
     size: MAX_RESULTS,
     track_total_hits: false,
     query: { constant_score: { filter } },
@@ -144,7 +151,6 @@ function search(index: string, filter: object): string[] {
     _source: false,
     stored_fields: '_none_',
   };
-  return [JSON.stringify(header), JSON.stringify(body)];
 }
 
 /**
