@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { type Api, ask, type Caller, startApi } from '../api/support.ts';
+import { nifPtFound } from '../support/provider.ts';
+
+let api: Api;
+let caller: Caller;
+beforeAll(async () => {
+  api = await startApi();
+  api.provider.answerAll((nif) => nifPtFound(nif));
+  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+});
+afterAll(() => api.stop());
+const look = (path: string) => ask(api, `/companies/${path}`, { key: caller.key });
+
+test.each([
+  '500002576',
+  '500%20002%20576',
+  '500-002-576',
+  '500.002.576',
+  '%20500002576%20',
+  '500%C2%A0002%C2%A0576',
+  '500%E2%80%AF002576',
+  '500%09002%09576',
+  '5-0.0%200--0..2%20%20576',
+  '5%30%30002576',
+  '500002576?q=1',
+])('%s is the NIF 500002576', async (path) => {
+  const { status, body } = await look(path);
+  expect([status, body.data?.nif]).toEqual([200, 500002576]);
+});
+
+test.each([
+  ['PT500002576', 'a country prefix'],
+  ['pt%20500002576', 'a country prefix'],
+  ['500002577', 'a wrong check digit'],
+  ['50000257', 'eight digits'],
+  ['5000025760', 'ten digits'],
+  ['500002576a', 'a letter after it'],
+  ['500,002,576', 'commas'],
+  ['500_002_576', 'underscores'],
+  ['500%2F002%2F576', 'slashes'],
+  ['500+002+576', 'plus signs'],
+  ['500002576%00', 'a NUL'],
+  ['500002576%0A', 'a line break'],
+  ['%EF%BC%95%EF%BC%90%EF%BC%90%EF%BC%90%EF%BC%90%EF%BC%92%EF%BC%95%EF%BC%97%EF%BC%96', 'full-width digits'],
+  ['%D9%A5%D9%A0%D9%A0%D9%A0%D9%A0%D9%A2%D9%A5%D9%A7%D9%A6', 'Arabic digits'],
+  ['%', 'a malformed escape'],
+  ['%E0%A4%A', 'a malformed escape'],
+  ['500002576%', 'a malformed escape'],
+  ['%20', 'a separator only'],
+  ['---', 'separators only'],
+  [`${'1'.repeat(8000)}`, 'eight thousand digits'],
+  ['*', 'an asterisk'],
+  ["500002576'--", 'a quote'],
+])('%s is a 400: %s', async (path) => {
+  const asked = api.provider.lookups().length;
+  const { status, kind } = await look(path);
+  expect([status, kind]).toEqual([400, 'validation']);
+  expect(api.provider.lookups()).toHaveLength(asked);
+});
+
+test('a NIF may begin with zeros; the provider is asked for all nine digits', async () => {
+  const { status, body } = await look('012%20345%20679');
+  expect([status, body.data.nif]).toEqual([200, 12345679]);
+  expect(api.provider.lookups().at(-1)!.nif).toBe('012345679');
+  expect((await look('000000000')).body.data.nif).toBe(0);
+});
+
+test('every spelling is the same company: one record is stored, and the provider is asked once', async () => {
+  const before = api.provider.lookups().length;
+  for (const path of ['509442013', '509%20442%20013', '509.442.013'])
+    expect((await look(path)).status).toBe(200);
+  expect(api.provider.lookups()).toHaveLength(before + 1);
+  expect(await api.sql`SELECT nif FROM companies WHERE nif = '509442013'`).toHaveLength(1);
+});
