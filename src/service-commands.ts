@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
 import { readConfig } from './config.ts';
-import { startService } from './serve.ts';
 import { answers } from './terminal/command.ts';
 import { wholeNumber } from './terminal/values.ts';
 import { serveWithWorkers } from './workers.ts';
@@ -45,6 +44,8 @@ async function serve({ workers, worker }: { workers: number; worker?: boolean })
   const { signal } = interrupted;
   if (workers > 1) await serveWithWorkers(readConfig(), workers, signal);
   else {
+    // The server's modules take a third of a second to load, which no other command should wait for.
+    const { startService } = await import('./serve.ts');
     const service = await startService(readConfig(), { signal, sharePort: worker === true });
     await stopped;
     await service.stop();
