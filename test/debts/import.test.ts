@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type DebtKind, importDebts } from '../../src/debts/import.ts';
+import { NO_PROGRESS } from '../../src/terminal/progress.ts';
+import { nif } from '../directory/support.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCommandLine } from '../terminal/run.ts';
+
+let database: TestDatabase;
+let folder: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase('debts');
+  folder = await mkdtemp(join(tmpdir(), 'debts-test-'));
+});
+beforeEach(async () => {
+  await database.sql`DELETE FROM debts`;
+  await database.sql`DELETE FROM debt_datasets`;
+});
+afterAll(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function importText(
+  text: string,
+  { kind = 'tax' as DebtKind, date = '2026-10-31', file = 'debts.csv', rejects = null as string | null } = {},
+) {
+  await Bun.write(join(folder, file), text);
+  const tools = { sql: database.sql, signal: new AbortController().signal, actor: 'test' };
+  const { read, imported, rejected } = await importDebts(
+    tools,
+    { path: join(folder, file) },
+    { kind, date, rejects },
+    NO_PROGRESS,
+  );
+  return { read, imported, rejected };
+}
+
+async function stored(): Promise<unknown[]> {
+  const rows = await database.sql`
+    SELECT kind, nif, start_amount AS start, end_amount AS end, dataset_date::text AS date
+    FROM debts JOIN debt_datasets USING (kind) ORDER BY kind, nif`;
+  return rows.map((row) => ({ ...row }));
+}
+
+test('brackets are stored with the date of their dataset; an empty end is open-ended', async () => {
+  const text = `nif,start,end\n${nif(1)},1000,5000\n${nif(2)},1000000,\n${nif(3)},0,0\n`;
+  expect(await importText(text)).toEqual({ read: 3, imported: 3, rejected: 0 });
+  expect(await stored()).toEqual([
+    { kind: 'tax', nif: nif(1), start: 1000, end: 5000, date: '2026-10-31' },
+    { kind: 'tax', nif: nif(2), start: 1_000_000, end: null, date: '2026-10-31' },
+    { kind: 'tax', nif: nif(3), start: 0, end: 0, date: '2026-10-31' },
+  ]);
+});
+
+test('JSON Lines have amounts as numbers, and null for open-ended', async () => {
+  const text = `{"nif":${nif(1)},"start":7500,"end":null}\n{"nif":"${nif(2)}","start":1,"end":9007199254740991}\n`;
+  expect(await importText(text, { file: 'debts.jsonl' })).toEqual({ read: 2, imported: 2, rejected: 0 });
+  expect(await stored()).toMatchObject([
+    { nif: nif(1), start: 7500, end: null },
+    { nif: nif(2), start: 1, end: Number.MAX_SAFE_INTEGER },
+  ]);
+});
+
+test('an import replaces the whole dataset of its kind, and leaves the other one', async () => {
+  await importText(`nif,start,end\n${nif(1)},1,2\n${nif(2)},1,2\n`);
+  await importText(`nif;start;end\n${nif(1)};5;6\n`, { kind: 'social-security', date: '2026-09-30' });
+  await importText(`nif,start,end\n${nif(2)},3,4\n`, { date: '2026-11-01' });
+  expect(await stored()).toEqual([
+    { kind: 'social-security', nif: nif(1), start: 5, end: 6, date: '2026-09-30' },
+    { kind: 'tax', nif: nif(2), start: 3, end: 4, date: '2026-11-01' },
+  ]);
+});
+
+test('brackets that are upside down or not whole amounts are rejected, and of a NIF the last row counts', async () => {
+  const rejects = join(folder, 'rejects.csv');
+  const rows = [
+    `${nif(1)},10,20`,
+    `${nif(2)},20,10`,
+    `${nif(3)},1.5,2`,
+    `${nif(4)},-1,2`,
+    `${nif(5)},,2`,
+    `${nif(6)},1,2 000`,
+    `${nif(7)},1,9007199254740992`,
+    `${nif(8)},1e3,`,
+    `123456780,1,2`,
+    `${nif(1)},30,40`,
+  ];
+  expect(await importText(`nif,start,end\n${rows.join('\n')}\n`, { rejects })).toEqual({
+    read: 10,
+    imported: 1,
+    rejected: 9,
+  });
+  expect(await stored()).toMatchObject([{ nif: nif(1), start: 30, end: 40 }]);
+  const lines = (await Bun.file(rejects).text()).trimEnd().split('\n').slice(1);
+  expect(lines.map((line) => line.split(',').slice(0, 2).join(' '))).toEqual([
+    '3 "bracket upside down"',
+    '4 "start is not a whole amount"',
+    '5 "start is not a whole amount"',
+    '6 "start is not a whole amount"',
+    '7 "end is not a whole amount"',
+    '8 "end is not a whole amount"',
+    '9 "start is not a whole amount"',
+    '10 "NIF has a wrong check digit"',
+    '2 "NIF comes again later in the file"',
+  ]);
+});
+
+test('when every row is rejected, or a column is missing, the dataset stays', async () => {
+  await importText(`nif,start,end\n${nif(1)},1,2\n`);
+  await expect(importText(`nif,start,end\n${nif(1)},2,1\n`)).rejects.toThrow(
+    'none of the 1 rows can be used',
+  );
+  await expect(importText('nif,start,end\n')).rejects.toThrow('the file has no rows');
+  await expect(importText(`nif,start\n${nif(1)},1\n`)).rejects.toThrow('end');
+  expect(await stored()).toHaveLength(1);
+});
+
+test('two imports at once take turns: the dataset is the one or the other as a whole', async () => {
+  const text = (start: number) =>
+    `nif,start,end\n${Array.from({ length: 2_000 }, (_, n) => `${nif(n)},${start},\n`).join('')}`;
+  await Promise.all([
+    importText(text(1), { file: 'a.csv' }),
+    importText(text(2), { file: 'b.csv' }),
+    importText(text(3), { file: 'c.csv' }),
+  ]);
+  const rows = await database.sql`SELECT start_amount, count(*) AS n FROM debts GROUP BY start_amount`;
+  expect(rows.map(({ n }) => n)).toEqual([2_000]);
+});
+
+test('200,000 rows take seconds', async () => {
+  const rows = Array.from({ length: 200_000 }, (_, n) => `${nif(n)},${n},${n % 3 === 0 ? '' : n + 1}\n`);
+  const startedAt = performance.now();
+  expect(await importText(`nif,start,end\n${rows.join('')}`)).toMatchObject({ imported: 200_000 });
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
+});
+
+test('the command answers the contract’s members; wrong usage ends with 2, a refusal with 1', async () => {
+  const { json, refusal } = createCommandLine(database.url);
+  const file = join(folder, 'command.csv');
+  await Bun.write(file, `nif,start,end\n${nif(1)},1,2\n1,1,2\n`);
+  expect(await json('debts', 'import', file, '--kind', 'social-security', '--date', '2026-02-28')).toEqual({
+    read: 2,
+    imported: 1,
+    rejected: 1,
+  });
+  for (const words of [
+    [file, '--kind', 'tax', '--date', '2026-02-29'],
+    [file, '--kind', 'tax', '--date', '2026-2-9'],
+    [file, '--kind', 'other', '--date', '2026-02-28'],
+    [file, '--kind', 'tax'],
+    [file, '--date', '2026-02-28'],
+    ['--kind', 'tax', '--date', '2026-02-28'],
+  ]) {
+    expect((await refusal('debts', 'import', ...words)).code).toBe(2);
+  }
+  const missing = await refusal(
+    'debts',
+    'import',
+    join(folder, 'no.csv'),
+    '--kind',
+    'tax',
+    '--date',
+    '2026-02-28',
+    '--json',
+  );
+  expect(missing.code).toBe(1);
+  expect(missing.stderr).toContain('no such file');
+});

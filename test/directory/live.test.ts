@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'bun:test';
+import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
+import { createPostgresSearch } from '../../src/search/postgres.ts';
+import { parseQuery } from '../../src/search/query.ts';
+import type { SearchEntry } from '../../src/search/search.ts';
+import { createOracleSearch } from '../support/oracle.ts';
+import { createWorkbench, csv, MODES, nif } from './support.ts';
+
+const CLIENTS = 4;
+const QUERIES = [
+  'alfa',
+  'alfa b',
+  'beta',
+  'b',
+  nif(3),
+  nif(250),
+  'alfa beta gama delta epsilon zeta',
+  'nada',
+];
+
+type Names = Map<number, string>;
+
+/** Names with many equal ones, so that an answer's exact and other matches would show a mixture of two directories. */
+function directory(from: number, to: number, shift: number): Names {
+  const forms = [
+    'Alfa, Lda',
+    'Alfa',
+    'Alfa Beta',
+    'Beta',
+    'Alfa Beta Gama Delta Epsilon Zeta Eta, S.A.',
+    'Bravo',
+  ];
+  const names: Names = new Map();
+  for (let n = from; n < to; n++) names.set(n, `${forms[(n + shift) % forms.length]!}`);
+  return names;
+}
+
+const toCsv = (names: Names) => {
+  const header = csv(0, 0);
+  return header + [...names].map(([n, name]) => `${nif(n)},"${name}"\n`).join('');
+};
+
+const answersOf = (names: Names) => {
+  const oracle = createOracleSearch([...names].map(([n, legalName]) => ({ nif: nif(n), legalName })));
+  return new Map(QUERIES.map((q) => [q, JSON.stringify(oracle.answer(q).map(entryText))]));
+};
+const entryText = ({ nif, legalName }: SearchEntry) => `${nif} ${legalName}`;
+
+for (const mode of MODES) {
+  describe(`searches while the directory changes, ${mode}`, () => {
+    test('every answer is the old or the new one as a whole, through imports, rebuilds and rollbacks', async () => {
+      const bench = await createWorkbench(mode);
+      const { elasticsearch, sql, config } = bench.tools;
+      // As every instance of the service does it: each client with a search of its own.
+      const open = () =>
+        elasticsearch === null
+          ? createPostgresSearch(sql)
+          : createElasticsearchSearch(elasticsearch, config.elasticsearchAlias);
+      const first = directory(0, 300, 0);
+      const second = directory(20, 320, 1);
+      const third: Names = new Map([...second, ...directory(320, 330, 4), [25, 'Beta Nova']]);
+      await bench.importText(toCsv(first));
+
+      let allowed = [answersOf(first)];
+      let stopped = false;
+      let searches = 0;
+      const strange: string[] = [];
+      const client = async (seed: number) => {
+        const search = open();
+        for (let i = seed; !stopped; i++) {
+          const q = QUERIES[i % QUERIES.length]!;
+          const before = allowed;
+          try {
+            const answer = JSON.stringify((await search.search(parseQuery(q))).map(entryText));
+            searches++;
+            // The change may have come while it was asked.
+            if (![...before, ...allowed].some((answers) => answers.get(q) === answer)) {
+              strange.push(`${q}: ${answer}`);
+            }
+          } catch (error) {
+            strange.push(`${q}: ${error}`);
+          }
+          await Bun.sleep(0);
+        }
+      };
+      const clients = Array.from({ length: CLIENTS }, (_, seed) => client(seed * 3));
+      const change = async (to: Names, run: () => Promise<unknown>) => {
+        const next = answersOf(to);
+        allowed = [...allowed, next];
+        await run();
+        allowed = [next];
+        await Bun.sleep(20);
+      };
+      try {
+        await change(second, () => bench.importText(toCsv(second), { replace: true }));
+        await change(second, () => bench.rebuild());
+        await change(first, () => bench.rollback());
+        await change(second, () => bench.importText(toCsv(second), { replace: true }));
+        // A small change: a copy of the index in full mode.
+        await change(third, () =>
+          bench.importText(toCsv(new Map([...directory(320, 330, 4), [25, 'Beta Nova']]))),
+        );
+        await change(second, () => bench.rollback());
+      } finally {
+        stopped = true;
+        await Promise.all(clients);
+        await bench.close();
+      }
+      expect(strange).toEqual([]);
+      expect(searches).toBeGreaterThan(100);
+    });
+  });
+}
