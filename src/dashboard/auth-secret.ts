@@ -2,8 +2,23 @@ import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RefusedError } from '../errors.ts';
+import type { Log } from '../http/log.ts';
 
 const FILE = 'auth-secret';
+
+/**
+ * {@link keptAuthSecret}, or one for as long as the process runs where nothing can be written: the API does not end for
+ * want of the dashboard's sessions.
+ */
+export async function ownAuthSecret(dataDir: string, log: Log): Promise<string> {
+  try {
+    return await keptAuthSecret(dataDir);
+  } catch (error) {
+    if (error instanceof RefusedError) throw error;
+    log.warn({ err: error }, 'AUTH_SECRET is not set and none can be kept: a restart ends all sessions');
+    return randomBytes(32).toString('base64url');
+  }
+}
 
 /**
  * The secret that signs the dashboard's sessions where `AUTH_SECRET` is not set: kept in `dataDir`, readable by its owner

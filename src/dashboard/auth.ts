@@ -1,9 +1,9 @@
 import { betterAuth } from 'better-auth';
 import { Kysely } from 'kysely';
-import { PostgresJSDialect } from 'kysely-postgres-js';
 import type { Log } from '../http/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../units.ts';
+import { kyselyDialect } from './kysely.ts';
 import { preferredLanguage } from './language.ts';
 import type { Mailer } from './mail.ts';
 
@@ -60,7 +60,10 @@ export type AuthEndpoint =
 export interface Auth {
   /** The session that a cookie opens, and cookies that prolong it; null when there is none. */
   session(cookie: string | null): Promise<{ session: Session | null; cookies: string[] }>;
-  /** One of better-auth's endpoints, with its rate limit and its check of where the request came from. */
+  /**
+   * One of better-auth's endpoints, with its rate limit and its check of where the request came from.
+   * @throws when it could not do it, as with Postgres away
+   */
   call(endpoint: AuthEndpoint, body: Record<string, unknown>, asker: Asker): Promise<AuthAnswer>;
   /** @returns false for a token that is wrong or too old */
   confirmEmail(token: string): Promise<boolean>;
@@ -100,7 +103,7 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
     secret,
     trustedOrigins: [origin],
     database: {
-      db: new Kysely({ dialect: new PostgresJSDialect({ postgres: sql }) }),
+      db: new Kysely({ dialect: kyselyDialect(sql) }),
       type: 'postgres',
       transaction: true,
     },
@@ -156,6 +159,8 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
       // Its messages alone: what comes with them may hold an address of a person.
       log: (_level, message) => log.error({ auth: String(message) }, 'better-auth'),
     },
+    // Otherwise it prints what Postgres says, with the row's values, to the console; thrown, it reaches the log without.
+    onAPIError: { throw: true },
     telemetry: { enabled: false },
   });
 
@@ -181,6 +186,7 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
         new Request(origin + basePath + endpoint, { method: 'POST', headers, body: JSON.stringify(body) }),
       );
       const answer = (await response.json().catch(() => null)) as { code?: string } | null;
+      if (response.status >= 500) throw new Error(`better-auth failed at ${endpoint}`);
       return {
         ok: response.ok,
         status: response.status,

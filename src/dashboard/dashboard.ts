@@ -1,10 +1,12 @@
 import { requestIdOf } from '../http/request-id.ts';
+import { HOUR } from '../units.ts';
 import { loadAssets } from './assets.ts';
 import { createAuth } from './auth.ts';
-import { keptAuthSecret } from './auth-secret.ts';
+import { ownAuthSecret } from './auth-secret.ts';
 import { createClientAddress } from './client-address.ts';
 import { createMailer } from './mail.ts';
 import { createReception } from './reception.ts';
+import { removeExpired } from './remove-expired.ts';
 import { matchRoute } from './routes.ts';
 import type { DashboardParts } from './visit.ts';
 
@@ -22,12 +24,20 @@ export interface Dashboard {
 export async function createDashboard(parts: DashboardParts): Promise<Dashboard> {
   const { config, publicUrl, sql, log, metrics } = parts;
   const base = `${new URL(publicUrl).pathname.replace(/\/$/, '')}/dashboard`;
-  const secret = config.authSecret ?? (await keptAuthSecret(config.dataDir));
+  const secret = config.authSecret ?? (await ownAuthSecret(config.dataDir, log));
+  if (config.authSecret === null && config.databaseUrl !== null) {
+    log.warn(
+      "AUTH_SECRET is not set: sessions are this instance's alone; several instances need the same one",
+    );
+  }
   const mailer =
     config.smtpUrl === null ? null : createMailer(config.smtpUrl, config.mailFrom, publicUrl, log);
   const dashboardUrl = `${publicUrl}/dashboard`;
   const auth = createAuth({ sql, dashboardUrl, secret, signUp: config.signUp, mailer, log });
   const assets = await loadAssets(base);
+  const timer = setInterval(() => {
+    removeExpired(sql).catch((error) => log.warn({ err: error }, 'old sessions were not removed'));
+  }, HOUR);
   const reception = createReception({
     secret,
     clientAddress: createClientAddress(config.trustProxy),
@@ -75,6 +85,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
   return {
     handle,
     close: async () => {
+      clearInterval(timer);
       await mailer?.close();
     },
   };

@@ -13,6 +13,8 @@ import { TEXTS } from './texts.ts';
 import type { MemberVisit, Reply, Tools, Visit } from './visit.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
+/** A page that is not there by then is given up. Calls made by hand have the API's own limits, which are longer. */
+const PAGE_TIMEOUT_MS = 10 * SECOND;
 const MAX_FORM_BYTES = 16 * KIB;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
@@ -107,14 +109,15 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
       visit.fields = fieldsOf(form);
     }
 
-    if (match.route.for === 'anyone') return match.route.page(visit);
+    if (match.route.for === 'anyone') return within(match.route.page(visit), PAGE_TIMEOUT_MS, 'the page');
     const { session } = visit;
     if (session === null) return { redirect: `${tools.base}/sign-in` };
     const accountId = await within(accountOf(tools.sql, session.user), SESSION_TIMEOUT_MS, 'Postgres');
     visit.trace.account = accountId;
     const account = await loadAccount(tools.sql, accountId);
     const member: MemberVisit = { ...visit, session, user: session.user, account };
-    return match.route.page(member);
+    const page = match.route.page(member);
+    return match.route.path === '/try' ? page : within(page, PAGE_TIMEOUT_MS, 'the page');
   }
 
   /**

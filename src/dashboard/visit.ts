@@ -14,7 +14,10 @@ import type { Texts } from './texts.ts';
 /** What the service gives the dashboard to work with. */
 export interface DashboardParts {
   sql: Sql;
-  config: Pick<Config, 'authSecret' | 'signUp' | 'smtpUrl' | 'mailFrom' | 'trustProxy' | 'dataDir'>;
+  config: Pick<
+    Config,
+    'authSecret' | 'databaseUrl' | 'signUp' | 'smtpUrl' | 'mailFrom' | 'trustProxy' | 'dataDir'
+  >;
   /** The service's own address: links are built from it alone. */
   publicUrl: string;
   log: Log;

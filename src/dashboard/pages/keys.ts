@@ -76,7 +76,7 @@ function newKey(visit: MemberVisit, secret: string): Html {
     <code id="${id}" data-secret tabindex="0" role="group" aria-label="${label}">${text}</code>
     <button class="small" type="button" data-copy="${id}" data-copied="${texts.copied}" hidden>${texts.copy}</button>
   </div>`;
-  const curl = `curl -H 'Authorization: Bearer ${secret}' '${tools.publicUrl}/api/v1/companies?q=abaco'`;
+  const curl = `curl -H 'Authorization: Bearer ${secret}' \\\n  '${tools.publicUrl}/api/v1/companies?q=abaco'`;
   return html`
 <section class="card new-key" role="status" data-forget-form>
   <h2>${texts.newKey}</h2>

@@ -125,7 +125,7 @@ function result(visit: MemberVisit, tried: Tried): Html {
 
 function found({ texts }: MemberVisit, entries: SearchAnswer['data']): Html {
   return html`
-<div class="scroll">
+<div class="scroll" tabindex="0" role="region" aria-label="${texts.answer}">
 <table>
   <thead><tr><th scope="col">NIF</th><th scope="col">${texts.legalName}</th></tr></thead>
   <tbody>${entries.map((entry) => html`<tr><td><code>${entry.nif}</code></td><td>${entry.legal_name}</td></tr>`)}</tbody>

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { keptAuthSecret } from '../../src/dashboard/auth-secret.ts';
+import { removeExpired } from '../../src/dashboard/remove-expired.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { createVisitor, newPerson, signUp } from './visitor.ts';
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+let service: TestService;
+
+beforeAll(async () => {
+  database = await createTestDatabase('outages');
+  const { hostname, port } = new URL(database.url);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
+  const env = {
+    DATABASE_URL: proxy.url(database.url),
+    TRUST_PROXY: '127.0.0.1',
+    AUTH_SECRET: 'x'.repeat(40),
+  };
+  service = await startTestService({ env });
+});
+afterAll(async () => {
+  proxy.up();
+  await service.stop();
+  await proxy.close();
+  await database.drop();
+});
+
+test('Postgres hung or away: pages and forms say so within seconds, and work again when it is back', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  const page = await visitor.get('/dashboard/keys');
+  const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+  for (const take of [() => proxy.hang(), () => proxy.down()]) {
+    take();
+    const startedAt = performance.now();
+    const answers = await Promise.all([
+      visitor.get('/dashboard'),
+      visitor.post('/dashboard/keys', { name: 'x', form_token }),
+    ]);
+    expect(performance.now() - startedAt).toBeLessThan(9000);
+    for (const answer of answers) {
+      expect([answer.status, answer.textOf('h1')]).toEqual([503, 'That did not work']);
+      expect(answer.text).not.toContain(new URL(database.url).port);
+    }
+    // The process itself is well.
+    expect((await fetch(`${service.baseUrl}/health/live`)).status).toBe(200);
+    proxy.up();
+    const deadline = Date.now() + 10_000;
+    while ((await visitor.get('/dashboard')).status !== 200 && Date.now() < deadline) await Bun.sleep(50);
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+  }
+});
+
+test('a sign-up that fails in its middle leaves nothing behind, and can be repeated', async () => {
+  const { sql } = database;
+  const person = newPerson();
+  await sql`ALTER TABLE dashboard_credentials ADD CONSTRAINT broken CHECK (false) NOT VALID`;
+  const visitor = createVisitor(service.baseUrl);
+  const printed = spyOn(console, 'error');
+  expect((await visitor.submit('/dashboard/sign-up', { ...person })).status).toBe(503);
+  expect(printed).not.toHaveBeenCalled();
+  printed.mockRestore();
+  expect(JSON.stringify(service.logLines)).not.toContain(person.email);
+  expect((await sql`SELECT 1 FROM dashboard_users WHERE "email" = ${person.email}`).length).toBe(0);
+  await sql`ALTER TABLE dashboard_credentials DROP CONSTRAINT broken`;
+  expect((await visitor.submit('/dashboard/sign-up', { ...person })).status).toBe(303);
+});
+
+test('sessions, links and old invitations are forgotten when their time is over, and no others', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  const { sql } = database;
+  await sql`
+    INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "updatedAt", "userId")
+    SELECT 'old', now() - interval '1 second', 'old', now(), "id" FROM dashboard_users LIMIT 1`;
+  await sql`
+    INSERT INTO dashboard_verifications ("id", "identifier", "value", "expiresAt")
+    VALUES ('old', 'x', 'x', now() - interval '1 second'), ('new', 'x', 'x', now() + interval '1 minute')`;
+  await removeExpired(sql);
+  expect((await sql`SELECT 1 FROM dashboard_sessions WHERE "id" = 'old'`).length).toBe(0);
+  expect([...(await sql`SELECT "id" FROM dashboard_verifications`)]).toEqual([{ id: 'new' }]);
+  expect((await visitor.get('/dashboard')).status).toBe(200);
+});
+
+test('processes that start at once keep one secret; a damaged one is refused, not replaced', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'secret-'));
+  try {
+    const secrets = await Promise.all(Array.from({ length: 8 }, () => keptAuthSecret(folder)));
+    expect(new Set(secrets).size).toBe(1);
+    await chmod(join(folder, 'auth-secret'), 0o600);
+    await writeFile(join(folder, 'auth-secret'), 'short');
+    expect(keptAuthSecret(folder)).rejects.toThrow('is damaged');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
