@@ -46,7 +46,19 @@ export function createApp(parts: AppParts) {
   const notFound = (context: { request: Request }) =>
     observer.observe(context.request, 'unknown', () => failure('not-found'));
 
-  const app = new Elysia({ aot: true, strictPath: true });
+  const app = new Elysia({
+    aot: true,
+    strictPath: true,
+    // Elysia would look for the path behind the eleventh character: one of a request for `http://api/` is before it.
+    handler: { standardHostname: false },
+  });
+  // Before the routes: those that come first don't have it.
+  app.onError({ as: 'global' }, ({ request, code, error }) =>
+    observer.observe(request, 'unknown', () => {
+      if (code === 'NOT_FOUND') return failure('not-found');
+      throw error;
+    }),
+  );
   /** @param path with `{parameters}`: its name in logs and metrics too, whatever the method */
   const get = (path: string, handler: (context: { request: Request }) => Response | Promise<Response>) => {
     const pattern = path.replace(/\{(\w+)\}/g, ':$1');
@@ -64,7 +76,8 @@ export function createApp(parts: AppParts) {
   get('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
   get('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
   get('/problems/{kind}', (context) => {
-    const path = new URL(context.request.url).pathname;
+    // Not by `new URL`: the address has the caller's Host in it, which can be anything.
+    const [path = ''] = context.request.url.split('?', 1);
     return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? notFound(context);
   });
   get('/metrics', async (context) => {
@@ -85,13 +98,7 @@ export function createApp(parts: AppParts) {
     app.get(path, dashboard).head(path, dashboard).all(path, dashboard, { parse: 'none' });
   }
 
-  return app
-    .all('/*', notFound)
-    .onError({ as: 'global' }, ({ request, code }) =>
-      observer.observe(request, 'unknown', () =>
-        failure(code === 'NOT_FOUND' ? 'not-found' : 'internal-error'),
-      ),
-    );
+  return app.all('/*', notFound);
 }
 
 function mayReadMetrics(request: Request, token: string | null): boolean {
