@@ -1,0 +1,381 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { PROBLEMS } from '../../src/http/problems.ts';
+import { type Api, ask, type Caller, sendRaw, startApi } from '../api/support.ts';
+import { csv, nif } from '../directory/support.ts';
+import { nifPtFound } from '../support/provider.ts';
+
+const PUBLIC_URL = 'https://directory.example/base';
+const METRICS_TOKEN = 'metrics-token-of-the-test';
+const FOUND = nif(1);
+
+let api: Api;
+let caller: Caller;
+beforeAll(async () => {
+  api = await startApi({ mode: 'full', directory: csv(1, 3), env: { METRICS_TOKEN } });
+  api.provider.answer(FOUND, nifPtFound(FOUND));
+  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+});
+afterAll(() => api.stop());
+const page = (path: string, init: RequestInit = {}) => fetch(api.baseUrl + path, init);
+
+describe('request ids', () => {
+  test.each(['a', 'req-1.2_3', 'A'.repeat(64), crypto.randomUUID()])('%s is kept', async (id) => {
+    for (const path of ['/usage', '/companies', '/nothing', `/companies/${FOUND}`]) {
+      const { headers } = await ask(api, path, { key: caller.key, headers: { 'X-Request-Id': id } });
+      expect(headers.get('X-Request-Id')).toBe(id);
+      expect(api.logLines.at(-1)).toMatchObject({ msg: 'request', requestId: id });
+    }
+  });
+
+  test.each(['', 'a b', 'A'.repeat(65), 'a\tb', '<script>', 'a,b', 'ação', '"x"', 'a/b'])(
+    '%j is replaced by an id of the service',
+    async (id) => {
+      const { headers } = await ask(api, '/usage', { key: caller.key, headers: { 'X-Request-Id': id } });
+      expect(headers.get('X-Request-Id')).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+      expect(JSON.stringify(api.logLines.at(-1))).toContain(headers.get('X-Request-Id')!);
+    },
+  );
+
+  test('two requests never get the same one', async () => {
+    const ids = await Promise.all(
+      Array.from({ length: 50 }, async () =>
+        (await ask(api, '/usage', { key: caller.key })).headers.get('X-Request-Id'),
+      ),
+    );
+    expect(new Set(ids).size).toBe(50);
+  });
+});
+
+describe('every answer of the API', () => {
+  test('is private, is not sniffed, has no CORS header, and names no software', async () => {
+    for (const path of ['/usage', '/companies', '/companies?q=empresa', '/companies/1', '/nothing']) {
+      for (const key of [caller.key, null]) {
+        const { headers } = await ask(api, path, { key, headers: { Origin: 'https://elsewhere.example' } });
+        expect(headers.get('Cache-Control')).toBe('private, no-store');
+        expect(headers.get('X-Content-Type-Options')).toBe('nosniff');
+        for (const name of [
+          'access-control-allow-origin',
+          'access-control-allow-headers',
+          'server',
+          'x-powered-by',
+        ]) {
+          expect([name, headers.get(name)]).toEqual([name, null]);
+        }
+      }
+    }
+  });
+
+  test('is JSON in UTF-8 whatever the caller accepts', async () => {
+    const headers = { Accept: 'text/html', 'Accept-Language': 'pt', 'Accept-Encoding': 'gzip' };
+    const { status, body } = await ask(api, `/companies/${FOUND}`, { key: caller.key, headers });
+    expect([status, body.data.city]).toEqual([200, 'Leça do Balio']);
+  });
+
+  test('a method that no client library sends is 405 too, with no key', async () => {
+    for (const method of ['HEAD', 'TRACE', 'CONNECT', 'PROPFIND']) {
+      const answer = await sendRaw(
+        api,
+        `${method} /api/v1/usage HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`,
+      );
+      expect([method, answer.split(' ')[1]]).toEqual([method, '405']);
+      expect(answer.toLowerCase()).toContain('\r\nallow: get\r\n');
+      if (method === 'HEAD') expect(answer.split('\r\n\r\n')[1]).toBe('');
+    }
+  });
+
+  test('a body is never read, however it is typed and broken', async () => {
+    for (const type of [
+      'application/json',
+      'multipart/form-data',
+      'application/x-www-form-urlencoded',
+      'text/plain',
+    ]) {
+      for (const [path, status] of [
+        ['/api/v1/usage', 405],
+        ['/api/v1/companies', 405],
+        ['/nothing', 404],
+        ['/problems/validation', 405],
+        ['/metrics', 405],
+        ['/openapi', 405],
+      ] as const) {
+        const answer = await page(path, { method: 'POST', body: '{"a":', headers: { 'Content-Type': type } });
+        expect([type, path, answer.status]).toEqual([type, path, status]);
+        await answer.arrayBuffer();
+      }
+    }
+    const withBody = await sendRaw(
+      api,
+      `GET /api/v1/usage HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 5\r\n\r\n{"a":',
+    );
+    expect(withBody).toStartWith('HTTP/1.1 200');
+  });
+});
+
+describe('problem types', () => {
+  test.each(Object.keys(PROBLEMS))('%s has a page with cause and fix', async (kind) => {
+    const answer = await page(`/problems/${kind}`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('Content-Type')).toStartWith('text/html');
+    const html = await answer.text();
+    for (const part of [
+      kind,
+      String(PROBLEMS[kind as keyof typeof PROBLEMS].status),
+      'Cause',
+      'What to do',
+    ]) {
+      expect(html).toContain(part);
+    }
+    expect(html).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
+  });
+
+  test.each(['', 'nothing', '__proto__', 'toString', 'constructor', 'validation/', '%E0%A4%A', '<b>'])(
+    'an unknown kind %j is a 404',
+    async (kind) => {
+      const answer = await page(`/problems/${kind}`);
+      expect(answer.status).toBe(404);
+      expect(((await answer.json()) as { type: string }).type).toBe(`${api.baseUrl}/problems/not-found`);
+    },
+  );
+
+  test('the type of a failure is the address of its page', async () => {
+    for (const [path, key] of [
+      ['/usage', null],
+      ['/companies', caller.key],
+      ['/companies/1', caller.key],
+      ['/nothing', null],
+    ] as const) {
+      const { body, kind } = await ask(api, path, { key });
+      expect(body.type).toBe(`${api.baseUrl}/problems/${kind}`);
+      expect((await fetch(body.type)).status).toBe(200);
+    }
+  });
+});
+
+describe('the service’s own address', () => {
+  test('never follows the request', async () => {
+    const hosts = ['evil.example', 'a', 'evil.example:1', '[::1]', 'a/b', 'user@evil.example', ''];
+    for (const host of hosts) {
+      const head = `Host: ${host}\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nForwarded: host=evil.example\r\nConnection: close\r\n\r\n`;
+      for (const target of ['/api/v1/usage', '/api/v1/nothing', 'http://evil.example/api/v1/usage']) {
+        const answer = await sendRaw(api, `GET ${target} HTTP/1.1\r\n${head}`);
+        const kind = target.endsWith('usage') ? 'unauthorized' : 'not-found';
+        expect(answer).toContain(`"type":"${api.baseUrl}/problems/${kind}"`);
+        expect(answer).not.toContain('evil');
+      }
+      for (const target of ['/openapi', '/openapi/json', '/problems/validation']) {
+        const answer = await sendRaw(api, `GET ${target} HTTP/1.1\r\n${head}`);
+        expect(answer).toStartWith('HTTP/1.1 200');
+        expect(answer).not.toContain('evil');
+      }
+    }
+  });
+
+  test('is PUBLIC_URL where that is set, in problems, in the reference and in its examples', async () => {
+    const instance = await api.startInstance({ PUBLIC_URL: `${PUBLIC_URL}/` });
+    try {
+      const problem = (await (await fetch(`${instance.url}/usage`)).json()) as { type: string };
+      expect(problem.type).toBe(`${PUBLIC_URL}/problems/unauthorized`);
+      const document = await (await fetch(`${instance.baseUrl}/openapi/json`)).text();
+      expect(JSON.parse(document).servers).toEqual([{ url: `${PUBLIC_URL}/api/v1` }]);
+      expect(document).not.toContain(instance.baseUrl);
+      expect(await (await fetch(`${instance.baseUrl}/openapi`)).text()).not.toContain(instance.baseUrl);
+    } finally {
+      await instance.stop();
+    }
+  });
+});
+
+describe('the reference', () => {
+  // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document, walked freely
+  let document: any;
+  beforeAll(async () => {
+    document = await (await page('/openapi/json')).json();
+  });
+
+  test('is OpenAPI 3.1 with the three endpoints, all of them GET, all behind the key', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d$/);
+    expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
+    expect(Object.keys(document.paths)).toEqual(['/companies', '/companies/{nif}', '/usage']);
+    for (const path of Object.values<object>(document.paths)) expect(Object.keys(path)).toEqual(['get']);
+    expect(document.security).toEqual([{ apiKey: [] }]);
+    expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' });
+  });
+
+  test('documents every kind of the error table where it applies', () => {
+    const kindsOf = (path: string) =>
+      Object.values<{ content: Record<string, { examples?: object }> }>(document.paths[path].get.responses)
+        .flatMap(({ content }) => Object.keys(content['application/problem+json']?.examples ?? {}))
+        .sort();
+    const everywhere = [
+      'authentication-failed',
+      'internal-error',
+      'rate-limit-exceeded',
+      'service-unavailable',
+      'unauthorized',
+    ];
+    expect(kindsOf('/usage')).toEqual(everywhere);
+    expect(kindsOf('/companies')).toEqual(
+      [...everywhere, 'monthly-quota-exceeded', 'search-failed', 'validation'].sort(),
+    );
+    expect(kindsOf('/companies/{nif}')).toEqual(
+      [
+        ...everywhere,
+        'company-lookup-failed',
+        'company-not-found',
+        'monthly-quota-exceeded',
+        'validation',
+      ].sort(),
+    );
+  });
+
+  test('has schemas that compile, references that lead somewhere, and examples that fit', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema(document, 'document');
+    const references = new Set(
+      JSON.stringify(document)
+        .match(/"\$ref":"[^"]+"/g)!
+        .map((match) => match.slice(8, -1)),
+    );
+    for (const reference of references) expect(ajv.getSchema(`document${reference}`)).toBeFunction();
+    const problem = ajv.getSchema('document#/components/schemas/Problem')!;
+    for (const path of Object.values<{ get: { responses: object; operationId: string } }>(document.paths)) {
+      for (const response of Object.values(path.get.responses)) {
+        expect(response.description).not.toBe('');
+        for (const { value } of Object.values<{ value: unknown }>(
+          response.content['application/problem+json']?.examples ?? {},
+        )) {
+          expect([problem(value), problem.errors]).toEqual([true, null]);
+        }
+      }
+    }
+    const parameters = document.paths['/companies/{nif}'].get.parameters;
+    expect(parameters).toMatchObject([{ name: 'nif', in: 'path', required: true }]);
+    expect(document.paths['/companies'].get.parameters).toMatchObject([
+      { name: 'q', in: 'query', required: true },
+    ]);
+  });
+
+  test('has a readable page that loads nothing from elsewhere', async () => {
+    const answer = await page('/openapi');
+    expect(answer.headers.get('Content-Type')).toStartWith('text/html');
+    const html = await answer.text();
+    for (const path of Object.keys(document.paths)) expect(html).toContain(path);
+    for (const kind of Object.keys(PROBLEMS)) expect(html).toContain(`<code>${kind}</code>`);
+    expect(html).not.toMatch(/<(?:script|link|img|iframe|object|embed)\b[^>]*(?:src|href)=/i);
+    expect(html).not.toMatch(/@import|url\(\s*["']?(?:https?:)?\/\//i);
+  });
+});
+
+describe('metrics', () => {
+  const scrape = () => page('/metrics', { headers: { Authorization: `Bearer ${METRICS_TOKEN}` } });
+
+  test('want their token: a missing or wrong one and an API key are refused', async () => {
+    for (const authorization of [
+      undefined,
+      'Bearer',
+      'Bearer wrong',
+      METRICS_TOKEN,
+      `Bearer ${caller.key}`,
+    ]) {
+      const headers = authorization === undefined ? {} : { Authorization: authorization };
+      const answer = await page('/metrics', { headers });
+      expect([answer.status, answer.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
+      expect(await answer.text()).not.toContain('http_requests_total');
+    }
+    expect((await scrape()).status).toBe(200);
+  });
+
+  test('are open where no token is set', async () => {
+    const instance = await api.startInstance({ METRICS_TOKEN: '' });
+    const answer = await fetch(`${instance.baseUrl}/metrics`);
+    expect([answer.status, answer.headers.get('Content-Type')]).toEqual([
+      200,
+      expect.stringContaining('text/plain'),
+    ]);
+    await instance.stop();
+  });
+
+  test('count requests by route template and status, and hold no NIF, key, account or name', async () => {
+    const countOf = (text: string, labels: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`http_requests_total{${labels}}`))
+          ?.split(' ')[1] ?? 0,
+      );
+    const labels = 'route="/api/v1/companies/{nif}",status="200"';
+    const before = countOf(await (await scrape()).text(), labels);
+    for (let i = 0; i < 3; i++) await ask(api, `/companies/${FOUND}`, { key: caller.key });
+    await ask(api, '/companies?q=empresa', { key: caller.key });
+    await ask(api, `/nothing/${FOUND}/${caller.accountId}`, { key: caller.key });
+    await ask(api, `/companies/${FOUND}`, { method: 'DELETE' });
+    const text = await (await scrape()).text();
+    expect(countOf(text, labels)).toBe(before + 3);
+    const routes = new Set([...text.matchAll(/route="([^"]*)"/g)].map(([, route]) => route!));
+    const allowed = [
+      '/api/v1/companies',
+      '/api/v1/companies/{nif}',
+      '/api/v1/usage',
+      '/problems/{kind}',
+      '/openapi',
+      '/metrics',
+      'unknown',
+    ];
+    expect([...routes].filter((route) => !allowed.includes(route))).toEqual([]);
+    for (const secret of [FOUND, caller.key, caller.accountId, caller.keyId, 'empresa', 'Exemplo']) {
+      expect(text).not.toContain(secret);
+    }
+    expect(text).not.toMatch(/\b\d{9}\b(?=[",}])/);
+    // What Prometheus's own format demands: a type for each metric, and lines of name, labels and value.
+    for (const line of text.split('\n').filter(Boolean)) {
+      expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{.*\})? [-+\d.eInfa]+)$/);
+    }
+  });
+});
+
+describe('health', () => {
+  test('live says so; ready names what it has asked; neither wants a key', async () => {
+    const live = await page('/health/live');
+    expect([live.status, await live.json()]).toEqual([200, { status: 'live' }]);
+    const ready = await page('/health/ready');
+    expect([ready.status, await ready.json()]).toEqual([
+      200,
+      {
+        status: 'ready',
+        dependencies: {
+          postgres: { status: 'up' },
+          elasticsearch: { status: 'up' },
+          directory: { status: 'up' },
+          redis: { status: 'up' },
+        },
+      },
+    ]);
+  });
+});
+
+describe('the log', () => {
+  test('has one line a request: id, method, route, status, time, account', async () => {
+    const from = api.logLines.length;
+    await ask(api, `/companies/${FOUND}`, { key: caller.key, headers: { 'X-Request-Id': 'one-line' } });
+    await ask(api, '/companies?q=empresa', { key: 'svc_wrong' });
+    await ask(api, `/nothing/${FOUND}`, { key: caller.key });
+    const [lookup, unauthorized, unknown, ...rest] = api.logLines.slice(from);
+    expect(rest).toEqual([]);
+    expect(lookup).toEqual({
+      level: 30,
+      time: expect.any(String),
+      requestId: 'one-line',
+      method: 'GET',
+      route: '/api/v1/companies/{nif}',
+      status: 200,
+      durationMs: expect.any(Number),
+      account: caller.accountId,
+      msg: 'request',
+    });
+    expect(unauthorized).toMatchObject({ route: '/api/v1/companies', status: 401 });
+    expect(unauthorized).not.toHaveProperty('account');
+    expect(unknown).toMatchObject({ route: 'unknown', status: 404 });
+  });
+});

@@ -1,0 +1,184 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { type Api, ask, type Caller, DAY_S, setAge, startApi, until } from '../api/support.ts';
+import { nif } from '../directory/support.ts';
+import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
+
+const SIX_DAYS_S = 6 * DAY_S;
+
+let api: Api;
+let caller: Caller;
+let next = 100;
+beforeAll(async () => {
+  api = await startApi();
+  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+});
+afterEach(() => api.provider.mode('normal'));
+afterAll(() => api.stop());
+
+const look = (number: string, at: { url: string } = api) =>
+  ask(at, `/companies/${number}`, { key: caller.key });
+const asked = (number: string) => api.provider.lookups().filter((request) => request.nif === number).length;
+const stored = async (number: string) =>
+  (await api.sql`SELECT title, source, fetched_at FROM companies WHERE nif = ${number}`)[0];
+
+/** A NIF that nobody has used, stored so long ago under the title `old`; the provider knows it as `new`. */
+async function storedBefore(ageS: number): Promise<string> {
+  const number = nif(next++);
+  api.provider.answer(number, nifPtFound(number, { title: 'old' }));
+  expect((await look(number)).status).toBe(200);
+  await setAge(api.sql, number, ageS);
+  api.provider.answer(number, nifPtFound(number, { title: 'new' }));
+  return number;
+}
+
+describe('freshness', () => {
+  test('a record younger than six days is answered as stored, and nobody is asked', async () => {
+    for (const ageS of [0, DAY_S, SIX_DAYS_S - 5]) {
+      const number = await storedBefore(ageS);
+      const { body, headers } = await look(number);
+      expect(body.data.title).toBe('old');
+      expect(asked(number)).toBe(1);
+      expect(Math.abs(Date.parse(headers.get('Last-Modified')!) - (Date.now() - ageS * 1000))).toBeLessThan(
+        3000,
+      );
+    }
+  });
+
+  test('a record of six days is refreshed, stored, and answered as new', async () => {
+    for (const ageS of [SIX_DAYS_S, SIX_DAYS_S + 1, 400 * DAY_S]) {
+      const number = await storedBefore(ageS);
+      const { body, headers } = await look(number);
+      expect(body.data.title).toBe('new');
+      expect(asked(number)).toBe(2);
+      expect((await stored(number))!.title).toBe('new');
+      expect(Math.abs(Date.parse(headers.get('Last-Modified')!) - Date.now())).toBeLessThan(3000);
+      expect((await look(number)).body.data.title).toBe('new');
+      expect(asked(number)).toBe(2);
+    }
+  });
+
+  test('what a refresh does not supply is empty, not carried over', async () => {
+    const number = await storedBefore(SIX_DAYS_S);
+    api.provider.answer(number, {
+      result: 'success',
+      records: { [number]: { nif: Number(number), title: 'bare' } },
+    });
+    const { data } = (await look(number)).body;
+    expect([data.title, data.address, data.cae, data.structure]).toEqual([
+      'bare',
+      '',
+      '',
+      { nature: '', capital: '0', capital_currency: 'EUR' },
+    ]);
+  });
+
+  test('a failed refresh is a 502, however young the old record is beyond its age; it stays where it is', async () => {
+    const number = await storedBefore(SIX_DAYS_S + 1);
+    await api.provider.mode({ status: 500 });
+    const failed = await look(number);
+    expect([failed.status, failed.kind]).toEqual([502, 'company-lookup-failed']);
+    expect(JSON.stringify(failed.body)).not.toContain('old');
+    expect((await stored(number))!.title).toBe('old');
+    await api.provider.mode('normal');
+    expect((await look(number)).body.data.title).toBe('new');
+  });
+
+  test('a definite "not found" is a 404, is not stored, and leaves the old record where it is', async () => {
+    const number = await storedBefore(SIX_DAYS_S + 1);
+    api.provider.answer(number, nifPtNotFound());
+    for (let i = 0; i < 2; i++) {
+      const { status, kind } = await look(number);
+      expect([status, kind]).toEqual([404, 'company-not-found']);
+    }
+    expect(asked(number)).toBe(3);
+    expect((await stored(number))!.title).toBe('old');
+    api.provider.answer(number, nifPtFound(number, { title: 'back' }));
+    expect((await look(number)).body.data.title).toBe('back');
+  });
+
+  test('RECORD_MAX_AGE_S says from which age on a record is refreshed; 0 refreshes always', async () => {
+    const hourly = await api.startInstance({ RECORD_MAX_AGE_S: '3600' });
+    const always = await api.startInstance({ RECORD_MAX_AGE_S: '0' });
+    const number = await storedBefore(3500);
+    expect((await look(number, hourly)).body.data.title).toBe('old');
+    await setAge(api.sql, number, 3600);
+    expect((await look(number, hourly)).body.data.title).toBe('new');
+    for (let i = 3; i < 6; i++) {
+      expect((await look(number, always)).status).toBe(200);
+      expect(asked(number)).toBe(i);
+    }
+    await Promise.all([hourly.stop(), always.stop()]);
+  });
+
+  test('a refresh is stored before it is answered', async () => {
+    const number = nif(next++);
+    api.provider.answer(number, nifPtFound(number, { title: 'stored first' }));
+    const table = await api.sql.reserve();
+    try {
+      await table`BEGIN`;
+      await table`LOCK TABLE companies IN EXCLUSIVE MODE`;
+      const answer = look(number);
+      let answered = false;
+      void answer.then(() => {
+        answered = true;
+      });
+      await until('the question', () => asked(number) === 1);
+      await Bun.sleep(200);
+      expect(answered).toBe(false);
+      await table`COMMIT`;
+      expect((await answer).body.data.title).toBe('stored first');
+    } finally {
+      table.release();
+    }
+  });
+
+  test('a record that could not be stored is not answered: 502', async () => {
+    const number = nif(next++);
+    api.provider.answer(number, nifPtFound(number));
+    await api.sql`ALTER TABLE companies ADD CONSTRAINT nothing_now CHECK (nif <> ${api.sql.unsafe(`'${number}'`)})`;
+    try {
+      const { status, kind } = await look(number);
+      expect([status, kind]).toEqual([502, 'company-lookup-failed']);
+    } finally {
+      await api.sql`ALTER TABLE companies DROP CONSTRAINT nothing_now`;
+    }
+    expect((await look(number)).status).toBe(200);
+  });
+
+  test('`companies forget` makes the next lookup a refresh, and `companies show` tells what is stored', async () => {
+    const number = await storedBefore(DAY_S);
+    const shown = await api.command('companies', 'show', number, '--json');
+    expect([shown.code, shown.json.title, shown.json.source]).toEqual([0, 'old', 'nif.pt']);
+    expect(Math.abs(Date.parse(shown.json.fetchedAt) - (Date.now() - DAY_S * 1000))).toBeLessThan(20_000);
+    const forgotten = await api.command('companies', 'forget', number, '--json');
+    expect([forgotten.code, forgotten.json]).toEqual([0, { nif: number, forgotten: true }]);
+    expect((await look(number)).body.data.title).toBe('new');
+    expect(asked(number)).toBe(2);
+  });
+});
+
+describe('debts', () => {
+  test('are joined as they are when the record is read, whatever the age of the record', async () => {
+    const number = await storedBefore(0);
+    const other = await storedBefore(0);
+    const setDebts = (kind: string, date: string, start: number, end: number | null) =>
+      api.sql.begin(async (sql) => {
+        await sql`DELETE FROM debts WHERE kind = ${kind}`;
+        await sql`DELETE FROM debt_datasets WHERE kind = ${kind}`;
+        await sql`INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES (${kind}, ${date}, 1, 'test')`;
+        await sql`INSERT INTO debts (kind, nif, start_amount, end_amount) VALUES (${kind}, ${number}, ${start}, ${end})`;
+      });
+    const debtsOf = async (of: string) => {
+      const { tax_debt, social_security_debt } = (await look(of)).body.data;
+      return [tax_debt, social_security_debt];
+    };
+    await setDebts('tax', '2026-10-31', 7500, 25_000);
+    const tax = { start: 7500, end: 25_000, last_updated: '2026-10-31' };
+    expect(await debtsOf(number)).toEqual([tax, null]);
+    await setDebts('social-security', '2026-09-01', 5_000_001, null);
+    expect(await debtsOf(number)).toEqual([tax, { start: 5_000_001, end: null, last_updated: '2026-09-01' }]);
+    expect(await debtsOf(other)).toEqual([null, null]);
+    await setAge(api.sql, number, SIX_DAYS_S);
+    expect((await look(number)).body.data).toMatchObject({ title: 'new', tax_debt: tax });
+  });
+});
