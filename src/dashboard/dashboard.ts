@@ -1,11 +1,10 @@
 import { requestIdOf } from '../http/request-id.ts';
 import { HOUR } from '../units.ts';
 import { loadAssets } from './assets.ts';
-import { createAuth } from './auth.ts';
 import { ownAuthSecret } from './auth-secret.ts';
 import { createClientAddress } from './client-address.ts';
-import { createMailer } from './mail.ts';
-import { createReception } from './reception.ts';
+import type { Mailer } from './mail.ts';
+import { createReception, type Reception } from './reception.ts';
 import { removeExpired } from './remove-expired.ts';
 import { matchRoute } from './routes.ts';
 import type { DashboardParts } from './visit.ts';
@@ -30,30 +29,38 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
       "AUTH_SECRET is not set: sessions are this instance's alone; several instances need the same one",
     );
   }
-  const mailer =
-    config.smtpUrl === null ? null : createMailer(config.smtpUrl, config.mailFrom, publicUrl, log);
-  const dashboardUrl = `${publicUrl}/dashboard`;
-  const auth = createAuth({ sql, dashboardUrl, secret, signUp: config.signUp, mailer, log });
   const assets = await loadAssets(base);
   const timer = setInterval(() => {
     removeExpired(sql).catch((error) => log.warn({ err: error }, 'old sessions were not removed'));
   }, HOUR);
-  const reception = createReception({
-    secret,
-    clientAddress: createClientAddress(config.trustProxy),
-    tools: {
-      ...parts,
-      auth,
-      base,
-      mails: mailer !== null,
-      assets: {
-        style: assets.address('dashboard.css'),
-        script: assets.address('dashboard.js'),
-        icon: assets.address('mark.svg'),
-        font: assets.address('geist.woff2'),
+  let mailer: Mailer | null = null;
+  let opening: Promise<Reception> | null = null;
+
+  /**
+   * With the first visitor: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API does
+   * without.
+   */
+  async function open(): Promise<Reception> {
+    const [{ createAuth }, { createMailer }] = await Promise.all([import('./auth.ts'), import('./mail.ts')]);
+    const { smtpUrl, mailFrom, signUp, trustProxy } = config;
+    mailer = smtpUrl === null ? null : createMailer(smtpUrl, mailFrom, publicUrl, log);
+    return createReception({
+      secret,
+      clientAddress: createClientAddress(trustProxy),
+      tools: {
+        ...parts,
+        auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
+        base,
+        mails: mailer !== null,
+        assets: {
+          style: assets.address('dashboard.css'),
+          script: assets.address('dashboard.js'),
+          icon: assets.address('mark.svg'),
+          font: assets.address('geist.woff2'),
+        },
       },
-    },
-  });
+    });
+  }
 
   async function handle(request: Request, peer: string | null): Promise<Response> {
     const startedAt = performance.now();
@@ -64,7 +71,8 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
 
     const match = matchRoute(isRead ? 'GET' : request.method, path);
     const trace: { requestId: string; account?: string } = { requestId: requestIdOf(request) };
-    const response = await reception.receive(request, peer, match, trace);
+    opening ??= open();
+    const response = await (await opening).receive(request, peer, match, trace);
     const durationMs = performance.now() - startedAt;
     const route = match?.template ?? '/dashboard/unknown';
     metrics.request(route, response.status, durationMs);

@@ -1,4 +1,5 @@
-import { PASSWORD } from './auth.ts';
+/** Characters that a password has. */
+export const PASSWORD = { min: 10, max: 128 };
 
 /** What stands in a form: text of bounded length, as it was sent. */
 export type Fields = (name: string) => string;

@@ -6,7 +6,7 @@ import { keptAuthSecret } from '../../src/dashboard/auth-secret.ts';
 import { removeExpired } from '../../src/dashboard/remove-expired.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { spawnService, startTestService, type TestService } from '../support/service.ts';
 import { createVisitor, newPerson, signUp } from './visitor.ts';
 
 let database: TestDatabase;
@@ -54,6 +54,27 @@ test('Postgres hung or away: pages and forms say so within seconds, and work aga
     const deadline = Date.now() + 10_000;
     while ((await visitor.get('/dashboard')).status !== 200 && Date.now() < deadline) await Bun.sleep(50);
     expect((await visitor.get('/dashboard')).status).toBe(200);
+  }
+});
+
+test('an instance whose first visitor comes while Postgres is away serves the next one when it is back', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  const env = { DATABASE_URL: proxy.url(database.url), AUTH_SECRET: 'x'.repeat(40), REGISTRY: 'none' };
+  const instance = await spawnService(env);
+  try {
+    proxy.down();
+    const late = createVisitor(instance.baseUrl);
+    for (const [name, value] of visitor.cookies) late.cookies.set(name, value);
+    expect((await late.get('/dashboard')).status).toBe(503);
+    expect((await createVisitor(instance.baseUrl).get('/dashboard/sign-in')).status).toBe(200);
+    proxy.up();
+    const deadline = Date.now() + 10_000;
+    while ((await late.get('/dashboard')).status !== 200 && Date.now() < deadline) await Bun.sleep(50);
+    expect((await late.get('/dashboard')).status).toBe(200);
+  } finally {
+    proxy.up();
+    await instance.kill();
   }
 });
 

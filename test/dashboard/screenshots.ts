@@ -66,7 +66,10 @@ async function takeAll(browser: Browser, scheme: Scheme, device: string, viewpor
   });
   const page = await context.newPage();
   const open = (path: string) => page.goto(`${service.publicUrl}/dashboard${path}`);
-  const take = (name: string) => shoot(page, join(folder, `${name}-${device}-${scheme}.png`));
+  const take = async (name: string) => {
+    if (!isKept(name, device, scheme)) return;
+    await shoot(page, join(folder, `${name}-${device}-${scheme}.png`));
+  };
   await open('/sign-in');
   await take('sign-in');
   await page.fill('#email', PERSON.email);
@@ -86,6 +89,11 @@ async function takeAll(browser: Browser, scheme: Scheme, device: string, viewpor
   await page.waitForSelector('#request');
   await take('try');
   await context.close();
+}
+
+/** The overview in every way; the others as a wide light and a narrow dark one. */
+function isKept(name: string, device: string, scheme: Scheme): boolean {
+  return name === 'overview' || (device === 'desktop') === (scheme === 'light');
 }
 
 async function shoot(page: Page, path: string): Promise<void> {

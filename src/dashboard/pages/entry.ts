@@ -1,6 +1,6 @@
 import { MINUTE, SECOND } from '../../units.ts';
-import { type AuthAnswer, PASSWORD } from '../auth.ts';
-import { isEmail, isName, isPassword } from '../fields.ts';
+import type { AuthAnswer } from '../auth.ts';
+import { isEmail, isName, isPassword, PASSWORD } from '../fields.ts';
 import { type HtmlValue, html } from '../html.ts';
 import { accountOf } from '../members.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';

@@ -1,5 +1,4 @@
-import { PASSWORD } from '../auth.ts';
-import { isEmail, isName, isPassword } from '../fields.ts';
+import { isEmail, isName, isPassword, PASSWORD } from '../fields.ts';
 import { html } from '../html.ts';
 import { acceptInvitation, findInvitation } from '../invitations.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';

@@ -1,5 +1,4 @@
-import { PASSWORD } from '../auth.ts';
-import { isPassword } from '../fields.ts';
+import { isPassword, PASSWORD } from '../fields.ts';
 import { html } from '../html.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
