@@ -21,7 +21,7 @@ import { createUsageHandler } from './usage/route.ts';
 
 /** Running requests may take this long to finish after a stop (issue: graceful stop). */
 const STOP_TIMEOUT_MS = 10 * SECOND;
-const POSTGRES_POOL = { max: 20, statementTimeoutMs: 5 * SECOND, lockTimeoutMs: 1 * SECOND };
+const POSTGRES_POOL = { max: 20, statementTimeoutMs: 5 * SECOND, lockTimeoutMs: 0.5 * SECOND };
 
 export interface RunningService {
   /** The service's own address. */

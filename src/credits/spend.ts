@@ -37,6 +37,15 @@ export interface NothingSpent {
   at: Date;
 }
 
+export interface Bounds {
+  /** By Postgres's clock: later than this nothing happens. */
+  deadline: Date;
+  /** Counts as now; null: Postgres's clock. */
+  instant: Date | null;
+  /** Pass over accounts that somebody else has locked: they have no row in the answer. */
+  skipLocked: boolean;
+}
+
 /**
  * Spends credits of any number of accounts in one statement: each is admitted as many calls as it can pay, included
  * credits first (specification, Credits 2–4). The calls of the day are counted by the same statement.
@@ -45,12 +54,11 @@ export interface NothingSpent {
  * circle. All arithmetic is on the locked rows: a concurrent statement waits, and then sees what this one left. Nothing
  * happens when Postgres gets to it after `deadline`: whoever asked has been told 503 by then.
  *
- * @param deadline by Postgres's clock
- * @param instant counts as now; null: Postgres's clock
+ * @param bounds when it must have begun, and what counts as now
  * @returns one row an account; an account that is gone, or whose turn came too late, has none. Where none has one, the
  *   clock alone
  */
-export function spend(sql: Sql, asks: Ask[], deadline: Date, instant: Date | null) {
+export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked }: Bounds) {
   const ids = asks.map((ask) => ask.accountId);
   const keys = asks.map((ask) => ask.keyId);
   const kinds = asks.map((ask) => ask.kind);
@@ -68,7 +76,7 @@ export function spend(sql: Sql, asks: Ask[], deadline: Date, instant: Date | nul
       FROM wanted JOIN accounts a USING (id)
       WHERE clock_timestamp() < ${deadline}
       ORDER BY a.id
-      FOR NO KEY UPDATE OF a
+      FOR NO KEY UPDATE OF a ${skipLocked ? sql`SKIP LOCKED` : sql``}
     ), present AS MATERIALIZED (
       SELECT *,
         CASE WHEN instant < period_end

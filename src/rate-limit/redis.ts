@@ -11,8 +11,8 @@ const REDIS_TIMEOUT_MS = 200;
 /** After a time-out Redis is left alone this long, so that a hung one delays a request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
 const KEY_PREFIX = 'bucket:';
-/** One script while another is under way; Redis runs them one after the other anyway. */
-const BATCHES = { maxBatch: 1000, maxRuns: 2, maxWaiting: 20_000, maxWaitMs: REDIS_TIMEOUT_MS };
+/** One script at a time: what comes meanwhile shares the next. */
+const BATCHES = { maxBatch: 1000, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: REDIS_TIMEOUT_MS };
 
 interface BucketCommands extends Redis {
   takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]>;

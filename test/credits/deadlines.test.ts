@@ -228,3 +228,19 @@ describe('clocks that differ', () => {
     });
   }
 });
+
+test('an account whose row is locked holds up nobody else of its batch, and is not charged', async () => {
+  const locked = await createCaller(sql, { included: 100 });
+  const others = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 100 })));
+  const lock = await lockRow(locked.accountId);
+  try {
+    const refused = timed(admit(credits, locked.accountId));
+    const admitted = await Promise.all(others.map(({ accountId }) => admit(credits, accountId)));
+    expect(admitted.map(({ admitted }) => admitted)).toEqual(others.map(() => true));
+    expect((await refused).failed).toBe(true);
+  } finally {
+    await lock.release();
+  }
+  expect(await ledgerOf(sql, locked.accountId)).toEqual(NOTHING_SPENT);
+  for (const { accountId } of others) expect((await ledgerOf(sql, accountId)).used).toBe(1);
+});
