@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { readConfig } from './config.ts';
 import { answers } from './terminal/command.ts';
+import { aborted, watchInterrupts } from './terminal/interrupt.ts';
 import { wholeNumber } from './terminal/values.ts';
 import { serveWithWorkers } from './workers.ts';
 
@@ -31,23 +32,13 @@ export function serviceCommands(program: Command): void {
 
 /** Runs until a signal; a second one ends it at once. */
 async function serve({ workers, worker }: { workers: number; worker?: boolean }): Promise<void> {
-  const interrupted = new AbortController();
-  const stopped = new Promise<void>((resolve) => {
-    interrupted.signal.addEventListener('abort', () => resolve());
-  });
-  const interrupt = () => {
-    if (interrupted.signal.aborted) process.exit(130);
-    interrupted.abort();
-  };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
-  const { signal } = interrupted;
+  const { signal } = watchInterrupts();
   if (workers > 1) await serveWithWorkers(readConfig(), workers, signal);
   else {
     // The server's modules take a third of a second to load, which no other command should wait for.
     const { startService } = await import('./serve.ts');
     const service = await startService(readConfig(), { signal, sharePort: worker === true });
-    await stopped;
+    await aborted(signal);
     await service.stop();
   }
   process.exit(0);

@@ -9,6 +9,7 @@ import { createKey } from '../keys/store.ts';
 import { openStores } from '../resources.ts';
 import { startService } from '../serve.ts';
 import { fail } from '../terminal/command.ts';
+import { aborted, watchInterrupts } from '../terminal/interrupt.ts';
 import { startExampleProvider } from './example-provider.ts';
 
 const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.csv');
@@ -19,20 +20,15 @@ const ACTOR = 'demo';
  * try it by. Stops on Ctrl-C; what it stored stays in DATA_DIR.
  */
 async function demo(): Promise<void> {
-  const interrupted = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => (interrupted.signal.aborted ? process.exit(130) : interrupted.abort()));
-  }
-  const stopped = new Promise((resolve) => interrupted.signal.addEventListener('abort', resolve));
-
+  const { signal } = watchInterrupts();
   const names = await exampleNames();
   const provider = startExampleProvider(names);
   const config = demoConfig(provider.url);
   try {
     const secret = await prepare(config);
-    const service = await startService(config, { logTo: 'stderr', signal: interrupted.signal });
+    const service = await startService(config, { logTo: 'stderr', signal });
     process.stdout.write(greeting(service.publicUrl, secret, names));
-    await stopped;
+    await aborted(signal);
     await service.stop();
   } finally {
     await provider.stop();

@@ -1,24 +1,29 @@
 import pino from 'pino';
 import { messageOf } from '../errors.ts';
+import { KIB } from '../units.ts';
 
 /** One JSON object a line. No key, secret, query, name or NIF ever goes in. */
 export type Log = pino.Logger;
 
 export type LogTarget = 'stdout' | 'stderr';
 
+/** A busy log is written when this much has gathered, a quiet one after a moment. */
+const WRITE_BYTES = 64 * KIB;
+const WRITE_EVERY_MS = 100;
+
 /**
- * The service's log, on stdout unless that is for something else. Lines are gathered for a moment, so that a busy service doesn't write once a request;
- * `close` writes what is left.
+ * The service's log, on stdout unless that is for something else. Lines are gathered, so that a busy service doesn't write
+ * once a request; `close` writes what is left. Bun's own writer does it: pino's took a tenth of the time of a lookup.
  */
 export function createLog(target: LogTarget = 'stdout'): { log: Log; close(): Promise<void> } {
-  const destination = pino.destination({ dest: target === 'stdout' ? 1 : 2, sync: false, minLength: 8192 });
-  const timer = setInterval(() => destination.flush(), 100);
+  const writer = Bun.file(target === 'stdout' ? 1 : 2).writer({ highWaterMark: WRITE_BYTES });
+  const timer = setInterval(() => void writer.flush(), WRITE_EVERY_MS);
   timer.unref();
   return {
-    log: createLogTo(destination),
+    log: createLogTo({ write: (line) => void writer.write(line) }),
     async close() {
       clearInterval(timer);
-      await new Promise<void>((resolve) => destination.flush(() => resolve()));
+      await writer.flush();
     },
   };
 }

@@ -5,6 +5,7 @@ import { type Config, ConfigError, readConfig } from '../config.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { openStores } from '../resources.ts';
+import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 
 /** What a command works with. */
@@ -50,20 +51,13 @@ export function answers<Answer>(
 
 async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promise<Answer> {
   const config = readConfig();
-  const interrupted = new AbortController();
-  const interrupt = () => {
-    if (interrupted.signal.aborted) process.exit(130);
-    interrupted.abort(new RefusedError('interrupted'));
-  };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
-  const stores = await openStores(config, { signal: interrupted.signal });
+  const interrupts = watchInterrupts(new RefusedError('interrupted'));
+  const stores = await openStores(config, { signal: interrupts.signal });
   try {
-    return await run({ ...stores, config, signal: interrupted.signal, actor: `cli:${userName()}` });
+    return await run({ ...stores, config, signal: interrupts.signal, actor: `cli:${userName()}` });
   } finally {
     await stores.close();
-    process.off('SIGINT', interrupt);
-    process.off('SIGTERM', interrupt);
+    interrupts.release();
   }
 }
 

@@ -1,0 +1,35 @@
+/** Under `bun run` one Ctrl-C arrives twice: from the terminal, and passed on by `bun run`. */
+const SAME_KEYSTROKE_MS = 500;
+
+/**
+ * Aborts on Ctrl-C and SIGTERM; a second one, by a person who doesn't want to wait, ends the process at once.
+ *
+ * @returns the signal, and what gives the process's signals back
+ */
+export function watchInterrupts(reason?: Error): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController();
+  let firstAtMs = 0;
+  const interrupt = () => {
+    if (!controller.signal.aborted) {
+      firstAtMs = performance.now();
+      controller.abort(reason);
+    } else if (performance.now() - firstAtMs > SAME_KEYSTROKE_MS) process.exit(130);
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  return {
+    signal: controller.signal,
+    release() {
+      process.off('SIGINT', interrupt);
+      process.off('SIGTERM', interrupt);
+    },
+  };
+}
+
+/** Resolves when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
