@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createAccount } from '../accounts/store.ts';
 import { type Config, readConfig } from '../config.ts';
+import { giveSignIn } from '../dashboard/give-sign-in.ts';
 import { rowSource, withProgress } from '../directory/commands.ts';
 import { importCompanies } from '../directory/import.ts';
 import { NEVER_ABORTED } from '../directory/tools.ts';
@@ -25,9 +27,9 @@ async function demo(): Promise<void> {
   const provider = startExampleProvider(names);
   const config = demoConfig(provider.url);
   try {
-    const secret = await prepare(config);
+    const access = await prepare(config);
     const service = await startService(config, { logTo: 'stderr', signal });
-    process.stdout.write(greeting(service.publicUrl, secret, names));
+    process.stdout.write(greeting(service.publicUrl, access, names));
     await aborted(signal);
     await service.stop();
   } finally {
@@ -49,8 +51,17 @@ function demoConfig(providerUrl: string): Config {
   };
 }
 
-/** Loads the example directory and creates an account. @returns the secret of its key */
-async function prepare(config: Config): Promise<string> {
+/** How the demo's account is used. */
+interface Access {
+  /** Of its API key. */
+  secret: string;
+  /** For the dashboard. */
+  email: string;
+  password: string;
+}
+
+/** Loads the example directory and creates an account. */
+async function prepare(config: Config): Promise<Access> {
   const stores = await openStores(config);
   try {
     const tools = { ...stores, config, signal: NEVER_ABORTED, actor: ACTOR };
@@ -58,7 +69,11 @@ async function prepare(config: Config): Promise<string> {
     await withProgress((progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), options, progress));
     const account = await createAccount(stores.sql, { name: 'Demo', plan: 'free' }, ACTOR);
     const { secret } = await createKey(stores.sql, account.id, 'demo', ACTOR);
-    return secret;
+    // An email belongs to one account, and DATA_DIR outlives the run.
+    const email = `demo-${account.id.slice(-6)}@example.com`;
+    const password = randomBytes(9).toString('base64url');
+    await giveSignIn(stores.sql, account.id, { name: 'Demo', email, password }, ACTOR);
+    return { secret, email, password };
   } finally {
     await stores.close();
   }
@@ -74,7 +89,11 @@ async function exampleNames(): Promise<Map<string, string>> {
   return names;
 }
 
-function greeting(publicUrl: string, secret: string, names: Map<string, string>): string {
+function greeting(
+  publicUrl: string,
+  { secret, email, password }: Access,
+  names: Map<string, string>,
+): string {
   const [nif] = names.keys();
   const call = (path: string) => `curl -s -H "Authorization: Bearer ${secret}" "${publicUrl}/api/v1${path}"`;
   return `
@@ -90,6 +109,8 @@ ${call('/companies?q=constru')}
 ${call(`/companies/${nif}`)}
 ${call('/usage')}
 
+Dashboard: ${publicUrl}/dashboard
+  email ${email}, password ${password}
 Reference: ${publicUrl}/openapi
 Ctrl-C stops it.
 `;
