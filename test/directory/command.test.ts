@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { bareEnvironment, ROOT } from '../support/service.ts';
+import { createCommandLine } from '../terminal/run.ts';
+import { createWorkbench, csv, nif, type Workbench } from './support.ts';
+
+let bench: Workbench;
+let line: ReturnType<typeof createCommandLine>;
+
+beforeAll(async () => {
+  bench = await createWorkbench('embedded');
+  line = createCommandLine(bench.database.url);
+});
+afterAll(() => bench.close());
+
+test('import, rebuild, rollback and status answer the contract’s members and nothing else', async () => {
+  const first = await bench.write('first.csv', csv(0, 10));
+  const second = await bench.write('second.csv', `${csv(5, 12)}1,x\n`);
+  const imported = await line.json('companies', 'import', first);
+  expect(imported).toEqual({ read: 10, imported: 10, unchanged: 0, rejected: 0, index: expect.any(String) });
+  const dry = await line.json('companies', 'import', '--dry-run', second);
+  expect(dry).toEqual({ read: 8, imported: 2, unchanged: 5, rejected: 1, index: imported.index });
+  const next = await line.json('companies', 'import', second, '--rejects', bench.path('rejects.csv'));
+  expect(next).toEqual({ ...dry, index: expect.any(String) });
+  expect(await line.json('index', 'status')).toEqual({
+    index: next.index,
+    previous: imported.index,
+    documents: 12,
+  });
+  expect(await line.json('index', 'rebuild')).toMatchObject({ previous: imported.index, documents: 12 });
+  expect(await line.json('index', 'rollback')).toEqual({
+    index: imported.index,
+    previous: null,
+    documents: 10,
+  });
+  const { code, stderr } = await line.refusal('index', 'rollback', '--json');
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'error: there is nothing to return to: no import since the last rollback, or none at all\n',
+  });
+});
+
+test('people get a summary with the rejected rows by reason', async () => {
+  const file = await bench.write('people.csv', `${csv(0, 3)}1,x\n2,y\n${nif(20)},\n`);
+  const { code, stdout } = await line.run('companies', 'import', file);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^read +6$/m);
+  expect(stdout).toMatch(/^rejected +3 \(2 NIF is not nine digits, 1 no name\)$/m);
+  expect(stdout).toMatch(/^time +\d+ s$/m);
+});
+
+test('- is standard input, its format told by the first line', async () => {
+  const child = Bun.spawn(
+    [process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', '-', '--json', '--dry-run'],
+    {
+      cwd: ROOT,
+      env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+      stdin: new Blob([`{"nif":${nif(77)},"legal_name":"Da entrada"}\n`]),
+      stdout: 'pipe',
+    },
+  );
+  expect(await new Response(child.stdout).json()).toMatchObject({ read: 1, imported: 1 });
+});
+
+test('what can not be read or used is one line and exit 1; wrong usage is 2', async () => {
+  const cases: [string[], number, RegExp][] = [
+    [[bench.path('missing.csv')], 1, /^error: .+missing\.csv: no such file\n$/],
+    [[bench.path('.')], 1, /^error: .+\n$/],
+    [[await bench.write('columns.csv', 'a,b\n1,2\n')], 1, /^error: .+\n$/],
+    [[await bench.write('rejected.csv', 'nif,legal_name\n1,2\n')], 1, /^error: none of the 1 rows .+\n$/],
+    [[await bench.write('empty.csv', 'nif,legal_name\n')], 1, /^error: the file has no rows.+\n$/],
+    [[], 2, /missing required argument/],
+    [['x.csv', '--unknown'], 2, /unknown option/],
+  ];
+  for (const [words, code, message] of cases) {
+    const outcome = await line.refusal('companies', 'import', ...words, '--json');
+    expect(outcome.code).toBe(code);
+    expect(outcome.stderr).toMatch(message);
+  }
+});
+
+test('Ctrl-C in the middle of an import is one line, and changes nothing', async () => {
+  const before = await bench.status();
+  const child = Bun.spawn(
+    [process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', '-', '--json'],
+    {
+      cwd: ROOT,
+      env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+      stdin: 'pipe',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    },
+  );
+  // More than the reader takes at once, and no end: it waits for the rest.
+  child.stdin.write(csv(0, 60_000, (n) => `Interrompida ${n}`));
+  void child.stdin.flush();
+  const isReading = async () => {
+    const rows = await bench.database
+      .sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'COPY%'`;
+    return rows.length > 0;
+  };
+  while (!(await isReading())) await Bun.sleep(5);
+  child.kill('SIGINT');
+  expect(await child.exited).toBe(1);
+  expect(await new Response(child.stderr).text()).toBe('error: interrupted\n');
+  expect(await new Response(child.stdout).text()).toBe('');
+  expect(await bench.status()).toEqual(before);
+});
