@@ -1,5 +1,4 @@
 import { normalizationFingerprint } from '../companies/name.ts';
-import { messageOf } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
 import { type Directory, readDirectory } from './generations.ts';
@@ -14,6 +13,8 @@ export interface DirectoryHealth {
   ok: boolean;
   /** One line each, with what to do; empty when all is well. Names no address. */
   warnings: string[];
+  /** Why the directory could not be looked at; it may name an address, so that it is for the log alone. */
+  error?: unknown;
 }
 
 /** In embedded mode a server waits so long for an import that runs; then it starts with slow searches and a warning. */
@@ -44,7 +45,7 @@ export async function ensureSearchable(
     }
     return await directoryHealth(all);
   } catch (error) {
-    return { ok: false, warnings: [`the directory could not be checked: ${messageOf(error)}`] };
+    return { ok: false, warnings: ['the directory could not be checked'], error };
   }
 }
 

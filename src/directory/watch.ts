@@ -28,7 +28,10 @@ export async function watchDirectory(
     health = await ensureSearchable(tools);
     if (health.warnings.join() === before) return;
     if (health.ok) log.info('the directory is in order');
-    else log.warn({ warnings: health.warnings }, 'the directory needs attention');
+    else {
+      const err = health.error === undefined ? {} : { err: health.error };
+      log.warn({ warnings: health.warnings, ...err }, 'the directory needs attention');
+    }
   }
 
   const lookOnce = () => {
