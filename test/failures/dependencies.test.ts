@@ -1,0 +1,193 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { generateSecret } from '../../src/keys/secret.ts';
+import { type Api, ask, type Caller, startApi, timed, until } from '../api/support.ts';
+import { csv, nif } from '../directory/support.ts';
+import { nifPtFound } from '../support/provider.ts';
+
+const FOUND = nif(1);
+
+let api: Api;
+let caller: Caller;
+beforeAll(async () => {
+  api = await startApi({
+    mode: 'full',
+    proxied: ['postgres', 'elasticsearch', 'redis'],
+    directory: csv(1, 4),
+    // Every search is asked of Elasticsearch: what is kept would hide that it is away.
+    env: { SEARCH_CACHE_MB: '0' },
+  });
+  api.provider.answer(FOUND, nifPtFound(FOUND));
+});
+beforeAll(async () => {
+  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+  await ask(api, `/companies/${FOUND}`, { key: caller.key });
+});
+afterEach(() => {
+  for (const proxy of Object.values(api.proxies)) proxy.up();
+});
+afterAll(() => api.stop());
+
+const get = (path: string, key = caller.key) => ask(api, path, { key });
+const ready = async () => {
+  const answer = await fetch(`${api.baseUrl}/health/ready`);
+  const text = await answer.text();
+  // Nobody learns from it where the dependencies are.
+  expect(text).not.toMatch(/127\.0\.0\.1|localhost|:\d{4,5}\b|ECONN|password/i);
+  const { dependencies } = JSON.parse(text) as { dependencies: Record<string, { status: string }> };
+  return { status: answer.status, dependencies };
+};
+const live = async () => (await fetch(`${api.baseUrl}/health/live`)).status;
+/** The buckets are Redis's again. */
+const bucketsAreShared = (instance: { url: string; baseUrl: string }) =>
+  until('the shared bucket', async () => {
+    await ask(instance, '/usage', { key: caller.key });
+    const metrics = await (await fetch(`${instance.baseUrl}/metrics`)).text();
+    return metrics.includes('rate_limit_local 0');
+  });
+const searchRecovers = () => until('search', async () => (await get('/companies?q=empresa')).status === 200);
+
+describe.each(['down', 'hang'] as const)('Postgres %s', (how) => {
+  test('no key can be looked up, no credit counted, none is lost, and all is well when it is back', async () => {
+    await until('Postgres', async () => (await get(`/companies/${FOUND}`)).status === 200);
+    const before = await api.ledger(caller);
+    await get('/usage');
+    api.proxies.postgres[how]();
+    const [unknown, known, search, malformed] = await Promise.all([
+      timed(get('/usage', generateSecret())),
+      timed(get(`/companies/${FOUND}`)),
+      timed(get('/companies?q=empresa')),
+      timed(get('/usage', 'svc_nonsense')),
+    ]);
+    expect([unknown.value.status, unknown.value.kind]).toEqual([500, 'authentication-failed']);
+    expect([malformed.value.status, malformed.value.kind]).toEqual([401, 'unauthorized']);
+    for (const { value } of [known, search]) {
+      expect([value.status, value.kind, value.headers.get('Retry-After')]).toEqual([
+        503,
+        'service-unavailable',
+        '1',
+      ]);
+    }
+    for (const { ms } of [unknown, known, search]) expect(ms).toBeLessThan(3000);
+    const health = await ready();
+    expect([health.status, health.dependencies.postgres!.status]).toEqual([503, 'down']);
+    expect(await live()).toBe(200);
+    api.proxies.postgres.up();
+    await until('Postgres', async () => (await get(`/companies/${FOUND}`)).status === 200);
+    await until('readiness', async () => (await ready()).status === 200);
+    // What was refused has cost nothing; the polls above that were admitted have.
+    const { used } = await api.ledger(caller);
+    const answered = api.logLines.filter(
+      ({ msg, route, status, account }) =>
+        msg === 'request' &&
+        account === caller.accountId &&
+        String(route).includes('/companies') &&
+        Number(status) < 503,
+    ).length;
+    expect(used).toBe(answered);
+    expect(used).toBeGreaterThan(before.used);
+  });
+});
+
+describe.each(['down', 'hang'] as const)('Elasticsearch %s', (how) => {
+  test('searches fail in time and cost their credit; lookups and usage go on; it recovers', async () => {
+    await searchRecovers();
+    const { used } = await api.ledger(caller);
+    api.proxies.elasticsearch[how]();
+    const { value, ms } = await timed(get('/companies?q=empresa'));
+    expect([value.status, value.kind]).toEqual([500, 'search-failed']);
+    expect(ms).toBeLessThan(2500);
+    for (const path of [`/companies/${FOUND}`, '/usage']) {
+      const other = await timed(get(path));
+      expect([path, other.value.status]).toEqual([path, 200]);
+      expect(other.ms).toBeLessThan(500);
+    }
+    expect((await get('/companies?q=%20')).kind).toBe('validation');
+    expect((await api.ledger(caller)).used).toBe(used + 3);
+    const health = await ready();
+    expect([health.status, health.dependencies.elasticsearch!.status]).toEqual([503, 'down']);
+    expect(await live()).toBe(200);
+    api.proxies.elasticsearch.up();
+    await searchRecovers();
+    await until('readiness', async () => (await ready()).status === 200);
+  });
+});
+
+describe.each(['down', 'hang'] as const)('Redis %s', (how) => {
+  test('the service keeps answering and limiting, never a 500, each request within its bound; it recovers', async () => {
+    const limited = await api.caller({ limits: { requestsPerMinute: 6 } });
+    // Redis knows that two tokens are gone; the process goes on from there.
+    for (let i = 0; i < 2; i++) expect((await get('/usage', limited.key)).status).toBe(200);
+    api.proxies.redis[how]();
+    const statuses: number[] = [];
+    const times: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      const { value, ms } = await timed(get('/usage', limited.key));
+      statuses.push(value.status);
+      times.push(ms);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 429, 429, 429, 429, 429, 429]);
+    expect(Math.max(...times)).toBeLessThan(450);
+    // One request a second finds out whether Redis is back; the others do not wait for it.
+    expect(times.filter((ms) => ms > 150).length).toBeLessThanOrEqual(1);
+    const health = await ready();
+    expect([health.status, health.dependencies.redis!.status]).toEqual([200, 'down']);
+    api.proxies.redis.up();
+    await until('Redis', async () => (await ready()).dependencies.redis!.status === 'up');
+    await bucketsAreShared(api);
+  });
+});
+
+describe('a start while a dependency is away', () => {
+  test('Redis: the service starts, limits by itself, and shares buckets once it is back', async () => {
+    api.proxies.redis.down();
+    const instance = await api.startInstance();
+    const { key } = await api.caller();
+    for (let i = 0; i < 20; i++) expect((await ask(instance, '/usage', { key })).status).toBe(200);
+    expect((await ask(instance, '/usage', { key })).status).toBe(429);
+    api.proxies.redis.up();
+    const other = await api.caller({ limits: { requestsPerMinute: 6 } });
+    await until('Redis', async () => {
+      const answer = await fetch(`${instance.baseUrl}/health/ready`);
+      return ((await answer.json()) as { status: string }).status === 'ready';
+    });
+    for (const each of [instance, api]) await bucketsAreShared(each);
+    for (let i = 0; i < 3; i++) {
+      expect((await ask(instance, '/usage', { key: other.key })).status).toBe(200);
+      expect((await get('/usage', other.key)).status).toBe(200);
+    }
+    expect((await ask(instance, '/usage', { key: other.key })).status).toBe(429);
+    await instance.stop();
+  });
+
+  test.each(['down', 'hang'] as const)(
+    'Elasticsearch %s: the service starts, searches fail, then work',
+    async (how) => {
+      api.proxies.elasticsearch[how]();
+      const { value: instance, ms } = await timed(api.startInstance());
+      expect(ms).toBeLessThan(8000);
+      const search = () => ask(instance, '/companies?q=empresa', { key: caller.key });
+      expect((await search()).kind).toBe('search-failed');
+      expect((await ask(instance, `/companies/${FOUND}`, { key: caller.key })).status).toBe(200);
+      const answer = await fetch(`${instance.baseUrl}/health/ready`);
+      expect(answer.status).toBe(503);
+      expect(await answer.text()).not.toMatch(/127\.0\.0\.1|:\d{4,5}\b|ECONN/);
+      api.proxies.elasticsearch.up();
+      await until('search', async () => (await search()).status === 200);
+      await instance.stop();
+    },
+  );
+
+  test.each(['down', 'hang'] as const)(
+    'Postgres %s: the start ends with one line, exit 1, in a few seconds',
+    async (how) => {
+      api.proxies.postgres[how]();
+      const outcome = await timed(api.spawnInstance().catch((error: Error) => error.message));
+      expect(outcome.value).toStartWith('serve ended with 1 before it listened\n');
+      const complaint = String(outcome.value).split('\n').slice(1).filter(Boolean);
+      expect(complaint).toHaveLength(1);
+      expect(complaint[0]).toStartWith("error: Postgres can't be reached");
+      expect(complaint[0]).not.toMatch(/postgres:postgres|password/);
+      expect(outcome.ms).toBeLessThan(12_000);
+    },
+  );
+});

@@ -1,0 +1,203 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import {
+  type Api,
+  ask,
+  type Caller,
+  DAY_S,
+  type Instance,
+  setAge,
+  startApi,
+  timed,
+  until,
+} from '../api/support.ts';
+import { csv, nif } from '../directory/support.ts';
+import { nifPtFound, viesFound } from '../support/provider.ts';
+
+const TIMEOUT_MS = 600;
+const BOUND_MS = 2 * TIMEOUT_MS + 1000;
+
+let api: Api;
+let second: Instance;
+let caller: Caller;
+let next = 300;
+beforeAll(async () => {
+  api = await startApi({
+    mode: 'full',
+    directory: csv(1, 3),
+    env: { PROVIDER_TIMEOUT_MS: String(TIMEOUT_MS), REGISTRY: 'vies' },
+  });
+  second = await api.startInstance();
+  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+});
+afterEach(async () => {
+  api.provider.release();
+  await api.provider.mode('normal');
+});
+afterAll(() => api.stop());
+
+const look = (number: string, at: { url: string } = api) =>
+  ask(at, `/companies/${number}`, { key: caller.key });
+const asked = (number: string) => api.provider.lookups().filter((request) => request.nif === number).length;
+
+/** A NIF with a stored record that is too old; the provider knows a new one. */
+async function stale(): Promise<string> {
+  const number = nif(next++);
+  api.provider.answer(number, nifPtFound(number, { title: 'old' }));
+  await look(number);
+  await setAge(api.sql, number, 7 * DAY_S);
+  api.provider.answer(number, nifPtFound(number, { title: 'new' }));
+  return number;
+}
+
+describe('a stampede on one stale NIF', () => {
+  test('of 50 at one instance makes one call', async () => {
+    const number = await stale();
+    api.provider.hold();
+    const answers = Promise.all(Array.from({ length: 50 }, () => look(number)));
+    await until('the question', () => asked(number) === 2);
+    await Bun.sleep(100);
+    api.provider.release();
+    expect((await answers).map(({ body }) => body.data.title)).toEqual(Array(50).fill('new'));
+    expect(asked(number)).toBe(2);
+  });
+
+  test('of 50 over two instances makes one call, and each of them costs its credit', async () => {
+    const number = await stale();
+    const before = (await api.ledger(caller)).used;
+    api.provider.hold();
+    const answers = Promise.all(
+      Array.from({ length: 50 }, (_, i) => look(number, i % 2 === 0 ? api : second)),
+    );
+    await until('the question', () => asked(number) === 2);
+    await Bun.sleep(150);
+    api.provider.release();
+    expect((await answers).map(({ body }) => body.data.title)).toEqual(Array(50).fill('new'));
+    expect(asked(number)).toBe(2);
+    expect((await api.ledger(caller)).used).toBe(before + 50);
+  });
+
+  test('shares a failure and a "not found" as well, over two instances', async () => {
+    for (const [answer, kind, calls] of [
+      [{ result: 'surprise' }, 'company-lookup-failed', 2],
+      [{ result: 'error', message: 'No records found' }, 'company-not-found', 1],
+    ] as const) {
+      const number = nif(next++);
+      api.provider.answer(number, answer);
+      api.provider.hold();
+      const answers = Promise.all(
+        Array.from({ length: 50 }, (_, i) => look(number, i % 2 === 0 ? api : second)),
+      );
+      await until('the question', () => asked(number) === 1);
+      await Bun.sleep(150);
+      api.provider.release();
+      expect((await answers).map((each) => each.kind)).toEqual(Array(50).fill(kind));
+      // One of nif.pt, and one of the registry where nif.pt could not tell.
+      expect(asked(number)).toBe(calls);
+    }
+  });
+
+  test('after it has failed the next lookup asks again', async () => {
+    const number = nif(next++);
+    api.provider.answer(number, { result: 'surprise' });
+    expect((await look(number)).status).toBe(502);
+    api.provider.answer(number, nifPtFound(number));
+    expect((await look(number, second)).status).toBe(200);
+  });
+});
+
+describe('time', () => {
+  test('a lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s while both sources hang or drip', async () => {
+    for (const fault of ['hung', 'dripping'] as const) {
+      await api.provider.mode(fault);
+      const outcomes = await Promise.all(
+        Array.from({ length: 4 }, (_, i) => timed(look(nif(next++), i % 2 === 0 ? api : second))),
+      );
+      for (const { value, ms } of outcomes) {
+        expect([value.status, value.kind]).toEqual([502, 'company-lookup-failed']);
+        expect(ms).toBeWithin(2 * TIMEOUT_MS - 50, BOUND_MS);
+      }
+      await api.provider.mode('normal');
+      expect((await look(nif(next++))).status).toBe(404);
+    }
+  });
+
+  test('those who come late to a refresh that hangs are answered within the bound too', async () => {
+    const number = nif(next++);
+    await api.provider.mode('hung');
+    const outcomes = await Promise.all(
+      [0, 200, 500, 900].map(async (delayMs, i) => {
+        await Bun.sleep(delayMs);
+        return timed(look(number, i % 2 === 0 ? api : second));
+      }),
+    );
+    for (const { value, ms } of outcomes) {
+      expect(value.status).toBe(502);
+      expect(ms).toBeLessThan(BOUND_MS);
+    }
+    expect(asked(number)).toBe(2);
+  });
+
+  test('100 lookups that wait for a hung provider hold up no search, no usage and no stored record, and no connection', async () => {
+    const instance = await api.startInstance({ PROVIDER_TIMEOUT_MS: '2000', REGISTRY: 'none' });
+    const known = await stale();
+    await look(known);
+    await ask(instance, '/companies?q=empresa', { key: caller.key });
+    const before = api.provider.lookups().length;
+    api.provider.hold();
+    const lookups = Array.from({ length: 100 }, () => look(nif(next++), instance));
+    await until('the questions', () => api.provider.lookups().length >= before + 20);
+    const times: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      for (const path of [
+        '/companies?q=empresa',
+        `/companies?q=empresa%20${i}`,
+        '/usage',
+        `/companies/${known}`,
+      ]) {
+        const { value, ms } = await timed(ask(instance, path, { key: caller.key }));
+        expect([path, value.status]).toEqual([path, 200]);
+        times.push(ms);
+      }
+    }
+    expect(times.sort((a, b) => a - b).at(-1)).toBeLessThan(500);
+    const busy = await api.sql<{ state: string }[]>`
+      SELECT state FROM pg_stat_activity
+      WHERE datname = current_database() AND backend_type = 'client backend'
+        AND pid <> pg_backend_pid() AND state <> 'idle'`;
+    expect([...busy]).toEqual([]);
+    api.provider.release();
+    const kinds = (await Promise.all(lookups)).map(({ kind }) => kind);
+    for (const kind of kinds) expect(['company-not-found', 'company-lookup-failed']).toContain(kind!);
+    await instance.stop();
+  });
+
+  test('a leader that is killed in the middle keeps its NIF from others for one attempt at most', async () => {
+    const victim = await api.spawnInstance();
+    const number = nif(next++);
+    api.provider.answer(number, nifPtFound(number));
+    api.provider.hold();
+    const lost = look(number, victim).catch(() => 'cut off');
+    await until('the question', () => asked(number) === 1);
+    await victim.kill('SIGKILL');
+    expect(await lost).toBe('cut off');
+    api.provider.release();
+    const startMs = performance.now();
+    await until('an answer', async () => (await look(number)).status === 200, 2 * BOUND_MS);
+    expect(performance.now() - startMs).toBeLessThan(BOUND_MS + 500);
+  });
+
+  test('a source that fails time after time is skipped, so that lookups answer quickly, and asked again later', async () => {
+    const instance = await api.startInstance({ PROVIDER_TIMEOUT_MS: '150' });
+    api.provider.answerAll((number, { kind }) =>
+      kind === 'vies' ? viesFound(number) : { body: '', status: 500 },
+    );
+    for (let i = 0; i < 12; i++) {
+      const answer = await look(nif(next++), instance);
+      expect([answer.status, answer.headers.get('X-Record-Source')]).toEqual([200, 'vies']);
+    }
+    const questions = api.provider.lookups().filter(({ kind }) => kind === 'nif.pt').length;
+    await look(nif(next++), instance);
+    expect(api.provider.lookups().filter(({ kind }) => kind === 'nif.pt')).toHaveLength(questions);
+    await instance.stop();
+  });
+});
