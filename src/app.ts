@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
 import type { Chain, Handler } from './admission/chain.ts';
 import type { Dashboard } from './dashboard/dashboard.ts';
-import { failure } from './http/answer.ts';
+import { type Answer, failure } from './http/answer.ts';
 import type { Health } from './http/health.ts';
 import type { Metrics } from './http/metrics.ts';
 import type { Observer } from './http/observe.ts';
@@ -67,26 +67,27 @@ export function createApp(parts: AppParts) {
   const endpoint = (operation: Operation, handler: Handler) =>
     get(BASE_PATH + operation.path, metered(operation, handler));
 
+  const page = (path: string, answer: (request: Request) => Answer | Response | Promise<Answer | Response>) =>
+    get(path, ({ request }) => observer.observe(request, path, () => answer(request)));
+
   endpoint(searchOperation, parts.search);
   endpoint(lookupOperation, parts.lookup);
   endpoint(usageOperation, parts.usage);
 
-  get('/health/live', () => health.live());
-  get('/health/ready', () => health.ready());
-  get('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
-  get('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
-  get('/problems/{kind}', (context) => {
+  page('/health/live', () => health.live());
+  page('/health/ready', () => health.ready());
+  page('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
+  page('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
+  page('/problems/{kind}', ({ url }) => {
     // Not by `new URL`: the address has the caller's Host in it, which can be anything.
-    const [path = ''] = context.request.url.split('?', 1);
-    return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? notFound(context);
+    const [path = ''] = url.split('?', 1);
+    return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? failure('not-found');
   });
-  get('/metrics', async (context) => {
-    if (!mayReadMetrics(context.request, metricsToken)) {
-      return observer.observe(context.request, '/metrics', () =>
-        failure('unauthorized', 'The metrics want their own bearer token.', {
-          headers: { 'WWW-Authenticate': 'Bearer' },
-        }),
-      );
+  page('/metrics', async (request) => {
+    if (!mayReadMetrics(request, metricsToken)) {
+      return failure('unauthorized', 'The metrics want their own bearer token.', {
+        headers: { 'WWW-Authenticate': 'Bearer' },
+      });
     }
     return new Response(await metrics.text(), { headers: { 'Content-Type': metrics.contentType } });
   });

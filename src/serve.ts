@@ -70,7 +70,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const authenticator = await createAuthenticator(stores.sql);
     closers.add('the authenticator', () => authenticator.close());
-    const { rateLimiter, probes } = openRateLimiter(config, closers, log, metrics);
+    const { rateLimiter, probes } = await openRateLimiter(config, closers, log, metrics);
     const credits = createCredits(stores.sql, {
       onRefundFailed: (account, error) => {
         metrics.refundFailed();

@@ -111,7 +111,11 @@ export async function createAccountIn(
     SELECT ${id}, ${account.name}, ${account.plan}, ${plus ? anchor : null}, ${plus ? until : null},
       (p).plan, (p).starts_at, (p).ends_at
     FROM account_period(${account.plan}, NULL, ${plus ? anchor : null}, ${plus ? until : null}, ${now}) AS p`;
-  const detail = { plan: account.plan, periodStart: iso(plus ? anchor : null), until: iso(until) };
+  const detail = {
+    plan: account.plan,
+    periodStart: iso(plus ? anchor : null),
+    until: iso(plus ? until : null),
+  };
   await recordEvent(sql, id, { kind: 'created', actor, detail });
   return { id, name: account.name, plan: await effectivePlan(sql, id) };
 }

@@ -2,7 +2,7 @@ import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
-import { type Ask, type CallKind, refund, type Spent, spend } from './spend.ts';
+import { type Ask, type CallKind, type NothingSpent, refund, type Spent, spend } from './spend.ts';
 
 /** What the ledger said of one call. */
 export type Admission =
@@ -37,7 +37,8 @@ export interface Credits {
    * Spends one credit of the account: included first, then purchased (specification, Credits 3). Durable before it
    * returns, and exact with any number of processes at once.
    *
-   * @throws when Postgres could not say; the credit is not spent then
+   * @throws when Postgres could not say. The credit is not spent then, or is given back as soon as Postgres answers; only
+   * a connection that is lost between the commit and its answer leaves it spent
    */
   admit(call: Call): Promise<Admission>;
 }
@@ -53,6 +54,8 @@ export interface CreditsOptions {
 const STATEMENT_DEADLINE_MS = 1.5 * SECOND;
 /** Whoever has waited this long, in the queue and for the statement, is told that credits can't be counted. */
 const ADMISSION_TIMEOUT_MS = 2 * SECOND;
+/** A statement that has not answered by then makes room for the next: its connection may be gone without a word. */
+const RUN_TIMEOUT_MS = 2.5 * SECOND;
 /**
  * One statement at a time: what comes while it commits shares the next. Two at once took a fifth more of Postgres's time
  * for each call, and waited for each other's rows.
@@ -90,13 +93,24 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     const asks = [...byAccount.values()].flat().map(({ ask }) => ask);
     const askedAtMs = Date.now();
     const deadline = new Date(askedAtMs + clockOffsetMs + STATEMENT_DEADLINE_MS);
-    const rows = asks.length === 0 ? [] : await spendUnlocked(asks, deadline);
+    if (asks.length === 0) return calls.map(() => null);
+    const statement = spendUnlocked(asks, deadline).then((rows) => settleAll(rows, byAccount, askedAtMs));
+    // Everyone has been told 503 by then; what the statement comes to all the same is given back when it answers.
+    const admissions = await within(statement, RUN_TIMEOUT_MS, 'the credit ledger');
+    return calls.map((call) => admissions.get(call) ?? null);
+  }
+
+  function settleAll(
+    rows: (Spent | NothingSpent)[],
+    byAccount: Map<string, Group[]>,
+    askedAtMs: number,
+  ): Map<PendingCall, Admission> {
     const admissions = new Map<PendingCall, Admission>();
     if (rows[0] !== undefined) learnClock(rows[0].at.getTime(), askedAtMs);
     for (const spent of rows) {
       if (spent.accountId !== null) settle(spent, byAccount.get(spent.accountId) ?? [], admissions);
     }
-    return calls.map((call) => admissions.get(call) ?? null);
+    return admissions;
   }
 
   /**

@@ -13,16 +13,19 @@ export interface RequestTrace {
 /** Headers of every API answer (contract, choice 10). */
 const API_HEADERS = { 'Cache-Control': 'private, no-store', 'X-Content-Type-Options': 'nosniff' };
 
+/** An answer of the API, or a page as it stands. */
+type Outcome = Answer | Response;
+
 export interface Observer {
   /**
-   * Answers a request of the API and records it: one log line, one count, one duration.
+   * Answers a request and records it: one log line, one count, one duration.
    *
    * @param route the route's template, never the address that was asked for
    */
   observe(
     request: Request,
     route: string,
-    answer: (trace: RequestTrace) => Promise<Answer> | Answer,
+    answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
   ): Promise<Response>;
   /** Requests being answered now. */
   readonly running: number;
@@ -35,7 +38,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
   async function observe(
     request: Request,
     route: string,
-    answer: (trace: RequestTrace) => Promise<Answer> | Answer,
+    answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
   ): Promise<Response> {
     const startedAt = performance.now();
     const trace: RequestTrace = { requestId: requestIdOf(request) };
@@ -73,7 +76,11 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
   };
 }
 
-function respond(publicUrl: string, answer: Answer, requestId: string): Response {
+function respond(publicUrl: string, answer: Outcome, requestId: string): Response {
+  if (answer instanceof Response) {
+    answer.headers.set('X-Request-Id', requestId);
+    return answer;
+  }
   const headers: Record<string, string> = { ...API_HEADERS, 'X-Request-Id': requestId };
   if (!answer.ok) {
     return problemResponse(publicUrl, {

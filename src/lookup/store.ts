@@ -47,7 +47,8 @@ interface CompanyRow extends Omit<StoredCompany, 'taxDebt' | 'socialSecurityDebt
  */
 export function createCompanyReader(sql: Sql, maxAgeS: number): FindCompany {
   const ask = createBatcher(async (nifs: string[]) => {
-    const companies = await findCompanies(sql, nifs, maxAgeS);
+    // A connection that is gone without a word must not keep the next batch waiting.
+    const companies = await within(findCompanies(sql, nifs, maxAgeS), QUERY_TIMEOUT_MS, 'Postgres');
     return nifs.map((nif) => companies.get(nif) ?? null);
   }, BATCHES);
   return (nif) => within(ask(nif), QUERY_TIMEOUT_MS, 'Postgres');

@@ -1,22 +1,32 @@
+import { once } from 'node:events';
 import type { Config } from '../config.ts';
+import { within } from '../deadline.ts';
 import type { Probe } from '../http/health.ts';
 import type { Log } from '../http/log.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { Closers } from '../resources.ts';
+import { SECOND } from '../units.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
 import { connectRedis, createRedisRateLimiter } from './redis.ts';
 
+/** The service starts after this long even when Redis doesn't answer. */
+const CONNECT_TIMEOUT_MS = 1 * SECOND;
+
 /** The buckets that the configuration asks for: in Redis, or in this process where there is none. */
-export function openRateLimiter(
+export async function openRateLimiter(
   config: Pick<Config, 'redisUrl'>,
   closers: Closers,
   log: Log,
   metrics: Metrics,
-): { rateLimiter: RateLimiter; probes: Probe[] } {
+): Promise<{ rateLimiter: RateLimiter; probes: Probe[] }> {
   if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probes: [] };
   const redis = connectRedis(config.redisUrl);
   closers.add('Redis', async () => redis.disconnect());
+  // A first request that came before the connection would be limited by a bucket of its own.
+  await within(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) =>
+    log.warn({ err: error }, 'Redis is away at start'),
+  );
   const rateLimiter = createRedisRateLimiter(redis, {
     onFallback: (error) => {
       metrics.redisAway(true);

@@ -320,6 +320,9 @@ describe('metrics', () => {
       '/api/v1/usage',
       '/problems/{kind}',
       '/openapi',
+      '/openapi/json',
+      '/health/live',
+      '/health/ready',
       '/metrics',
       'unknown',
     ];
