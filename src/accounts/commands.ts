@@ -161,7 +161,7 @@ function creditsCommand(account: Command): void {
     .argument('<id>')
     .requiredOption('--add <n>', 'purchased credits to add', wholeNumber({ min: 1, max: MAX_BALANCE }))
     .option('--note <text>', 'why, for the ledger')
-    .option('--reference <ref>', 'of the sale, say: the same reference adds once')
+    .option('--reference <ref>', 'of the sale, say: the same reference adds once', name)
     .description('add purchased credits')
     .addHelpText(
       'after',
