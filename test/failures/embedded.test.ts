@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { ask, checkLog, runCommand, until } from '../api/support.ts';
+import { csv, nif } from '../directory/support.ts';
+import {
+  disposeSeed,
+  layUsedDataDir,
+  postgresPid,
+  temporaryDirectory,
+} from '../postgres/embedded-support.ts';
+import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
+import { type ServiceProcess, spawnService } from '../support/service.ts';
+
+/** No server of any kind around it but the provider. */
+let directory: ReturnType<typeof temporaryDirectory>;
+let dataDir: string;
+let provider: Provider;
+let env: Record<string, string>;
+let service: ServiceProcess;
+const services: ServiceProcess[] = [];
+beforeAll(async () => {
+  directory = temporaryDirectory('service');
+  dataDir = join(directory.path, 'data');
+  await layUsedDataDir(dataDir);
+  provider = await startProvider();
+  provider.answerAll((number) => nifPtFound(number));
+  env = { DATA_DIR: dataDir, NIF_PT_URL: `${provider.url}/`, REGISTRY: 'none' };
+  service = await start();
+});
+afterAll(async () => {
+  await Promise.all(services.map((each) => each.kill()));
+  await provider.close();
+  await directory.dispose();
+  await disposeSeed();
+  for (const { logLines } of services) checkLog(logLines);
+});
+
+async function start(): Promise<ServiceProcess> {
+  const started = await spawnService(env);
+  services.push(started);
+  return started;
+}
+const command = async (...words: string[]) => {
+  const { code, json, stderr } = await runCommand(env, [...words, '--json']);
+  expect([words, code, code === 0 ? '' : stderr]).toEqual([words, 0, '']);
+  return json;
+};
+
+let key: string;
+let account: string;
+
+test('commands work beside the running server, and what they do is there at once', async () => {
+  const file = join(directory.path, 'companies.csv');
+  await Bun.write(file, csv(1, 30));
+  expect(await command('companies', 'import', file)).toMatchObject({ read: 29, imported: 29, rejected: 0 });
+  ({ id: account } = await command('account', 'create', '--name', 'Embedded'));
+  ({ secret: key } = await command('key', 'create', account));
+  const search = await ask(service, '/companies?q=empresa', { key });
+  expect([search.status, search.body.data.length]).toEqual([200, 20]);
+  expect((await ask(service, `/companies/${nif(1)}`, { key })).status).toBe(200);
+  expect(await command('companies', 'show', nif(1))).toMatchObject({ nif: Number(nif(1)), source: 'nif.pt' });
+  expect(await command('account', 'show', account)).toMatchObject({ used: 2, credits: 0, keys: 1 });
+});
+
+test('a command starts no second Postgres and stops none that the server uses', async () => {
+  const pid = postgresPid(dataDir);
+  await command('account', 'credits', account, '--add', '3');
+  expect(postgresPid(dataDir)).toBe(pid);
+  expect((await ask(service, '/usage', { key })).body.data.credits).toBe(3);
+});
+
+test('after kill -9 of the server the next command recovers, with everything that was answered', async () => {
+  expect((await ask(service, `/companies/${nif(2)}`, { key })).status).toBe(200);
+  await service.kill('SIGKILL');
+  expect(await command('account', 'show', account)).toMatchObject({ used: 3, credits: 3 });
+  expect(await command('companies', 'show', nif(2))).toMatchObject({ nif: Number(nif(2)) });
+  // Whoever leaves last stops it.
+  await until('Postgres to stop', () => postgresPid(dataDir) === null, 10_000);
+});
+
+test('after kill -9 of server and Postgres alike the next start recovers', async () => {
+  service = await start();
+  expect((await ask(service, `/companies/${nif(3)}`, { key })).status).toBe(200);
+  const pid = postgresPid(dataDir)!;
+  process.kill(service.pid, 'SIGKILL');
+  process.kill(pid, 'SIGKILL');
+  await service.exited;
+  service = await start();
+  expect((await ask(service, '/usage', { key })).body.data.quotas.requests.used).toBe(4);
+  expect(await command('companies', 'show', nif(3))).toMatchObject({ nif: Number(nif(3)) });
+});
+
+test('SIGTERM stops the server with exit 0, and its Postgres with it', async () => {
+  expect(await service.kill('SIGTERM')).toBe(0);
+  await until('Postgres to stop', () => postgresPid(dataDir) === null, 10_000);
+});

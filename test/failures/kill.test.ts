@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { type Api, ask, type Caller, sendRaw, startApi, until } from '../api/support.ts';
+import { csv, nif } from '../directory/support.ts';
+import { nifPtFound } from '../support/provider.ts';
+
+let api: Api;
+let caller: Caller;
+beforeAll(async () => {
+  api = await startApi({ mode: 'full', directory: csv(1, 3) });
+  api.provider.answerAll((number) => nifPtFound(number));
+});
+beforeAll(async () => {
+  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+});
+// Fails if any of the processes has left a connection to the database open.
+afterAll(() => api.stop());
+
+const look = (at: { url: string }, number: string) => ask(at, `/companies/${number}`, { key: caller.key });
+
+test('kill -9 under load loses no credit of an answered request, and no record that was answered', async () => {
+  const victim = await api.spawnInstance();
+  await look(victim, nif(400));
+  const before = (await api.ledger(caller)).used;
+  const answered: string[] = [];
+  let searches = 0;
+  let sent = 0;
+  let next = 401;
+  let killed = false;
+  const work = Array.from({ length: 20 }, async (_, worker) => {
+    while (!killed) {
+      try {
+        sent += 1;
+        if (worker % 2 === 0) {
+          const number = nif(next++);
+          const { status } = await look(victim, number);
+          if (status === 200) answered.push(number);
+        } else {
+          const { status } = await ask(victim, '/companies?q=empresa', { key: caller.key });
+          if (status === 200) searches += 1;
+        }
+      } catch {
+        // The connection died with the process.
+        if (!killed) throw new Error('it was cut off before it was killed');
+      }
+    }
+  });
+  await until('some work', () => answered.length >= 200 && searches >= 200, 15_000);
+  killed = true;
+  await victim.kill('SIGKILL');
+  await Promise.all(work);
+  const { used } = await api.ledger(caller);
+  const counted = used - before;
+  // Those that were under way may have been counted without an answer; never the other way round.
+  expect(counted).toBeWithin(answered.length + searches, sent + 1);
+  const stored = await api.sql<
+    { nif: string }[]
+  >`SELECT nif FROM companies WHERE nif = ANY (${answered}::text[])`;
+  expect(stored).toHaveLength(answered.length);
+  const calls = api.provider.lookups().length;
+  expect((await look(api, answered.at(-1)!)).status).toBe(200);
+  expect(api.provider.lookups()).toHaveLength(calls);
+  // Usage on another instance says what the ledger does.
+  const { body } = await ask(api, '/usage', { key: caller.key });
+  expect(body.data.quotas.requests.used).toBe(used + 1);
+}, 30_000);
+
+test('SIGTERM: what runs is finished, new connections are refused, exit 0', async () => {
+  const instance = await api.spawnInstance();
+  const number = nif(390);
+  api.provider.hold();
+  const running = look(instance, number);
+  await until('the question', () => api.provider.lookups().some((request) => request.nif === number));
+  const exited = instance.kill('SIGTERM');
+  await until('the refusal', async () => {
+    try {
+      await sendRaw(instance, 'GET /health/live HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n');
+      return false;
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+    }
+  });
+  api.provider.release();
+  const { status, body } = await running;
+  expect([status, body.data.nif]).toEqual([200, Number(number)]);
+  expect(await exited).toBe(0);
+});
+
+test('SIGTERM: a connection that is kept open without a request does not hold it up', async () => {
+  const instance = await api.spawnInstance();
+  const socket = connect(Number(new URL(instance.baseUrl).port), '127.0.0.1');
+  socket.on('error', () => {});
+  await new Promise((resolve) => socket.on('connect', resolve));
+  socket.write('GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n');
+  await new Promise((resolve) => socket.once('data', resolve));
+  const startMs = performance.now();
+  expect(await instance.kill('SIGTERM')).toBe(0);
+  expect(performance.now() - startMs).toBeLessThan(5000);
+  socket.destroy();
+});
+
+test('SIGINT stops it the same way', async () => {
+  const instance = await api.spawnInstance();
+  expect(await instance.kill('SIGINT')).toBe(0);
+  expect(instance.logLines.at(-1)).toMatchObject({ msg: 'stopping' });
+});
+
+test('a taken port ends the start with one line and exit 1, and leaves the first service alone', async () => {
+  const port = new URL(api.baseUrl).port;
+  const error = await api.spawnInstance({ PORT: port }).catch(({ message }: Error) => message);
+  const [summary, ...lines] = String(error).split('\n').filter(Boolean);
+  expect(summary).toBe('serve ended with 1 before it listened');
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain(`can't listen on 127.0.0.1:${port}`);
+  expect((await fetch(`${api.baseUrl}/health/live`)).status).toBe(200);
+});
+
+test.each([
+  ['PORT', 'http'],
+  ['PORT', '70000'],
+  ['PUBLIC_URL', 'directory.example'],
+  ['DATABASE_URL', 'mysql://127.0.0.1/x'],
+  ['ELASTICSEARCH_URL', 'search:9200'],
+  ['REDIS_URL', 'http://127.0.0.1'],
+  ['REGISTRY', 'companies-house'],
+  ['REGISTRY', 'einforma'],
+  ['PROVIDER_TIMEOUT_MS', '0'],
+  ['PROVIDER_TIMEOUT_MS', '5s'],
+  ['RECORD_MAX_AGE_S', '-1'],
+  ['METRICS_TOKEN_FILE', '/nowhere/at/all'],
+])('%s=%s makes no sense: one line that names it, exit 2', async (name, value) => {
+  const error = await api.spawnInstance({ [name]: value }).catch(({ message }: Error) => message);
+  const [summary, ...lines] = String(error).split('\n').filter(Boolean);
+  expect(summary).toBe('serve ended with 2 before it listened');
+  expect(lines).toHaveLength(1);
+  // REGISTRY=einforma makes sense with its credentials only: it is they that are named.
+  expect(lines[0]).toContain(value === 'einforma' ? 'EINFORMA_CLIENT_ID' : name);
+});
