@@ -1,9 +1,9 @@
 import { escapeHtml, htmlPage, paragraphs } from './html.ts';
 import { BASE_PATH } from './openapi.ts';
 import type { Operation } from './operation.ts';
-import { PROBLEMS, type ProblemName, problemType } from './problems.ts';
+import { PROBLEMS, type ProblemName } from './problems.ts';
 
-/** The page that a problem's `type` leads to: cause and fix. null for a kind that isn't in the catalogue. */
+/** The page that a problem's `type` leads to: cause and fix. Links are relative: PUBLIC_URL may have a path. null for a kind that isn't in the catalogue. */
 export function problemPage(name: string): Response | null {
   if (!Object.hasOwn(PROBLEMS, name)) return null;
   const { status, title, cause, fix } = PROBLEMS[name as ProblemName];
@@ -13,7 +13,7 @@ export function problemPage(name: string): Response | null {
 <p><code>${name}</code>, status ${status}</p>
 <h2>Cause</h2>${paragraphs(cause)}
 <h2>What to do</h2>${paragraphs(fix)}
-<p><a href="/openapi">Reference</a></p>`,
+<p><a href="../openapi">Reference</a></p>`,
   );
 }
 
@@ -28,7 +28,7 @@ export function referencePage(
     'Company Directory API',
     `<h1>Company Directory API</h1>
 <p>Base address: <code>${escapeHtml(publicUrl + BASE_PATH)}</code>. Every request carries
-<code>Authorization: Bearer svc_…</code>. The machine-readable reference is <a href="/openapi/json">/openapi/json</a> (OpenAPI 3.1).</p>
+<code>Authorization: Bearer svc_…</code>. The machine-readable reference is <a href="openapi/json">/openapi/json</a> (OpenAPI 3.1).</p>
 ${operations.map((operation) => describeOperation(publicUrl, operation)).join('\n')}
 <h2 id="problems">Problems</h2>
 <p>Failures are <code>application/problem+json</code> (RFC 9457). The last segment of <code>type</code> is the kind.</p>
@@ -36,7 +36,7 @@ ${operations.map((operation) => describeOperation(publicUrl, operation)).join('\
 ${Object.entries(PROBLEMS)
   .map(
     ([kind, problem]) =>
-      `<tr><td>${problem.status}</td><td><a href="${escapeHtml(new URL(problemType(publicUrl, kind as ProblemName)).pathname)}"><code>${kind}</code></a></td><td>${paragraphs(problem.cause)}</td></tr>`,
+      `<tr><td>${problem.status}</td><td><a href="problems/${kind}"><code>${kind}</code></a></td><td>${paragraphs(problem.cause)}</td></tr>`,
   )
   .join('\n')}
 </table></div>

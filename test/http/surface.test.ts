@@ -180,7 +180,20 @@ describe('the service’s own address', () => {
       const document = await (await fetch(`${instance.baseUrl}/openapi/json`)).text();
       expect(JSON.parse(document).servers).toEqual([{ url: `${PUBLIC_URL}/api/v1` }]);
       expect(document).not.toContain(instance.baseUrl);
-      expect(await (await fetch(`${instance.baseUrl}/openapi`)).text()).not.toContain(instance.baseUrl);
+      const pages = ['openapi', 'problems/validation'];
+      for (const each of pages) {
+        const html = await (await fetch(`${instance.baseUrl}/${each}`)).text();
+        expect(html).not.toContain(instance.baseUrl);
+        // Every link of the pages leads somewhere below the public address.
+        const links = [...html.matchAll(/href="([^"#]+)"/g)].map(
+          ([, href]) => new URL(href!, `${PUBLIC_URL}/${each}`).href,
+        );
+        expect(links.length).toBeGreaterThan(0);
+        for (const link of new Set(links)) {
+          expect(link).toStartWith(`${PUBLIC_URL}/`);
+          expect((await fetch(link.replace(PUBLIC_URL, instance.baseUrl))).status).toBe(200);
+        }
+      }
     } finally {
       await instance.stop();
     }
