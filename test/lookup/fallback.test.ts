@@ -20,7 +20,7 @@ const NIF_PT_KEY = 'nif-pt-key-of-the-test';
 const CLIENT_SECRET = 'client-secret-of-the-test';
 keepSecret(NIF_PT_KEY, CLIENT_SECRET, 'SECRET-OF-THE-PROVIDER', 'Do Registo', 'REGISTO LDA');
 
-const TIMEOUT_MS = 400;
+const TIMEOUT_MS = 300;
 /** The contract's bound on a lookup (choice 8). */
 const BOUND_MS = 2 * TIMEOUT_MS + 1000;
 

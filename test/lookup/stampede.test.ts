@@ -121,6 +121,17 @@ describe('time', () => {
     }
   });
 
+  test('so do 100 lookups of as many companies at once', async () => {
+    const instance = await api.startInstance();
+    await api.provider.mode('hung');
+    const outcomes = await Promise.all(Array.from({ length: 100 }, () => timed(look(nif(next++), instance))));
+    for (const { value, ms } of outcomes) {
+      expect(value.kind).toBe('company-lookup-failed');
+      expect(ms).toBeLessThan(BOUND_MS);
+    }
+    await instance.stop();
+  });
+
   test('those who come late to a refresh that hangs are answered within the bound too', async () => {
     const number = nif(next++);
     await api.provider.mode('hung');
