@@ -105,5 +105,7 @@ export function createApp(parts: AppParts) {
 function mayReadMetrics(request: Request, token: string | null): boolean {
   if (token === null) return true;
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(request.headers.get('authorization') ?? ''), digest(`Bearer ${token}`));
+  // The scheme without regard to case, as for keys (contract, choice 2).
+  const given = /^bearer +(.*)$/i.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
+  return timingSafeEqual(digest(given), digest(token));
 }

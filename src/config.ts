@@ -195,7 +195,9 @@ function isPercentEncoded(text: string): boolean {
 
 function hostName(env: Environment, name: string, fallback: string): string {
   const value = text(env, name) ?? fallback;
-  if (isIP(value) !== 0 || /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i.test(value)) return value;
+  // What ends in a number but is no IP address (256.1.1.1) fits the pattern, and no URL can be made of it.
+  const isName = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i.test(value) && URL.canParse(`http://${value}`);
+  if (isIP(value) !== 0 || isName) return value;
   throw new ConfigError(`${name} must be a host name or an IP address, not ${quote(value)}`);
 }
 

@@ -87,7 +87,7 @@ test('every variable is read, white space around it apart', () => {
 
 /** Values that make no sense, by variable. */
 const BAD: Record<string, string[]> = {
-  HOST: ['not a host', 'http://127.0.0.1', '127.0.0.1:3000', '[::1]', 'a/b', '-x'],
+  HOST: ['not a host', 'http://127.0.0.1', '127.0.0.1:3000', '[::1]', 'a/b', '-x', '999.999.999.999'],
   PORT: ['abc', '-1', '65536', '80.5', '0x50', '1e3', '99999999999999999999'],
   PUBLIC_URL: [
     'example.pt',

@@ -1,9 +1,10 @@
 import type { Handler } from '../admission/chain.ts';
-import { type Config, DEFAULT_NIF_PT_URL } from '../config.ts';
+import type { Config } from '../config.ts';
 import type { Log } from '../http/log.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Closers } from '../resources.ts';
+import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { createSources } from '../sources/source.ts';
 import { MINUTE } from '../units.ts';
 import { createRefresher } from './refresh.ts';
@@ -20,7 +21,7 @@ export function openLookup(config: Config, sql: Sql, closers: Closers, log: Log,
     ...(einformaClientSecret === null ? {} : { einformaClientSecret }),
   });
   for (const source of sources) closers.add(source.name, () => source.close());
-  if (nifPtKey === null && config.nifPtUrl === DEFAULT_NIF_PT_URL) {
+  if (nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }
   const findCompany = createCompanyReader(sql, config.recordMaxAgeS);

@@ -1,3 +1,5 @@
+import { DEFAULT_NIF_PT_URL } from '../config.ts';
+import { DAY, HOUR, MINUTE } from '../units.ts';
 import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './answer.ts';
 import { createBreaker } from './breaker.ts';
 import { capitalText, currencyText } from './capital.ts';
@@ -5,14 +7,10 @@ import { withDeadline } from './deadline.ts';
 import { createJsonClient, isObject, type JsonObject } from './http.ts';
 import { cleanText, cleanTexts } from './text.ts';
 
-const DEFAULT_URL = 'https://www.nif.pt/';
 const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;
 const BAD_KEY = /\bkey is not valid\b/i;
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 /** Rolling windows, as nif.pt doesn't say at which instant its counts start again. */
 const WINDOW_MS: Record<string, number> = { minute: MINUTE, hour: HOUR, day: DAY, month: 30 * DAY };
 
@@ -25,7 +23,7 @@ export interface NifPtOptions {
 
 /** The default URL isn't asked without a key (contract, NIF_PT_KEY). */
 export function isDefaultNifPtUrl(url: string): boolean {
-  return new URL(url).href === DEFAULT_URL;
+  return new URL(url).href === DEFAULT_NIF_PT_URL;
 }
 
 /**

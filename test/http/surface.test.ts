@@ -298,6 +298,8 @@ describe('metrics', () => {
       expect(await answer.text()).not.toContain('http_requests_total');
     }
     expect((await scrape()).status).toBe(200);
+    const otherCase = await page('/metrics', { headers: { Authorization: `bearer ${METRICS_TOKEN}` } });
+    expect(otherCase.status).toBe(200);
   });
 
   test('are open where no token is set', async () => {
