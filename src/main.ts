@@ -31,6 +31,8 @@ function exitWithOurCodes(command: Command): void {
   for (const child of command.commands) exitWithOurCodes(child);
 }
 
+// Whoever read the answer may be gone (`| head`): one line, not a stack.
+process.stdout.on('error', fail);
 try {
   await createProgram().parseAsync();
 } catch (error) {

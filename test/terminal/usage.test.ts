@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { createTestDatabase } from '../support/database.ts';
+import { bareEnvironment, ROOT } from '../support/service.ts';
 import { createCommandLine, runCommand } from './run.ts';
 
 /** A Postgres that isn't there: what ends before it is asked for must not notice. */
@@ -107,6 +108,21 @@ test('options stand anywhere after the words', async () => {
       expect([words, (await run(...words)).code]).toEqual([words, 0]);
     }
     expect(JSON.parse((await run('account', 'show', '--json', id)).stdout).credits).toBe(15);
+  } finally {
+    await database.drop();
+  }
+});
+
+test('an answer whose reader is gone ends in one line and exit code 1', async () => {
+  const database = await createTestDatabase('cli_usage');
+  try {
+    const script = '{ "$0" src/main.ts account list --json; echo "exit code $?" >&2; } | true';
+    const pipeline = Bun.spawn(['sh', '-c', script, process.execPath], {
+      cwd: ROOT,
+      env: { ...bareEnvironment(), DATABASE_URL: database.url },
+      stderr: 'pipe',
+    });
+    expect(await new Response(pipeline.stderr).text()).toMatch(/^error: EPIPE[^\n]*\nexit code 1\n$/);
   } finally {
     await database.drop();
   }
