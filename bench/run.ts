@@ -32,7 +32,8 @@ interface Processes {
   redis: number[];
 }
 
-const WARM_UP_SECONDS = 2;
+/** Long enough for Java's compiler to have seen the searches. */
+const WARM_UP_SECONDS = 6;
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
@@ -50,11 +51,11 @@ async function main(): Promise<void> {
     const scenarios = createScenarios(stack, names, records).filter(
       ({ name }) => options.only === undefined || name.includes(options.only),
     );
-    const others = await otherProcesses(stack);
     const rows: Row[] = [];
     for (const connections of options.connections.split(',').map(Number)) {
-      for (const scenario of scenarios)
+      for (const scenario of scenarios) {
         await runWrk(targetOf(scenario, stack, services), connections, WARM_UP_SECONDS);
+      }
       const runs = new Map<Scenario, Row[]>(scenarios.map((scenario) => [scenario, []]));
       for (let run = 1; run <= Number(options.runs); run += 1) {
         say(`${connections} connections, run ${run}`);
@@ -62,7 +63,7 @@ async function main(): Promise<void> {
         for (const scenario of scenarios) {
           if (scenario.name === 'search, autocomplete')
             services.cached = await restartCold(services.cached, stack);
-          runs.get(scenario)!.push(await measure(scenario, stack, services, others, connections));
+          runs.get(scenario)!.push(await measure(scenario, stack, services, connections));
         }
       }
       for (const measured of runs.values()) rows.push(median(measured));
@@ -86,10 +87,11 @@ async function measure(
   scenario: Scenario,
   stack: Stack,
   services: Services,
-  others: Processes,
   connections: number,
 ): Promise<Row> {
   const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
+  // Anew for each run: Postgres starts a process for each connection.
+  const others = await otherProcesses(stack);
   const cpu = () => ({
     service: service === null ? 0 : cpuSeconds([service.pid]),
     postgres: cpuSeconds(others.postgres),
