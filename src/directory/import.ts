@@ -18,7 +18,7 @@ import {
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { buildAnew } from './rebuild.ts';
-import { collectGarbage, reconcile } from './reconcile.ts';
+import { collectGarbage, reconcile, tidyUp } from './reconcile.ts';
 import { serving } from './status.ts';
 import { buildSearchIndexes, buildTable, compareStaged, copyNormalized, type Difference } from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
@@ -97,9 +97,7 @@ export async function importCompanies(
         else await buildAnew(tools, lock, directory, progress);
       } finally {
         // What a failed run has begun, and what is older than the last two.
-        await collectGarbage(tools, lock).catch((error) =>
-          progress.note(`warning: old tables and indices stay until the next run: ${messageOf(error)}`),
-        );
+        await tidyUp(tools, lock, progress);
       }
       report.index = (await serving(tools)).index;
     }

@@ -1,6 +1,8 @@
 /** Fills an Elasticsearch index from Postgres. */
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../postgres/connect.ts';
+import { createTextBuffer, type TextBuffer } from '../text-buffer.ts';
+import { MIB } from '../units.ts';
 import { deleteLine, indexLines, sendBulk } from './bulk.ts';
 import { eachPage, tablePages } from './pages.ts';
 import { quoted } from './tools.ts';
@@ -10,6 +12,9 @@ import { quoted } from './tools.ts';
  * answer is on its way and the next request is being put together.
  */
 const WORKERS = 4;
+
+/** A request of usual names: 1.2 MB. */
+const REQUEST_BYTES = 2 * MIB;
 
 export interface LoadOptions {
   signal: AbortSignal;
@@ -30,6 +35,7 @@ export async function loadTable(
   const pages = await tablePages(sql, table);
   let rowsDone = 0;
   let pagesDone = 0;
+  const buffers: TextBuffer[] = [];
   await eachPage(
     pages,
     async ({ first, end }) => {
@@ -39,10 +45,13 @@ export async function loadTable(
           `SELECT nif, legal_name FROM ${quoted(table)} WHERE ctid >= '(${first},0)' AND ctid < '(${end},0)'`,
         )
         .values();
-      let lines = '';
-      for (const [nif, legalName] of rows as unknown as [string, string][])
-        lines += indexLines(nif, legalName);
-      if (lines !== '') await sendBulk(client, index, lines, signal);
+      const lines = buffers.pop() ?? createTextBuffer(REQUEST_BYTES);
+      for (const [nif, legalName] of rows as unknown as [string, string][]) {
+        lines.append(indexLines(nif, legalName));
+      }
+      if (lines.length > 0) await sendBulk(client, index, lines.bytes(), signal);
+      lines.clear();
+      buffers.push(lines);
       rowsDone += rows.length;
       pagesDone += end - first;
       onRows(rowsDone, pagesDone / pages);
@@ -71,14 +80,15 @@ export async function loadChanges(
   { signal, onRows }: LoadOptions,
 ): Promise<void> {
   let done = 0;
+  const lines = createTextBuffer(REQUEST_BYTES);
   const batches = changes.sql
     .unsafe<{ nif: string; legal_name: string | null }[]>(changes.query)
     .cursor(CHANGES_PER_REQUEST);
   for await (const batch of batches) {
-    let lines = '';
     for (const { nif, legal_name } of batch)
-      lines += legal_name === null ? deleteLine(nif) : indexLines(nif, legal_name);
-    await sendBulk(client, index, lines, signal);
+      lines.append(legal_name === null ? deleteLine(nif) : indexLines(nif, legal_name));
+    await sendBulk(client, index, lines.bytes(), signal);
+    lines.clear();
     done += batch.length;
     onRows(done, done / changes.count);
   }

@@ -1,5 +1,5 @@
 import { normalizationFingerprint } from '../companies/name.ts';
-import { messageOf, RefusedError } from '../errors.ts';
+import { RefusedError } from '../errors.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { buildIndex } from './build-index.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from './generations.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
-import { collectGarbage, orUnreachable, reconcile } from './reconcile.ts';
+import { collectGarbage, orUnreachable, reconcile, tidyUp } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
 import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
@@ -138,10 +138,4 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
     await pointAlias(client, tools.config.elasticsearchAlias, index.name);
     return indexStatus(tools);
   });
-}
-
-async function tidyUp(tools: DirectoryTools, lock: DirectoryLock, progress: Progress): Promise<void> {
-  await collectGarbage(tools, lock).catch((error) =>
-    progress.note(`warning: old tables and indices stay until the next run: ${messageOf(error)}`),
-  );
 }

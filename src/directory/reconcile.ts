@@ -1,6 +1,7 @@
 import type { Client } from '@elastic/elasticsearch';
 import { messageOf, RefusedError } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
+import type { Progress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
 import { allGenerations, type Directory, readDirectory } from './generations.ts';
 import {
@@ -93,10 +94,8 @@ export async function collectGarbage(tools: DirectoryTools, lock: DirectoryLock)
   const unneeded = generations.filter((generation) => !isKept(generation));
   if (client !== null) {
     // Readers of a table hold a lock on it; those of an index hold nothing.
-    await waitForReaders(
-      sql,
-      unneeded.filter(({ indexName }) => indexName !== null),
-    );
+    const left = unneeded.filter(({ indexName }) => indexName !== null);
+    await waitForReaders(sql, left, tools.readersLeaveAfterMs);
     const needed = new Set([...served, ...generations.filter(isKept).map(({ indexName }) => indexName)]);
     const indices = await listIndices(client, config.elasticsearchAlias, directory.id);
     for (const name of indices.keys()) if (!needed.has(name)) await deleteIndex(client, name);
@@ -105,14 +104,39 @@ export async function collectGarbage(tools: DirectoryTools, lock: DirectoryLock)
   await dropUnregisteredTables(sql);
 }
 
-async function waitForReaders(sql: DirectoryLock['sql'], generations: { id: number }[]): Promise<void> {
+/**
+ * The same at the end of a run, failed ones too: what it can't remove now the next run does.
+ */
+export async function tidyUp(
+  tools: DirectoryTools,
+  lock: DirectoryLock,
+  progress: Pick<Progress, 'note'>,
+): Promise<void> {
+  try {
+    await collectGarbage(tools, lock).catch((error) => {
+      // The cancellation of an interrupted run can arrive late, and hit this.
+      if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
+      return collectGarbage(tools, lock);
+    });
+  } catch (error) {
+    progress.note(`warning: old tables and indices stay until the next run: ${messageOf(error)}`);
+  }
+}
+
+const QUERY_CANCELED = '57014';
+
+async function waitForReaders(
+  sql: DirectoryLock['sql'],
+  generations: { id: number }[],
+  waitMs = READERS_LEAVE_AFTER_MS,
+): Promise<void> {
   if (generations.length === 0) return;
   const ids = generations.map(({ id }) => id);
   const [row] = await sql<{ age: number | null }[]>`
     SELECT (extract(epoch FROM clock_timestamp() - max(retired_at)) * 1000)::float8 AS age
     FROM directory_generations WHERE id = ANY(${ids})`;
-  const age = row!.age ?? READERS_LEAVE_AFTER_MS;
-  if (age < READERS_LEAVE_AFTER_MS) await Bun.sleep(READERS_LEAVE_AFTER_MS - Math.max(age, 0));
+  const age = row!.age ?? waitMs;
+  if (age < waitMs) await Bun.sleep(waitMs - Math.max(age, 0));
 }
 
 /** Tables are named by generations alone; one that isn't registered is what a dead run has begun. */

@@ -12,6 +12,8 @@ export interface DirectoryTools {
   signal: AbortSignal;
   /** Kept with what was done, e.g. `cli:maria`. */
   actor: string;
+  /** How long an index is kept after searches have left it, for those that are under way; default 2.5 s. */
+  readersLeaveAfterMs?: number;
 }
 
 /** In lines of work that must not be given up half-way, and where nobody can interrupt. */

@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import type { Writable } from 'node:stream';
+import { createTextBuffer } from '../text-buffer.ts';
 import { KIB } from '../units.ts';
 import type { Sql } from './connect.ts';
 
 export interface CopyWriter {
-  /** Adds whole lines of COPY's text format. Resolves at once, or when the connection has taken what waits. */
+  /** Adds whole lines of COPY's text format. Where it returns a promise, Postgres is to be waited for. */
   write(lines: string): Promise<void> | undefined;
   /** Resolves when Postgres has all rows. */
   finish(): Promise<void>;
@@ -13,7 +13,7 @@ export interface CopyWriter {
 }
 
 /** So much is gathered for one message. */
-const MESSAGE_CHARACTERS = 128 * KIB;
+const MESSAGE_BYTES = 128 * KIB;
 
 /**
  * Opens `COPY table (columns) FROM STDIN` on a connection of its own (see openDedicated), with back-pressure: memory
@@ -23,44 +23,37 @@ const MESSAGE_CHARACTERS = 128 * KIB;
  */
 export async function copyInto(connection: Sql, target: string): Promise<CopyWriter> {
   const stream: Writable = await connection.unsafe(`COPY ${target} FROM STDIN`).writable();
-  let failure: Error | null = null;
-  stream.on('error', (error) => {
-    failure ??= error;
-  });
-  let pending = '';
+  const failed = Promise.withResolvers<never>();
+  failed.promise.catch(() => {});
+  stream.on('error', failed.reject);
+  const pending = createTextBuffer(2 * MESSAGE_BYTES);
 
-  const flush = (): Promise<void> | undefined => {
-    if (failure !== null) throw failure;
-    const text = pending;
-    pending = '';
-    if (text === '' || stream.write(text)) return;
-    // `once` rejects on 'error' as well; a stream that was destroyed before emits nothing any more.
-    return stream.destroyed
-      ? Promise.reject(failure ?? new Error('the connection to Postgres was lost'))
-      : once(stream, 'drain').then(() => {});
+  const flush = async () => {
+    if (pending.length > 0) {
+      // postgres.js copies the message into its own, so the buffer can be used again.
+      const written = new Promise<void>((resolve, reject) => {
+        stream.write(pending.bytes(), (error) => (error ? reject(error) : resolve()));
+      });
+      pending.clear();
+      await Promise.race([written, failed.promise]);
+    }
   };
   return {
     write(lines) {
-      pending += lines;
-      return pending.length >= MESSAGE_CHARACTERS ? flush() : undefined;
+      pending.append(lines);
+      return pending.length >= MESSAGE_BYTES ? flush() : undefined;
     },
     async finish() {
       await flush();
-      if (stream.writableNeedDrain) await once(stream, 'drain');
-      let complete = false;
-      const ended = new Promise<void>((resolve, reject) => {
-        stream.once('error', reject);
-        stream.end(() => {
-          complete = failure === null;
-          resolve();
-        });
-      });
-      ended.catch(() => {});
+      const ended = new Promise<boolean>((resolve) => stream.end(() => resolve(true)));
       // postgres.js never settles the stream when Postgres fails it at its very end, or the connection is lost then:
       // but a query behind it is answered, or fails. It can be sent when the stream has been handed over.
       await new Promise((resolve) => setTimeout(resolve, 0));
-      if (!stream.destroyed) await Promise.race([ended, connection.unsafe('SELECT 1').then(() => {})]);
-      if (!complete) throw failure ?? new Error('Postgres did not take the rows');
+      const answered = stream.destroyed
+        ? failed.promise
+        : connection.unsafe('SELECT 1').then(() => Bun.sleep(0).then(() => false)); // `ended` is first where it comes
+      const isComplete = await Promise.race([ended, answered, failed.promise]);
+      if (!isComplete) throw new Error('Postgres did not take the rows');
     },
     abort(reason) {
       if (!stream.destroyed) stream.destroy(reason);

@@ -75,7 +75,6 @@ export async function stageFile(
     progress.phase(plan.title);
     for await (const batch of reader.batches) {
       const rejected: RejectedRow[] = [...batch.rejected];
-      let lines = '';
       for (const row of batch.rows) {
         const result = plan.read(row.values);
         if (typeof result === 'string') {
@@ -90,10 +89,10 @@ export async function stageFile(
         staged.usable++;
         // Which row a later one supersedes is known at the end only: the raw text is kept where it may be asked for.
         const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
-        lines += `${row.line}\t${nif}\t${fields}\t${raw}\n`;
+        const waiting = copy.write(`${row.line}\t${nif}\t${fields}\t${raw}\n`);
+        if (waiting !== undefined) await waiting;
       }
       staged.read += batch.rows.length + batch.rejected.length;
-      await copy.write(lines);
       rejected.sort((a, b) => a.line - b.line);
       await reject(rejected);
       signal.throwIfAborted();

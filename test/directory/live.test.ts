@@ -49,7 +49,7 @@ const entryText = ({ nif, legalName }: SearchEntry) => `${nif} ${legalName}`;
 for (const mode of MODES) {
   describe(`searches while the directory changes, ${mode}`, () => {
     test('every answer is the old or the new one as a whole, through imports, rebuilds and rollbacks', async () => {
-      const bench = await createWorkbench(mode);
+      const bench = await createWorkbench(mode, { realPauses: true });
       const { elasticsearch, sql, config } = bench.tools;
       // As every instance of the service does it: each client with a search of its own.
       const open = () =>

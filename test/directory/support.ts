@@ -46,6 +46,8 @@ export interface WorkbenchOptions {
   /** Another way to Elasticsearch, e.g. through a proxy. */
   elasticsearchUrl?: string;
   signal?: AbortSignal;
+  /** An index is kept as long as in earnest after searches have left it. */
+  realPauses?: boolean;
 }
 
 export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}): Promise<Workbench> {
@@ -59,6 +61,7 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     elasticsearch,
     signal: options.signal ?? new AbortController().signal,
     actor: 'test',
+    ...(options.realPauses ? {} : { readersLeaveAfterMs: 50 }),
   };
   const path = (name: string) => join(folder, name);
   const write = async (name: string, text: string | Uint8Array) => {
