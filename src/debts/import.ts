@@ -79,7 +79,8 @@ function debtsPlan(source: RowSource): StagingPlan {
       const start = readAmount(startText ?? '');
       if (start === null) return 'start is not a whole amount';
       const endGiven = (endText ?? '').trim();
-      if (endGiven === '') return { nif, fields: `${start}\t\\N` };
+      // Exports write an absent value as the word, too.
+      if (endGiven === '' || endGiven.toLowerCase() === 'null') return { nif, fields: `${start}\t\\N` };
       const end = readAmount(endGiven);
       if (end === null) return 'end is not a whole amount';
       if (end < start) return 'bracket upside down';
