@@ -1,9 +1,10 @@
 import { normalizationFingerprint } from '../companies/name.ts';
+import { RefusedError } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
 import { type Directory, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments, readIndexMeta } from './indices.ts';
-import { withDirectoryLock } from './lock.ts';
+import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { reconcile } from './reconcile.ts';
 import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';
 import { type DirectoryTools, NEVER_ABORTED } from './tools.ts';
@@ -32,21 +33,25 @@ export async function ensureSearchable(
 ): Promise<DirectoryHealth> {
   const all = { signal: NEVER_ABORTED, ...tools, actor: 'server' };
   try {
-    if (await needsWork(all)) {
-      await withDirectoryLock(
-        all,
-        'start of a server',
-        async (lock) => {
-          const { current } = await reconcile(all, lock);
-          if (all.elasticsearch === null) await buildSearchIndexes(lock.sql, current.tableName);
-        },
-        all.elasticsearch === null ? EMBEDDED_PATIENCE_MS : 0,
-      );
-    }
+    if (await needsWork(all)) await mend(all);
     return await directoryHealth(all);
   } catch (error) {
     return { ok: false, warnings: ['the directory could not be checked'], error };
   }
+}
+
+async function mend(tools: DirectoryTools): Promise<void> {
+  const isEmbedded = tools.elasticsearch === null;
+  const work = async (lock: DirectoryLock) => {
+    const { current } = await reconcile(tools, lock);
+    if (isEmbedded) await buildSearchIndexes(lock.sql, current.tableName);
+  };
+  await withDirectoryLock(tools, 'check by a server', work, isEmbedded ? EMBEDDED_PATIENCE_MS : 0).catch(
+    (error) => {
+      // An import or a rebuild is under way, and leaves the directory in order itself.
+      if (!(error instanceof RefusedError)) throw error;
+    },
+  );
 }
 
 async function needsWork({ sql, elasticsearch, config }: DirectoryTools): Promise<boolean> {
