@@ -9,6 +9,7 @@ import type { Observer } from './http/observe.ts';
 import { BASE_PATH, createOpenApi } from './http/openapi.ts';
 import type { Operation } from './http/operation.ts';
 import { problemPage, referencePage } from './http/pages.ts';
+import { pathOf } from './http/url.ts';
 import { lookupOperation } from './lookup/route.ts';
 import { searchOperation } from './search/route.ts';
 import { usageOperation } from './usage/route.ts';
@@ -79,8 +80,7 @@ export function createApp(parts: AppParts) {
   page('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
   page('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
   page('/problems/{kind}', ({ url }) => {
-    // Not by `new URL`: the address has the caller's Host in it, which can be anything.
-    const [path = ''] = url.split('?', 1);
+    const path = pathOf(url);
     return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? failure('not-found');
   });
   page('/metrics', async (request) => {

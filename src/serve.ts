@@ -86,7 +86,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       config,
       publicUrl,
       log,
-      metrics,
+      observer,
       chain,
       rateLimiter,
       search,

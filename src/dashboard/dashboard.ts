@@ -1,4 +1,4 @@
-import { requestIdOf } from '../http/request-id.ts';
+import { pathOf } from '../http/url.ts';
 import { HOUR } from '../units.ts';
 import { loadAssets } from './assets.ts';
 import { ownAuthSecret } from './auth-secret.ts';
@@ -21,7 +21,7 @@ export interface Dashboard {
 
 /** The account dashboard: its pages and files, and the sign-in that opens them. */
 export async function createDashboard(parts: DashboardParts): Promise<Dashboard> {
-  const { config, publicUrl, sql, log, metrics } = parts;
+  const { config, publicUrl, sql, log, observer } = parts;
   const base = `${new URL(publicUrl).pathname.replace(/\/$/, '')}/dashboard`;
   const secret = config.authSecret ?? (await ownAuthSecret(config.dataDir, log));
   if (config.authSecret === null && config.databaseUrl !== null) {
@@ -63,31 +63,18 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
   }
 
   async function handle(request: Request, peer: string | null): Promise<Response> {
-    const startedAt = performance.now();
-    const path = new URL(request.url).pathname.replace(/^\/dashboard/, '').replace(/\/$/, '');
+    const path = pathOf(request.url)
+      .replace(/^\/dashboard/, '')
+      .replace(/\/$/, '');
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const asset = isRead && path.startsWith('/assets/') ? assets.serve(path.slice('/assets/'.length)) : null;
     if (asset !== null) return asset;
 
     const match = matchRoute(isRead ? 'GET' : request.method, path);
-    const trace: { requestId: string; account?: string } = { requestId: requestIdOf(request) };
-    opening ??= open();
-    const response = await (await opening).receive(request, peer, match, trace);
-    const durationMs = performance.now() - startedAt;
-    const route = match?.template ?? '/dashboard/unknown';
-    metrics.request(route, response.status, durationMs);
-    log.info(
-      {
-        requestId: trace.requestId,
-        method: request.method,
-        route,
-        status: response.status,
-        durationMs: Math.round(durationMs * 100) / 100,
-        account: trace.account,
-      },
-      'request',
-    );
-    return response;
+    return observer.observe(request, match?.template ?? '/dashboard/unknown', async (trace) => {
+      opening ??= open();
+      return (await opening).receive(request, peer, match, trace);
+    });
   }
 
   return {

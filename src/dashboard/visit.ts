@@ -2,7 +2,7 @@ import type { AccountDetails } from '../accounts/store.ts';
 import type { Chain, Handler } from '../admission/chain.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../http/log.ts';
-import type { Metrics } from '../http/metrics.ts';
+import type { Observer } from '../http/observe.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Asker, Auth, Session, User } from './auth.ts';
@@ -21,7 +21,8 @@ export interface DashboardParts {
   /** The service's own address: links are built from it alone. */
   publicUrl: string;
   log: Log;
-  metrics: Metrics;
+  /** Its log line and count for each request. */
+  observer: Observer;
   chain: Chain;
   rateLimiter: RateLimiter;
   search: Handler;

@@ -4,6 +4,7 @@ import { within } from '../deadline.ts';
 import { type Answer, failure, success } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
 import type { Operation } from '../http/operation.ts';
+import { pathOf } from '../http/url.ts';
 import { SECOND } from '../units.ts';
 import type { Refresher } from './refresh.ts';
 import { type Company, type CompanyAnswer, CompanyAnswerSchema, type DebtBracket } from './schema.ts';
@@ -79,8 +80,7 @@ export function createLookupHandler(parts: LookupParts): Handler {
 
 /** The valid NIF at the end of the path; null for anything else, malformed escapes included. */
 function nifOf(url: string): string | null {
-  const end = url.indexOf('?');
-  const path = end === -1 ? url : url.slice(0, end);
+  const path = pathOf(url);
   try {
     const nif = normalizeNif(decodeURIComponent(path.slice(path.lastIndexOf('/') + 1)));
     return nif !== null && isValidNif(nif) ? nif : null;
