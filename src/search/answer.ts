@@ -17,17 +17,36 @@ export function answerDirectly(directory: DirectorySearch): AnswerSearch {
 }
 
 /**
+ * A cached answer is given only while Elasticsearch is known to answer: within this long of its last answer. Under load
+ * something else has always just been asked; a quiet service can ask anew; and an outage is not hidden for some queries.
+ */
+const SIGN_OF_LIFE_MS = 250;
+
+/**
  * Answers from the cache what the current index has answered before. An answer is kept under the index that its entries
  * came from, and read only while the credit's own statement says that this index is current: after an import or a
  * rollback on any instance no stale answer is left, without anything to be told to anyone. An index doesn't change once
  * searches go to it.
  */
-export function answerCached(directory: IndexedSearch, cache: AnswerCache): AnswerSearch {
+export function answerCached(
+  directory: IndexedSearch,
+  cache: AnswerCache,
+  nowMs = () => performance.now(),
+): AnswerSearch {
+  let answeredAtMs = Number.NEGATIVE_INFINITY;
+
+  async function find(query: ParsedQuery): Promise<Found> {
+    const found = await directory.find(query);
+    answeredAtMs = nowMs();
+    return found;
+  }
+
   return async (query, currentIndex) => {
-    if (query.kind !== 'name' || currentIndex === null) return present((await directory.find(query)).entries);
-    const kept = cache.get(currentIndex, query.normalized);
+    if (query.kind !== 'name' || currentIndex === null) return present((await find(query)).entries);
+    const isAlive = nowMs() - answeredAtMs < SIGN_OF_LIFE_MS;
+    const kept = isAlive ? cache.get(currentIndex, query.normalized) : null;
     if (kept !== null) return kept;
-    const found: Found = await directory.find(query);
+    const found = await find(query);
     const json = present(found.entries);
     // An empty answer doesn't say which index it is from.
     if (found.index !== null) cache.set(found.index, query.normalized, json);
