@@ -95,8 +95,10 @@ test('Ctrl-C in the middle of an import is one line, and changes nothing', async
   child.stdin.write(csv(0, 60_000, (n) => `Interrompida ${n}`));
   void child.stdin.flush();
   const isReading = async () => {
-    const rows = await bench.database
-      .sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'COPY%'`;
+    // By `state`: of a connection that idles, or is just closing, it shows the statement that it ran last.
+    const rows = await bench.database.sql`
+      SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND state = 'active' AND query LIKE 'COPY%'`;
     return rows.length > 0;
   };
   while (!(await isReading())) await Bun.sleep(5);
