@@ -1,22 +1,30 @@
 /** Answers of searches, by the index that they came from and the normalized query: nothing of who asked. */
 export interface AnswerCache {
   get(index: string, normalized: string): string | null;
-  set(index: string, normalized: string, json: string): void;
+  /**
+   * The answer of the longest beginning of the query that is kept, where it holds everything that begins so: what begins
+   * with the query is among it. Else null.
+   */
+  getWhole(index: string, normalized: string): string | null;
+  /** @param isWhole nothing that matches was left out of the answer */
+  set(index: string, normalized: string, json: string, isWhole: boolean): void;
   readonly hits: number;
   readonly misses: number;
   /** Estimated memory, bytes. */
   readonly bytes: number;
 }
 
-/** What an entry takes beside its strings: the map's slot and two string headers, measured at about this. */
-const ENTRY_OVERHEAD_BYTES = 160;
+/** What an entry takes beside its strings: the map's slot, its object and two string headers, about this. */
+const ENTRY_OVERHEAD_BYTES = 200;
+/** Beginnings of a query are looked for from here down, characters: a query of thousands must not cost thousands. */
+const LONGEST_BEGINNING = 40;
 
 /**
  * Keeps the answers used last, up to `maxBytes`. Strings are counted at two bytes a character, the most that they take.
  * Answers of one index only: another one's can't be asked for any more, but by a rollback.
  */
 export function createAnswerCache(maxBytes: number): AnswerCache {
-  const answers = new Map<string, string>();
+  const answers = new Map<string, { json: string; isWhole: boolean }>();
   let currentIndex: string | null = null;
   let bytes = 0;
   let hits = 0;
@@ -25,26 +33,39 @@ export function createAnswerCache(maxBytes: number): AnswerCache {
   const sizeOf = (key: string, json: string) => 2 * (key.length + json.length) + ENTRY_OVERHEAD_BYTES;
 
   function remove(key: string): void {
-    const json = answers.get(key);
-    if (json === undefined) return;
+    const answer = answers.get(key);
+    if (answer === undefined) return;
     answers.delete(key);
-    bytes -= sizeOf(key, json);
+    bytes -= sizeOf(key, answer.json);
   }
 
   return {
     get(index, normalized) {
-      const json = index === currentIndex ? answers.get(normalized) : undefined;
-      if (json === undefined) {
+      const answer = index === currentIndex ? answers.get(normalized) : undefined;
+      if (answer === undefined) {
         misses += 1;
         return null;
       }
       hits += 1;
       // Moves it to the end: the first in the map is the one used longest ago.
       answers.delete(normalized);
-      answers.set(normalized, json);
-      return json;
+      answers.set(normalized, answer);
+      return answer.json;
     },
-    set(index, normalized, json) {
+    getWhole(index, normalized) {
+      if (index !== currentIndex) return null;
+      for (let length = Math.min(normalized.length - 1, LONGEST_BEGINNING); length > 0; length -= 1) {
+        const answer = answers.get(normalized.slice(0, length));
+        if (answer === undefined) continue;
+        // Of a shorter beginning there is even more.
+        if (!answer.isWhole) return null;
+        hits += 1;
+        misses -= 1;
+        return answer.json;
+      }
+      return null;
+    },
+    set(index, normalized, json, isWhole) {
       if (index !== currentIndex) {
         answers.clear();
         bytes = 0;
@@ -53,7 +74,7 @@ export function createAnswerCache(maxBytes: number): AnswerCache {
       remove(normalized);
       const size = sizeOf(normalized, json);
       if (size > maxBytes) return;
-      answers.set(normalized, json);
+      answers.set(normalized, { json, isWhole });
       bytes += size;
       for (const oldest of answers.keys()) {
         if (bytes <= maxBytes) break;

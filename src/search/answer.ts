@@ -1,8 +1,9 @@
+import { normalizeName } from '../companies/name.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import type { Found, IndexedSearch } from './elasticsearch.ts';
 import type { ParsedQuery } from './query.ts';
 import type { SearchAnswer } from './schema.ts';
-import type { DirectorySearch, SearchEntry } from './search.ts';
+import { type DirectorySearch, MAX_RESULTS, type SearchEntry } from './search.ts';
 
 /**
  * Answers a search with the JSON of its body.
@@ -46,12 +47,38 @@ export function answerCached(
     const isAlive = nowMs() - answeredAtMs < SIGN_OF_LIFE_MS;
     const kept = isAlive ? cache.get(currentIndex, query.normalized) : null;
     if (kept !== null) return kept;
+    const whole = isAlive ? cache.getWhole(currentIndex, query.normalized) : null;
+    if (whole !== null) {
+      const json = narrow(whole, query.normalized);
+      cache.set(currentIndex, query.normalized, json, true);
+      return json;
+    }
     const found = await find(query);
     const json = present(found.entries);
     // An empty answer doesn't say which index it is from.
-    if (found.index !== null) cache.set(found.index, query.normalized, json);
+    if (found.index !== null) {
+      cache.set(found.index, query.normalized, json, found.entries.length < MAX_RESULTS);
+    }
     return json;
   };
+}
+
+/**
+ * The answer to a longer query, out of one that holds everything that begins with its beginning: what somebody types
+ * letter by letter is asked of Elasticsearch only until fewer than 20 entries are left.
+ */
+function narrow(json: string, normalized: string): string {
+  const { data } = JSON.parse(json) as SearchAnswer;
+  const exact: SearchAnswer['data'] = [];
+  const rest: SearchAnswer['data'] = [];
+  // Nothing here is equal to the shorter query and begins with the longer one: what remains is in its order.
+  for (const entry of data) {
+    const name = normalizeName(entry.legal_name);
+    if (name === normalized) exact.push(entry);
+    else if (name.startsWith(normalized)) rest.push(entry);
+  }
+  const answer: SearchAnswer = { data: [...exact, ...rest], error: null };
+  return JSON.stringify(answer);
 }
 
 function present(entries: SearchEntry[]): string {

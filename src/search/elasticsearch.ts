@@ -1,5 +1,6 @@
 import type { Client } from '@elastic/elasticsearch';
 import { createBatcher } from '../batch.ts';
+import { normalizeName } from '../companies/name.ts';
 import { within } from '../deadline.ts';
 import { MAX_GRAM } from './document.ts';
 import type { ParsedQuery } from './query.ts';
@@ -8,7 +9,7 @@ import { type DirectorySearch, MAX_RESULTS, SEARCH_TIMEOUT_MS, type SearchEntry 
 /** How often a search is asked again while the alias moves under it. */
 const MAX_ROUNDS = 4;
 /** Callers that share one `_msearch`, and requests under way at once. */
-const BATCHES = { maxBatch: 16, maxRuns: 4, maxWaiting: 2_000, maxWaitMs: SEARCH_TIMEOUT_MS };
+const BATCHES = { maxBatch: 32, maxRuns: 2, maxWaiting: 2_000, maxWaitMs: SEARCH_TIMEOUT_MS };
 /** `status` keeps one element a search, also where nothing was found. */
 const FILTER_PATH = [
   'responses.status',
@@ -50,10 +51,11 @@ interface ItemResponse {
 /**
  * Search in the index behind the alias. What arrives in one turn of the event loop goes into one `_msearch`.
  *
- * A name is two searches, neither scored, both ending early because the index is sorted as they are: what begins with
- * the query, and what is equal to it. An answer must be from one index, also while the alias moves: the beginnings are
- * asked of the alias, the equals of the index that the alias led to last. Where the beginnings' hits are from another
- * one, the alias has moved, and both are asked again. Where nothing begins with the query nothing is equal to it either.
+ * A name takes a search for what begins with it, and a share in one for what is equal to any of the batch's names: none of
+ * them scored, all ending early because the index is sorted as they are. An answer must be from one index, also while
+ * the alias moves: the beginnings are asked of the alias, the equals of the index that the alias led to last. Where the
+ * beginnings' hits are from another one, the alias has moved, and both are asked again. Where nothing begins with the
+ * query nothing is equal to it either.
  */
 export function createElasticsearchSearch(client: Client, alias: string): IndexedSearch {
   let index: string | null = null;
@@ -63,17 +65,22 @@ export function createElasticsearchSearch(client: Client, alias: string): Indexe
     const results = new Map<Searchable, Found | Error>();
     const deadlineMs = performance.now() + SEARCH_TIMEOUT_MS;
     let open = queries;
+    let together = true;
     for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round += 1) {
       const askedIndex = index;
-      const lines = open.flatMap((query) => searchesOf(query, alias, askedIndex));
+      const groups = askedIndex === null ? [] : groupNames(open, together);
+      const lines = [
+        ...open.flatMap((query) => search(alias, filterOf(query))),
+        ...groups.flatMap((names) => search(askedIndex!, equalsOf(names), MAX_RESULTS * names.length)),
+      ];
       const responses = await sendSearches(lines, Math.max(1, deadlineMs - performance.now()));
-      let position = 0;
+      const equals = readEquals(groups, responses.slice(open.length));
+      together = !equals.crowded;
       const again: Searchable[] = [];
-      for (const query of open) {
-        const first = responses[position++]!;
-        const equals = query.kind === 'name' && askedIndex !== null ? responses[position++]! : null;
+      for (const [position, query] of open.entries()) {
+        const first = responses[position]!;
         const result = readResult(query, first, equals, askedIndex);
-        if (result === 'moved') {
+        if (result === 'again') {
           index = first.hits?.hits?.[0]?._index ?? null;
           again.push(query);
         } else results.set(query, result);
@@ -118,13 +125,19 @@ export function createElasticsearchSearch(client: Client, alias: string): Indexe
   return { find, search: async (parsed) => (await find(parsed)).entries };
 }
 
-/** The lines of an `_msearch`: one search for a NIF, two for a name (one while no index is known). */
-function searchesOf(query: Searchable, alias: string, index: string | null): string[] {
-  if (query.kind === 'nif') return search(alias, { term: { nif: query.nif } });
-  const first = search(alias, beginningsOf(query.normalized));
-  return index === null
-    ? first
-    : [...first, ...search(index, { term: { normalized_name: query.normalized } })];
+function filterOf(query: Searchable): object {
+  return query.kind === 'nif' ? { term: { nif: query.nif } } : beginningsOf(query.normalized);
+}
+
+/** The names among the queries, in groups that share one search for their equals. */
+function groupNames(queries: Searchable[], together: boolean): string[][] {
+  const names = [...new Set(queries.flatMap((query) => (query.kind === 'name' ? [query.normalized] : [])))];
+  if (names.length === 0) return [];
+  return together ? [names] : names.map((name) => [name]);
+}
+
+function equalsOf(names: string[]): object {
+  return names.length === 1 ? { term: { normalized_name: names[0] } } : { terms: { normalized_name: names } };
 }
 
 /** The names that begin with the prefix. Longer ones match no n-gram, and few names: whole terms are walked then. */
@@ -134,14 +147,17 @@ export function beginningsOf(prefix: string): object {
     : { prefix: { normalized_name: prefix } };
 }
 
-function search(index: string, filter: object): string[] {
-  return [JSON.stringify({ index, allow_partial_search_results: false }), JSON.stringify(searchBody(filter))];
+function search(index: string, filter: object, size = MAX_RESULTS): string[] {
+  return [
+    JSON.stringify({ index, allow_partial_search_results: false }),
+    JSON.stringify(searchBody(filter, size)),
+  ];
 }
 
 /** The body of the `_search` that answers the first entries of a filter, in their order. */
-export function searchBody(filter: object): object {
+export function searchBody(filter: object, size = MAX_RESULTS): object {
   return {
-    size: MAX_RESULTS,
+    size,
     track_total_hits: false,
     query: { constant_score: { filter } },
     sort: ['sort_key', 'nif'],
@@ -153,29 +169,64 @@ export function searchBody(filter: object): object {
   };
 }
 
+/** Entries that are equal to a name, by name. */
+interface Equals {
+  byName: Map<string, SearchEntry[] | Error | 'moved'>;
+  /** A search that several names shared was not enough for all of them: each needs its own. */
+  crowded: boolean;
+}
+
+function readEquals(groups: string[][], responses: ItemResponse[]): Equals {
+  const equals: Equals = { byName: new Map(), crowded: false };
+  for (const [position, names] of groups.entries()) {
+    const response = responses[position]!;
+    const failed = response.status === 404 ? 'moved' : failureOf(response);
+    const dealt = failed ?? dealOut(names, (response.hits?.hits ?? []).map(entryOf));
+    if (dealt === null) equals.crowded = true;
+    else
+      for (const name of names)
+        equals.byName.set(name, dealt instanceof Map ? (dealt.get(name) ?? []) : dealt);
+  }
+  return equals;
+}
+
+/** @returns null where others' entries may have left no room for some, or the index was made by other rules */
+function dealOut(names: string[], entries: SearchEntry[]): Map<string, SearchEntry[]> | null {
+  if (names.length === 1) return new Map([[names[0]!, entries]]);
+  if (entries.length === MAX_RESULTS * names.length) return null;
+  const byName = new Map<string, SearchEntry[]>(names.map((name) => [name, []]));
+  for (const entry of entries) {
+    const theirs = byName.get(normalizeName(entry.legalName));
+    if (theirs === undefined) return null;
+    theirs.push(entry);
+  }
+  return byName;
+}
+
 /**
- * The entries of one query, or why it failed; `moved` where its two searches may have seen different indices.
- * @param askedIndex what `equals` was asked of
+ * The entries of one query, or why it failed; `again` where its two searches may have seen different indices, or its
+ * equals are not known.
+ * @param askedIndex what `equals` were asked of
  */
 function readResult(
   query: Searchable,
   first: ItemResponse,
-  equals: ItemResponse | null,
+  equals: Equals,
   askedIndex: string | null,
-): Found | Error | 'moved' {
+): Found | Error | 'again' {
   const failed = failureOf(first);
   if (failed !== null) return failed;
   const hits = first.hits?.hits ?? [];
   const index = hits[0]?._index;
   if (index === undefined) return NOTHING;
   if (query.kind === 'nif') return { entries: hits.map(entryOf), index };
-  if (equals === null || equals.status === 404 || index !== askedIndex) return 'moved';
-  const equalsFailed = failureOf(equals);
-  if (equalsFailed !== null) return equalsFailed;
-  const exact = (equals.hits?.hits ?? []).map(entryOf);
+  const exact = equals.byName.get(query.normalized) ?? 'moved';
+  if (exact === 'moved' || index !== askedIndex) return 'again';
+  if (exact instanceof Error) return exact;
+  const rest = hits.map(entryOf);
+  if (exact.length === 0) return { entries: rest, index };
   const isExact = new Set(exact.map(({ nif }) => nif));
-  const rest = hits.map(entryOf).filter(({ nif }) => !isExact.has(nif));
-  return { entries: [...exact, ...rest].slice(0, MAX_RESULTS), index };
+  return { entries: [...exact, ...rest.filter(({ nif }) => !isExact.has(nif))].slice(0, MAX_RESULTS), index };
 }
 
 function failureOf({ status, timed_out, error }: ItemResponse): Error | null {

@@ -1,20 +1,21 @@
 /** Answers kept in memory: how many, and when they are given. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
-import { type AnswerSearch, answerCached } from '../../src/search/answer.ts';
+import { type AnswerSearch, answerCached, answerDirectly } from '../../src/search/answer.ts';
 import { type AnswerCache, createAnswerCache } from '../../src/search/answer-cache.ts';
 import { createElasticsearch } from '../../src/search/client.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
-import { parseQuery } from '../../src/search/query.ts';
+import { type ParsedQuery, parseQuery } from '../../src/search/query.ts';
 import { createTestIndexAlias, testServers } from '../support/database.ts';
+import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createSearchIndex, pointAlias } from '../support/search-index.ts';
-import { numbered } from './entries.ts';
+import { numbered, testEntries } from './entries.ts';
 
 describe('the cache', () => {
   test('gives what was set under the same index and query, and nothing else', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'A');
+    cache.set('one', 'azul', 'A', false);
     expect(cache.get('one', 'azul')).toBe('A');
     expect(cache.get('one', 'azu')).toBeNull();
     expect(cache.get('two', 'azul')).toBeNull();
@@ -23,8 +24,8 @@ describe('the cache', () => {
 
   test('holds one index: the answers of the one before are gone', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'A');
-    cache.set('two', 'verde', 'V');
+    cache.set('one', 'azul', 'A', false);
+    cache.set('two', 'verde', 'V', false);
     expect(cache.get('one', 'azul')).toBeNull();
     expect(cache.get('two', 'azul')).toBeNull();
     expect(cache.get('two', 'verde')).toBe('V');
@@ -33,7 +34,7 @@ describe('the cache', () => {
   test('stays below its bound, and lets go of what was used longest ago', () => {
     const cache = createAnswerCache(10_000);
     for (let number = 0; number < 100; number += 1) {
-      cache.set('one', `query ${number}`, 'x'.repeat(1000));
+      cache.set('one', `query ${number}`, 'x'.repeat(1000), false);
       expect(cache.bytes).toBeLessThanOrEqual(10_000);
       cache.get('one', 'query 0');
     }
@@ -44,12 +45,55 @@ describe('the cache', () => {
 
   test('does not keep an answer larger than itself, and counts a replaced one once', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'x'.repeat(6000));
+    cache.set('one', 'azul', 'x'.repeat(6000), false);
     expect(cache.get('one', 'azul')).toBeNull();
-    cache.set('one', 'azul', 'x'.repeat(1000));
+    cache.set('one', 'azul', 'x'.repeat(1000), false);
     const { bytes } = cache;
-    cache.set('one', 'azul', 'y'.repeat(1000));
+    cache.set('one', 'azul', 'y'.repeat(1000), false);
     expect(cache.bytes).toBe(bytes);
+  });
+});
+
+describe('the answer of a beginning', () => {
+  test('is given where it is whole, from the longest that is kept, and under its own index alone', () => {
+    const cache = createAnswerCache(10_000);
+    cache.set('one', 'a', 'A', false);
+    cache.set('one', 'az', 'AZ', true);
+    expect(cache.getWhole('one', 'azul')).toBe('AZ');
+    expect(cache.getWhole('one', 'az')).toBeNull();
+    expect(cache.getWhole('one', 'ab')).toBeNull();
+    expect(cache.getWhole('two', 'azul')).toBeNull();
+    cache.set('one', 'azu', 'AZU', false);
+    expect(cache.getWhole('one', 'azul')).toBeNull();
+  });
+
+  test('names typed letter by letter get what the directory itself would answer, for a fraction of the questions', async () => {
+    const entries = testEntries();
+    const oracle = createOracleSearch(entries);
+    let asked = 0;
+    const find = async (query: ParsedQuery) => {
+      asked += 1;
+      return { entries: await oracle.search(query), index: 'one' };
+    };
+    const cache = createAnswerCache(50_000_000);
+    const answer = answerCached({ ...oracle, find }, cache, () => 0);
+    const direct = answerDirectly(oracle);
+    await answer(parseQuery('zzz'), 'one'); // the first one is asked in any case: there was no sign of life
+    asked = 0;
+    let typed = 0;
+    // Each name from its first letters on: some short, so that beginnings with 20 entries come too.
+    for (const { legalName } of entries.filter((_, position) => position % 7 === 0)) {
+      const letters = [...legalName];
+      for (let length = 1; length <= letters.length; length += 3) {
+        const query = parseQuery(letters.slice(0, length).join(''));
+        if (query.kind !== 'name') continue;
+        typed += 1;
+        expect(await answer(query, 'one')).toBe(await direct(query, 'one'));
+      }
+    }
+    expect(asked).toBeLessThan(typed / 2);
+    expect(cache.hits + cache.misses).toBe(typed);
+    expect(cache.misses).toBe(asked);
   });
 });
 

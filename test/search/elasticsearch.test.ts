@@ -129,6 +129,31 @@ describe('Elasticsearch behind a proxy', () => {
   });
 });
 
+test('names of one batch that share the search for their equals each get all of theirs', async () => {
+  const crowd = numbered(500_000_000, [
+    ...Array.from({ length: 130 }, (_, i) => `Azul${' '.repeat(i % 3)}, Lda`),
+    ...Array.from({ length: 30 }, (_, i) => `Azul ${String(i).padStart(2, '0')}`),
+    ...Array.from({ length: 25 }, () => 'Verde, S.A.'),
+    'Verde Mar',
+    'Rosa',
+    'Rosa Brava',
+  ]);
+  await createSearchIndex(client, `${alias}-1`, crowd);
+  await pointAlias(client, alias, `${alias}-1`);
+  const oracle = createOracleSearch(crowd);
+  const search = createElasticsearchSearch(client, alias);
+  await search.search(parseQuery('rosa')); // it knows the index from here on
+  // 130 equals of the first fill the room of six names; of the last two there is room for all.
+  for (const batch of [
+    ['azul', 'verde', 'rosa', 'r', 'azul 07', 'nada'],
+    ['azul'],
+    ['rosa', 'rosa', 'verde m'],
+  ]) {
+    const found = await Promise.all(batch.map((q) => search.search(parseQuery(q))));
+    expect(found).toEqual(batch.map((q) => oracle.answer(q)));
+  }
+});
+
 describe('an index that can not answer', () => {
   test('no alias: the search fails', async () => {
     const search = createElasticsearchSearch(client, alias);
