@@ -13,6 +13,7 @@ import { createObserver } from './http/observe.ts';
 import { createAuthenticator } from './keys/authenticate.ts';
 import { defaultPublicUrl, freePort, listen } from './listen.ts';
 import { openLookup } from './lookup/open.ts';
+import { connectPostgres } from './postgres/connect.ts';
 import { openRateLimiter } from './rate-limit/open.ts';
 import { type Closers, createClosers, openStores, type Stores } from './resources.ts';
 import { openSearch } from './search/open.ts';
@@ -21,6 +22,8 @@ import { createUsageHandler } from './usage/route.ts';
 
 /** Running requests may take this long to finish after a stop (issue: graceful stop). */
 const STOP_TIMEOUT_MS = 10 * SECOND;
+/** Two batchers of the ledger, one of records, and refunds: no more statements are under way at once. */
+const BY_KEY_POOL = 6;
 const POSTGRES_POOL = { max: 20, statementTimeoutMs: 5 * SECOND, lockTimeoutMs: 0.5 * SECOND };
 
 export interface RunningService {
@@ -71,7 +74,14 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const authenticator = await createAuthenticator(stores.sql);
     closers.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, closers, log, metrics);
-    const credits = createCredits(stores.sql, {
+    const byKey = connectPostgres(stores.databaseUrl, {
+      ...POSTGRES_POOL,
+      applicationName: 'company-directory serve',
+      max: BY_KEY_POOL,
+      byKey: true,
+    });
+    closers.add('Postgres by key', () => byKey.end({ timeout: 2 }));
+    const credits = createCredits(byKey, {
       onRefundFailed: (account, error) => {
         metrics.refundFailed();
         log.error({ account, err: error }, 'a credit spent for an abandoned request was not given back');
@@ -80,7 +90,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const directoryHealth = await watchDirectory({ ...stores, config }, log, closers);
     const chain = createChain({ authenticator, rateLimiter, credits, log });
     const search = openSearch(config, stores, log, metrics);
-    const lookup = openLookup(config, stores.sql, closers, log, metrics);
+    const lookup = openLookup(config, { ...stores, byKey }, closers, log, metrics);
     const dashboard = await createDashboard({
       sql: stores.sql,
       config,

@@ -2,7 +2,17 @@ import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
-import { type Ask, type CallKind, type NothingSpent, refund, type Spent, spend } from './spend.ts';
+import {
+  type Ask,
+  type Bounds,
+  type CallKind,
+  type NothingSpent,
+  type Payment,
+  refund,
+  type Spent,
+  spend,
+  spendIfPayable,
+} from './spend.ts';
 
 /** What the ledger said of one call. */
 export type Admission =
@@ -52,6 +62,8 @@ export interface CreditsOptions {
 
 /** An admission that Postgres has not begun by then never happens. */
 const STATEMENT_DEADLINE_MS = 1.5 * SECOND;
+/** After all the waiting: a moment before whoever asked is told so. */
+const LAST_DEADLINE_MS = 1.9 * SECOND;
 /** Whoever has waited this long, in the queue and for the statement, is told that credits can't be counted. */
 const ADMISSION_TIMEOUT_MS = 2 * SECOND;
 /** A statement that has not answered by then makes room for the next: its connection may be gone without a word. */
@@ -66,20 +78,34 @@ const BATCHES = { maxBatch: 1000, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: ADM
 const LOCK_NOT_AVAILABLE = '55P03';
 
 interface PendingCall extends Call {
+  /** When it came, of `performance.now()`. */
+  sinceMs: number;
   /** Whoever asked has been answered 503: if the call is admitted all the same, it is given back. */
   abandoned: boolean;
 }
 
-/** The one way to spend a credit. Calls that arrive in one turn of the event loop share one statement. */
+/**
+ * The one way to spend a credit. Calls that arrive in one turn of the event loop share one statement: one for those that
+ * can be paid out of the period that runs, and one that knows all the rules for whoever is left. Who has used up their
+ * credits waits for both, and holds up nobody else.
+ */
 export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   // Postgres's clock minus ours, learnt from every answer: deadlines are in Postgres's time.
   let clockOffsetMs = 0;
-  const ask = createBatcher(admitAll, BATCHES);
+  const askIfPayable = createBatcher(
+    (calls: PendingCall[]) => run(calls, spendIfPayable, settlePayment, STATEMENT_DEADLINE_MS),
+    BATCHES,
+  );
+  // Its calls have waited before: what would come too late for the oldest of them doesn't happen.
+  const askInFull = createBatcher((calls: PendingCall[]) => {
+    const oldestMs = performance.now() - Math.min(...calls.map(({ sinceMs }) => sinceMs));
+    return run(calls, spend, settleAll, Math.min(STATEMENT_DEADLINE_MS, LAST_DEADLINE_MS - oldestMs));
+  }, BATCHES);
 
   async function admit(call: Call): Promise<Admission> {
-    const pending: PendingCall = { ...call, abandoned: false };
+    const pending: PendingCall = { ...call, sinceMs: performance.now(), abandoned: false };
     try {
-      const admission = await within(ask(pending), ADMISSION_TIMEOUT_MS, 'the credit ledger');
+      const admission = await within(decide(pending), ADMISSION_TIMEOUT_MS, 'the credit ledger');
       if (admission === null) throw new Error('the credit ledger was too late, or the account is gone');
       return admission;
     } catch (error) {
@@ -88,42 +114,67 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     }
   }
 
-  async function admitAll(calls: PendingCall[]): Promise<(Admission | null)[]> {
+  async function decide(call: PendingCall): Promise<Admission | null> {
+    return (await askIfPayable(call)) ?? (await askInFull(call));
+  }
+
+  /** Runs one statement for the calls. @returns what it decided, null for calls that it left alone */
+  async function run<Outcome>(
+    calls: PendingCall[],
+    statement: Statement<Outcome>,
+    settle: (outcome: Outcome, byAccount: Map<string, Group[]>) => Settled,
+    deadlineMs: number,
+  ): Promise<(Admission | null)[]> {
     const byAccount = groupCalls(calls.filter((call) => !call.abandoned));
     const asks = [...byAccount.values()].flat().map(({ ask }) => ask);
     const askedAtMs = Date.now();
-    const deadline = new Date(askedAtMs + clockOffsetMs + STATEMENT_DEADLINE_MS);
+    const deadline = new Date(askedAtMs + clockOffsetMs + deadlineMs);
     if (asks.length === 0) return calls.map(() => null);
-    const statement = spendUnlocked(asks, deadline).then((rows) => settleAll(rows, byAccount, askedAtMs));
+    const settled = spendUnlocked(statement, asks, deadline).then((outcome) => {
+      const { at, admissions } = settle(outcome, byAccount);
+      if (at !== null) learnClock(at.getTime(), askedAtMs);
+      return admissions;
+    });
     // Everyone has been told 503 by then; what the statement comes to all the same is given back when it answers.
-    const admissions = await within(statement, RUN_TIMEOUT_MS, 'the credit ledger');
+    const admissions = await within(settled, RUN_TIMEOUT_MS, 'the credit ledger');
     return calls.map((call) => admissions.get(call) ?? null);
   }
 
-  function settleAll(
-    rows: (Spent | NothingSpent)[],
-    byAccount: Map<string, Group[]>,
-    askedAtMs: number,
-  ): Map<PendingCall, Admission> {
+  function settlePayment({ paid, at, directoryIndex }: Payment, byAccount: Map<string, Group[]>): Settled {
     const admissions = new Map<PendingCall, Admission>();
-    if (rows[0] !== undefined) learnClock(rows[0].at.getTime(), askedAtMs);
+    const admission: Admission = { admitted: true, directoryIndex };
+    for (const payment of paid) {
+      const late: Ask[] = [];
+      for (const { ask, calls } of byAccount.get(payment.accountId) ?? []) {
+        for (const call of calls) {
+          admissions.set(call, admission);
+          if (call.abandoned) late.push({ ...ask, calls: 1 });
+        }
+      }
+      giveBack(late, { ...payment, at });
+    }
+    return { at, admissions };
+  }
+
+  function settleAll(rows: (Spent | NothingSpent)[], byAccount: Map<string, Group[]>): Settled {
+    const admissions = new Map<PendingCall, Admission>();
     for (const spent of rows) {
       if (spent.accountId !== null) settle(spent, byAccount.get(spent.accountId) ?? [], admissions);
     }
-    return admissions;
+    return { at: rows[0]?.at ?? null, admissions };
   }
 
   /**
    * An account whose row somebody holds (an operator's open transaction) must not hold up the others of its batch: after
    * Postgres's lock_timeout the rest goes on without it.
    */
-  async function spendUnlocked(asks: Ask[], deadline: Date) {
+  async function spendUnlocked<Outcome>(statement: Statement<Outcome>, asks: Ask[], deadline: Date) {
     const bounds = { deadline, instant: options.instant?.() ?? null };
     try {
-      return await spend(sql, asks, { ...bounds, skipLocked: false });
+      return await statement(sql, asks, { ...bounds, skipLocked: false });
     } catch (error) {
       if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error;
-      return await spend(sql, asks, { ...bounds, skipLocked: true });
+      return await statement(sql, asks, { ...bounds, skipLocked: true });
     }
   }
 
@@ -149,12 +200,23 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
         left -= 1;
       }
     }
-    if (late.length > 0) {
-      refund(sql, late, spent).catch((error) => options.onRefundFailed?.(spent.accountId, error));
-    }
+    giveBack(late, spent);
+  }
+
+  function giveBack(late: Ask[], spent: Parameters<typeof refund>[2]): void {
+    if (late.length === 0) return;
+    refund(sql, late, spent).catch((error) => options.onRefundFailed?.(spent.accountId, error));
   }
 
   return { admit };
+}
+
+type Statement<Outcome> = (sql: Sql, asks: Ask[], bounds: Bounds) => PromiseLike<Outcome>;
+
+/** What a statement decided, and Postgres's clock while it did; null: it didn't say. */
+interface Settled {
+  at: Date | null;
+  admissions: Map<PendingCall, Admission>;
 }
 
 interface Group {

@@ -2,7 +2,7 @@ import { ACCOUNT_CHANGED } from '../accounts/store.ts';
 import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
-import { hashSecret, isWellFormedSecret } from './secret.ts';
+import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 
 /** Whoever a valid key speaks for. */
 export interface Caller {
@@ -87,18 +87,19 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
 
   async function authenticate(authorization: string | null): Promise<Caller | null> {
     const secret = authorization === null ? undefined : BEARER.exec(authorization)?.[1];
-    if (secret === undefined || !isWellFormedSecret(secret)) return null;
-    const digest = hashSecret(secret);
-    const hash = digest.toString('base64');
+    if (secret === undefined || secret.length !== SECRET_LENGTH) return null;
+    const hash = hashSecret(secret, 'base64');
     const entry = known.get(hash) ?? unknown.get(hash);
     if (entry !== undefined) {
       if (nowMs() < entry.untilMs) return entry.caller;
       known.delete(hash);
       unknown.delete(hash);
     }
+    // Here, not before: what is in the caches has been looked at.
+    if (!isWellFormedSecret(secret)) return null;
     let answer = asking.get(hash);
     if (answer === undefined) {
-      answer = ask(hash, digest).finally(() => asking.delete(hash));
+      answer = ask(hash, Buffer.from(hash, 'base64')).finally(() => asking.delete(hash));
       asking.set(hash, answer);
     }
     return answer;

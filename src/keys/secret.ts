@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 /** Begins every key, and tells secret scanners whose it is (specification, API key). */
 export const KEY_PREFIX = 'svc_';
@@ -7,6 +7,8 @@ const RANDOM_BYTES = 21; // 168 random bits
 const CHECKSUM_BYTES = 4;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 const SHAPE = /^svc_[a-z2-7]{40}$/;
+/** Characters of a key. */
+export const SECRET_LENGTH = KEY_PREFIX.length + 40;
 /** Characters of the secret that are stored in clear, for recognition: the prefix and six more. */
 const START_LENGTH = KEY_PREFIX.length + 6;
 
@@ -27,8 +29,10 @@ export function isWellFormedSecret(text: string): boolean {
 }
 
 /** What is stored of a key: it holds 168 random bits, so that a plain SHA-256 can't be searched. */
-export function hashSecret(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
+export function hashSecret(secret: string): Buffer;
+export function hashSecret(secret: string, encoding: 'base64'): string;
+export function hashSecret(secret: string, encoding: 'base64' | 'buffer' = 'buffer'): Buffer | string {
+  return hash('sha256', secret, encoding);
 }
 
 /** The characters by which its owner recognizes a key in a list. */

@@ -12,7 +12,13 @@ import { createLookupHandler } from './route.ts';
 import { createCompanyReader } from './store.ts';
 
 /** The lookup handler with its sources, as the configuration names them. */
-export function openLookup(config: Config, sql: Sql, closers: Closers, log: Log, metrics: Metrics): Handler {
+export function openLookup(
+  config: Config,
+  { sql, byKey }: { sql: Sql; byKey: Sql },
+  closers: Closers,
+  log: Log,
+  metrics: Metrics,
+): Handler {
   const { nifPtKey, einformaClientId, einformaClientSecret, ...rest } = config;
   const sources = createSources({
     ...rest,
@@ -24,7 +30,7 @@ export function openLookup(config: Config, sql: Sql, closers: Closers, log: Log,
   if (nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }
-  const findCompany = createCompanyReader(sql, config.recordMaxAgeS);
+  const findCompany = createCompanyReader(byKey, config.recordMaxAgeS);
   const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
   const timer = setInterval(() => {
     refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed'));

@@ -16,6 +16,11 @@ export interface PostgresOptions {
   statementTimeoutMs?: number;
   /** The server gives up waiting for a row or table lock after this long. */
   lockTimeoutMs?: number;
+  /**
+   * For statements that only ever find rows by their keys, again and again: planned once a connection, for an index.
+   * Planning anew took more time than running them, and a seq scan of all accounts looked cheap for a few.
+   */
+  byKey?: boolean;
 }
 
 /**
@@ -30,6 +35,7 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
     applicationName = 'company-directory',
     statementTimeoutMs = 0,
     lockTimeoutMs = 0,
+    byKey = false,
   } = options;
   return postgres(url, {
     max,
@@ -45,6 +51,7 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
       statement_timeout: statementTimeoutMs,
       lock_timeout: lockTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs > 0 ? 30 * SECOND : 0,
+      ...(byKey ? { plan_cache_mode: 'force_generic_plan', random_page_cost: 1, jit: 'off' } : {}),
     },
   });
 }
