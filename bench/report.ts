@@ -1,3 +1,4 @@
+import type { Idle } from './idle.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** One measurement, or the median of several. */
@@ -25,6 +26,7 @@ export function median(rows: Row[]): Row {
 export function report(
   rows: Row[],
   scenarios: Scenario[],
+  idle: Idle,
   options: Record<string, string | boolean | undefined>,
 ): string {
   const lines = rows.map((row) => {
@@ -61,12 +63,16 @@ export function report(
     'MB',
     'not 2xx',
   ];
+  const parts = idle.bucket + idle.credit + idle.record;
   return `# Results of \`bun run bench\`
 
 ${options.names} names, ${options.records} stored records, ${options.accounts} accounts; ${options.runs} runs of ${options.seconds} s, medians by rate.
 Machine: ${options.machine}, shared by the load generator (wrk, one thread), the service, Postgres, Elasticsearch and Redis. Commit ${revision()}.
 
 ${[heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}
+
+One lookup at a time on an idle service takes ${idle.request.toFixed(2)} ms; its bucket ${idle.bucket.toFixed(2)}, its credit ${idle.credit.toFixed(2)} and its record ${idle.record.toFixed(2)} ms,
+asked one after the other from elsewhere, take ${parts.toFixed(2)}: the service adds ${(idle.request - parts).toFixed(2)} ms (medians of 400).
 `;
 }
 

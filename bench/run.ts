@@ -4,6 +4,7 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { measureIdle } from './idle.ts';
 import { cpuSeconds, processesOf, residentMb } from './processes.ts';
 import { median, type Row, report } from './report.ts';
 import { createScenarios, type Scenario, targetOf } from './scenarios.ts';
@@ -23,7 +24,7 @@ const { values: options } = parseArgs({
   },
 });
 
-type Services = Record<'bare' | 'uncached' | 'cached', Service>;
+type Services = Record<Exclude<Scenario['on'], 'elasticsearch'>, Service>;
 
 /** The processes whose CPU time is told apart. */
 interface Processes {
@@ -32,8 +33,9 @@ interface Processes {
   redis: number[];
 }
 
-/** Long enough for Java's compiler to have seen the searches. */
-const WARM_UP_SECONDS = 6;
+const WARM_UP_SECONDS = 5;
+/** Once, before anything is measured: Java's compiler takes long to be done with the searches. */
+const ELASTICSEARCH_WARM_UP_SECONDS = 25;
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
@@ -43,6 +45,7 @@ async function main(): Promise<void> {
   say(`starting the stack with ${names} names`);
   const stack = await startStack(names, records, Number(options.accounts));
   const services: Services = {
+    ceiling: await startProcess(['bench/ceiling.ts'], {}),
     bare: await startProcess(['bench/bare.ts'], {}),
     uncached: await startProcess(['src/main.ts', 'serve'], { ...stack.environment, SEARCH_CACHE_MB: '0' }),
     cached: await startProcess(['src/main.ts', 'serve'], stack.environment),
@@ -52,6 +55,9 @@ async function main(): Promise<void> {
       ({ name }) => options.only === undefined || name.includes(options.only),
     );
     const rows: Row[] = [];
+    for (const scenario of scenarios.filter(({ name }) => /directly|no cache/.test(name))) {
+      await runWrk(targetOf(scenario, stack, services), 64, ELASTICSEARCH_WARM_UP_SECONDS);
+    }
     for (const connections of options.connections.split(',').map(Number)) {
       for (const scenario of scenarios) {
         await runWrk(targetOf(scenario, stack, services), connections, WARM_UP_SECONDS);
@@ -68,7 +74,11 @@ async function main(): Promise<void> {
       }
       for (const measured of runs.values()) rows.push(median(measured));
     }
-    const text = report(rows, scenarios, { ...options, machine: `${cpus().length} × ${cpus()[0]?.model}` });
+    const idle = await measureIdle(stack, services.cached);
+    const text = report(rows, scenarios, idle, {
+      ...options,
+      machine: `${cpus().length} × ${cpus()[0]?.model}`,
+    });
     process.stdout.write(text);
     if (options.write) await Bun.write(`${import.meta.dir}/RESULTS.md`, text);
   } finally {

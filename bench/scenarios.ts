@@ -5,6 +5,7 @@ import { autocompleteQueries, randomPrefixes } from './traffic.ts';
 import { get, post, type Target } from './wrk.ts';
 
 export type ScenarioName =
+  | 'the load generator’s ceiling'
   | 'bare Elysia route'
   | 'Elasticsearch asked directly'
   | 'search, random prefixes, no cache'
@@ -16,7 +17,7 @@ export type ScenarioName =
 export interface Scenario {
   name: ScenarioName;
   /** Which process answers. */
-  on: 'bare' | 'elasticsearch' | 'uncached' | 'cached';
+  on: 'ceiling' | 'bare' | 'elasticsearch' | 'uncached' | 'cached';
   /** What its rate is a multiple of. */
   against: ScenarioName | null;
   requests: string[];
@@ -34,6 +35,7 @@ export function createScenarios(stack: Stack, companies: number, records: number
   const many = (one: () => string) => Array.from({ length: DISTINCT_REQUESTS }, one);
   const prefixes = randomPrefixes(companies, DISTINCT_REQUESTS);
   return [
+    { name: 'the load generator’s ceiling', on: 'ceiling', against: null, requests: [get('/', 'bench')] },
     { name: 'bare Elysia route', on: 'bare', against: null, requests: [get('/', 'bench')] },
     {
       name: 'Elasticsearch asked directly',
@@ -84,7 +86,7 @@ function directSearch(alias: string, prefix: string): string {
 export function targetOf(
   scenario: Scenario,
   stack: Stack,
-  services: Record<'bare' | 'uncached' | 'cached', Service>,
+  services: Record<Exclude<Scenario['on'], 'elasticsearch'>, Service>,
 ): Target {
   if (scenario.on !== 'elasticsearch') return { ...services[scenario.on], requests: scenario.requests };
   const { hostname, port } = new URL(stack.servers.elasticsearchUrl);

@@ -1,0 +1,55 @@
+import { createCredits } from '../src/credits/admit.ts';
+import { createCompanyReader } from '../src/lookup/store.ts';
+import { connectPostgres } from '../src/postgres/connect.ts';
+import { connectRedis, createRedisRateLimiter } from '../src/rate-limit/redis.ts';
+import { generateCompany } from './names.ts';
+import type { Service, Stack } from './stack.ts';
+
+/** One request at a time: what the service adds to what its dependencies take, medians in milliseconds. */
+export interface Idle {
+  request: number;
+  bucket: number;
+  credit: number;
+  record: number;
+}
+
+const REQUESTS = 400;
+
+/** Lookups, one after the other, through the service; and its three questions asked from here by the same modules. */
+export async function measureIdle(stack: Stack, service: Service): Promise<Idle> {
+  const sql = connectPostgres(stack.environment.DATABASE_URL!, { max: 2, byKey: true });
+  const redis = connectRedis(stack.environment.REDIS_URL!);
+  await new Promise((resolve) => redis.once('ready', resolve));
+  const [account] = await stack.sql<{ id: string }[]>`SELECT id FROM accounts LIMIT 1`;
+  const limiter = createRedisRateLimiter(redis);
+  const credits = createCredits(sql);
+  const findCompany = createCompanyReader(sql, 6 * 86_400);
+  const nif = (position: number) => generateCompany(position * 7).nif;
+  const headers = { Authorization: `Bearer ${stack.keys[0]}` };
+  try {
+    return {
+      request: await medianMs(async (position) => {
+        const url = `http://${service.host}:${service.port}/api/v1/companies/${nif(position)}`;
+        const response = await fetch(url, { headers });
+        if (!response.ok) throw new Error(`the service answered ${response.status}`);
+        await response.text();
+      }),
+      bucket: await medianMs(() => limiter.take(account!.id, 1_000_000)),
+      credit: await medianMs(() => credits.admit({ accountId: account!.id, keyId: '', kind: 'lookup' })),
+      record: await medianMs((position) => findCompany(nif(position))),
+    };
+  } finally {
+    redis.disconnect();
+    await sql.end();
+  }
+}
+
+async function medianMs(work: (position: number) => Promise<unknown>): Promise<number> {
+  const took: number[] = [];
+  for (let position = 0; position < REQUESTS; position += 1) {
+    const startedMs = performance.now();
+    await work(position);
+    took.push(performance.now() - startedMs);
+  }
+  return took.sort((a, b) => a - b)[REQUESTS / 2]!;
+}
