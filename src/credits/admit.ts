@@ -8,6 +8,7 @@ import {
   type CallKind,
   type NothingSpent,
   type Payment,
+  type Refundable,
   refund,
   type Spent,
   spend,
@@ -144,14 +145,8 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     const admissions = new Map<PendingCall, Admission>();
     const admission: Admission = { admitted: true, directoryIndex };
     for (const payment of paid) {
-      const late: Ask[] = [];
-      for (const { ask, calls } of byAccount.get(payment.accountId) ?? []) {
-        for (const call of calls) {
-          admissions.set(call, admission);
-          if (call.abandoned) late.push({ ...ask, calls: 1 });
-        }
-      }
-      giveBack(late, { ...payment, at });
+      const groups = byAccount.get(payment.accountId) ?? [];
+      settle({ ...payment, at }, groups, Number.POSITIVE_INFINITY, () => admission, admissions);
     }
     return { at, admissions };
   }
@@ -159,7 +154,11 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   function settleAll(rows: (Spent | NothingSpent)[], byAccount: Map<string, Group[]>): Settled {
     const admissions = new Map<PendingCall, Admission>();
     for (const spent of rows) {
-      if (spent.accountId !== null) settle(spent, byAccount.get(spent.accountId) ?? [], admissions);
+      if (spent.accountId === null) continue;
+      const admitted: Admission = { admitted: true, directoryIndex: spent.directoryIndex };
+      const refused = refusal(spent);
+      const groups = byAccount.get(spent.accountId) ?? [];
+      settle(spent, groups, spent.admitted, (isAdmitted) => (isAdmitted ? admitted : refused), admissions);
     }
     return { at: rows[0]?.at ?? null, admissions };
   }
@@ -186,26 +185,29 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     clockOffsetMs = Math.min(Math.max(clockOffsetMs, atMs - Date.now()), atMs - askedAtMs);
   }
 
-  /** Deals an account's admitted calls out in the order in which the statement counted them. */
-  function settle(spent: Spent, groups: Group[], admissions: Map<PendingCall, Admission>): void {
-    let left = spent.admitted;
+  /**
+   * Deals an account's admitted calls out in the order in which the statement counted them, and gives those back whose
+   * callers have left.
+   */
+  function settle(
+    spent: Refundable,
+    groups: Group[],
+    admitted: number,
+    answer: (isAdmitted: boolean) => Admission,
+    admissions: Map<PendingCall, Admission>,
+  ): void {
+    let left = admitted;
     const late: Ask[] = [];
     for (const { ask, calls } of groups) {
       for (const call of calls) {
         if (left > 0 && call.abandoned) late.push({ ...ask, calls: 1 });
-        admissions.set(
-          call,
-          left > 0 ? { admitted: true, directoryIndex: spent.directoryIndex } : refusal(spent),
-        );
+        admissions.set(call, answer(left > 0));
         left -= 1;
       }
     }
-    giveBack(late, spent);
-  }
-
-  function giveBack(late: Ask[], spent: Parameters<typeof refund>[2]): void {
-    if (late.length === 0) return;
-    refund(sql, late, spent).catch((error) => options.onRefundFailed?.(spent.accountId, error));
+    if (late.length > 0) {
+      refund(sql, late, spent).catch((error) => options.onRefundFailed?.(spent.accountId, error));
+    }
   }
 
   return { admit };

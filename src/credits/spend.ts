@@ -49,6 +49,9 @@ export interface Payment {
   directoryIndex: string | null;
 }
 
+/** What giving calls back goes by. */
+export type Refundable = Pick<Spent, 'accountId' | 'fromPurchased' | 'periodStart' | 'at'>;
+
 /** What is answered when no account's turn came in time. */
 export interface NothingSpent {
   accountId: null;
@@ -186,11 +189,7 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked }: 
  * Gives back calls that were admitted too late for whoever asked: as if they had not been, unless the period has ended
  * since.
  */
-export async function refund(
-  sql: Sql,
-  asks: Ask[],
-  spent: Pick<Spent, 'accountId' | 'fromPurchased' | 'periodStart' | 'at'>,
-): Promise<void> {
+export async function refund(sql: Sql, asks: Ask[], spent: Refundable): Promise<void> {
   const calls = asks.reduce((sum, ask) => sum + ask.calls, 0);
   const toPurchased = Math.min(calls, spent.fromPurchased);
   await sql.begin(async (sql) => {
