@@ -30,7 +30,9 @@ export interface Directory {
 }
 
 /** How a generation becomes current. `import` makes the present one the previous; `rebuild` takes its place. */
-export type NewGeneration = Omit<Generation, 'id' | 'origin'> & { id: number; origin: 'import' | 'rebuild' };
+export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'normalization'> & {
+  origin: 'import' | 'rebuild';
+};
 
 const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index_fingerprint AS "indexFingerprint",
   rows, normalization, origin`;
@@ -65,17 +67,19 @@ export async function nextGeneration(sql: Sql): Promise<{ id: number; tableName:
 /**
  * Registers a generation and makes it current, together with the view. An import makes the present generation the
  * previous one; a rebuild takes its place, and the previous one stays.
+ * @param index of these rows, complete and checked; null: none (embedded mode, or Elasticsearch failed)
  */
 export async function makeCurrent(
   lock: DirectoryLock,
   { current, previous }: Directory,
   next: NewGeneration,
+  index: { name: string; fingerprint: string } | null,
   actor: string,
 ): Promise<void> {
   await lock.sql`
     INSERT INTO directory_generations
       (id, table_name, index_name, index_fingerprint, rows, normalization, origin, created_by)
-    VALUES (${next.id}, ${next.tableName}, ${next.indexName}, ${next.indexFingerprint}, ${next.rows},
+    VALUES (${next.id}, ${next.tableName}, ${index?.name ?? null}, ${index?.fingerprint ?? null}, ${next.rows},
       ${next.normalization}, ${next.origin}, ${actor})`;
   await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
 }

@@ -182,12 +182,7 @@ async function replaceGeneration(
     progress.phase('indexing');
     await buildSearchIndexes(sql, next.tableName);
     tools.signal.throwIfAborted();
-    await makeCurrent(
-      lock,
-      directory,
-      { ...generation, indexName: null, indexFingerprint: null },
-      tools.actor,
-    );
+    await makeCurrent(lock, directory, generation, null, tools.actor);
     return;
   }
   let index: BuiltIndex;
@@ -205,23 +200,13 @@ async function replaceGeneration(
   } catch (error) {
     tools.signal.throwIfAborted();
     // The rows are complete: Postgres goes on with them, and the index follows (contract: index rebuild).
-    await makeCurrent(
-      lock,
-      directory,
-      { ...generation, indexName: null, indexFingerprint: null },
-      tools.actor,
-    );
+    await makeCurrent(lock, directory, generation, null, tools.actor);
     throw new RefusedError(
       `the rows are in Postgres, but Elasticsearch failed: ${messageOf(error)}: searches still see the old` +
         ` directory; run "index rebuild" when Elasticsearch is well`,
     );
   }
-  await makeCurrent(
-    lock,
-    directory,
-    { ...generation, indexName: index.name, indexFingerprint: index.fingerprint },
-    tools.actor,
-  );
+  await makeCurrent(lock, directory, generation, index, tools.actor);
   await pointAlias(client, tools.config.elasticsearchAlias, index.name);
 }
 

@@ -69,12 +69,7 @@ export async function buildAnew(
     progress.phase('indexing');
     await buildSearchIndexes(sql, tableName);
     signal.throwIfAborted();
-    await makeCurrent(
-      lock,
-      directory,
-      { ...generation, indexName: null, indexFingerprint: null },
-      tools.actor,
-    );
+    await makeCurrent(lock, directory, generation, null, tools.actor);
     return;
   }
   const index = await orUnreachable(() =>
@@ -87,12 +82,7 @@ export async function buildAnew(
     }),
   );
   signal.throwIfAborted();
-  await makeCurrent(
-    lock,
-    directory,
-    { ...generation, indexName: index.name, indexFingerprint: index.fingerprint },
-    tools.actor,
-  );
+  await makeCurrent(lock, directory, generation, index, tools.actor);
   await pointAlias(client, tools.config.elasticsearchAlias, index.name);
 }
 
