@@ -100,7 +100,7 @@ function path(number: number): string {
 
 /** Credits spent by all accounts in their present periods. */
 async function spent({ sql }: Stack): Promise<number> {
-  const [row] = await sql<{ used: number }[]>`SELECT sum(used)::bigint AS used FROM accounts`;
+  const [row] = await sql<{ used: number }[]>`SELECT sum(used)::bigint AS used FROM balances`;
   return row!.used;
 }
 

@@ -2,6 +2,7 @@ import { createChain } from './admission/chain.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createCredits } from './credits/admit.ts';
+import { keepMovingJournal } from './credits/journal.ts';
 import { createDashboard } from './dashboard/dashboard.ts';
 import { within } from './deadline.ts';
 import type { DirectoryHealth } from './directory/ensure.ts';
@@ -87,6 +88,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         log.error({ account, err: error }, 'a credit spent for an abandoned request was not given back');
       },
     });
+    keepMovingJournal(stores.sql, log, closers);
     const directoryHealth = await watchDirectory({ ...stores, config }, log, closers);
     const chain = createChain({ authenticator, rateLimiter, credits, log });
     const search = openSearch(config, stores, log, metrics);

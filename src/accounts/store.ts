@@ -106,9 +106,10 @@ export async function createAccountIn(
   const now = await clock(sql);
   const { anchor, until } = checkSubscription(account, now);
   const plus = account.plan === 'plus';
+  await sql`INSERT INTO accounts (id, name) VALUES (${id}, ${account.name})`;
   await sql`
-    INSERT INTO accounts (id, name, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
-    SELECT ${id}, ${account.name}, ${account.plan}, ${plus ? anchor : null}, ${plus ? until : null},
+    INSERT INTO balances (account_id, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
+    SELECT ${id}, ${account.plan}, ${plus ? anchor : null}, ${plus ? until : null},
       (p).plan, (p).starts_at, (p).ends_at
     FROM account_period(${account.plan}, NULL, ${plus ? anchor : null}, ${plus ? until : null}, ${now}) AS p`;
   const detail = {
@@ -124,7 +125,7 @@ export async function createAccountIn(
 export async function listAccounts(sql: Sql): Promise<AccountSummary[]> {
   return sql<AccountSummary[]>`
     SELECT id, name, (${currentPeriod(sql)}).plan, credits, suspended_at IS NOT NULL AS suspended
-    FROM accounts a ORDER BY created_at, id`;
+    FROM accounts JOIN balances b ON b.account_id = id ORDER BY created_at, id`;
 }
 
 /**
@@ -157,7 +158,7 @@ export function findAccountQuery(sql: Sql | Transaction, id: string, instant: Da
       coalesce(a.included_credits, plans.included_credits) AS "includedCredits"
     FROM (
       SELECT *, ${currentPeriod(sql, instant)} AS period, coalesce(${instant}::timestamptz, now()) AS instant
-      FROM accounts a WHERE id = ${id}
+      FROM accounts JOIN balances b ON b.account_id = id WHERE id = ${id}
     ) a JOIN plans ON plans.name = (a.period).plan`;
 }
 
@@ -189,19 +190,19 @@ export async function changePlan(
     const { anchor, until } = checkSubscription(subscription, now);
     if (plan === 'plus') {
       await sql`
-        UPDATE accounts SET plan = 'plus', plan_since = ${now}, plus_anchor = ${anchor}, plus_until = ${until}
-        WHERE id = ${id}`;
+        UPDATE balances SET plan = 'plus', plan_since = ${now}, plus_anchor = ${anchor}, plus_until = ${until}
+        WHERE account_id = ${id}`;
     } else {
       if ((await effectivePlan(sql, id)) === 'free') return requireAccount(sql, id);
       await sql`
-        UPDATE accounts SET plan = 'free', plan_since = ${now}, plus_anchor = NULL, plus_until = NULL
-        WHERE id = ${id}`;
+        UPDATE balances SET plan = 'free', plan_since = ${now}, plus_anchor = NULL, plus_until = NULL
+        WHERE account_id = ${id}`;
     }
     await sql`
-      UPDATE accounts SET used = 0, period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at
+      UPDATE balances SET used = 0, period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at
       FROM (SELECT account_period(plan, plan_since, plus_anchor, plus_until, ${now}) AS p
-            FROM accounts WHERE id = ${id}) AS opened
-      WHERE id = ${id}`;
+            FROM balances WHERE account_id = ${id}) AS opened
+      WHERE account_id = ${id}`;
     const detail = { plan, periodStart: plan === 'plus' ? iso(anchor) : null, until: iso(until) };
     await recordEvent(sql, id, { kind: 'plan', actor, detail });
     return requireAccount(sql, id);
@@ -217,7 +218,7 @@ export async function changeLimits(sql: Sql, id: string, change: LimitChange, ac
       await sql`UPDATE accounts SET requests_per_minute = ${requestsPerMinute} WHERE id = ${id}`;
     }
     if (includedCredits !== undefined) {
-      await sql`UPDATE accounts SET included_credits = ${includedCredits} WHERE id = ${id}`;
+      await sql`UPDATE balances SET included_credits = ${includedCredits} WHERE account_id = ${id}`;
     }
     const account = await requireAccount(sql, id);
     const limits = { requestsPerMinute: account.requestsPerMinute, includedCredits: account.includedCredits };
@@ -239,9 +240,9 @@ export async function setSuspended(sql: Sql, id: string, suspended: boolean, act
   });
 }
 
-/** Takes the account's row lock, so that concurrent changes queue up. @throws RefusedError when there is none */
+/** Takes the account's row locks, so that concurrent changes queue up. @throws RefusedError when there is none */
 export async function lockAccount(sql: Transaction, id: string): Promise<void> {
-  const rows = await sql`SELECT 1 FROM accounts WHERE id = ${id} FOR UPDATE`;
+  const rows = await sql`SELECT 1 FROM accounts JOIN balances ON account_id = id WHERE id = ${id} FOR UPDATE`;
   if (rows.length === 0) throw unknownAccount(id);
 }
 
@@ -249,18 +250,18 @@ function unknownAccount(id: string): RefusedError {
   return new RefusedError(`there is no account ${JSON.stringify(id)}: see \`account list\``);
 }
 
-/** SQL: the period of the accounts row `a` at the instant (null: now), rolled over if the stored one has ended. */
+/** SQL: the period of the balances row `b` at the instant (null: now), rolled over if the stored one has ended. */
 function currentPeriod(sql: Sql | Transaction, instant: Date | null = null) {
   const at = sql`coalesce(${instant}::timestamptz, now())`;
-  return sql`CASE WHEN ${at} < a.period_end
-    THEN ROW(a.period_plan, a.period_start, a.period_end)::quota_period
-    ELSE account_period(a.plan, a.plan_since, a.plus_anchor, a.plus_until, ${at}) END`;
+  return sql`CASE WHEN ${at} < b.period_end
+    THEN ROW(b.period_plan, b.period_start, b.period_end)::quota_period
+    ELSE account_period(b.plan, b.plan_since, b.plus_anchor, b.plus_until, ${at}) END`;
 }
 
 async function effectivePlan(sql: Transaction, id: string): Promise<Plan> {
   const [row] = await sql<
     { plan: Plan }[]
-  >`SELECT (${currentPeriod(sql)}).plan FROM accounts a WHERE id = ${id}`;
+  >`SELECT (${currentPeriod(sql)}).plan FROM balances b WHERE account_id = ${id}`;
   return row!.plan;
 }
 

@@ -14,7 +14,6 @@ const MAX_EXPECTED_WAIT_MS = 0.5 * SECOND;
 
 /** What a handler knows of an admitted request. */
 export interface Admitted {
-  request: Request;
   caller: Caller;
   /** The bucket after this request took its token. */
   rate: RateDecision;
@@ -22,8 +21,14 @@ export interface Admitted {
   directoryIndex: string | null;
 }
 
-/** Answers one admitted request. What it throws is an `internal-error`. */
-export type Handler = (admitted: Admitted) => Promise<Answer>;
+/**
+ * Answers one admitted request. What it throws is an `internal-error`.
+ *
+ * It may begin to read what it will need while the credit is being spent: it is called with the request as soon as that
+ * has its token, and the function that it returns once the credit is paid. What it begins costs nobody anything and is
+ * thrown away where there is no credit.
+ */
+export type Handler = (request: Request) => (admitted: Admitted) => Promise<Answer>;
 
 /** Told as soon as it is known, so that the log line of a request that fails later still has it. */
 export interface Trace {
@@ -48,9 +53,14 @@ export interface Chain {
 }
 
 /** The outcome of an admission. */
-interface Ticket {
-  rate: RateDecision;
-  refusal: Answer | null;
+type Ticket = { rate: RateDecision } & (Refused | (Paid & { handle: ReturnType<Handler> }));
+
+interface Refused {
+  refusal: Answer;
+}
+
+interface Paid {
+  refusal: null;
   directoryIndex: string | null;
 }
 
@@ -100,13 +110,15 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
   ): Promise<Answer> {
     trace.account = caller.accountId;
 
-    const { rate, refusal, directoryIndex } = await admissions.track(() => admit(caller, charge));
+    const ticket = await admissions.track(() => admit(request, caller, charge, handler));
+    const { rate } = ticket;
     const headers = rateLimitHeaders(rate);
-    if (refusal !== null) return withHeaders(refusal, headers);
+    if (ticket.refusal !== null) return withHeaders(ticket.refusal, headers);
 
-    const handle = () => handler({ request, caller, rate, directoryIndex });
+    const { handle, directoryIndex } = ticket;
+    const work = () => handle({ caller, rate, directoryIndex });
     try {
-      return withHeaders(await (charge === 'search' ? searches.track(handle) : handle()), headers);
+      return withHeaders(await (charge === 'search' ? searches.track(work) : work()), headers);
     } catch (error) {
       log.error({ err: error }, 'a handler failed');
       return failure('internal-error', undefined, { headers });
@@ -114,19 +126,32 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
   }
 
   /** Takes a token, then a credit; `refusal` is the problem to answer where there is none. */
-  async function admit(caller: Caller, charge: CallKind | null): Promise<Ticket> {
+  async function admit(
+    request: Request,
+    caller: Caller,
+    charge: CallKind | null,
+    handler: Handler,
+  ): Promise<Ticket> {
     const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
     if (!rate.admitted) {
       const refusal = failure('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
         headers: { 'Retry-After': String(retryAfterS(rate)) },
       });
-      return { rate, refusal, directoryIndex: null };
+      return { rate, refusal };
     }
-    if (charge === null) return { rate, refusal: null, directoryIndex: null };
-    return { rate, ...(await takeCredit(caller, charge)) };
+    let handle: ReturnType<Handler>;
+    try {
+      handle = handler(request);
+    } catch (error) {
+      log.error({ err: error }, 'a handler failed to begin');
+      return { rate, refusal: failure('internal-error') };
+    }
+    if (charge === null) return { rate, refusal: null, handle, directoryIndex: null };
+    const payment = await takeCredit(caller, charge);
+    return payment.refusal === null ? { rate, handle, ...payment } : { rate, ...payment };
   }
 
-  async function takeCredit({ accountId, keyId }: Caller, kind: CallKind): Promise<Omit<Ticket, 'rate'>> {
+  async function takeCredit({ accountId, keyId }: Caller, kind: CallKind): Promise<Refused | Paid> {
     try {
       const admission = await credits.admit({ accountId, keyId, kind });
       if (admission.admitted) return { refusal: null, directoryIndex: admission.directoryIndex };
@@ -135,13 +160,10 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
         members: { quota: 'monthly_credits', limit: admission.limit, reset },
         headers: { 'Retry-After': String(admission.retryAfterS) },
       });
-      return { refusal, directoryIndex: null };
+      return { refusal };
     } catch (error) {
       log.warn({ err: error }, 'a credit could not be counted');
-      return {
-        refusal: unavailable('The credits of the account could not be counted.'),
-        directoryIndex: null,
-      };
+      return { refusal: unavailable('The credits of the account could not be counted.') };
     }
   }
 

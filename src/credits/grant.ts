@@ -23,7 +23,9 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
   const { credits, note = '', reference } = grant;
   return sql.begin(async (sql) => {
     await lockAccount(sql, accountId);
-    const [account] = await sql<{ credits: number }[]>`SELECT credits FROM accounts WHERE id = ${accountId}`;
+    const [account] = await sql<
+      { credits: number }[]
+    >`SELECT credits FROM balances WHERE account_id = ${accountId}`;
     const balance = account!.credits + credits;
     if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);
     const isNew = await recordEvent(sql, accountId, {
@@ -44,7 +46,7 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
       }
       return account!.credits;
     }
-    await sql`UPDATE accounts SET credits = ${balance} WHERE id = ${accountId}`;
+    await sql`UPDATE balances SET credits = ${balance} WHERE account_id = ${accountId}`;
     return balance;
   });
 }

@@ -83,29 +83,29 @@ export async function spendIfPayable(
   const { ids, keys, kinds, calls } = columnsOf(asks);
   const rows = await sql<(Paid | (Omit<Payment, 'paid'> & { accountId: null }))[]>`
     WITH locked AS MATERIALIZED (
-      SELECT a.id, wanted.calls, a.used, a.credits, a.period_start, a.period_end,
+      SELECT b.account_id AS id, wanted.calls, b.used, b.credits, b.period_start, b.period_end,
         coalesce(${instant}::timestamptz, now()) AS instant,
-        greatest(wanted.calls - greatest(coalesce(a.included_credits, plans.included_credits) - a.used, 0), 0)
+        greatest(wanted.calls - greatest(coalesce(b.included_credits, plans.included_credits) - b.used, 0), 0)
           AS from_purchased
       FROM unnest(${[...totals.keys()]}::text[], ${[...totals.values()]}::bigint[]) AS wanted (id, calls)
-        JOIN accounts a USING (id) JOIN plans ON plans.name = a.period_plan
+        JOIN balances b ON b.account_id = wanted.id JOIN plans ON plans.name = b.period_plan
       WHERE clock_timestamp() < ${deadline}
-      ORDER BY a.id
-      FOR NO KEY UPDATE OF a ${skipLocked ? sql`SKIP LOCKED` : sql``}
+      ORDER BY b.account_id
+      FOR NO KEY UPDATE OF b ${skipLocked ? sql`SKIP LOCKED` : sql``}
     ), paid AS (
-      UPDATE accounts a SET used = l.used + l.calls, credits = l.credits - l.from_purchased
+      UPDATE balances b SET used = l.used + l.calls, credits = l.credits - l.from_purchased
       FROM locked l
-      WHERE a.id = l.id AND l.instant < l.period_end AND l.from_purchased <= l.credits
+      WHERE b.account_id = l.id AND l.instant < l.period_end AND l.from_purchased <= l.credits
         AND clock_timestamp() < ${deadline}
-      RETURNING a.id, l.from_purchased, l.period_start
+      RETURNING l.id, l.from_purchased, l.period_start
     ), counted AS (
-      INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
-      SELECT id, (coalesce(${instant}::timestamptz, now()) AT TIME ZONE 'UTC')::date, key_id, kind, calls
+      INSERT INTO call_journal (day, account_ids, key_ids, kinds, calls)
+      SELECT (coalesce(${instant}::timestamptz, now()) AT TIME ZONE 'UTC')::date,
+        array_agg(id), array_agg(key_id), array_agg(kind), array_agg(calls)
       FROM unnest(${ids}::text[], ${keys}::text[], ${kinds}::text[], ${calls}::bigint[]) AS asked (id, key_id, kind, calls)
       -- IS TRUE: looked up in a hash table, and never joined row by row, whatever the planner expects of the numbers.
       WHERE (id IN (SELECT id FROM paid)) IS TRUE
-      ORDER BY id, key_id, kind
-      ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
+      HAVING count(*) > 0
     )
     SELECT NULL AS "accountId", NULL::bigint AS "fromPurchased", NULL AS "periodStart", clock_timestamp() AS at,
       (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
@@ -120,7 +120,7 @@ export async function spendIfPayable(
 
 /**
  * Spends credits of any number of accounts in one statement: each is admitted as many calls as it can pay, included
- * credits first (specification, Credits 2–4). The calls of the day are counted by the same statement.
+ * credits first (specification, Credits 2–4). The calls are written to the journal (journal.ts) by the same statement.
  *
  * Rows are locked in the order of the accounts' ids, so that two such statements never wait for each other in a
  * circle. All arithmetic is on the locked rows: a concurrent statement waits, and then sees what this one left. Nothing
@@ -139,13 +139,13 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked }: 
     ), wanted AS MATERIALIZED (
       SELECT id, sum(calls)::bigint AS calls FROM asked GROUP BY id
     ), locked AS MATERIALIZED (
-      SELECT a.id, wanted.calls, a.used, a.credits, a.included_credits,
-        a.plan, a.plan_since, a.plus_anchor, a.plus_until, a.period_plan, a.period_start, a.period_end,
+      SELECT b.account_id AS id, wanted.calls, b.used, b.credits, b.included_credits,
+        b.plan, b.plan_since, b.plus_anchor, b.plus_until, b.period_plan, b.period_start, b.period_end,
         coalesce(${instant}::timestamptz, now()) AS instant
-      FROM wanted JOIN accounts a USING (id)
+      FROM wanted JOIN balances b ON b.account_id = wanted.id
       WHERE clock_timestamp() < ${deadline}
-      ORDER BY a.id
-      FOR NO KEY UPDATE OF a ${skipLocked ? sql`SKIP LOCKED` : sql``}
+      ORDER BY b.account_id
+      FOR NO KEY UPDATE OF b ${skipLocked ? sql`SKIP LOCKED` : sql``}
     ), present AS MATERIALIZED (
       SELECT *,
         CASE WHEN instant < period_end
@@ -162,21 +162,22 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked }: 
         greatest(least(calls, included_left + credits) - included_left, 0) AS from_purchased
       FROM priced WHERE clock_timestamp() < ${deadline}
     ), spent AS (
-      UPDATE accounts a SET
+      UPDATE balances b SET
         used = d.used_before + d.admitted,
         credits = d.credits - d.from_purchased,
         period_plan = (d.period).plan,
         period_start = (d.period).starts_at,
         period_end = (d.period).ends_at
-      FROM decided d WHERE a.id = d.id AND d.admitted > 0
+      FROM decided d WHERE b.account_id = d.id AND d.admitted > 0
     ), shared AS (
       SELECT asked.*, d.instant, least(asked.calls, greatest(d.admitted + asked.calls -
         sum(asked.calls) OVER (PARTITION BY asked.id ORDER BY asked.position), 0))::bigint AS admitted
       FROM asked JOIN decided d USING (id)
     ), counted AS (
-      INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
-      SELECT id, (instant AT TIME ZONE 'UTC')::date, key_id, kind, admitted FROM shared WHERE admitted > 0
-      ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
+      INSERT INTO call_journal (day, account_ids, key_ids, kinds, calls)
+      SELECT (instant AT TIME ZONE 'UTC')::date,
+        array_agg(id), array_agg(key_id), array_agg(kind), array_agg(admitted)
+      FROM shared WHERE admitted > 0 GROUP BY instant
     )
     SELECT id AS "accountId", admitted, from_purchased AS "fromPurchased", included,
       (period).starts_at::text AS "periodStart", (period).ends_at AS "periodEnd",
@@ -194,16 +195,15 @@ export async function refund(sql: Sql, asks: Ask[], spent: Refundable): Promise<
   const toPurchased = Math.min(calls, spent.fromPurchased);
   await sql.begin(async (sql) => {
     await sql`
-      UPDATE accounts SET
+      UPDATE balances SET
         used = CASE WHEN period_start = ${spent.periodStart}::text::timestamptz THEN greatest(used - ${calls}::bigint, 0) ELSE used END,
         credits = credits + ${toPurchased}::bigint
-      WHERE id = ${spent.accountId}`;
-    for (const ask of asks) {
-      await sql`
-        UPDATE daily_calls SET calls = calls - ${ask.calls}::bigint
-        WHERE account_id = ${ask.accountId} AND key_id = ${ask.keyId} AND kind = ${ask.kind}
-          AND day = (${spent.at}::timestamptz AT TIME ZONE 'UTC')::date AND calls >= ${ask.calls}::bigint`;
-    }
+      WHERE account_id = ${spent.accountId}`;
+    const columns = columnsOf(asks);
+    await sql`
+      INSERT INTO call_journal (day, account_ids, key_ids, kinds, calls)
+      VALUES ((${spent.at}::timestamptz AT TIME ZONE 'UTC')::date, ${columns.ids}::text[], ${columns.keys}::text[],
+        ${columns.kinds}::text[], ${columns.calls.map((calls) => -calls)}::bigint[])`;
   });
 }
 

@@ -34,7 +34,7 @@ export async function loadDailyCalls(sql: Sql, accountId: string): Promise<Daily
       coalesce(sum(d.calls) FILTER (WHERE d.kind = 'search'), 0)::bigint AS searches,
       coalesce(sum(d.calls) FILTER (WHERE d.kind = 'lookup'), 0)::bigint AS lookups
     FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock
-    LEFT JOIN daily_calls d ON d.account_id = ${accountId} AND d.calls > 0
+    LEFT JOIN calls_by_day d ON d.account_id = ${accountId}
       AND d.day > today - ${PLOTTED_DAYS}::integer AND d.day <= today
     LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = d.account_id
     GROUP BY today, d.day, d.key_id, k.name, k.start, k.created_at
@@ -49,7 +49,7 @@ export async function loadDailyCalls(sql: Sql, accountId: string): Promise<Daily
 /** The day of each key's last admitted call, YYYY-MM-DD; a key that was never used has no entry. */
 export async function loadLastUsed(sql: Sql, accountId: string): Promise<Map<string, string>> {
   const rows = await sql<{ key_id: string; day: string }[]>`
-    SELECT key_id, max(day)::text AS day FROM daily_calls
-    WHERE account_id = ${accountId} AND key_id <> '' AND calls > 0 GROUP BY key_id`;
+    SELECT key_id, max(day)::text AS day FROM calls_by_day
+    WHERE account_id = ${accountId} AND key_id <> '' GROUP BY key_id`;
   return new Map(rows.map(({ key_id, day }) => [key_id, day]));
 }

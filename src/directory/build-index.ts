@@ -3,7 +3,15 @@ import { mappingFingerprint } from '../search/document.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { checkIndex } from './check.ts';
 import type { Generation } from './generations.ts';
-import { cloneIndex, createIndex, finishIndex, isOurs, newIndexName, refreshIndex } from './indices.ts';
+import {
+  cloneIndex,
+  createIndex,
+  finishIndex,
+  isOurs,
+  mergeIndex,
+  newIndexName,
+  refreshIndex,
+} from './indices.ts';
 import { type Changes, loadChanges, loadTable } from './load.ts';
 import type { DirectoryTools } from './tools.ts';
 
@@ -28,7 +36,7 @@ export interface BuildOptions {
 }
 
 /**
- * Builds the index of a table: loads it, refreshes it, checks it.
+ * Builds the index of a table: loads it, merges it, refreshes it, checks it.
  * @throws what Elasticsearch says; an index that was begun stays behind and is found by its `_meta`
  */
 export async function buildIndex(
@@ -52,6 +60,9 @@ export async function buildIndex(
     progress.phase('indexing');
     await createIndex(client, name, meta, signal);
     await loadTable(client, sql, table, name, { signal, onRows });
+    // Not a copy with its few changes: that would write all of it anew.
+    progress.phase('merging the index');
+    await mergeIndex(client, name, signal);
   }
   progress.phase('checking the index');
   await refreshIndex(client, name, signal);

@@ -98,6 +98,18 @@ export async function refreshIndex(client: Client, name: string, signal: AbortSi
   await client.indices.refresh({ index: name }, { ...LONG, signal });
 }
 
+/**
+ * Merges an index into one segment, which halves what a search takes: it looks for its term in each. One that can't be
+ * waited for goes on in Elasticsearch; the index is right without it.
+ */
+export async function mergeIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
+  try {
+    await client.indices.forcemerge({ index: name, max_num_segments: 1 }, { ...LONG, signal });
+  } catch (error) {
+    if (!(error instanceof errors.TimeoutError)) throw error;
+  }
+}
+
 /** Ends an index's loading: durable, replicated, closed for writing. */
 export async function finishIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
   await client.indices.flush({ index: name, wait_if_ongoing: true }, { ...LONG, signal });

@@ -114,7 +114,8 @@ function findCaller(sql: Sql, digest: Buffer) {
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute"
     FROM api_keys k
     JOIN accounts a ON a.id = k.account_id
+    JOIN balances b ON b.account_id = a.id
     JOIN plans ON plans.name =
-      CASE WHEN a.plan = 'plus' AND (a.plus_until IS NULL OR now() < a.plus_until) THEN 'plus' ELSE 'free' END
+      CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END
     WHERE k.secret_sha256 = ${digest} AND k.revoked_at IS NULL AND a.suspended_at IS NULL`;
 }

@@ -29,18 +29,19 @@ export const searchOperation: Operation = {
 
 /** Searches the directory for `q`; the first one where it is repeated. */
 export function createSearchHandler(search: AnswerSearch, log: Log): Handler {
-  return async ({ request, directoryIndex }): Promise<Answer> => {
-    const q = queryOf(request.url);
-    if (q === null || q.trim() === '') {
-      return failure('validation', 'The query parameter `q` is missing or holds only white space.');
-    }
-    try {
-      return written(await search(parseQuery(q), directoryIndex));
-    } catch (error) {
-      log.warn({ err: error }, 'a search failed');
-      return failure('search-failed');
-    }
-  };
+  return (request) =>
+    async ({ directoryIndex }): Promise<Answer> => {
+      const q = queryOf(request.url);
+      if (q === null || q.trim() === '') {
+        return failure('validation', 'The query parameter `q` is missing or holds only white space.');
+      }
+      try {
+        return written(await search(parseQuery(q), directoryIndex));
+      } catch (error) {
+        log.warn({ err: error }, 'a search failed');
+        return failure('search-failed');
+      }
+    };
 }
 
 /** Malformed escapes are taken as they stand: a search for them finds nothing, and harms nothing. */

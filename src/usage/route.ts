@@ -26,22 +26,23 @@ const QUERY_TIMEOUT_MS = 2 * SECOND;
 
 /** @param instant for tests: the instant to report at; absent: Postgres's clock */
 export function createUsageHandler(sql: Sql, log: Log, instant?: () => Date): Handler {
-  return async ({ caller, rate }): Promise<Answer> => {
-    try {
-      const [row] = await within(
-        findAccountQuery(sql, caller.accountId, instant?.()),
-        QUERY_TIMEOUT_MS,
-        'Postgres',
-      );
-      if (row === undefined) throw new Error('the account is gone');
-      return success<UsageAnswer>(presentUsage(detailsOf(row), rate));
-    } catch (error) {
-      log.warn({ err: error }, 'usage could not be read');
-      return failure('service-unavailable', 'The usage of the account could not be read.', {
-        headers: { 'Retry-After': '1' },
-      });
-    }
-  };
+  return () =>
+    async ({ caller, rate }): Promise<Answer> => {
+      try {
+        const [row] = await within(
+          findAccountQuery(sql, caller.accountId, instant?.()),
+          QUERY_TIMEOUT_MS,
+          'Postgres',
+        );
+        if (row === undefined) throw new Error('the account is gone');
+        return success<UsageAnswer>(presentUsage(detailsOf(row), rate));
+      } catch (error) {
+        log.warn({ err: error }, 'usage could not be read');
+        return failure('service-unavailable', 'The usage of the account could not be read.', {
+          headers: { 'Retry-After': '1' },
+        });
+      }
+    };
 }
 
 /** The usage object of the specification. */

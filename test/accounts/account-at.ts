@@ -14,11 +14,11 @@ export async function createAccountAt(
 ): Promise<string> {
   const { id } = await createAccount(sql, { name: 'Test', ...account }, 'test');
   await sql`
-    UPDATE accounts SET period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at,
+    UPDATE balances SET period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at,
       included_credits = ${account.included ?? null}
     FROM (SELECT account_period(plan, plan_since, plus_anchor, plus_until, ${at}) AS p
-          FROM accounts WHERE id = ${id}) AS opened
-    WHERE id = ${id}`;
+          FROM balances WHERE account_id = ${id}) AS opened
+    WHERE account_id = ${id}`;
   return id;
 }
 

@@ -87,7 +87,7 @@ describe('a change of plan', () => {
   test('to Plus again is a new period with nothing used, and takes the lapse away', async () => {
     const id = await create('plus');
     await changePlan(sql, id, 'plus', { until: inHours(1) }, 'test');
-    await sql`UPDATE accounts SET used = 9 WHERE id = ${id}`;
+    await sql`UPDATE balances SET used = 9 WHERE account_id = ${id}`;
     const renewed = await changePlan(sql, id, 'plus', {}, 'test');
     expect(renewed).toMatchObject({ plan: 'plus', used: 0 });
     expect((await findAccount(sql, id, inHours(2)))!.plan).toBe('plus');
@@ -105,14 +105,14 @@ describe('a change of plan', () => {
       'test',
     );
     expect(plan).toBe('free');
-    await sql`UPDATE accounts SET used = 4 WHERE id = ${id}`;
+    await sql`UPDATE balances SET used = 4 WHERE account_id = ${id}`;
     expect((await changePlan(sql, id, 'free', {}, 'test')).used).toBe(4);
     expect(await changePlan(sql, id, 'plus', {}, 'test')).toMatchObject({ plan: 'plus', used: 0 });
   });
 
   test('keeps purchased credits and limits of the account’s own', async () => {
     const id = await create();
-    await sql`UPDATE accounts SET credits = 11 WHERE id = ${id}`;
+    await sql`UPDATE balances SET credits = 11 WHERE account_id = ${id}`;
     await changeLimits(sql, id, { requestsPerMinute: 7, includedCredits: 9 }, 'test');
     for (const plan of ['plus', 'free'] as const) {
       expect(await changePlan(sql, id, plan, {}, 'test')).toMatchObject({

@@ -62,7 +62,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const fine: Handler = async () => success({ fine: true });
+const fine: Handler = () => async () => success({ fine: true });
 
 /** What came of one request, with the headers of either form of answer. */
 async function ask(
@@ -104,7 +104,7 @@ describe('what a request costs', () => {
   test('an admitted one: a token and a credit, before its handler is asked', async () => {
     const { accountId, key } = await createCaller(sql);
     let seen: unknown;
-    const answer = await ask(key, async ({ caller, rate }) => {
+    const answer = await ask(key, () => async ({ caller, rate }) => {
       seen = [await costs(accountId), caller.accountId, rate.remaining];
       return success({});
     });
@@ -132,14 +132,17 @@ describe('what a request costs', () => {
   for (const kind of ['validation', 'company-not-found', 'search-failed', 'company-lookup-failed'] as const) {
     test(`${kind}: a token and a credit, and the bucket's headers`, async () => {
       const { accountId, key } = await createCaller(sql);
-      expect(await ask(key, async () => failure(kind))).toMatchObject({ kind, headers: bucketHeaders(19) });
+      expect(await ask(key, () => async () => failure(kind))).toMatchObject({
+        kind,
+        headers: bucketHeaders(19),
+      });
       expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
     });
   }
 
   test('a handler that throws: an internal error that tells nothing, a token and a credit', async () => {
     const { accountId, key } = await createCaller(sql);
-    const answer = await ask(key, () => Promise.reject(new Error('secret detail')));
+    const answer = await ask(key, () => () => Promise.reject(new Error('secret detail')));
     expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
     expect(JSON.stringify(answer)).not.toContain('secret detail');
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
@@ -150,7 +153,9 @@ describe('what a request costs', () => {
     await revokeKey(sql, revoked.keyId, 'test');
     const suspended = await createCaller(sql);
     await setSuspended(sql, suspended.accountId, true, 'test');
-    const never: Handler = () => Promise.reject(new Error('the handler was asked'));
+    const never: Handler = () => {
+      throw new Error('the handler was asked');
+    };
     for (const key of [null, 'svc_garbage', generateSecret(), revoked.key, suspended.key]) {
       expect(await ask(key, never)).toEqual({
         kind: 'unauthorized',
@@ -167,7 +172,9 @@ describe('what a request costs', () => {
   test('an empty bucket: no credit, no handler, and when the next token is there', async () => {
     const { accountId, key } = await createCaller(sql, { credits: 5 });
     for (let call = 0; call < 20; call += 1) await ask(key, fine, null);
-    const never: Handler = () => Promise.reject(new Error('the handler was asked'));
+    const never: Handler = () => {
+      throw new Error('the handler was asked');
+    };
     const reset = String(nowUs / 1_000_000 + 3); // 20 a minute: one in three seconds
     expect(await ask(key, never)).toMatchObject({
       kind: 'rate-limit-exceeded',
@@ -183,7 +190,7 @@ describe('what a request costs', () => {
   test('exhausted credits: a token, no handler, and when the allowance is there again', async () => {
     const { accountId, key } = await createCaller(sql, { included: 1 });
     await ask(key);
-    const never: Handler = () => Promise.reject(new Error('the handler was asked'));
+    const never: Handler = () => () => Promise.reject(new Error('the handler was asked'));
     const { kind, headers, members } = await ask(key, never);
     expect(kind).toBe('monthly-quota-exceeded');
     expect(members).toEqual({ quota: 'monthly_credits', limit: 1, reset: expect.any(String) });
@@ -193,6 +200,31 @@ describe('what a request costs', () => {
     expect(Math.abs(Number(retryAfter) - untilResetS)).toBeLessThan(2);
     expect(new Date(String(members!.reset)).toISOString()).toMatch(/-01T00:00:00\.000Z$/);
     expect(await costs(accountId)).toEqual({ tokens: 2, used: 1, credits: 0 });
+  });
+
+  test('a handler may begin when the request has its token, and goes on when its credit is paid', async () => {
+    const { accountId, key } = await createCaller(sql, { included: 1 });
+    const steps: unknown[] = [];
+    const handler: Handler = () => {
+      steps.push('begins');
+      return async () => {
+        steps.push('goes on', await costs(accountId));
+        return success({});
+      };
+    };
+    await ask(key, handler);
+    await ask(key, handler);
+    expect(steps).toEqual(['begins', 'goes on', { tokens: 1, used: 1, credits: 0 }, 'begins']);
+  });
+
+  test('a handler that fails to begin: an internal error that tells nothing, and no credit', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const answer = await ask(key, () => {
+      throw new Error('secret detail');
+    });
+    expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
+    expect(JSON.stringify(answer)).not.toContain('secret detail');
+    expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
   });
 
   test('with both exhausted, the bucket is what refuses: it comes first', async () => {
@@ -233,7 +265,7 @@ describe('Postgres away', () => {
       const { accountId, key } = await createCaller(sql);
       await ask(key, fine, null);
       ledgerProxy[fault]();
-      const never: Handler = () => Promise.reject(new Error('the handler was asked'));
+      const never: Handler = () => () => Promise.reject(new Error('the handler was asked'));
       const refused = ask(key, never);
       expect((await ask(key, fine, null)).kind).toBeNull();
       expect(await refused).toMatchObject({
@@ -251,7 +283,7 @@ describe('Postgres away', () => {
 
 test('the log has neither key nor header', async () => {
   const { key } = await createCaller(sql);
-  await ask(key, () => Promise.reject(new Error('no')));
+  await ask(key, () => () => Promise.reject(new Error('no')));
   keysProxy.down();
   await ask(generateSecret());
   expect(logged.length).toBeGreaterThan(1);

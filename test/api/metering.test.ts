@@ -74,8 +74,8 @@ describe.each([...MODES])('metering over HTTP (%s)', (mode) => {
     const { accountId, key } = await api.caller({ ...plenty, included: 1, credits: 5 });
     await ask(api, '/companies?q=empresa', { key });
     await api.sql`
-      UPDATE accounts SET period_start = period_start - interval '2 months', period_end = period_end - interval '2 months'
-      WHERE id = ${accountId}`;
+      UPDATE balances SET period_start = period_start - interval '2 months', period_end = period_end - interval '2 months'
+      WHERE account_id = ${accountId}`;
     expect((await ask(api, '/usage', { key })).body.data.quotas.requests.used).toBe(0);
     await ask(api, '/companies?q=empresa', { key });
     expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 5 });

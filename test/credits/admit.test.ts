@@ -99,7 +99,7 @@ describe('one credit a call', () => {
       false,
     ]);
     const rows = await sql`
-      SELECT day::text, key_id, kind, calls FROM daily_calls WHERE account_id = ${id} ORDER BY day, key_id, kind`;
+      SELECT day::text, key_id, kind, calls FROM calls_by_day WHERE account_id = ${id} ORDER BY day, key_id, kind`;
     expect(rows.map((row) => ({ ...row }))).toEqual([
       { day: '2026-03-31', key_id: 'key_a', kind: 'lookup', calls: 1 },
       { day: '2026-03-31', key_id: 'key_a', kind: 'search', calls: 2 },

@@ -70,7 +70,7 @@ async function lockRow(accountId: string): Promise<{ release(): Promise<void> }>
   let transaction: Promise<unknown> = Promise.resolve();
   await new Promise<void>((held) => {
     transaction = sql.begin(async (sql) => {
-      await sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR UPDATE`;
+      await sql`SELECT 1 FROM balances WHERE account_id = ${accountId} FOR UPDATE`;
       held();
       await released;
     });

@@ -18,7 +18,7 @@ export async function admitMany(credits: Credits, accountId: string, count: numb
 export async function ledgerOf(sql: Sql, accountId: string) {
   const [row] = await sql<{ used: number; credits: number; calls: number }[]>`
     SELECT used, credits,
-      coalesce((SELECT sum(calls) FROM daily_calls WHERE account_id = a.id), 0)::bigint AS calls
-    FROM accounts a WHERE id = ${accountId}`;
+      coalesce((SELECT sum(calls) FROM calls_by_day c WHERE c.account_id = b.account_id), 0)::bigint AS calls
+    FROM balances b WHERE account_id = ${accountId}`;
   return { ...row! };
 }

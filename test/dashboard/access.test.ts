@@ -259,5 +259,5 @@ async function stateOf(accountId: string) {
   return service.sql`
     SELECT used, credits, (SELECT count(*) FROM account_events e WHERE e.account_id = a.id) AS events,
       (SELECT array_agg(k.id || coalesce(k.revoked_at::text, '')) FROM api_keys k WHERE k.account_id = a.id) AS keys
-    FROM accounts a WHERE id = ${accountId}`;
+    FROM accounts a JOIN balances b ON b.account_id = a.id WHERE a.id = ${accountId}`;
 }

@@ -19,7 +19,8 @@ describe('sign-up', () => {
     const visitor = createVisitor(open.baseUrl);
     const person = newPerson('Mercearia do Bairro');
     const { accountId } = await signUp(visitor, person);
-    const [account] = await open.sql`SELECT name, plan, used, credits FROM accounts WHERE id = ${accountId}`;
+    const [account] =
+      await open.sql`SELECT name, plan, used, credits FROM accounts JOIN balances ON account_id = id WHERE id = ${accountId}`;
     expect(account).toEqual({ name: 'Mercearia do Bairro', plan: 'free', used: 0, credits: 0 });
     const [user] = await open.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
     const events = await open.sql`SELECT kind, actor FROM account_events WHERE account_id = ${accountId}`;

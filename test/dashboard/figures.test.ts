@@ -268,7 +268,7 @@ describe('Try it', () => {
     expect(await status()).toBe('429 monthly-quota-exceeded');
     expect(await status()).toBe('429 monthly-quota-exceeded');
     expect(await status()).toBe('429 rate-limit-exceeded');
-    const [account] = await service.sql`SELECT used FROM accounts WHERE id = ${accountId}`;
+    const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
     expect(account!.used).toBe(1);
   });
 

@@ -128,6 +128,6 @@ test('a suspended account is told so, and gets no key and no call', async () => 
   expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toContain('This account is suspended');
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(403);
   expect((await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' })).status).toBe(403);
-  const [account] = await service.sql`SELECT used FROM accounts WHERE id = ${accountId}`;
+  const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
   expect(account!.used).toBe(0);
 });

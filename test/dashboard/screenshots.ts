@@ -149,7 +149,7 @@ async function storeHistory(sql: Sql, accountId: string, keys: string[]): Promis
         VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - ${ago}::integer, ${key}, ${kind}, ${calls})`;
     }
   }
-  await sql`UPDATE accounts SET used = ${used} WHERE id = ${accountId}`;
+  await sql`UPDATE balances SET used = ${used} WHERE account_id = ${accountId}`;
 }
 
 function daysAgo(days: number): Date {

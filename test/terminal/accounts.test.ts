@@ -97,7 +97,7 @@ test('account list answers all accounts, oldest first, with {id, name, plan, cre
 describe('account plan', () => {
   test('answers {id, plan, period}, and opens a period with nothing used', async () => {
     const id = await create();
-    await database.sql`UPDATE accounts SET used = 5 WHERE id = ${id}`;
+    await database.sql`UPDATE balances SET used = 5 WHERE account_id = ${id}`;
     const before = Date.now();
     const plus = await cli.json('account', 'plan', id, 'plus');
     expect(plus).toEqual({
@@ -111,7 +111,7 @@ describe('account plan', () => {
       requestsPerMinute: 60,
       includedCredits: 1250,
     });
-    await database.sql`UPDATE accounts SET used = 5 WHERE id = ${id}`;
+    await database.sql`UPDATE balances SET used = 5 WHERE account_id = ${id}`;
     const free = await cli.json('account', 'plan', id, 'free');
     expect(free.plan).toBe('free');
     expect(free.period.start > plus.period.start).toBe(true);
@@ -121,7 +121,7 @@ describe('account plan', () => {
 
   test('Free to Free changes nothing', async () => {
     const id = await create();
-    await database.sql`UPDATE accounts SET used = 5 WHERE id = ${id}`;
+    await database.sql`UPDATE balances SET used = 5 WHERE account_id = ${id}`;
     const { period } = await cli.json('account', 'show', id);
     expect(await cli.json('account', 'plan', id, 'free')).toEqual({ id, plan: 'free', period });
     expect((await cli.json('account', 'show', id)).used).toBe(5);

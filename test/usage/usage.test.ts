@@ -23,8 +23,7 @@ describe('the usage object', () => {
 
   async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
     const handler = createUsageHandler(sql, createLogTo({ write() {} }), () => new Date(at));
-    const answer = await handler({
-      request: new Request('http://service/usage'),
+    const answer = await handler(new Request('http://service/usage'))({
       caller: { accountId, keyId: 'key_test', requestsPerMinute: 60 },
       rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
       directoryIndex: null,

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createCredits } from '../../src/credits/admit.ts';
+import { moveJournal } from '../../src/credits/journal.ts';
+import { refund } from '../../src/credits/spend.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCaller } from '../support/service.ts';
+import { ledgerOf } from './ledger.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createTestDatabase('journal');
+  sql = database.sql;
+});
+afterAll(() => database.drop());
+
+const callsOf = async (from: 'calls_by_day' | 'daily_calls', accountId: string) => {
+  const rows = await sql`
+    SELECT key_id AS key, kind, calls FROM ${sql(from)} WHERE account_id = ${accountId} ORDER BY key_id, kind`;
+  return rows.map((row) => ({ ...row }));
+};
+
+test('calls are read the same before and after they are moved, and moving again changes nothing', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const credits = createCredits(sql);
+  const call = (keyId: string, kind: 'search' | 'lookup') => credits.admit({ accountId, keyId, kind });
+  await Promise.all([call('a', 'search'), call('a', 'search'), call('b', 'lookup')]);
+  await call('a', 'search');
+  const counted = [
+    { key: 'a', kind: 'search', calls: 3 },
+    { key: 'b', kind: 'lookup', calls: 1 },
+  ];
+  expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
+  expect(await callsOf('daily_calls', accountId)).toEqual([]);
+  expect(await moveJournal(sql)).toBe(2);
+  expect(await callsOf('daily_calls', accountId)).toEqual(counted);
+  expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
+  await call('b', 'lookup');
+  expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
+  expect(await moveJournal(sql)).toBe(1);
+  expect(await moveJournal(sql)).toBe(0);
+  expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
+});
+
+test('what was given back is not counted, whether it was moved before or not', async () => {
+  for (const movedBefore of [true, false]) {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search' });
+    if (movedBefore) await moveJournal(sql);
+    const [period] = await sql<{ start: string; at: Date }[]>`
+      SELECT period_start::text AS start, now() AS at FROM balances WHERE account_id = ${accountId}`;
+    const ask = { accountId, keyId: 'a', kind: 'search', calls: 1 } as const;
+    await refund(sql, [ask], { accountId, fromPurchased: 0, periodStart: period!.start, at: period!.at });
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+    expect(await callsOf('calls_by_day', accountId)).toEqual([]);
+    await moveJournal(sql);
+    expect(await callsOf('calls_by_day', accountId)).toEqual([]);
+  }
+});
+
+test('moved by several at once, in small steps, while calls come in: each call is counted once', async () => {
+  const callers = await Promise.all(Array.from({ length: 5 }, () => createCaller(sql, { included: 1000 })));
+  const credits = createCredits(sql);
+  let spending = true;
+  const movers = Array.from({ length: 3 }, async () => {
+    while (spending) await moveJournal(sql, 2);
+  });
+  for (let round = 0; round < 40; round += 1) {
+    await Promise.all(
+      callers.map(({ accountId }) => credits.admit({ accountId, keyId: 'a', kind: 'lookup' })),
+    );
+    // As a reader sees it in the middle of all that.
+    for (const { accountId } of callers) expect((await ledgerOf(sql, accountId)).calls).toBe(round + 1);
+  }
+  spending = false;
+  await Promise.all(movers);
+  await moveJournal(sql);
+  for (const { accountId } of callers) {
+    expect(await callsOf('daily_calls', accountId)).toEqual([{ key: 'a', kind: 'lookup', calls: 40 }]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 40, credits: 0, calls: 40 });
+  }
+});
