@@ -1,14 +1,10 @@
 /**
- * `bun bench/overload.ts`: requests arrive at a fixed rate, from many clients that don't slow down together, at half the
- * service's capacity and at twice it. What can't be served in time is to be refused quickly and to cost nothing.
- * Wants wrk and h2load (Debian: nghttp2-client).
+ * `bun bench/overload.ts`: requests arrive at a fixed rate, however slowly they are answered, at half the service's
+ * capacity and at twice it. What can't be served in time is to be refused quickly and to cost nothing. Wants wrk.
  */
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { generateCompany } from './names.ts';
+import { type Arrivals, runOpenLoop } from './open-loop.ts';
 import { residentMb } from './processes.ts';
 import { type Service, type Stack, startProcess, startStack } from './stack.ts';
 import { get, runWrk } from './wrk.ts';
@@ -16,26 +12,27 @@ import { get, runWrk } from './wrk.ts';
 const { values: options } = parseArgs({
   options: {
     records: { type: 'string', default: '20000' },
-    clients: { type: 'string', default: '12000' },
+    connections: { type: 'string', default: '15000' },
     seconds: { type: 'string', default: '10' },
   },
 });
 
 const records = Number(options.records);
-const clients = Number(options.clients);
+const connections = Number(options.connections);
 const seconds = Number(options.seconds);
+
+const ACCOUNTS = 1000;
 
 /** Connections at which more of them get no more done. */
 const SATURATION = 1024;
 
-/** Times in milliseconds by status; 0 stands for requests that got no answer. */
-type Outcome = Map<number, number[]>;
-
 async function main(): Promise<void> {
-  const stack = await startStack(records, records, 10);
+  const stack = await startStack(records, records, ACCOUNTS);
   const service = await startProcess(['src/main.ts', 'serve'], stack.environment);
   try {
-    const lookups = Array.from({ length: records }, (_, index) => get(path(index), 'bench', stack.keys[0]));
+    const lookups = Array.from({ length: records }, (_, index) =>
+      get(path(index), 'bench', stack.keys[index % ACCOUNTS]),
+    );
     await runWrk({ ...service, requests: lookups }, SATURATION, 6);
     const { requestsPerSecond: capacity } = await runWrk({ ...service, requests: lookups }, SATURATION, 6);
     process.stdout.write(
@@ -45,46 +42,22 @@ async function main(): Promise<void> {
       // What was under way when the last load ended has been answered then.
       await Bun.sleep(1000);
       const before = { credits: await spent(stack), answers: await charged(service) };
-      const outcome = await fixedRate(service, stack, capacity * share);
+      const arrivals = await runOpenLoop({
+        ...service,
+        perSecond: capacity * share,
+        seconds,
+        connections,
+        requests: lookups,
+      });
       await Bun.sleep(1000);
       const credits = (await spent(stack)) - before.credits;
-      describe(share, capacity, outcome, credits, (await charged(service)) - before.answers);
+      describe(share, capacity, arrivals, credits, (await charged(service)) - before.answers);
       process.stdout.write(`  memory ${Math.round(residentMb(service.pid))} MB\n`);
     }
   } finally {
     await service.stop();
     await stack.stop();
   }
-}
-
-async function fixedRate(service: Service, stack: Stack, perSecond: number): Promise<Outcome> {
-  const base = join(tmpdir(), `bench-${randomUUID()}`);
-  const addresses = Array.from(
-    { length: 5000 },
-    (_, index) => `http://${service.host}:${service.port}${path(index)}`,
-  );
-  await Bun.write(`${base}.uris`, addresses.join('\n'));
-  const pace = ['-c', String(clients), '--rps', (perSecond / clients).toFixed(4), '-D', String(seconds)];
-  const key = `Authorization: Bearer ${stack.keys[0]}`;
-  const files = ['-i', `${base}.uris`, '--log-file', `${base}.log`];
-  const load = Bun.spawn(['h2load', '--h1', '-t', '1', ...pace, '-H', key, ...files], {
-    stdout: 'ignore',
-    stderr: 'inherit',
-  });
-  if ((await load.exited) !== 0) throw new Error('h2load failed');
-  const outcome: Outcome = new Map();
-  for (const line of (await Bun.file(`${base}.log`).text()).split('\n')) {
-    // When it was sent, the status, and how long it took in microseconds.
-    const [, status, us] = line.split('\t').map(Number);
-    if (status === undefined || us === undefined) continue;
-    const answered = Math.max(status, 0);
-    const times = outcome.get(answered);
-    if (times === undefined) outcome.set(answered, [us / 1000]);
-    else times.push(us / 1000);
-  }
-  await rm(`${base}.uris`);
-  await rm(`${base}.log`);
-  return outcome;
 }
 
 /** Lookups that the service has answered with what costs a credit, as it counts them itself. */
@@ -104,13 +77,22 @@ async function spent({ sql }: Stack): Promise<number> {
   return row!.used;
 }
 
-function describe(share: number, capacity: number, outcome: Outcome, credits: number, answers: number): void {
-  const lines = [...outcome].map(([status, times]) => {
+function describe(
+  share: number,
+  capacity: number,
+  arrivals: Arrivals,
+  credits: number,
+  answers: number,
+): void {
+  const lines = Object.entries(arrivals.times).map(([status, times]) => {
     const sorted = times.sort((a, b) => a - b);
-    return `  ${status === 0 ? 'none' : status}: ${times.length} answers, p50 ${at(sorted, 0.5)} ms, p99 ${at(sorted, 0.99)} ms`;
+    return `  ${status}: ${times.length} answers, p50 ${at(sorted, 0.5)} ms, p99 ${at(sorted, 0.99)} ms\n`;
   });
+  const rate = Math.round(capacity * share);
   process.stdout.write(
-    `${share} × capacity: ${Math.round(capacity * share)} a second for ${seconds} s from ${clients} clients\n${lines.join('\n')}\n` +
+    `${share} × capacity: ${rate} a second for ${seconds} s, over ${connections} connections,` +
+      ` sent up to ${arrivals.latestMs.toFixed(0)} ms late\n${lines.join('')}` +
+      `  without an answer: ${arrivals.unanswered}\n` +
       `  credits spent: ${credits}, answers of the service that cost one: ${answers}\n`,
   );
 }

@@ -12,15 +12,22 @@ export interface Load {
 /** Below this nothing is called a queue, and how fast things get done says only how few have come. */
 const MIN_RUNNING = 64;
 const WINDOW_MS = 0.25 * SECOND;
-/** Weight of the newest window in the rate. */
-const SMOOTHING = 0.5;
+/**
+ * What is taken to get done in a millisecond until a window has shown it: a thousand that come at once are all let in, and
+ * not the ten thousand that a crowd of clients sends before the first of them is answered.
+ */
+const UNMEASURED_PER_MS = 2;
+/** Weight of a window in which less got done than before, and of one in which nothing did. */
+const FALLING = 0.1;
+const STANDING = 0.75;
 
 /**
- * Little's law: what is under way, divided by what gets done in a second, is how long the next one waits.
+ * Little's law: what is under way, divided by what can get done in a second, is how long the next one waits.
  *
- * The rate is measured only while there is a queue: a quiet service gets little done because little comes, not because
- * it can't, and the first burst after it must not be refused. It is a moving average over windows of 250 ms, so that
- * a stage that stands still (a hung dependency) shows within a second.
+ * What can get done is measured only while there is a queue: a quiet service gets little done because little comes. More
+ * than was expected counts at once, less only bit by bit: where most of a crowd is refused, little gets done because the
+ * refusals take the time, and whoever took that for all that can be done would refuse ever more. A window in which nothing
+ * gets done at all is another matter, so that a stage that stands still (a hung dependency) shows within a second.
  *
  * @param nowMs a monotonic clock, for tests
  */
@@ -28,13 +35,13 @@ export function createLoad(nowMs = () => performance.now()): Load {
   let running = 0;
   let done = 0;
   let windowStartMs = 0;
-  /** null: there is no queue, or only since a moment ago. */
-  let ratePerMs: number | null = null;
+  let ratePerMs = UNMEASURED_PER_MS;
 
   function beginQueue(): void {
     windowStartMs = nowMs();
     done = 0;
-    ratePerMs = null;
+    // Whatever stood still has moved since.
+    ratePerMs = Math.max(ratePerMs, UNMEASURED_PER_MS);
   }
 
   function closeWindow(): void {
@@ -42,8 +49,8 @@ export function createLoad(nowMs = () => performance.now()): Load {
     if (elapsedMs < WINDOW_MS) return;
     const rate = done / elapsedMs;
     // A long window weighs as many short ones as it held.
-    const weight = 1 - (1 - SMOOTHING) ** (elapsedMs / WINDOW_MS);
-    ratePerMs = ratePerMs === null ? rate : ratePerMs + weight * (rate - ratePerMs);
+    const weight = 1 - (1 - (done === 0 ? STANDING : FALLING)) ** (elapsedMs / WINDOW_MS);
+    ratePerMs = Math.max(rate, ratePerMs + weight * (rate - ratePerMs));
     windowStartMs = nowMs();
     done = 0;
   }
@@ -62,8 +69,7 @@ export function createLoad(nowMs = () => performance.now()): Load {
     expectedWaitMs() {
       if (running < MIN_RUNNING) return 0;
       closeWindow();
-      if (ratePerMs === null) return 0;
-      return ratePerMs === 0 ? Number.POSITIVE_INFINITY : running / ratePerMs;
+      return running / ratePerMs;
     },
     get running() {
       return running;

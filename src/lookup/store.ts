@@ -30,7 +30,7 @@ export type FindCompany = (nif: string) => Promise<StoredCompany | null>;
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** One query at a time: what comes meanwhile shares the next, which halves the work of each. */
-const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
+const BATCHES = { maxBatch: 2000, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
 
 interface CompanyRow extends Omit<StoredCompany, 'taxDebt' | 'socialSecurityDebt'> {
   taxStart: number | null;

@@ -30,7 +30,17 @@ test('a burst after a quiet time is not called an overload', async () => {
   await stage.finish(1);
   stage.pass(60_000);
   stage.begin(800);
-  expect(stage.load.expectedWaitMs()).toBe(0);
+  expect(stage.load.expectedWaitMs()).toBe(400);
+});
+
+test('a crowd that comes before anything is known is not let in whole', async () => {
+  const stage = createStage();
+  stage.begin(5000);
+  expect(stage.load.expectedWaitMs()).toBe(2500);
+  // A quarter of a second later what gets done is known.
+  stage.pass(250);
+  await stage.finish(4000);
+  expect(stage.load.expectedWaitMs()).toBe(62.5);
 });
 
 test('a burst onto a service with little to do is not called an overload', async () => {
@@ -41,7 +51,7 @@ test('a burst onto a service with little to do is not called an overload', async
     await stage.finish(1);
   }
   stage.begin(300);
-  expect(stage.load.expectedWaitMs()).toBe(0);
+  expect(stage.load.expectedWaitMs()).toBe(150);
 });
 
 test('with a queue, the wait is what is under way divided by what gets done', async () => {
@@ -57,14 +67,16 @@ test('with a queue, the wait is what is under way divided by what gets done', as
 test('a stage that stands still shows within a second', async () => {
   const stage = createStage();
   stage.begin(64);
-  expect(stage.load.expectedWaitMs()).toBe(0);
+  expect(stage.load.expectedWaitMs()).toBe(32);
   stage.pass(250);
-  expect(stage.load.expectedWaitMs()).toBe(Number.POSITIVE_INFINITY);
+  expect(stage.load.expectedWaitMs()).toBe(128);
+  stage.pass(750);
+  expect(stage.load.expectedWaitMs()).toBeGreaterThan(2000);
   const busy = createStage();
-  busy.begin(200);
+  busy.begin(4000);
   busy.pass(250);
-  await busy.finish(100);
-  expect(busy.load.expectedWaitMs()).toBe(250);
+  await busy.finish(3000); // 12 a millisecond
+  expect(busy.load.expectedWaitMs()).toBeLessThan(100);
   for (let quarter = 0; quarter < 4; quarter += 1) {
     busy.pass(250);
     busy.load.expectedWaitMs();
@@ -72,15 +84,34 @@ test('a stage that stands still shows within a second', async () => {
   expect(busy.load.expectedWaitMs()).toBeGreaterThan(2000);
 });
 
+test('what gets done while most are refused is not taken for all that can be done, unless it stays so', async () => {
+  const stage = createStage();
+  stage.begin(5000);
+  stage.pass(250);
+  await stage.finish(3000); // 12 a millisecond
+  expect(stage.load.expectedWaitMs()).toBe(2000 / 12);
+  const quarter = async (count: number) => {
+    stage.begin(count);
+    stage.pass(250);
+    await stage.finish(count);
+    return stage.load.expectedWaitMs();
+  };
+  expect(await quarter(250)).toBeLessThan(200);
+  for (let second = 0; second < 10; second += 1) for (let each = 0; each < 4; each += 1) await quarter(250);
+  expect(await quarter(250)).toBeGreaterThan(1000);
+  // More counts at once.
+  expect(await quarter(3000)).toBe(2000 / 12);
+});
+
 test('what has drained is forgotten', async () => {
   const stage = createStage();
   stage.begin(100);
   stage.pass(1000);
-  expect(stage.load.expectedWaitMs()).toBe(Number.POSITIVE_INFINITY);
+  expect(stage.load.expectedWaitMs()).toBeGreaterThan(2000);
   await stage.finish(100);
   expect(stage.load.running).toBe(0);
   stage.begin(100);
-  expect(stage.load.expectedWaitMs()).toBe(0);
+  expect(stage.load.expectedWaitMs()).toBe(50);
 });
 
 test('work that fails is done as well', async () => {

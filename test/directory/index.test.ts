@@ -183,6 +183,19 @@ for (const mode of MODES) {
   });
 }
 
+test('an index that is built whole is one segment: a search looks into each', async () => {
+  const bench = await createWorkbench('full');
+  try {
+    // More than one bulk request, which Elasticsearch writes side by side.
+    const { index } = await bench.importText(csv(0, 20_000));
+    const { indices } = await bench.tools.elasticsearch!.indices.segments({ index });
+    const shards = Object.values(indices).flatMap(({ shards }) => Object.values(shards).flat());
+    expect(shards.map(({ segments }) => Object.keys(segments).length)).toEqual([1]);
+  } finally {
+    await bench.close();
+  }
+});
+
 describe('start of a server', () => {
   let bench: Workbench;
   afterEach(() => bench.close());

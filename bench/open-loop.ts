@@ -1,0 +1,134 @@
+/**
+ * An open-loop load generator: requests are sent at the times of a fixed schedule, however slowly they are answered, as long
+ * as a connection is free; how late one was sent is told apart from how long its answer took.
+ *
+ * `bun bench/open-loop.ts` reads a {@link Schedule} from stdin and writes an {@link Arrivals} to stdout: a process of its
+ * own, so that nothing else delays it.
+ */
+import { readFileSync } from 'node:fs';
+
+export interface Schedule {
+  host: string;
+  port: number;
+  perSecond: number;
+  seconds: number;
+  connections: number;
+  /** Whole requests as they go over the wire, sent in turn. */
+  requests: string[];
+}
+
+export interface Arrivals {
+  /** From the sending to the answer, milliseconds, by status; 0: the connection ended without one. */
+  times: Record<number, number[]>;
+  /** Requests that had no answer when the generator gave up. */
+  unanswered: number;
+  /** The longest that a request was sent after it was due, milliseconds: how well the schedule was kept. */
+  latestMs: number;
+}
+
+/** After the last request was due. */
+const PATIENCE_MS = 10_000;
+
+/** Runs the generator in a process of its own. */
+export async function runOpenLoop(schedule: Schedule): Promise<Arrivals> {
+  const generator = Bun.spawn([process.execPath, import.meta.path], { stdin: 'pipe', stdout: 'pipe' });
+  generator.stdin.write(JSON.stringify(schedule));
+  await generator.stdin.end();
+  const report = await new Response(generator.stdout).text();
+  if ((await generator.exited) !== 0) throw new Error('the load generator failed');
+  return JSON.parse(report) as Arrivals;
+}
+
+interface Line {
+  socket: Bun.Socket<Line>;
+  /** When its request was sent; null: it is free. */
+  sentMs: number | null;
+  received: string;
+}
+
+async function generate(schedule: Schedule): Promise<Arrivals> {
+  const { host, port, perSecond, seconds, connections, requests } = schedule;
+  const total = Math.round(perSecond * seconds);
+  const arrivals: Arrivals = { times: {}, unanswered: 0, latestMs: 0 };
+  const free: Line[] = [];
+  let sent = 0;
+  let answered = 0;
+  let startMs = 0;
+
+  function settle(line: Line, status: number): void {
+    if (line.sentMs === null) return;
+    let times = arrivals.times[status];
+    if (times === undefined) {
+      times = [];
+      arrivals.times[status] = times;
+    }
+    times.push(performance.now() - line.sentMs);
+    answered += 1;
+    line.sentMs = null;
+    line.received = '';
+  }
+
+  async function connect(): Promise<void> {
+    const line: Partial<Line> = { sentMs: null, received: '' };
+    line.socket = await Bun.connect<Line>({
+      hostname: host,
+      port,
+      data: line as Line,
+      socket: {
+        data({ data }, chunk) {
+          data.received += chunk.toString('latin1');
+          const status = completeStatus(data.received);
+          if (status === null) return;
+          settle(data, status);
+          free.push(data);
+          send();
+        },
+        close({ data }) {
+          settle(data, 0);
+        },
+      },
+    });
+    free.push(line as Line);
+  }
+
+  /** Sends what is due, as far as connections are free. */
+  function send(): void {
+    const nowMs = performance.now();
+    const due = Math.min(total, Math.floor(((nowMs - startMs) / 1000) * perSecond));
+    while (sent < due) {
+      // The one that has been free longest: each has its turn before the service would close it as idle.
+      const line = free.shift();
+      if (line === undefined) return;
+      const dueMs = startMs + (sent / perSecond) * 1000;
+      arrivals.latestMs = Math.max(arrivals.latestMs, nowMs - dueMs);
+      line.sentMs = nowMs;
+      line.socket.write(requests[sent % requests.length]!);
+      sent += 1;
+    }
+  }
+
+  for (let open = 0; open < connections; open += 100) {
+    await Promise.all(Array.from({ length: Math.min(100, connections - open) }, connect));
+  }
+  startMs = performance.now();
+  const endMs = startMs + seconds * 1000 + PATIENCE_MS;
+  while (answered < total && performance.now() < endMs) {
+    send();
+    await Bun.sleep(1);
+  }
+  arrivals.unanswered = total - answered;
+  return arrivals;
+}
+
+/** The status of an answer that has arrived whole; null: not yet. Every answer of the service says its length. */
+function completeStatus(received: string): number | null {
+  const end = received.indexOf('\r\n\r\n');
+  if (end === -1) return null;
+  const length = /\r\ncontent-length: (\d+)/i.exec(received.slice(0, end + 2))?.[1];
+  return received.length >= end + 4 + Number(length ?? 0) ? Number(received.slice(9, 12)) : null;
+}
+
+if (import.meta.main) {
+  const arrivals = await generate(JSON.parse(readFileSync(0, 'utf8')) as Schedule);
+  process.stdout.write(JSON.stringify(arrivals), () => process.exit(0));
+}
