@@ -10,12 +10,12 @@ import takeScript from './take.lua' with { type: 'text' };
 const REDIS_TIMEOUT_MS = 200;
 /** After a time-out Redis is left alone this long, so that a hung one delays a request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
-const KEY_PREFIX = 'tokens:';
+const KEY_PREFIX = 'bucket:';
 /** One script at a time: what comes meanwhile shares the next. */
 const BATCHES = { maxBatch: 2000, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: REDIS_TIMEOUT_MS };
 
 interface BucketCommands extends Redis {
-  takeTokens(keys: number, ...args: (string | number)[]): Promise<string>;
+  takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]>;
 }
 
 /** Opens a connection that fails at once while Redis is away, and is made again by itself. */
@@ -95,15 +95,14 @@ async function runScript(
     if (bucket === undefined) buckets.set(accountId, { limit, tokens, given: 0, units: 0 });
     else bucket.tokens += tokens;
   }
-  const args: (string | number)[] = [];
-  for (const accountId of buckets.keys()) args.push(KEY_PREFIX + accountId);
-  for (const { limit, tokens } of buckets.values()) args.push(limit, tokens);
-  const answer = (await redis.takeTokens(buckets.size, ...args)).split(' ');
-  const nowUs = Number(answer[0]);
-  let position = 1;
+  const keys = [...buckets.keys()].map((id) => KEY_PREFIX + id);
+  const args = [...buckets.values()].flatMap(({ limit, tokens }) => [limit, tokens]);
+  const [now, ...answers] = await redis.takeTokens(keys.length, ...keys, ...args);
+  const nowUs = Number(now);
+  let position = 0;
   for (const [accountId, bucket] of buckets) {
-    bucket.given = Number(answer[position++]);
-    bucket.units = Number(answer[position++]);
+    bucket.given = Number(answers[position++]);
+    bucket.units = Number(answers[position++]);
     remember(accountId, bucket.units);
   }
   return wants.map(({ accountId, tokens }) => {

@@ -101,9 +101,9 @@ for (const fault of ['down', 'hang'] as const) {
 
 test('a Redis that answers errors is passed over, and the service keeps limiting', async () => {
   const account = newAccount();
-  await redis.lpush(`tokens:${account}`, 'of another type');
+  await redis.set(`bucket:${account}`, 'of another type');
   const decisions = [];
   for (let call = 0; call < 3; call += 1) decisions.push(await timedTake(account, 2));
   expect(decisions.map(({ admitted }) => admitted)).toEqual([true, true, false]);
-  await redis.del(`tokens:${account}`);
+  await redis.del(`bucket:${account}`);
 });

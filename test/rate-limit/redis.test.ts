@@ -35,12 +35,11 @@ describe('buckets in Redis', () => {
 });
 
 describe('the script', () => {
-  type Script = { takeTokens(keys: number, ...args: (string | number)[]): Promise<string> };
-  const run = async (...args: (string | number)[]) =>
-    (await (redis as unknown as Script).takeTokens(1, ...args)).split(' ');
+  type Script = { takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]> };
+  const run = (...args: (string | number)[]) => (redis as unknown as Script).takeTokens(1, ...args);
 
   test('computes what bucket.ts computes, to the unit, by the clock that it answers', async () => {
-    const key = `tokens:${newAccount()}`;
+    const key = `bucket:${newAccount()}`;
     const limits = fc.oneof(
       fc.integer({ min: 1, max: 6000 }),
       fc.integer({ min: 1, max: MAX_REQUESTS_PER_MINUTE }),
@@ -63,7 +62,7 @@ describe('the script', () => {
           atUs: Number(seconds) * 1_000_000 + Number(micros) - elapsed,
         };
         await redis.del(key); // with the expiry that the case before has given it
-        await redis.set(key, `${state.units} ${state.atUs}`);
+        await redis.hset(key, { units: String(state.units), at: String(state.atUs) });
         const [now, given, units] = (await run(key, limit, wanted)).map(Number);
         const before = unitsNow(state, limit, now!);
         const expected = Math.min(wanted, Math.floor(before / UNITS_PER_TOKEN));
@@ -71,7 +70,7 @@ describe('the script', () => {
         // A bucket that is full again in a moment may be gone by now, as it should be.
         const fullAgainMs = (limit * UNITS_PER_TOKEN - units!) / limit / 1000;
         if (wanted === 0 || fullAgainMs < 5_000) return;
-        expect(await redis.get(key)).toBe(`${units} ${now}`);
+        expect(await redis.hmget(key, 'units', 'at')).toEqual([String(units), String(now)]);
       }),
       { numRuns: 500 },
     );
@@ -80,7 +79,7 @@ describe('the script', () => {
 
   test('the key goes when the bucket would be full, and a full bucket is what its absence means', async () => {
     const account = newAccount();
-    const key = `tokens:${account}`;
+    const key = `bucket:${account}`;
     await limiter.take(account, 20);
     const ttlMs = await redis.pttl(key);
     expect(ttlMs).toBeGreaterThan(2000);
@@ -92,13 +91,13 @@ describe('the script', () => {
     const fast = newAccount();
     await limiter.take(fast, 6000);
     await Bun.sleep(50);
-    expect(await redis.exists(`tokens:${fast}`)).toBe(0);
+    expect(await redis.exists(`bucket:${fast}`)).toBe(0);
   });
 
   test('looking at a bucket leaves no key', async () => {
     const account = newAccount();
     await limiter.peek(account, 20);
-    expect(await redis.exists(`tokens:${account}`)).toBe(0);
+    expect(await redis.exists(`bucket:${account}`)).toBe(0);
   });
 
   test('is loaded again after Redis has forgotten it', async () => {
