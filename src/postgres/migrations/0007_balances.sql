@@ -19,6 +19,8 @@ CREATE TABLE balances (
   CHECK (used >= 0 AND credits >= 0 AND included_credits >= 0 AND (plan <> 'plus' OR plus_anchor IS NOT NULL))
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
 
+-- A credit that an older process spends meanwhile waits, and is not left behind.
+LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE;
 INSERT INTO balances
 SELECT id, plan, plan_since, plus_anchor, plus_until, included_credits, period_plan, period_start, period_end, used,
   credits
