@@ -25,7 +25,12 @@ import { createUsageHandler } from './usage/route.ts';
 const STOP_TIMEOUT_MS = 10 * SECOND;
 /** Two batchers of the ledger, one of records, and refunds: no more statements are under way at once. */
 const BY_KEY_POOL = 6;
-const POSTGRES_POOL = { max: 20, statementTimeoutMs: 5 * SECOND, lockTimeoutMs: 0.5 * SECOND };
+const POSTGRES_POOL = {
+  applicationName: 'company-directory serve',
+  max: 20,
+  statementTimeoutMs: 5 * SECOND,
+  lockTimeoutMs: 0.5 * SECOND,
+};
 
 export interface RunningService {
   /** The service's own address. */
@@ -60,7 +65,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);
 
     const stores = await openStores(config, {
-      postgres: { ...POSTGRES_POOL, applicationName: 'company-directory serve' },
+      postgres: POSTGRES_POOL,
       onLog: (line) => log.info({ line }, 'embedded postgres'),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
@@ -77,7 +82,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { rateLimiter, probes } = await openRateLimiter(config, closers, log, metrics);
     const byKey = connectPostgres(stores.databaseUrl, {
       ...POSTGRES_POOL,
-      applicationName: 'company-directory serve',
       max: BY_KEY_POOL,
       byKey: true,
     });

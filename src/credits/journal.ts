@@ -1,4 +1,5 @@
 import type { Log } from '../http/log.ts';
+import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Closers } from '../resources.ts';
 import { SECOND } from '../units.ts';
@@ -37,7 +38,6 @@ export async function moveJournal(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
 
 /** Keeps the journal short while the service runs. What is left when it stops is moved by the next. */
 export function keepMovingJournal(sql: Sql, log: Log, closers: Closers): void {
-  let moving: Promise<void> | null = null;
   let failing = false;
 
   async function move(): Promise<void> {
@@ -51,13 +51,5 @@ export function keepMovingJournal(sql: Sql, log: Log, closers: Closers): void {
     }
   }
 
-  const timer = setInterval(() => {
-    moving ??= move().finally(() => {
-      moving = null;
-    });
-  }, MOVE_EVERY_MS);
-  closers.add('the journal of calls', async () => {
-    clearInterval(timer);
-    await moving;
-  });
+  repeat(move, MOVE_EVERY_MS, 'the journal of calls', closers);
 }

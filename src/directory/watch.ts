@@ -1,5 +1,6 @@
 import { within } from '../deadline.ts';
 import type { Log } from '../http/log.ts';
+import { repeat } from '../periodic.ts';
 import type { Closers } from '../resources.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryHealth, ensureSearchable } from './ensure.ts';
@@ -21,7 +22,6 @@ export async function watchDirectory(
   closers: Closers,
 ): Promise<() => DirectoryHealth> {
   let health: DirectoryHealth = { ok: true, warnings: [] };
-  let looking: Promise<void> | null = null;
 
   async function look(): Promise<void> {
     const before = health.warnings.join();
@@ -34,20 +34,8 @@ export async function watchDirectory(
     }
   }
 
-  const lookOnce = () => {
-    looking ??= look().finally(() => {
-      looking = null;
-    });
-    return looking;
-  };
-
-  const first = lookOnce();
+  const first = repeat(look, CHECK_EVERY_MS, 'the watch of the directory', closers)();
   if (tools.elasticsearch === null) await first;
   else await within(first, FIRST_CHECK_TIMEOUT_MS, 'Elasticsearch').catch(() => {});
-  const timer = setInterval(() => void lookOnce(), CHECK_EVERY_MS);
-  closers.add('the watch of the directory', async () => {
-    clearInterval(timer);
-    await looking;
-  });
   return () => health;
 }
