@@ -1,4 +1,4 @@
-import type { Idle } from './idle.ts';
+import { type Idle, REQUESTS } from './idle.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** One measurement, or the median of several. */
@@ -72,7 +72,7 @@ Machine: ${options.machine}, shared by the load generator (wrk, one thread), the
 ${[heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}
 
 One lookup at a time on an idle service takes ${idle.request.toFixed(2)} ms; its bucket ${idle.bucket.toFixed(2)}, its credit ${idle.credit.toFixed(2)} and its record ${idle.record.toFixed(2)} ms,
-asked one after the other from elsewhere, take ${parts.toFixed(2)}: the service adds ${(idle.request - parts).toFixed(2)} ms (medians of 400).
+asked one after the other from elsewhere, take ${parts.toFixed(2)}: the service adds ${(idle.request - parts).toFixed(2)} ms (medians of ${REQUESTS}).
 `;
 }
 

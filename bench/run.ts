@@ -55,7 +55,7 @@ async function main(): Promise<void> {
     const lookup = all.find(({ name }) => name === 'lookup')!;
     const scenarios = all.filter(({ name }) => options.only === undefined || name.includes(options.only));
     const rows: Row[] = [];
-    for (const scenario of scenarios.filter(({ name }) => /directly|no cache/.test(name))) {
+    for (const scenario of scenarios.filter(({ on }) => on === 'elasticsearch' || on === 'uncached')) {
       await runWrk(targetOf(scenario, stack, services), 64, ELASTICSEARCH_WARM_UP_SECONDS);
     }
     for (const connections of options.connections.split(',').map(Number)) {

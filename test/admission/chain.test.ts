@@ -63,6 +63,12 @@ afterAll(async () => {
 });
 
 const fine: Handler = () => async () => success({ fine: true });
+/** For who has no token. */
+const neverBegins: Handler = () => {
+  throw new Error('the handler was asked');
+};
+/** For who has no credit. */
+const neverGoesOn: Handler = () => () => Promise.reject(new Error('the handler was asked'));
 
 /** What came of one request, with the headers of either form of answer. */
 async function ask(
@@ -153,11 +159,8 @@ describe('what a request costs', () => {
     await revokeKey(sql, revoked.keyId, 'test');
     const suspended = await createCaller(sql);
     await setSuspended(sql, suspended.accountId, true, 'test');
-    const never: Handler = () => {
-      throw new Error('the handler was asked');
-    };
     for (const key of [null, 'svc_garbage', generateSecret(), revoked.key, suspended.key]) {
-      expect(await ask(key, never)).toEqual({
+      expect(await ask(key, neverBegins)).toEqual({
         kind: 'unauthorized',
         headers: { 'WWW-Authenticate': 'Bearer' },
         members: undefined,
@@ -172,11 +175,8 @@ describe('what a request costs', () => {
   test('an empty bucket: no credit, no handler, and when the next token is there', async () => {
     const { accountId, key } = await createCaller(sql, { credits: 5 });
     for (let call = 0; call < 20; call += 1) await ask(key, fine, null);
-    const never: Handler = () => {
-      throw new Error('the handler was asked');
-    };
     const reset = String(nowUs / 1_000_000 + 3); // 20 a minute: one in three seconds
-    expect(await ask(key, never)).toMatchObject({
+    expect(await ask(key, neverBegins)).toMatchObject({
       kind: 'rate-limit-exceeded',
       headers: { ...bucketHeaders(0), 'RateLimit-Reset': reset, 'Retry-After': '3' },
       account: accountId,
@@ -190,8 +190,7 @@ describe('what a request costs', () => {
   test('exhausted credits: a token, no handler, and when the allowance is there again', async () => {
     const { accountId, key } = await createCaller(sql, { included: 1 });
     await ask(key);
-    const never: Handler = () => () => Promise.reject(new Error('the handler was asked'));
-    const { kind, headers, members } = await ask(key, never);
+    const { kind, headers, members } = await ask(key, neverGoesOn);
     expect(kind).toBe('monthly-quota-exceeded');
     expect(members).toEqual({ quota: 'monthly_credits', limit: 1, reset: expect.any(String) });
     const { 'Retry-After': retryAfter, ...bucket } = headers;
@@ -265,8 +264,7 @@ describe('Postgres away', () => {
       const { accountId, key } = await createCaller(sql);
       await ask(key, fine, null);
       ledgerProxy[fault]();
-      const never: Handler = () => () => Promise.reject(new Error('the handler was asked'));
-      const refused = ask(key, never);
+      const refused = ask(key, neverGoesOn);
       expect((await ask(key, fine, null)).kind).toBeNull();
       expect(await refused).toMatchObject({
         kind: 'service-unavailable',
