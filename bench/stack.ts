@@ -96,9 +96,11 @@ export async function runCommand(words: string[], environment: Record<string, st
 /** Fresh records of the first companies, a tenth of them with a tax debt. */
 async function storeRecords(sql: Sql, records: number): Promise<void> {
   await sql`
-    INSERT INTO companies
-    SELECT nif, legal_name, 'Rua da Liberdade, 12', '1250-096', 'LISBOA', 'Comércio por grosso', 'active', '46900',
-      'LDA', '5000.00', 'EUR', 'nif.pt', now()
+    INSERT INTO companies (nif, details, source, fetched_at)
+    SELECT nif, json_strip_nulls(json_build_object(
+      'title', legal_name, 'address', 'Rua da Liberdade, 12', 'zipcode', '1250-096', 'city', 'LISBOA',
+      'activity', 'Comércio por grosso', 'status', 'active', 'cae', '46900', 'structure', json_build_object(
+        'nature', 'LDA', 'capital', '5000.00', 'capital_currency', 'EUR'))), 'nif.pt', now()
     FROM directory_entries ORDER BY nif LIMIT ${records}`;
   await sql`INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-11-01', 0, 'bench')`;
   await sql`

@@ -141,12 +141,14 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     return calls.map((call) => admissions.get(call) ?? null);
   }
 
-  function settlePayment({ paid, at, directoryIndex }: Payment, byAccount: Map<string, Group[]>): Settled {
+  function settlePayment(payment: Payment, byAccount: Map<string, Group[]>): Settled {
+    const { unpaid, fromPurchased, at, instant, directoryIndex } = payment;
     const admissions = new Map<PendingCall, Admission>();
     const admission: Admission = { admitted: true, directoryIndex };
-    for (const payment of paid) {
-      const groups = byAccount.get(payment.accountId) ?? [];
-      settle({ ...payment, at }, groups, Number.POSITIVE_INFINITY, () => admission, admissions);
+    for (const [accountId, groups] of byAccount) {
+      if (unpaid.has(accountId)) continue;
+      const spent = { accountId, fromPurchased: fromPurchased.get(accountId) ?? 0, instant };
+      settle(spent, groups, Number.POSITIVE_INFINITY, () => admission, admissions);
     }
     return { at, admissions };
   }

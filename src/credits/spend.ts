@@ -21,36 +21,33 @@ export interface Spent {
   fromPurchased: number;
   /** The included allowance of the period, credits. */
   included: number;
-  /** As Postgres writes it: a `Date` would lose its microseconds. */
-  periodStart: string;
   periodEnd: Date;
   /** Seconds from the admission to the period's end. */
   untilPeriodEndS: number;
   /** Postgres's clock while it was at it. */
   at: Date;
+  /** When the calls count at, as Postgres writes it: a `Date` would lose its microseconds. */
+  instant: string;
   /** The index of the directory's current generation, as of the same instant; null: it has none. */
   directoryIndex: string | null;
 }
 
-/** An account that paid all that it was asked for, out of the period that runs. */
-export interface Paid {
-  accountId: string;
-  fromPurchased: number;
-  /** As Postgres writes it. */
-  periodStart: string;
-}
-
-/** What the accounts that paid have in common. */
+/** What became of calls that were expected to be paid out of the period that runs, all of them or none for each account. */
 export interface Payment {
-  paid: Paid[];
+  /** Accounts of which nothing was spent. All the others paid what they were asked for. */
+  unpaid: Set<string>;
+  /** Purchased credits among those that were spent, by account; an account that is not in here spent none. */
+  fromPurchased: Map<string, number>;
   /** Postgres's clock while it was at it. */
   at: Date;
+  /** When the calls count at, as Postgres writes it: a `Date` would lose its microseconds. */
+  instant: string;
   /** The index of the directory's current generation, as of the same instant; null: it has none. */
   directoryIndex: string | null;
 }
 
 /** What giving calls back goes by. */
-export type Refundable = Pick<Spent, 'accountId' | 'fromPurchased' | 'periodStart' | 'at'>;
+export type Refundable = Pick<Spent, 'accountId' | 'fromPurchased' | 'instant'>;
 
 /** What is answered when no account's turn came in time. */
 export interface NothingSpent {
@@ -80,14 +77,15 @@ export async function spendIfPayable(
 ): Promise<Payment> {
   const totals = new Map<string, number>();
   for (const { accountId, calls } of asks) totals.set(accountId, (totals.get(accountId) ?? 0) + calls);
+  const accountIds = [...totals.keys()];
   const { ids, keys, kinds, calls } = columnsOf(asks);
-  const rows = await sql<(Paid | (Omit<Payment, 'paid'> & { accountId: null }))[]>`
+  const rows = await sql<(PaymentRow | Exception)[]>`
     WITH locked AS MATERIALIZED (
-      SELECT b.account_id AS id, wanted.calls, b.used, b.credits, b.period_start, b.period_end,
+      SELECT b.account_id AS id, wanted.calls, b.used, b.credits, b.period_end,
         coalesce(${instant}::timestamptz, now()) AS instant,
         greatest(wanted.calls - greatest(coalesce(b.included_credits, plans.included_credits) - b.used, 0), 0)
           AS from_purchased
-      FROM unnest(${[...totals.keys()]}::text[], ${[...totals.values()]}::bigint[]) AS wanted (id, calls)
+      FROM unnest(${accountIds}::text[], ${[...totals.values()]}::bigint[]) AS wanted (id, calls)
         JOIN balances b ON b.account_id = wanted.id JOIN plans ON plans.name = b.period_plan
       WHERE clock_timestamp() < ${deadline}
       ORDER BY b.account_id
@@ -97,7 +95,7 @@ export async function spendIfPayable(
       FROM locked l
       WHERE b.account_id = l.id AND l.instant < l.period_end AND l.from_purchased <= l.credits
         AND clock_timestamp() < ${deadline}
-      RETURNING l.id, l.from_purchased, l.period_start
+      RETURNING l.id, l.from_purchased
     ), counted AS (
       INSERT INTO call_journal (day, account_ids, key_ids, kinds, calls)
       SELECT (coalesce(${instant}::timestamptz, now()) AT TIME ZONE 'UTC')::date,
@@ -107,15 +105,33 @@ export async function spendIfPayable(
       WHERE (id IN (SELECT id FROM paid)) IS TRUE
       HAVING count(*) > 0
     )
-    SELECT NULL AS "accountId", NULL::bigint AS "fromPurchased", NULL AS "periodStart", clock_timestamp() AS at,
+    SELECT NULL AS "accountId", NULL::bigint AS "fromPurchased", clock_timestamp() AS at,
+      coalesce(${instant}::timestamptz, now())::text AS instant,
       (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
-    UNION ALL SELECT id, from_purchased, period_start::text, NULL, NULL FROM paid`;
-  const payment: Payment = { paid: [], at: new Date(0), directoryIndex: null };
+    UNION ALL
+    -- Nearly always none: a row for each account would take longer to read than all the rest of the answer.
+    SELECT asked.id, paid.from_purchased, NULL, NULL, NULL
+    FROM unnest(${accountIds}::text[]) AS asked (id) LEFT JOIN paid ON paid.id = asked.id
+    WHERE paid.from_purchased IS DISTINCT FROM 0`;
+  const common = rows.find((row) => row.accountId === null);
+  // Who isn't named has paid: that may be said only of an answer that is there.
+  if (common === undefined) throw new Error('the credit ledger gave no answer');
+  const payment: Payment = { ...common, unpaid: new Set(), fromPurchased: new Map() };
   for (const row of rows) {
-    if (row.accountId === null) Object.assign(payment, { at: row.at, directoryIndex: row.directoryIndex });
-    else payment.paid.push(row);
+    if (row.accountId === null) continue;
+    if (row.fromPurchased === null) payment.unpaid.add(row.accountId);
+    else payment.fromPurchased.set(row.accountId, row.fromPurchased);
   }
   return payment;
+}
+
+/** The one row that every answer has. */
+type PaymentRow = Pick<Payment, 'at' | 'instant' | 'directoryIndex'> & { accountId: null };
+
+/** An account that did not pay (null), or not with included credits alone. */
+interface Exception {
+  accountId: string;
+  fromPurchased: number | null;
 }
 
 /**
@@ -180,8 +196,8 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked }: 
       FROM shared WHERE admitted > 0 GROUP BY instant
     )
     SELECT id AS "accountId", admitted, from_purchased AS "fromPurchased", included,
-      (period).starts_at::text AS "periodStart", (period).ends_at AS "periodEnd",
-      extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS", at,
+      (period).ends_at AS "periodEnd", extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS",
+      at, instant::text AS instant,
       (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
     FROM (SELECT clock_timestamp() AS at) AS clock LEFT JOIN decided ON true`;
 }
@@ -196,13 +212,15 @@ export async function refund(sql: Sql, asks: Ask[], spent: Refundable): Promise<
   await sql.begin(async (sql) => {
     await sql`
       UPDATE balances SET
-        used = CASE WHEN period_start = ${spent.periodStart}::text::timestamptz THEN greatest(used - ${calls}::bigint, 0) ELSE used END,
+        used = CASE WHEN period_start <= instant AND instant < period_end
+          THEN greatest(used - ${calls}::bigint, 0) ELSE used END,
         credits = credits + ${toPurchased}::bigint
+      FROM (SELECT ${spent.instant}::text::timestamptz AS instant) AS spent
       WHERE account_id = ${spent.accountId}`;
     const columns = columnsOf(asks);
     await sql`
       INSERT INTO call_journal (day, account_ids, key_ids, kinds, calls)
-      VALUES ((${spent.at}::timestamptz AT TIME ZONE 'UTC')::date, ${columns.ids}::text[], ${columns.keys}::text[],
+      VALUES ((${spent.instant}::text::timestamptz AT TIME ZONE 'UTC')::date, ${columns.ids}::text[], ${columns.keys}::text[],
         ${columns.kinds}::text[], ${columns.calls.map((calls) => -calls)}::bigint[])`;
   });
 }

@@ -110,8 +110,8 @@ export function problemType(publicUrl: string, kind: ProblemName): string {
   return `${publicUrl}/problems/${kind}`;
 }
 
-/** The RFC 9457 answer of a problem. */
-export function problemResponse(publicUrl: string, problem: Problem): Response {
+/** The RFC 9457 answer of a problem. @param headers go with it, and its own into them */
+export function problemResponse(publicUrl: string, problem: Problem, headers = new Headers()): Response {
   const { status, title, cause } = PROBLEMS[problem.kind];
   const body = {
     type: problemType(publicUrl, problem.kind),
@@ -120,8 +120,7 @@ export function problemResponse(publicUrl: string, problem: Problem): Response {
     detail: problem.detail ?? cause,
     ...problem.members,
   };
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: { 'Content-Type': PROBLEM_CONTENT_TYPE, ...problem.headers },
-  });
+  headers.set('Content-Type', PROBLEM_CONTENT_TYPE);
+  for (const name in problem.headers) headers.set(name, problem.headers[name]!);
+  return new Response(JSON.stringify(body), { status, headers });
 }

@@ -4,7 +4,8 @@ import { RefusedError } from '../errors.ts';
 import { answers } from '../terminal/command.ts';
 import { subcommand } from '../terminal/subcommand.ts';
 import { printableJson } from '../terminal/text.ts';
-import { presentCompany } from './route.ts';
+import { writeCompany } from './present.ts';
+import type { Company } from './schema.ts';
 import { findCompanies, forgetCompany } from './store.ts';
 
 /** `companies show` and `companies forget`: the stored records. */
@@ -25,7 +26,7 @@ export function recordCommands(program: Command): void {
       const company = (await findCompanies(sql, [nif], config.recordMaxAgeS)).get(nif);
       if (company === undefined) throw new RefusedError(`no record of ${nif} is stored`);
       return {
-        ...presentCompany(company),
+        ...(JSON.parse(writeCompany(company)) as Company),
         fetchedAt: company.fetchedAt.toISOString(),
         source: company.source,
       };

@@ -3,6 +3,7 @@ import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { CompanyDetails, SourceName } from '../sources/source.ts';
 import { MINUTE, SECOND } from '../units.ts';
+import { writeDetails } from './present.ts';
 
 /** How a refresh ended. */
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
@@ -66,19 +67,13 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
     details: CompanyDetails,
     source: SourceName,
   ): Promise<void> {
-    const d = details;
     await within(
       sql`
         WITH stored AS (
-          INSERT INTO companies (nif, title, address, zipcode, city, activity, status, cae, nature, capital,
-            capital_currency, source, fetched_at)
-          VALUES (${nif}, ${d.title}, ${d.address}, ${d.zipcode}, ${d.city}, ${d.activity}, ${d.status}, ${d.cae},
-            ${d.nature}, ${d.capital}, ${d.capitalCurrency}, ${source}, clock_timestamp())
+          INSERT INTO companies (nif, details, source, fetched_at)
+          VALUES (${nif}, ${writeDetails(details)}::text::json, ${source}, clock_timestamp())
           ON CONFLICT (nif) DO UPDATE SET
-            title = excluded.title, address = excluded.address, zipcode = excluded.zipcode, city = excluded.city,
-            activity = excluded.activity, status = excluded.status, cae = excluded.cae, nature = excluded.nature,
-            capital = excluded.capital, capital_currency = excluded.capital_currency, source = excluded.source,
-            fetched_at = excluded.fetched_at
+            details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
         )
         UPDATE company_refreshes SET outcome = 'found' WHERE nif = ${nif} AND attempt = ${attempt}`,
       QUERY_TIMEOUT_MS,

@@ -1,14 +1,15 @@
 import type { Handler } from '../admission/chain.ts';
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { within } from '../deadline.ts';
-import { type Answer, failure, success } from '../http/answer.ts';
+import { type Answer, failure, written } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
 import type { Operation } from '../http/operation.ts';
 import { pathOf } from '../http/url.ts';
 import { SECOND } from '../units.ts';
+import { writeCompany } from './present.ts';
 import type { Refresher } from './refresh.ts';
-import { type Company, type CompanyAnswer, CompanyAnswerSchema, type DebtBracket } from './schema.ts';
-import type { Bracket, FindCompany, StoredCompany } from './store.ts';
+import { CompanyAnswerSchema } from './schema.ts';
+import type { FindCompany, StoredCompany } from './store.ts';
 
 /** GET /companies/{nif} */
 export const lookupOperation: Operation = {
@@ -63,10 +64,10 @@ export function createLookupHandler(parts: LookupParts): Handler {
     try {
       const company = await within(lookUp(nif, reading), timeoutMs, 'the lookup');
       if (company === null) return failure('company-not-found', 'No company has this NIF.');
-      return success<CompanyAnswer>(
-        { result: 'success', data: presentCompany(company) },
-        { 'X-Record-Source': company.source, 'Last-Modified': company.fetchedAt.toUTCString() },
-      );
+      return written(`{"result":"success","data":${writeCompany(company)}}`, {
+        'X-Record-Source': company.source,
+        'Last-Modified': company.fetchedAt.toUTCString(),
+      });
     } catch (error) {
       log.warn({ err: error }, 'a lookup failed');
       return failure('company-lookup-failed');
@@ -94,29 +95,4 @@ function nifOf(url: string): string | null {
   } catch {
     return null;
   }
-}
-
-/** The company record of the specification. */
-export function presentCompany(company: StoredCompany): Company {
-  return {
-    nif: Number(company.nif),
-    title: company.title,
-    address: company.address,
-    zipcode: company.zipcode,
-    city: company.city,
-    activity: company.activity,
-    status: company.status,
-    cae: company.cae,
-    structure: {
-      nature: company.nature,
-      capital: company.capital,
-      capital_currency: company.capitalCurrency,
-    },
-    tax_debt: presentBracket(company.taxDebt),
-    social_security_debt: presentBracket(company.socialSecurityDebt),
-  };
-}
-
-function presentBracket(bracket: Bracket | null): DebtBracket | null {
-  return bracket && { start: bracket.start, end: bracket.end, last_updated: bracket.lastUpdated };
 }

@@ -45,4 +45,3 @@ export const CompanyAnswerSchema = Type.Object(
 
 export type DebtBracket = Static<typeof DebtBracketSchema>;
 export type Company = Static<typeof CompanySchema>;
-export type CompanyAnswer = Static<typeof CompanyAnswerSchema>;

@@ -1,7 +1,8 @@
 import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
+import type { DebtKind } from '../debts/import.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { CompanyDetails, SourceName } from '../sources/source.ts';
+import type { SourceName } from '../sources/source.ts';
 import { SECOND } from '../units.ts';
 
 /** A range of debt, as the dataset of that date has it. */
@@ -15,14 +16,15 @@ export interface Bracket {
 }
 
 /** A stored company record, with the debts that are imported apart from it. */
-export interface StoredCompany extends CompanyDetails {
+export interface StoredCompany {
   nif: string;
+  /** As `writeDetails` (present.ts) wrote them. */
+  details: string;
   source: SourceName;
   fetchedAt: Date;
   /** Younger than the age that was asked for, by Postgres's clock. */
   fresh: boolean;
-  taxDebt: Bracket | null;
-  socialSecurityDebt: Bracket | null;
+  debts: { [kind in DebtKind]?: Bracket };
 }
 
 /** Finds the stored record of a company, debts joined as they are now; null when there is none. */
@@ -32,14 +34,8 @@ const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** One query at a time: what comes meanwhile shares the next, which halves the work of each. */
 const BATCHES = { maxBatch: 2000, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
 
-interface CompanyRow extends Omit<StoredCompany, 'taxDebt' | 'socialSecurityDebt'> {
-  taxStart: number | null;
-  taxEnd: number | null;
-  taxDate: string | null;
-  socialStart: number | null;
-  socialEnd: number | null;
-  socialDate: string | null;
-}
+/** A company's record, and one of its debts or none. */
+type CompanyRow = Omit<StoredCompany, 'debts'> & ({ kind: null } | ({ kind: DebtKind } & Bracket));
 
 /**
  * A reader whose questions of one turn of the event loop share one query.
@@ -61,32 +57,26 @@ export async function findCompanies(
   maxAgeS: number,
 ): Promise<Map<string, StoredCompany>> {
   const rows = await sql<CompanyRow[]>`
-    SELECT c.nif, title, address, zipcode, city, activity, status, cae, nature, capital,
-      capital_currency AS "capitalCurrency", source, fetched_at AS "fetchedAt",
-      now() - fetched_at < ${maxAgeS}::float8 * interval '1 second' AS fresh,
-      tax.start_amount AS "taxStart", tax.end_amount AS "taxEnd", tax_set.dataset_date::text AS "taxDate",
-      social.start_amount AS "socialStart", social.end_amount AS "socialEnd",
-      social_set.dataset_date::text AS "socialDate"
+    SELECT c.nif, c.details::text AS details, c.source, c.fetched_at AS "fetchedAt",
+      now() - c.fetched_at < ${maxAgeS}::float8 * interval '1 second' AS fresh,
+      debts.kind, debts.start_amount AS start, debts.end_amount AS end,
+      debt_datasets.dataset_date::text AS "lastUpdated"
     FROM companies c
-    LEFT JOIN debts tax ON tax.kind = 'tax' AND tax.nif = c.nif
-    LEFT JOIN debt_datasets tax_set ON tax_set.kind = 'tax'
-    LEFT JOIN debts social ON social.kind = 'social-security' AND social.nif = c.nif
-    LEFT JOIN debt_datasets social_set ON social_set.kind = 'social-security'
+    LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif
     WHERE c.nif = ANY (${nifs}::text[])`;
-  return new Map(rows.map((row) => [row.nif, storedCompany(row)]));
-}
-
-function storedCompany(row: CompanyRow): StoredCompany {
-  const { taxStart, taxEnd, taxDate, socialStart, socialEnd, socialDate, ...company } = row;
-  return {
-    ...company,
-    taxDebt: bracket(taxStart, taxEnd, taxDate),
-    socialSecurityDebt: bracket(socialStart, socialEnd, socialDate),
-  };
-}
-
-function bracket(start: number | null, end: number | null, date: string | null): Bracket | null {
-  return start === null || date === null ? null : { start, end, lastUpdated: date };
+  const companies = new Map<string, StoredCompany>();
+  for (const row of rows) {
+    const { nif, details, source, fetchedAt, fresh } = row;
+    let company = companies.get(nif);
+    if (company === undefined) {
+      company = { nif, details, source, fetchedAt, fresh, debts: {} };
+      companies.set(nif, company);
+    }
+    if (row.kind !== null) {
+      company.debts[row.kind] = { start: row.start, end: row.end, lastUpdated: row.lastUpdated };
+    }
+  }
+  return companies;
 }
 
 /** Removes a stored record, so that the next lookup refreshes it. @returns whether there was one */

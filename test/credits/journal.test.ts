@@ -48,10 +48,9 @@ test('what was given back is not counted, whether it was moved before or not', a
     const { accountId } = await createCaller(sql, { included: 10 });
     await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search' });
     if (movedBefore) await moveJournal(sql);
-    const [period] = await sql<{ start: string; at: Date }[]>`
-      SELECT period_start::text AS start, now() AS at FROM balances WHERE account_id = ${accountId}`;
+    const [clock] = await sql<{ instant: string }[]>`SELECT now()::text AS instant`;
     const ask = { accountId, keyId: 'a', kind: 'search', calls: 1 } as const;
-    await refund(sql, [ask], { accountId, fromPurchased: 0, periodStart: period!.start, at: period!.at });
+    await refund(sql, [ask], { accountId, fromPurchased: 0, instant: clock!.instant });
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
     expect(await callsOf('calls_by_day', accountId)).toEqual([]);
     await moveJournal(sql);

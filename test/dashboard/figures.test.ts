@@ -3,8 +3,9 @@ import { changeLimits, changePlan } from '../../src/accounts/store.ts';
 import { grantCredits } from '../../src/credits/grant.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { call } from '../support/client.ts';
+import { storeRecord } from '../support/records.ts';
 import type { TestService } from '../support/service.ts';
-import { startDashboardService, storeCalls, storeCompany } from './service.ts';
+import { startDashboardService, storeCalls } from './service.ts';
 import { createVisitor, makeKey, type PageAnswer, signUp, type Visitor } from './visitor.ts';
 
 const NIF = '509442013';
@@ -12,7 +13,7 @@ const NIF = '509442013';
 let service: TestService;
 beforeAll(async () => {
   service = await startDashboardService();
-  await storeCompany(service.sql, NIF, 'Nexperience <script>alert(1)</script> Lda');
+  await storeRecord(service.sql, NIF, 'Nexperience <script>alert(1)</script> Lda');
 });
 afterAll(() => service.stop());
 

@@ -19,7 +19,9 @@ const look = (number: string, at: { url: string } = api) =>
   ask(at, `/companies/${number}`, { key: caller.key });
 const asked = (number: string) => api.provider.lookups().filter((request) => request.nif === number).length;
 const stored = async (number: string) =>
-  (await api.sql`SELECT title, source, fetched_at FROM companies WHERE nif = ${number}`)[0];
+  (
+    await api.sql`SELECT details->>'title' AS title, source, fetched_at FROM companies WHERE nif = ${number}`
+  )[0];
 
 /** A NIF that nobody has used, stored so long ago under the title `old`; the provider knows it as `new`. */
 async function storedBefore(ageS: number): Promise<string> {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { storeRecord } from '../support/records.ts';
 import { createCommandLine } from './run.ts';
 
 let database: TestDatabase;
@@ -12,21 +13,14 @@ afterAll(() => database.drop());
 
 const NIF = '500002576';
 
-async function store(title: string): Promise<void> {
-  await database.sql`
-    INSERT INTO companies (nif, title, address, zipcode, city, activity, status, cae, nature, capital,
-      capital_currency, source, fetched_at)
-    VALUES (${NIF}, ${title}, 'Rua 1', '1000-001', 'Lisboa', '', 'active', '62010', 'LDA', '5000.00', 'EUR', 'nif.pt',
-      '2026-11-20T10:00:00.5Z')
-    ON CONFLICT (nif) DO UPDATE SET title = excluded.title`;
-}
+const store = (title: string) => storeRecord(database.sql, NIF, title, new Date('2026-11-20T10:00:00.5Z'));
 
 test('companies show answers the stored record with fetchedAt and source', async () => {
   await store('Ábaco, Lda');
   expect(await cli.json('companies', 'show', '500 002.576')).toEqual({
     nif: 500002576,
     title: 'Ábaco, Lda',
-    address: 'Rua 1',
+    address: 'Rua A',
     zipcode: '1000-001',
     city: 'Lisboa',
     activity: '',

@@ -1,0 +1,27 @@
+import { writeDetails } from '../../src/lookup/present.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+
+/** Stores a company's record as a refresh would have, so that no source is asked while it is fresh. */
+export async function storeRecord(
+  sql: Sql,
+  nif: string,
+  title: string,
+  fetchedAt: Date = new Date(),
+): Promise<void> {
+  const details = writeDetails({
+    title,
+    address: 'Rua A',
+    zipcode: '1000-001',
+    city: 'Lisboa',
+    activity: '',
+    status: 'active',
+    cae: '62010',
+    nature: 'LDA',
+    capital: '5000.00',
+    capitalCurrency: 'EUR',
+  });
+  await sql`
+    INSERT INTO companies (nif, details, source, fetched_at)
+    VALUES (${nif}, ${details}::text::json, 'nif.pt', ${fetchedAt})
+    ON CONFLICT (nif) DO UPDATE SET details = excluded.details, fetched_at = excluded.fetched_at`;
+}
