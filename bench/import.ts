@@ -19,7 +19,7 @@ import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
 import { copyInto, copyValue } from '../src/postgres/copy.ts';
 import { openDedicated } from '../src/postgres/dedicated.ts';
 import { createElasticsearch } from '../src/search/client.ts';
-import { searchDocument } from '../src/search/document.ts';
+import { directoryRow, searchDocument } from '../src/search/document.ts';
 import { createElasticsearchSearch } from '../src/search/elasticsearch.ts';
 import { parseQuery } from '../src/search/query.ts';
 import { count } from '../src/terminal/progress.ts';
@@ -150,7 +150,7 @@ async function bareCopy(sql: Sql, folder: string, rows: number): Promise<number>
 }
 
 function copyLine(nif: string, legalName: string): string {
-  const { normalized_name, sort_key } = searchDocument(nif, legalName);
+  const { normalized_name, sort_key } = directoryRow(nif, legalName);
   return `${nif}\t${copyValue(legalName)}\t${copyValue(normalized_name)}\t${copyValue(sort_key)}\n`;
 }
 

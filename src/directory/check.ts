@@ -58,7 +58,7 @@ async function checkName(
     throw new Error(`the new index doesn't find NIF ${sample.nif} ${how}`);
   };
   const byNif = await find(client, index, { term: { nif: sample.nif } }, signal);
-  if (byNif[0]?.legal_name !== sample.legal_name) fail('by its NIF');
+  if (byNif[0]?.entry !== sample.entry) fail('by its NIF');
   for (const length of PREFIX_LENGTHS) {
     if (characters.length < length) break;
     const prefix = characters.slice(0, length).join('');
@@ -79,7 +79,7 @@ async function checkName(
 }
 
 function compareResults(a: SearchDocument, b: SearchDocument): number {
-  return compareCodePoints(a.sort_key, b.sort_key) || compareCodePoints(a.nif, b.nif);
+  return compareCodePoints(a.entry, b.entry);
 }
 
 async function find(
@@ -89,7 +89,7 @@ async function find(
   signal: AbortSignal,
 ): Promise<SearchDocument[]> {
   const { hits } = await client.search<SearchDocument>(
-    { index, query: query as object, sort: ['sort_key', 'nif'], size: RESULTS, track_total_hits: false },
+    { index, query: query as object, sort: ['entry'], size: RESULTS, track_total_hits: false },
     { signal },
   );
   return hits.hits.map(({ _source }) => _source!);

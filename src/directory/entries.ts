@@ -5,7 +5,7 @@ import type { RowSource } from '../files/source.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyValue } from '../postgres/copy.ts';
 import { STAGING, type StagingPlan } from '../postgres/staging.ts';
-import { searchDocument } from '../search/document.ts';
+import { directoryRow } from '../search/document.ts';
 import type { Changes } from './load.ts';
 import type { Difference } from './tables.ts';
 import { quoted } from './tools.ts';
@@ -27,7 +27,7 @@ export function directoryPlan(source: RowSource): StagingPlan {
       if (name.length > MAX_NAME_LENGTH && [...name].length > MAX_NAME_LENGTH) {
         return `name over ${MAX_NAME_LENGTH} characters`;
       }
-      const { normalized_name, sort_key } = searchDocument(nif, name);
+      const { normalized_name, sort_key } = directoryRow(nif, name);
       return { nif, fields: `${copyValue(name)}\t${copyValue(normalized_name)}\t${copyValue(sort_key)}` };
     },
   };

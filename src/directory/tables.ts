@@ -2,7 +2,7 @@
 import type { Sql } from '../postgres/connect.ts';
 import { copyInto, copyValue } from '../postgres/copy.ts';
 import { STAGING } from '../postgres/staging.ts';
-import { searchDocument } from '../search/document.ts';
+import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
 import { eachPage, tablePages } from './pages.ts';
 import { quoted } from './tools.ts';
@@ -92,7 +92,7 @@ export async function copyNormalized(
     );
     const copy = await copyInto(sql, `${quoted(unsorted)} (${COLUMNS})`);
     for (const { nif, legal_name } of page) {
-      const document = searchDocument(nif, legal_name);
+      const document = directoryRow(nif, legal_name);
       await copy.write(
         `${nif}\t${copyValue(legal_name)}\t${copyValue(document.normalized_name)}\t${copyValue(document.sort_key)}\n`,
       );

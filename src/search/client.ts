@@ -1,9 +1,7 @@
-import { Client, HttpConnection } from '@elastic/elasticsearch';
+import { Client } from '@elastic/elasticsearch';
 import type { Config } from '../config.ts';
 import { SECOND } from '../units.ts';
-
-/** Sockets kept to Elasticsearch. Its search threads are a few per core: more would only queue there. */
-const MAX_SOCKETS = 64;
+import { FetchConnection } from './connection.ts';
 
 /**
  * The client of the configured Elasticsearch, or null where none is. Nothing is connected until the first request.
@@ -18,11 +16,11 @@ export function createElasticsearch(
   return new Client({
     node: config.elasticsearchUrl,
     ...(config.elasticsearchApiKey === null ? {} : { auth: { apiKey: config.elasticsearchApiKey } }),
-    // The client's default connection needs parts of undici that Bun's own copy lacks: it fails at its first call.
-    Connection: HttpConnection,
-    agent: { keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: MAX_SOCKETS },
+    Connection: FetchConnection,
     requestTimeout: 30 * SECOND,
     maxRetries: 2,
     enableMetaHeader: false,
+    // Of answers only members that have a name here are read: looking through the text for others takes as long as parsing it.
+    disablePrototypePoisoningProtection: true,
   });
 }

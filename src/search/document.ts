@@ -1,8 +1,9 @@
 import mappingFile from '../../search-mappings/companies.json' with { type: 'json' };
 import { normalizationFingerprint, normalizeName, sortKey } from '../companies/name.ts';
+import type { SearchEntry } from './search.ts';
 
-/** One directory entry as both stores keep it: a row of Postgres, a document of Elasticsearch. */
-export interface SearchDocument {
+/** One directory entry as Postgres keeps it. */
+export interface DirectoryRow {
   /** Nine digits. */
   nif: string;
   /** As it is answered. */
@@ -13,19 +14,43 @@ export interface SearchDocument {
   sort_key: string;
 }
 
-/**
- * The one place where an entry's searchable form is computed.
- *
- * A legal name has at most 500 characters (contract, Files), of which each becomes at most 33 bytes of UTF-8
- * (U+FDFA): 16,500 bytes, half of what a Lucene term may have. So no name can fail a bulk request.
- */
-export function searchDocument(nif: string, legalName: string): SearchDocument {
+/** The same as Elasticsearch keeps it. */
+export interface SearchDocument {
+  nif: string;
+  normalized_name: string;
+  /**
+   * Sort key, tab, NIF and legal name. Tab comes before everything that a sort key can hold, so that this is ordered as
+   * results are; and as Elasticsearch answers each hit with what it was sorted by, there is nothing else to be read of it.
+   */
+  entry: string;
+}
+
+/** The one place where an entry's searchable form is computed. */
+export function directoryRow(nif: string, legalName: string): DirectoryRow {
   return {
     nif,
     legal_name: legalName,
     normalized_name: normalizeName(legalName),
     sort_key: sortKey(legalName),
   };
+}
+
+/**
+ * A legal name has at most 500 characters (contract, Files), of which each becomes at most 33 bytes of UTF-8 (U+FDFA) in
+ * its sort key: with the name itself 18,510 bytes, where a Lucene term may have 32,766. So no name can fail a bulk request.
+ */
+export function searchDocument(nif: string, legalName: string): SearchDocument {
+  const { normalized_name, sort_key } = directoryRow(nif, legalName);
+  return { nif, normalized_name, entry: `${sort_key}\t${nif}${legalName}` };
+}
+
+const NIF_LENGTH = 9;
+
+/** What a document's `entry` says. */
+export function readEntry(entry: string): SearchEntry {
+  const nifAt = entry.indexOf('\t') + 1;
+  const nameAt = nifAt + NIF_LENGTH;
+  return { nif: entry.slice(nifAt, nameAt), legalName: entry.slice(nameAt) };
 }
 
 /** Settings and mappings of the index that searches go to, as search-mappings/companies.json has them: a copy. */

@@ -8,6 +8,7 @@ import { type ImportOptions, type ImportReport, importCompanies } from '../../sr
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
 import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
 import type { DirectoryTools } from '../../src/directory/tools.ts';
+import { readEntry, type SearchDocument } from '../../src/search/document.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
 import { parseQuery } from '../../src/search/query.ts';
 import { NO_PROGRESS } from '../../src/terminal/progress.ts';
@@ -116,13 +117,16 @@ async function searchThrough(
     const entries = await createPostgresSearch(sql).search(parseQuery(query));
     return entries.map(({ nif, legalName }) => `${nif} ${legalName}`);
   }
-  const { hits } = await elasticsearch.search<{ nif: string; legal_name: string }>({
+  const { hits } = await elasticsearch.search<SearchDocument>({
     index: config.elasticsearchAlias,
     query: { prefix: { normalized_name: normalizeName(query) } },
-    sort: ['sort_key', 'nif'],
+    sort: ['entry'],
     size: 20,
   });
-  return hits.hits.map(({ _source }) => `${_source!.nif} ${_source!.legal_name}`);
+  return hits.hits.map(({ _source }) => {
+    const { nif, legalName } = readEntry(_source!.entry);
+    return `${nif} ${legalName}`;
+  });
 }
 
 /** The n-th NIF that begins with 5, with its check digit. */

@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'bun:test';
-import { mappingFingerprint, readMapping, searchDocument } from '../../src/search/document.ts';
+import { cleanName } from '../../src/companies/name.ts';
+import {
+  directoryRow,
+  mappingFingerprint,
+  readEntry,
+  readMapping,
+  searchDocument,
+} from '../../src/search/document.ts';
 
 /** What Lucene takes as one term at most. */
 const MAX_TERM_BYTES = 32_766;
 
 describe('search documents', () => {
   test('an entry is the name as it is answered, as it is matched, and as it is sorted', () => {
-    expect(searchDocument('500002576', 'A.J.COSTA (IRMÃOS), LDA.')).toEqual({
+    expect(directoryRow('500002576', 'A.J.COSTA (IRMÃOS), LDA.')).toEqual({
       nif: '500002576',
       legal_name: 'A.J.COSTA (IRMÃOS), LDA.',
       normalized_name: 'a j costa irmaos',
@@ -14,27 +21,39 @@ describe('search documents', () => {
     });
   });
 
+  test('in the index its order comes first, and NIF and name can be read back', () => {
+    const { nif, normalized_name, entry } = searchDocument('500002576', 'A.J.COSTA (IRMÃOS), LDA.');
+    expect([nif, normalized_name]).toEqual(['500002576', 'a j costa irmaos']);
+    expect(entry).toStartWith('a.j.costa (irmaos), lda.\t');
+    expect(readEntry(entry)).toEqual({ nif: '500002576', legalName: 'A.J.COSTA (IRMÃOS), LDA.' });
+  });
+
+  test('no character of a sort key comes before the tab that ends it in the index', () => {
+    for (let codePoint = 0; codePoint <= 0x10ffff; codePoint += 1) {
+      const name = cleanName(`a${String.fromCodePoint(codePoint)}b`);
+      const { sort_key } = directoryRow('500002576', name);
+      if (/[\0-\x1f]/.test(sort_key)) throw new Error(`U+${codePoint.toString(16)} does`);
+    }
+  });
+
   test('no name of 500 characters becomes more than a term may have', () => {
     let most = 0;
     for (let codePoint = 1; codePoint <= 0x10ffff; codePoint += 1) {
       if (codePoint >= 0xd800 && codePoint <= 0xdfff) continue;
-      const document = searchDocument('500002576', String.fromCodePoint(codePoint));
-      const bytes = Math.max(
-        Buffer.byteLength(document.sort_key),
-        Buffer.byteLength(document.normalized_name),
-      );
-      most = Math.max(most, bytes);
+      const row = directoryRow('500002576', String.fromCodePoint(codePoint));
+      most = Math.max(most, Buffer.byteLength(row.sort_key), Buffer.byteLength(row.normalized_name));
     }
     expect(most).toBe(33);
-    expect(most * 500).toBeLessThan(MAX_TERM_BYTES);
+    const longestName = 4 * 500;
+    expect(most * 500 + '\t500002576'.length + longestName).toBeLessThan(MAX_TERM_BYTES);
   });
 });
 
 describe('the mapping', () => {
   test('is sorted as results are, and takes no field that it does not know', () => {
     const { settings, mappings } = readMapping();
-    expect(settings.index['sort.field']).toEqual(['sort_key', 'nif']);
-    expect(settings.index['sort.order']).toEqual(['asc', 'asc']);
+    expect(settings.index['sort.field']).toEqual(['entry']);
+    expect(settings.index['sort.order']).toEqual(['asc']);
     expect(mappings.dynamic).toBe('strict');
     expect(Object.keys(mappings.properties).sort()).toEqual(
       Object.keys(searchDocument('500002576', 'Azul')).sort(),

@@ -1,6 +1,6 @@
 import type { Client, estypes } from '@elastic/elasticsearch';
 import type { Sql } from '../../src/postgres/connect.ts';
-import { readMapping, searchDocument } from '../../src/search/document.ts';
+import { directoryRow, readMapping, searchDocument } from '../../src/search/document.ts';
 import { searchIndexStatements } from '../../src/search/postgres.ts';
 import type { SearchEntry } from '../../src/search/search.ts';
 
@@ -41,7 +41,7 @@ export async function createSearchTable(
   table: string,
   entries: readonly SearchEntry[],
 ): Promise<void> {
-  const documents = entries.map(({ nif, legalName }) => searchDocument(nif, legalName));
+  const rows = entries.map(({ nif, legalName }) => directoryRow(nif, legalName));
   await sql`
     CREATE TABLE ${sql(table)} (
       nif text COLLATE "C" PRIMARY KEY,
@@ -52,10 +52,10 @@ export async function createSearchTable(
   await sql`
     INSERT INTO ${sql(table)}
     SELECT * FROM unnest(
-      ${documents.map((document) => document.nif)}::text[],
-      ${documents.map((document) => document.legal_name)}::text[],
-      ${documents.map((document) => document.normalized_name)}::text[],
-      ${documents.map((document) => document.sort_key)}::text[]
+      ${rows.map((row) => row.nif)}::text[],
+      ${rows.map((row) => row.legal_name)}::text[],
+      ${rows.map((row) => row.normalized_name)}::text[],
+      ${rows.map((row) => row.sort_key)}::text[]
     )`;
   for (const statement of searchIndexStatements(table)) await sql.unsafe(statement);
   await sql`VACUUM ANALYZE ${sql(table)}`;
