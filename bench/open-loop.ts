@@ -39,18 +39,40 @@ export async function runOpenLoop(schedule: Schedule): Promise<Arrivals> {
   return JSON.parse(report) as Arrivals;
 }
 
+/** A connection. */
 interface Line {
   socket: Bun.Socket<Line>;
   /** When its request was sent; null: it is free. */
   sentMs: number | null;
   received: string;
+  closed: boolean;
+}
+
+/** A queue of bounded length: taking from the front of an array of thousands moves all the others. */
+function createRing<T>(capacity: number) {
+  const items = new Array<T | undefined>(capacity);
+  let head = 0;
+  let length = 0;
+  return {
+    push(item: T): void {
+      items[(head + length) % capacity] = item;
+      length += 1;
+    },
+    shift(): T | undefined {
+      if (length === 0) return undefined;
+      const item = items[head];
+      head = (head + 1) % capacity;
+      length -= 1;
+      return item;
+    },
+  };
 }
 
 async function generate(schedule: Schedule): Promise<Arrivals> {
   const { host, port, perSecond, seconds, connections, requests } = schedule;
   const total = Math.round(perSecond * seconds);
   const arrivals: Arrivals = { times: {}, unanswered: 0, latestMs: 0 };
-  const free: Line[] = [];
+  const free = createRing<Line>(connections);
   let sent = 0;
   let answered = 0;
   let startMs = 0;
@@ -69,7 +91,7 @@ async function generate(schedule: Schedule): Promise<Arrivals> {
   }
 
   async function connect(): Promise<void> {
-    const line: Partial<Line> = { sentMs: null, received: '' };
+    const line: Partial<Line> = { sentMs: null, received: '', closed: false };
     line.socket = await Bun.connect<Line>({
       hostname: host,
       port,
@@ -85,6 +107,7 @@ async function generate(schedule: Schedule): Promise<Arrivals> {
         },
         close({ data }) {
           settle(data, 0);
+          data.closed = true;
         },
       },
     });
@@ -97,7 +120,8 @@ async function generate(schedule: Schedule): Promise<Arrivals> {
     const due = Math.min(total, Math.floor(((nowMs - startMs) / 1000) * perSecond));
     while (sent < due) {
       // The one that has been free longest: each has its turn before the service would close it as idle.
-      const line = free.shift();
+      let line = free.shift();
+      while (line?.closed) line = free.shift();
       if (line === undefined) return;
       const dueMs = startMs + (sent / perSecond) * 1000;
       arrivals.latestMs = Math.max(arrivals.latestMs, nowMs - dueMs);

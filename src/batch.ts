@@ -15,6 +15,33 @@ export interface BatchOptions {
 }
 
 /**
+ * Under a crowd Bun reads up to 49,152 requests in one turn of the event loop, which takes it seconds: nothing that waits
+ * for the end of such a turn may wait longer than this.
+ */
+const LONGEST_TURN_MS = 10;
+
+/** Runs of all batchers that begin at the end of this turn, and since when the first of them has waited. */
+let starts: (() => void)[] = [];
+let startsSinceMs = 0;
+
+function atEndOfTurn(start: () => void): void {
+  if (starts.push(start) > 1) return;
+  startsSinceMs = performance.now();
+  setImmediate(beginStarts);
+}
+
+function beginStarts(): void {
+  const begun = starts;
+  starts = [];
+  for (const start of begun) start();
+}
+
+/** Called again and again in a long turn: begins the runs that would otherwise wait for its end. */
+export function beginOverdueRuns(): void {
+  if (starts.length > 0 && performance.now() - startsSinceMs > LONGEST_TURN_MS) beginStarts();
+}
+
+/**
  * Turns many single questions into few runs: what arrives in one turn of the event loop goes into one run. An item on
  * an idle batcher starts at the end of its turn and waits for no company; under load, items gather while the runs
  * before them are under way, so that batches grow just as far as the load asks.
@@ -38,7 +65,7 @@ export function createBatcher<Item, Result>(
   function schedule(): void {
     if (scheduled || runs >= maxRuns || waiting.length === 0) return;
     scheduled = true;
-    setImmediate(() => {
+    atEndOfTurn(() => {
       scheduled = false;
       dropStale();
       while (runs < maxRuns && waiting.length > 0) void start();

@@ -10,7 +10,7 @@ import { SECOND } from '../units.ts';
 import { createLoad } from './load.ts';
 
 /** What would wait longer than this is refused at once, before it costs anything (issue: under too much load). */
-const MAX_EXPECTED_WAIT_MS = 0.5 * SECOND;
+const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
 
 /** What a handler knows of an admitted request. */
 export interface Admitted {

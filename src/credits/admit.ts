@@ -73,7 +73,7 @@ const RUN_TIMEOUT_MS = 2.5 * SECOND;
  * One statement at a time: what comes while it commits shares the next. Two at once took a fifth more of Postgres's time
  * for each call, and waited for each other's rows.
  */
-const BATCHES = { maxBatch: 2000, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: ADMISSION_TIMEOUT_MS };
+const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: ADMISSION_TIMEOUT_MS };
 
 /** Postgres's error code where lock_timeout ended a statement. */
 const LOCK_NOT_AVAILABLE = '55P03';

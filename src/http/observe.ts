@@ -1,3 +1,4 @@
+import { beginOverdueRuns } from '../batch.ts';
 import type { Answer } from './answer.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -45,6 +46,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
   ): Promise<Response> {
     const startedAt = performance.now();
+    beginOverdueRuns();
     const trace: RequestTrace = { requestId: requestIdOf(request) };
     running += 1;
     let response: Response;

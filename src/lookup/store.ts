@@ -32,7 +32,7 @@ export type FindCompany = (nif: string) => Promise<StoredCompany | null>;
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** One query at a time: what comes meanwhile shares the next, which halves the work of each. */
-const BATCHES = { maxBatch: 2000, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
+const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
 
 /** A company's record, and one of its debts or none. */
 type CompanyRow = Omit<StoredCompany, 'debts'> & ({ kind: null } | ({ kind: DebtKind } & Bracket));

@@ -12,7 +12,7 @@ const REDIS_TIMEOUT_MS = 200;
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
 const KEY_PREFIX = 'bucket:';
 /** One script at a time: what comes meanwhile shares the next. */
-const BATCHES = { maxBatch: 2000, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: REDIS_TIMEOUT_MS };
+const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: REDIS_TIMEOUT_MS };
 
 interface BucketCommands extends Redis {
   takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]>;
