@@ -58,6 +58,16 @@ test('what was given back is not counted, whether it was moved before or not', a
   }
 });
 
+test('what is given back after its period has ended is no longer used, and purchased credits return', async () => {
+  const { accountId } = await createCaller(sql, { included: 10, credits: 5 });
+  const ask = { accountId, keyId: 'a', kind: 'search', calls: 3 } as const;
+  await sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
+  const [period] = await sql<{ before: string }[]>`
+    SELECT (period_start - interval '1 microsecond')::text AS before FROM balances WHERE account_id = ${accountId}`;
+  await refund(sql, [ask], { accountId, fromPurchased: 2, instant: period!.before });
+  expect(await ledgerOf(sql, accountId)).toMatchObject({ used: 7, credits: 7 });
+});
+
 test('moved by several at once, in small steps, while calls come in: each call is counted once', async () => {
   const callers = await Promise.all(Array.from({ length: 5 }, () => createCaller(sql, { included: 1000 })));
   const credits = createCredits(sql);
