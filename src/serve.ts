@@ -92,6 +92,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         log.error({ account, err: error }, 'a credit spent for an abandoned request was not given back');
       },
     });
+    closers.add('the credits', () => credits.close());
     keepMovingJournal(stores.sql, log, closers);
     const directoryHealth = await watchDirectory({ ...stores, config }, log, closers);
     const chain = createChain({ authenticator, rateLimiter, credits, log });

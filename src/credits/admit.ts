@@ -1,15 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
+import { createDoubts } from './doubts.ts';
+import { type Refundable, refund } from './refund.ts';
 import {
   type Ask,
   type Bounds,
   type CallKind,
   type NothingSpent,
   type Payment,
-  type Refundable,
-  refund,
   type Spent,
   spend,
   spendIfPayable,
@@ -48,17 +49,18 @@ export interface Credits {
    * Spends one credit of the account: included first, then purchased (specification, Credits 3). Durable before it
    * returns, and exact with any number of processes at once.
    *
-   * @throws when Postgres could not say. The credit is not spent then, or is given back as soon as Postgres answers; only
-   * a connection that is lost between the commit and its answer leaves it spent
+   * @throws when Postgres could not say. The credit is not spent then, or is given back as soon as Postgres answers
    */
   admit(call: Call): Promise<Admission>;
+  /** Finds out, for the last time, about credits of which Postgres didn't say whether they were spent. */
+  close(): Promise<void>;
 }
 
 export interface CreditsOptions {
   /** For tests: the instant that admissions count at. Absent: Postgres's clock (contract, choice 9). */
   instant?: () => Date;
-  /** Told of a refund that failed: the only way in which a credit could be lost. */
-  onRefundFailed?: (accountId: string, error: unknown) => void;
+  /** Told of a refund that failed: the only way in which credits could be lost. null: of an unknown number of accounts. */
+  onRefundFailed?: (accountId: string | null, error: unknown) => void;
 }
 
 /** An admission that Postgres has not begun by then never happens. */
@@ -77,6 +79,9 @@ const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: ADMI
 
 /** Postgres's error code where lock_timeout ended a statement. */
 const LOCK_NOT_AVAILABLE = '55P03';
+/** Those where a server that stops, or restarts after a crash, ended the connection. */
+const ADMIN_SHUTDOWN = '57P01';
+const CRASH_SHUTDOWN = '57P02';
 
 interface PendingCall extends Call {
   /** When it came, of `performance.now()`. */
@@ -93,6 +98,7 @@ interface PendingCall extends Call {
 export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   // Postgres's clock minus ours, learnt from every answer: deadlines are in Postgres's time.
   let clockOffsetMs = 0;
+  const doubts = createDoubts(sql, (error) => options.onRefundFailed?.(null, error));
   const askIfPayable = createBatcher(
     (calls: PendingCall[]) => run(calls, spendIfPayable, settlePayment, STATEMENT_DEADLINE_MS),
     BATCHES,
@@ -172,10 +178,24 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   async function spendUnlocked<Outcome>(statement: Statement<Outcome>, asks: Ask[], deadline: Date) {
     const bounds = { deadline, instant: options.instant?.() ?? null };
     try {
-      return await statement(sql, asks, { ...bounds, skipLocked: false });
+      return await attempt(statement, asks, { ...bounds, skipLocked: false });
     } catch (error) {
       if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error;
-      return await statement(sql, asks, { ...bounds, skipLocked: true });
+      return await attempt(statement, asks, { ...bounds, skipLocked: true });
+    }
+  }
+
+  async function attempt<Outcome>(
+    statement: Statement<Outcome>,
+    asks: Ask[],
+    bounds: Omit<Bounds, 'attempt'>,
+  ): Promise<Outcome> {
+    const attempt = randomUUID();
+    try {
+      return await statement(sql, asks, { ...bounds, attempt });
+    } catch (error) {
+      if (isInDoubt(error)) doubts.add(attempt);
+      throw error;
     }
   }
 
@@ -212,7 +232,17 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     }
   }
 
-  return { admit };
+  return { admit, close: () => doubts.close() };
+}
+
+/** Errors with which a statement ends that was never sent. */
+const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'CONNECT_TIMEOUT']);
+
+/** Whether a statement that failed may have been committed all the same: its connection was lost before it said. */
+function isInDoubt(error: unknown): boolean {
+  const { name, code } = error as { name?: unknown; code?: unknown };
+  if (name === 'PostgresError') return code === ADMIN_SHUTDOWN || code === CRASH_SHUTDOWN;
+  return !NEVER_SENT.has(String(code));
 }
 
 type Statement<Outcome> = (sql: Sql, asks: Ask[], bounds: Bounds) => PromiseLike<Outcome>;

@@ -3,6 +3,7 @@ import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Closers } from '../resources.ts';
 import { SECOND } from '../units.ts';
+import { REMEMBERED_MS } from './doubts.ts';
 
 const MOVE_EVERY_MS = 5 * SECOND;
 /** Rows of the journal in one statement, each of up to a few hundred calls: a good deal less than its time-out. */
@@ -21,10 +22,13 @@ export async function moveJournal(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
       WITH moved AS (
         DELETE FROM call_journal
         WHERE ctid = ANY (ARRAY(SELECT ctid FROM call_journal LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
-        RETURNING day, account_ids, key_ids, kinds, calls
+        RETURNING *
+      ), kept AS (
+        INSERT INTO moved_calls (attempt, at, account_ids, key_ids, kinds, calls, purchased)
+        SELECT attempt, at, account_ids, key_ids, kinds, calls, purchased FROM moved WHERE attempt IS NOT NULL
       ), counted AS (
         INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
-        SELECT account_id, day, key_id, kind, sum(entry.calls)
+        SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(entry.calls)
         FROM moved, unnest(account_ids, key_ids, kinds, moved.calls) AS entry (account_id, key_id, kind, calls)
         GROUP BY account_id, day, key_id, kind
         ORDER BY account_id, day, key_id, kind
@@ -36,6 +40,11 @@ export async function moveJournal(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
   }
 }
 
+/** Removes what was moved so long ago that nobody is in doubt about it any more. */
+async function forgetMoved(sql: Sql): Promise<void> {
+  await sql`DELETE FROM moved_calls WHERE moved_at < now() - ${REMEMBERED_MS}::float8 * interval '1 millisecond'`;
+}
+
 /** Keeps the journal short while the service runs. What is left when it stops is moved by the next. */
 export function keepMovingJournal(sql: Sql, log: Log, closers: Closers): void {
   let failing = false;
@@ -43,6 +52,7 @@ export function keepMovingJournal(sql: Sql, log: Log, closers: Closers): void {
   async function move(): Promise<void> {
     try {
       await moveJournal(sql);
+      await forgetMoved(sql);
       failing = false;
     } catch (error) {
       // Said once: with Postgres away, whoever wants a credit hears of it anyway.

@@ -46,9 +46,6 @@ export interface Payment {
   directoryIndex: string | null;
 }
 
-/** What giving calls back goes by. */
-export type Refundable = Pick<Spent, 'accountId' | 'fromPurchased' | 'instant'>;
-
 /** What is answered when no account's turn came in time. */
 export interface NothingSpent {
   accountId: null;
@@ -62,6 +59,8 @@ export interface Bounds {
   instant: Date | null;
   /** Pass over accounts that somebody else has locked: they have no row in the answer. */
   skipLocked: boolean;
+  /** A UUID of this one statement, by which it is found again when its answer gets lost. */
+  attempt: string;
 }
 
 /**
@@ -73,7 +72,7 @@ export interface Bounds {
 export async function spendIfPayable(
   sql: Sql,
   asks: Ask[],
-  { deadline, instant, skipLocked }: Bounds,
+  { deadline, instant, skipLocked, attempt }: Bounds,
 ): Promise<Payment> {
   const totals = new Map<string, number>();
   for (const { accountId, calls } of asks) totals.set(accountId, (totals.get(accountId) ?? 0) + calls);
@@ -97,9 +96,10 @@ export async function spendIfPayable(
         AND clock_timestamp() < ${deadline}
       RETURNING l.id, l.from_purchased
     ), counted AS (
-      INSERT INTO call_journal (day, account_ids, key_ids, kinds, calls)
-      SELECT (coalesce(${instant}::timestamptz, now()) AT TIME ZONE 'UTC')::date,
-        array_agg(id), array_agg(key_id), array_agg(kind), array_agg(calls)
+      INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, purchased)
+      SELECT ${attempt}::uuid, coalesce(${instant}::timestamptz, now()),
+        array_agg(id), array_agg(key_id), array_agg(kind), array_agg(calls),
+        (SELECT jsonb_object_agg(id, from_purchased) FROM paid WHERE from_purchased > 0)
       FROM unnest(${ids}::text[], ${keys}::text[], ${kinds}::text[], ${calls}::bigint[]) AS asked (id, key_id, kind, calls)
       -- IS TRUE: looked up in a hash table, and never joined row by row, whatever the planner expects of the numbers.
       WHERE (id IN (SELECT id FROM paid)) IS TRUE
@@ -146,7 +146,7 @@ interface Exception {
  * @returns one row an account; an account that is gone, or whose turn came too late, has none. Where none has one, the
  *   clock alone
  */
-export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked }: Bounds) {
+export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, attempt }: Bounds) {
   const { ids, keys, kinds, calls } = columnsOf(asks);
   return sql<(Spent | NothingSpent)[]>`
     WITH asked AS MATERIALIZED (
@@ -190,9 +190,9 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked }: 
         sum(asked.calls) OVER (PARTITION BY asked.id ORDER BY asked.position), 0))::bigint AS admitted
       FROM asked JOIN decided d USING (id)
     ), counted AS (
-      INSERT INTO call_journal (day, account_ids, key_ids, kinds, calls)
-      SELECT (instant AT TIME ZONE 'UTC')::date,
-        array_agg(id), array_agg(key_id), array_agg(kind), array_agg(admitted)
+      INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, purchased)
+      SELECT ${attempt}::uuid, instant, array_agg(id), array_agg(key_id), array_agg(kind), array_agg(admitted),
+        (SELECT jsonb_object_agg(id, from_purchased) FROM decided WHERE from_purchased > 0)
       FROM shared WHERE admitted > 0 GROUP BY instant
     )
     SELECT id AS "accountId", admitted, from_purchased AS "fromPurchased", included,
@@ -200,29 +200,6 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked }: 
       at, instant::text AS instant,
       (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
     FROM (SELECT clock_timestamp() AS at) AS clock LEFT JOIN decided ON true`;
-}
-
-/**
- * Gives back calls that were admitted too late for whoever asked: as if they had not been, unless the period has ended
- * since.
- */
-export async function refund(sql: Sql, asks: Ask[], spent: Refundable): Promise<void> {
-  const calls = asks.reduce((sum, ask) => sum + ask.calls, 0);
-  const toPurchased = Math.min(calls, spent.fromPurchased);
-  await sql.begin(async (sql) => {
-    await sql`
-      UPDATE balances SET
-        used = CASE WHEN period_start <= instant AND instant < period_end
-          THEN greatest(used - ${calls}::bigint, 0) ELSE used END,
-        credits = credits + ${toPurchased}::bigint
-      FROM (SELECT ${spent.instant}::text::timestamptz AS instant) AS spent
-      WHERE account_id = ${spent.accountId}`;
-    const columns = columnsOf(asks);
-    await sql`
-      INSERT INTO call_journal (day, account_ids, key_ids, kinds, calls)
-      VALUES ((${spent.instant}::text::timestamptz AT TIME ZONE 'UTC')::date, ${columns.ids}::text[], ${columns.keys}::text[],
-        ${columns.kinds}::text[], ${columns.calls.map((calls) => -calls)}::bigint[])`;
-  });
 }
 
 /** The asks as the arrays of an `unnest`. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setSystemTime, test } from 'bun:test';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
+import { moveJournal } from '../../src/credits/journal.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
@@ -13,7 +14,7 @@ let sql: Sql;
 /** The pool that admits, through the proxy, with the time-outs that the service has. */
 let behindProxy: Sql;
 let credits: Credits;
-let refundsFailed: string[];
+let refundsFailed: (string | null)[];
 
 beforeAll(async () => {
   database = await createTestDatabase('deadlines');
@@ -127,6 +128,57 @@ describe('a frozen Postgres', () => {
     await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
     expect(refundsFailed).toEqual([]);
     expect((await admit(credits, accountId)).admitted).toBe(true);
+  });
+
+  test.each([
+    ['', false],
+    [', when the calls were moved meanwhile', true],
+  ])(
+    'that commits, and whose answer is lost with the connection: the credits are given back%s',
+    async (_, isMoved) => {
+      const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+      const bystander = await createCaller(sql, { included: 10 });
+      const lock = await lockRow(accountId);
+      const calls = Array.from({ length: 5 }, () => timed(admit(credits, accountId)));
+      calls.push(timed(admit(credits, bystander.accountId)));
+      await waitingForLock(1);
+      proxy.hang();
+      await lock.release();
+      await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
+      if (isMoved) await moveJournal(sql);
+      proxy.down();
+      for (const { failed, tookMs } of await Promise.all(calls)) {
+        expect(failed).toBe(true);
+        expect(tookMs).toBeLessThan(2600);
+      }
+      // Nothing is lost while Postgres stays away.
+      await Bun.sleep(1500);
+      proxy.up();
+      await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
+      await eventually(() => ledgerOf(sql, bystander.accountId), NOTHING_SPENT);
+      await moveJournal(sql);
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+      expect(refundsFailed).toEqual([]);
+      expect((await admit(credits, accountId)).admitted).toBe(true);
+      await Bun.sleep(1500);
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
+    },
+  );
+
+  test('whose connection is cut while it works: a stop of the service waits to find out', async () => {
+    const { accountId } = await createCaller(sql, { included: 3 });
+    const lock = await lockRow(accountId);
+    const call = timed(admit(credits, accountId));
+    await waitingForLock(1);
+    proxy.hang();
+    await lock.release();
+    await eventually(() => ledgerOf(sql, accountId), { used: 1, credits: 0, calls: 1 });
+    proxy.down();
+    expect((await call).failed).toBe(true);
+    proxy.up();
+    await credits.close();
+    expect(await ledgerOf(sql, accountId)).toEqual(NOTHING_SPENT);
+    expect(refundsFailed).toEqual([]);
   });
 
   test('refuses all who ask in the meantime, in two waves of 500, and counts only those after the thaw', async () => {

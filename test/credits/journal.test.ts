@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createCredits } from '../../src/credits/admit.ts';
 import { moveJournal } from '../../src/credits/journal.ts';
-import { refund } from '../../src/credits/spend.ts';
+import { refund, undoAttempt } from '../../src/credits/refund.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
@@ -66,6 +66,23 @@ test('what is given back after its period has ended is no longer used, and purch
     SELECT (period_start - interval '1 microsecond')::text AS before FROM balances WHERE account_id = ${accountId}`;
   await refund(sql, [ask], { accountId, fromPurchased: 2, instant: period!.before });
   expect(await ledgerOf(sql, accountId)).toMatchObject({ used: 7, credits: 7 });
+});
+
+test('an attempt that is being moved is found where it goes, and undone once', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await moveJournal(sql);
+  await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search' });
+  const [entry] = await sql<{ attempt: string }[]>`SELECT attempt FROM call_journal`;
+  const { attempt } = entry!;
+  let undoing: Promise<boolean> | undefined;
+  await sql.begin(async (moving) => {
+    await moveJournal(moving as unknown as Sql);
+    undoing = undoAttempt(sql, attempt);
+    await Bun.sleep(100);
+  });
+  expect(await undoing).toBe(true);
+  expect(await undoAttempt(sql, attempt)).toBe(false);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
 });
 
 test('moved by several at once, in small steps, while calls come in: each call is counted once', async () => {
