@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { changeLimits, createAccount } from '../src/accounts/store.ts';
 import { createKey } from '../src/keys/store.ts';
-import { freePort } from '../src/listen.ts';
 import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
+import { freePort } from '../src/service/listen.ts';
 import { type RunningServers, startServers } from '../test/servers/servers.ts';
 import { generateCompany } from './names.ts';
 

@@ -5,7 +5,7 @@ import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';
 import { recordCommands } from './lookup/commands.ts';
-import { serviceCommands } from './service-commands.ts';
+import { serviceCommands } from './service/commands.ts';
 import { EXIT_USAGE, fail } from './terminal/command.ts';
 
 /** `bun directory …`: every command of the service (contract, Command line). */

@@ -1,4 +1,4 @@
-import type { Closers } from './resources.ts';
+import type { Closers } from './service/resources.ts';
 
 /**
  * Runs a task every so often until the closers close, which waits for a run that is under way. Never two at once.

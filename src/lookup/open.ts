@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Log } from '../http/log.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { Closers } from '../resources.ts';
+import type { Closers } from '../service/resources.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { createSources } from '../sources/source.ts';
 import { MINUTE } from '../units.ts';

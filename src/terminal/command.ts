@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { type Config, ConfigError, readConfig } from '../config.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { openStores } from '../resources.ts';
+import { openStores } from '../service/resources.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 

@@ -10,7 +10,7 @@ import { importCompanies } from '../../src/directory/import.ts';
 import { createLogTo } from '../../src/http/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createElasticsearch } from '../../src/search/client.ts';
-import { startService } from '../../src/serve.ts';
+import { startService } from '../../src/service/serve.ts';
 import { NO_PROGRESS } from '../../src/terminal/progress.ts';
 import { type CallAnswer, type CallOptions, call } from '../support/client.ts';
 import { type Provider, startProvider } from '../support/provider.ts';

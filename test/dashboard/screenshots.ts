@@ -16,8 +16,8 @@ import { NEVER_ABORTED } from '../../src/directory/tools.ts';
 import { createLogTo } from '../../src/http/log.ts';
 import { createKey } from '../../src/keys/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
-import { openStores } from '../../src/resources.ts';
-import { startService } from '../../src/serve.ts';
+import { openStores } from '../../src/service/resources.ts';
+import { startService } from '../../src/service/serve.ts';
 import { launchBrowser } from './browser.ts';
 
 const ROOT = join(import.meta.dir, '../..');

@@ -8,7 +8,7 @@ import { grantCredits } from '../../src/credits/grant.ts';
 import { createLogTo } from '../../src/http/log.ts';
 import { createKey } from '../../src/keys/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
-import { startService } from '../../src/serve.ts';
+import { startService } from '../../src/service/serve.ts';
 import { createTestDatabase, createTestIndexAlias, testServers } from './database.ts';
 
 type Environment = Record<string, string>;

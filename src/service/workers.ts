@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { type Config, ConfigError } from './config.ts';
-import { createLog } from './http/log.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { createLog } from '../http/log.ts';
+import { SECOND } from '../units.ts';
 import { freePort, requireFreePort } from './listen.ts';
 import { openStores } from './resources.ts';
-import { SECOND } from './units.ts';
 
 /** A worker that ended by itself is started again after this long. */
 const RESTART_PAUSE_MS = 1 * SECOND;
@@ -44,12 +44,15 @@ async function keepWorker(
   onDied: (exitCode: number) => void,
 ): Promise<void> {
   while (!signal.aborted) {
-    const worker = Bun.spawn([process.execPath, join(import.meta.dir, 'main.ts'), 'serve', '--worker'], {
-      env: { ...process.env, PORT: String(port) },
-      stdin: 'ignore',
-      stdout: 'inherit',
-      stderr: 'inherit',
-    });
+    const worker = Bun.spawn(
+      [process.execPath, join(import.meta.dir, '..', 'main.ts'), 'serve', '--worker'],
+      {
+        env: { ...process.env, PORT: String(port) },
+        stdin: 'ignore',
+        stdout: 'inherit',
+        stderr: 'inherit',
+      },
+    );
     const stop = () => worker.kill('SIGTERM');
     signal.addEventListener('abort', stop, { once: true });
     const exitCode = await worker.exited;

@@ -1,7 +1,7 @@
 import type { AnyElysia } from 'elysia';
-import type { Config } from './config.ts';
-import { messageOf, RefusedError } from './errors.ts';
-import { KIB, SECOND } from './units.ts';
+import type { Config } from '../config.ts';
+import { messageOf, RefusedError } from '../errors.ts';
+import { KIB, SECOND } from '../units.ts';
 
 /** Requests carry no body (specification, Endpoints); the dashboard's forms are small. */
 const MAX_BODY_BYTES = 64 * KIB;

@@ -1,12 +1,12 @@
 import type { Client } from '@elastic/elasticsearch';
-import type { Config } from './config.ts';
-import { within } from './deadline.ts';
-import { messageOf, RefusedError } from './errors.ts';
-import { connectPostgres, type PostgresOptions, type Sql } from './postgres/connect.ts';
-import { openEmbeddedPostgres } from './postgres/embedded/embedded.ts';
-import { migrate } from './postgres/migrate.ts';
-import { createElasticsearch } from './search/client.ts';
-import { SECOND } from './units.ts';
+import type { Config } from '../config.ts';
+import { within } from '../deadline.ts';
+import { messageOf, RefusedError } from '../errors.ts';
+import { connectPostgres, type PostgresOptions, type Sql } from '../postgres/connect.ts';
+import { openEmbeddedPostgres } from '../postgres/embedded/embedded.ts';
+import { migrate } from '../postgres/migrate.ts';
+import { createElasticsearch } from '../search/client.ts';
+import { SECOND } from '../units.ts';
 
 /** Things to close, in the reverse order of their opening. */
 export interface Closers {

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { readConfig } from './config.ts';
-import { answers } from './terminal/command.ts';
-import { aborted, watchInterrupts } from './terminal/interrupt.ts';
-import { wholeNumber } from './terminal/values.ts';
+import { readConfig } from '../config.ts';
+import { answers } from '../terminal/command.ts';
+import { aborted, watchInterrupts } from '../terminal/interrupt.ts';
+import { wholeNumber } from '../terminal/values.ts';
 import { serveWithWorkers } from './workers.ts';
 
 const WORKERS = wholeNumber({ min: 1, max: 256 });

@@ -1,18 +1,18 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
-import type { Chain, Handler } from './admission/chain.ts';
-import type { Dashboard } from './dashboard/dashboard.ts';
-import { type Answer, failure } from './http/answer.ts';
-import type { Health } from './http/health.ts';
-import type { Metrics } from './http/metrics.ts';
-import type { Observer } from './http/observe.ts';
-import { BASE_PATH, createOpenApi } from './http/openapi.ts';
-import type { Operation } from './http/operation.ts';
-import { problemPage, referencePage } from './http/pages.ts';
-import { pathOf } from './http/url.ts';
-import { lookupOperation } from './lookup/route.ts';
-import { searchOperation } from './search/route.ts';
-import { usageOperation } from './usage/route.ts';
+import type { Chain, Handler } from '../admission/chain.ts';
+import type { Dashboard } from '../dashboard/dashboard.ts';
+import { type Answer, failure } from '../http/answer.ts';
+import type { Health } from '../http/health.ts';
+import type { Metrics } from '../http/metrics.ts';
+import type { Observer } from '../http/observe.ts';
+import { BASE_PATH, createOpenApi } from '../http/openapi.ts';
+import type { Operation } from '../http/operation.ts';
+import { problemPage, referencePage } from '../http/pages.ts';
+import { pathOf } from '../http/url.ts';
+import { lookupOperation } from '../lookup/route.ts';
+import { searchOperation } from '../search/route.ts';
+import { usageOperation } from '../usage/route.ts';
 
 /** Every endpoint of the API, in the order of the reference. */
 export const OPERATIONS: Operation[] = [searchOperation, lookupOperation, usageOperation];
