@@ -1,4 +1,4 @@
-import type { Sql } from '../postgres/connect.ts';
+import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
 
 /** What a credit is spent on. */
 export type CallKind = 'search' | 'lookup';
@@ -112,7 +112,7 @@ export async function spendIfPayable(
     -- Nearly always none: a row for each account would take longer to read than all the rest of the answer.
     SELECT asked.id, paid.from_purchased, NULL, NULL, NULL
     FROM unnest(${accountIds}::text[]) AS asked (id) LEFT JOIN paid ON paid.id = asked.id
-    WHERE paid.from_purchased IS DISTINCT FROM 0`;
+    WHERE paid.from_purchased IS DISTINCT FROM 0 AND ${SENT_AT_ONCE}::text IS NOT NULL`;
   const common = rows.find((row) => row.accountId === null);
   // Who isn't named has paid: that may be said only of an answer that is there.
   if (common === undefined) throw new Error('the credit ledger gave no answer');
@@ -199,7 +199,8 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
       (period).ends_at AS "periodEnd", extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS",
       at, instant::text AS instant,
       (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
-    FROM (SELECT clock_timestamp() AS at) AS clock LEFT JOIN decided ON true`;
+    FROM (SELECT clock_timestamp() AS at) AS clock LEFT JOIN decided ON true
+    WHERE ${SENT_AT_ONCE}::text IS NOT NULL`;
 }
 
 /** The asks as the arrays of an `unnest`. */

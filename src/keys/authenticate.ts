@@ -1,6 +1,6 @@
 import { ACCOUNT_CHANGED } from '../accounts/store.ts';
 import { within } from '../deadline.ts';
-import type { Sql } from '../postgres/connect.ts';
+import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 
@@ -117,5 +117,6 @@ function findCaller(sql: Sql, digest: Buffer) {
     JOIN balances b ON b.account_id = a.id
     JOIN plans ON plans.name =
       CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END
-    WHERE k.secret_sha256 = ${digest} AND k.revoked_at IS NULL AND a.suspended_at IS NULL`;
+    WHERE k.secret_sha256 = ${digest} AND k.revoked_at IS NULL AND a.suspended_at IS NULL
+      AND ${SENT_AT_ONCE}::text IS NOT NULL`;
 }

@@ -1,7 +1,7 @@
 import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import type { DebtKind } from '../debts/import.ts';
-import type { Sql } from '../postgres/connect.ts';
+import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
 import type { SourceName } from '../sources/source.ts';
 import { SECOND } from '../units.ts';
 
@@ -63,7 +63,7 @@ export async function findCompanies(
       debt_datasets.dataset_date::text AS "lastUpdated"
     FROM companies c
     LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif
-    WHERE c.nif = ANY (${nifs}::text[])`;
+    WHERE c.nif = ANY (${nifs}::text[]) AND ${SENT_AT_ONCE}::text IS NOT NULL`;
   const companies = new Map<string, StoredCompany>();
   for (const row of rows) {
     const { nif, details, source, fetchedAt, fresh } = row;
