@@ -48,31 +48,11 @@ interface Line {
   closed: boolean;
 }
 
-/** A queue of bounded length: taking from the front of an array of thousands moves all the others. */
-function createRing<T>(capacity: number) {
-  const items = new Array<T | undefined>(capacity);
-  let head = 0;
-  let length = 0;
-  return {
-    push(item: T): void {
-      items[(head + length) % capacity] = item;
-      length += 1;
-    },
-    shift(): T | undefined {
-      if (length === 0) return undefined;
-      const item = items[head];
-      head = (head + 1) % capacity;
-      length -= 1;
-      return item;
-    },
-  };
-}
-
 async function generate(schedule: Schedule): Promise<Arrivals> {
   const { host, port, perSecond, seconds, connections, requests } = schedule;
   const total = Math.round(perSecond * seconds);
   const arrivals: Arrivals = { times: {}, unanswered: 0, latestMs: 0 };
-  const free = createRing<Line>(connections);
+  const free: Line[] = [];
   let sent = 0;
   let answered = 0;
   let startMs = 0;
