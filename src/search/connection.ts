@@ -15,6 +15,7 @@ type Headers = Record<string, string>;
  * Bun's copy lacks, and fails at its first call; its other one goes through `node:http`, which takes half as long again
  * for a batch of searches (docs/performance.md).
  *
+ * A time-out is one of the whole, until the answer has been read, and closes the socket: Elasticsearch drops a search then.
  * Bodies are text or bytes, as everything here sends and asks for: streams are refused.
  */
 export class FetchConnection extends BaseConnection {
