@@ -1,4 +1,4 @@
-import type { Closers } from './service/resources.ts';
+import type { Closers } from './closers.ts';
 
 /**
  * Runs a task every so often until the closers close, which waits for a run that is under way. Never two at once.
@@ -20,6 +20,7 @@ export function repeat(
   };
 
   const timer = setInterval(() => void run(), everyMs);
+  timer.unref();
   closers.add(what, async () => {
     clearInterval(timer);
     await running;

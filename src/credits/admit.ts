@@ -178,14 +178,14 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   async function spendUnlocked<Outcome>(statement: Statement<Outcome>, asks: Ask[], deadline: Date) {
     const bounds = { deadline, instant: options.instant?.() ?? null };
     try {
-      return await attempt(statement, asks, { ...bounds, skipLocked: false });
+      return await trySpending(statement, asks, { ...bounds, skipLocked: false });
     } catch (error) {
       if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error;
-      return await attempt(statement, asks, { ...bounds, skipLocked: true });
+      return await trySpending(statement, asks, { ...bounds, skipLocked: true });
     }
   }
 
-  async function attempt<Outcome>(
+  async function trySpending<Outcome>(
     statement: Statement<Outcome>,
     asks: Ask[],
     bounds: Omit<Bounds, 'attempt'>,

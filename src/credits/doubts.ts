@@ -1,4 +1,6 @@
+import { createClosers } from '../closers.ts';
 import { within } from '../deadline.ts';
+import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { findAttempts, undoAttempt } from './refund.ts';
@@ -21,8 +23,6 @@ export interface Doubts {
 /** @param onLost told of an attempt that could not be looked for as long as it was remembered */
 export function createDoubts(sql: Sql, onLost: (error: unknown) => void): Doubts {
   const sinceMs = new Map<string, number>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let looking: Promise<unknown> = Promise.resolve();
 
   function giveUp(attempt: string, why: string): void {
     sinceMs.delete(attempt);
@@ -52,26 +52,16 @@ export function createDoubts(sql: Sql, onLost: (error: unknown) => void): Doubts
     return !isAway;
   }
 
-  function schedule(): void {
-    if (timer !== undefined || sinceMs.size === 0) return;
-    timer = setTimeout(() => {
-      looking = look().finally(() => {
-        timer = undefined;
-        schedule();
-      });
-    }, LOOK_EVERY_MS);
-    timer.unref();
-  }
+  const closers = createClosers();
+  const lookIfAsked = async () => {
+    if (sinceMs.size > 0) await look();
+  };
+  repeat(lookIfAsked, LOOK_EVERY_MS, 'credits in doubt', closers);
 
   return {
-    add(attempt) {
-      sinceMs.set(attempt, performance.now());
-      schedule();
-    },
+    add: (attempt) => void sinceMs.set(attempt, performance.now()),
     async close() {
-      clearTimeout(timer);
-      await looking;
-      clearTimeout(timer);
+      await closers.close();
       if (sinceMs.size === 0 || (await look())) return;
       for (const attempt of [...sinceMs.keys()]) giveUp(attempt, 'Postgres is away while the service stops');
     },

@@ -1,7 +1,7 @@
+import type { Closers } from '../closers.ts';
 import type { Log } from '../http/log.ts';
 import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { Closers } from '../service/resources.ts';
 import { SECOND } from '../units.ts';
 import { REMEMBERED_MS } from './doubts.ts';
 

@@ -1,7 +1,7 @@
+import type { Closers } from '../closers.ts';
 import { within } from '../deadline.ts';
 import type { Log } from '../http/log.ts';
 import { repeat } from '../periodic.ts';
-import type { Closers } from '../service/resources.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryHealth, ensureSearchable } from './ensure.ts';
 import type { DirectoryTools } from './tools.ts';

@@ -1,9 +1,9 @@
 import type { Handler } from '../admission/chain.ts';
+import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../http/log.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { Closers } from '../service/resources.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { createSources } from '../sources/source.ts';
 import { MINUTE } from '../units.ts';

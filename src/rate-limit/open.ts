@@ -1,10 +1,10 @@
 import { once } from 'node:events';
+import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import { within } from '../deadline.ts';
 import type { Probe } from '../http/health.ts';
 import type { Log } from '../http/log.ts';
 import type { Metrics } from '../http/metrics.ts';
-import type { Closers } from '../service/resources.ts';
 import { SECOND } from '../units.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';

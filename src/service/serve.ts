@@ -1,4 +1,5 @@
 import { createChain } from '../admission/chain.ts';
+import { type Closers, createClosers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import { createCredits } from '../credits/admit.ts';
 import { keepMovingJournal } from '../credits/journal.ts';
@@ -19,7 +20,7 @@ import { SECOND } from '../units.ts';
 import { createUsageHandler } from '../usage/route.ts';
 import { createApp } from './app.ts';
 import { defaultPublicUrl, freePort, listen } from './listen.ts';
-import { type Closers, createClosers, openStores, type Stores } from './resources.ts';
+import { openStores, type Stores } from './resources.ts';
 
 /** Running requests may take this long to finish after a stop (issue: graceful stop). */
 const STOP_TIMEOUT_MS = 10 * SECOND;
