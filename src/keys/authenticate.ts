@@ -1,4 +1,5 @@
 import { ACCOUNT_CHANGED } from '../accounts/store.ts';
+import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
@@ -32,28 +33,38 @@ const KNOWN_LIFE_MS = 4 * SECOND;
 const UNKNOWN_LIFE_MS = 1 * SECOND;
 const MAX_KNOWN = 50_000;
 const MAX_UNKNOWN = 10_000;
+/**
+ * A query takes along what would have to be asked within this time, if it has been used since it was asked: a thousand
+ * keys in use are one query in a few seconds then, instead of a thousand.
+ */
+const TAKEN_ALONG_MS = 1 * SECOND;
+const MAX_TAKEN_ALONG = 500;
 const QUERY_TIMEOUT_MS = 2 * SECOND;
+/** Two at a time, so that a connection that is gone without a word doesn't hold up everybody. */
+const BATCHES = { maxBatch: 500, maxRuns: 2, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
 /** The scheme is matched without regard to case (contract, choice 2). */
 const BEARER = /^bearer +([^ ]+) *$/i;
 
-interface Entry {
-  caller: Caller | null;
+interface KnownKey {
+  caller: Caller;
   untilMs: number;
+  isUsed: boolean;
 }
 
 /** @param nowMs a monotonic clock, for tests */
 export async function createAuthenticator(sql: Sql, nowMs = () => performance.now()): Promise<Authenticator> {
-  // By SHA-256, so that no secret stays in memory longer than its request.
-  const known = new Map<string, Entry>();
-  const unknown = new Map<string, Entry>();
-  const asking = new Map<string, Promise<Caller | null>>();
+  // By SHA-256, so that no secret stays in memory longer than its request; in the order in which they were asked.
+  const known = new Map<string, KnownKey>();
+  /** Until when each is refused without asking. */
+  const unknown = new Map<string, number>();
+  const ask = createBatcher(askAll, BATCHES);
   // Counts the changes heard of: an answer that was asked for before one may be from before it, and is not kept.
   let changes = 0;
 
   function forgetAccount(accountId: string): void {
     changes += 1;
     unknown.clear();
-    for (const [hash, { caller }] of known) if (caller?.accountId === accountId) known.delete(hash);
+    for (const [hash, { caller }] of known) if (caller.accountId === accountId) known.delete(hash);
   }
 
   function forgetAll(): void {
@@ -70,53 +81,73 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   );
 
   function remember(hash: string, caller: Caller | null, askedAtMs: number): void {
-    const [cache, life, max] =
-      caller === null ? [unknown, UNKNOWN_LIFE_MS, MAX_UNKNOWN] : [known, KNOWN_LIFE_MS, MAX_KNOWN];
-    if (cache.size >= max) cache.delete(cache.keys().next().value as string);
-    cache.set(hash, { caller, untilMs: askedAtMs + life });
+    known.delete(hash);
+    unknown.delete(hash);
+    if (caller === null) {
+      if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
+      unknown.set(hash, askedAtMs + UNKNOWN_LIFE_MS);
+    } else {
+      if (known.size >= MAX_KNOWN) known.delete(oldestOf(known));
+      known.set(hash, { caller, untilMs: askedAtMs + KNOWN_LIFE_MS, isUsed: false });
+    }
   }
 
-  async function ask(hash: string, digest: Buffer): Promise<Caller | null> {
+  /** The keys in use that would have to be asked soon; those that nobody has used are forgotten. */
+  function* takenAlong(): Generator<string> {
+    let left = MAX_TAKEN_ALONG;
+    for (const [hash, entry] of known) {
+      if (left === 0 || entry.untilMs > nowMs() + TAKEN_ALONG_MS) return;
+      if (entry.isUsed) {
+        left -= 1;
+        // By one query only, where two are under way.
+        entry.isUsed = false;
+        yield hash;
+      } else known.delete(hash);
+    }
+  }
+
+  async function askAll(hashes: string[]): Promise<(Caller | null)[]> {
+    const asked = new Set([...hashes, ...takenAlong()]);
     const askedAtMs = nowMs();
     const before = changes;
-    const [row] = await within(findCaller(sql, digest), QUERY_TIMEOUT_MS, 'Postgres');
-    const caller = row ?? null;
-    if (before === changes) remember(hash, caller, askedAtMs);
-    return caller;
+    const callers = await within(findCallers(sql, [...asked]), QUERY_TIMEOUT_MS, 'Postgres');
+    if (before === changes) for (const hash of asked) remember(hash, callers.get(hash) ?? null, askedAtMs);
+    return hashes.map((hash) => callers.get(hash) ?? null);
   }
 
   async function authenticate(authorization: string | null): Promise<Caller | null> {
     const secret = authorization === null ? undefined : BEARER.exec(authorization)?.[1];
     if (secret === undefined || secret.length !== SECRET_LENGTH) return null;
     const hash = hashSecret(secret, 'base64');
-    const entry = known.get(hash) ?? unknown.get(hash);
-    if (entry !== undefined) {
-      if (nowMs() < entry.untilMs) return entry.caller;
-      known.delete(hash);
-      unknown.delete(hash);
+    const entry = known.get(hash);
+    if (entry !== undefined && nowMs() < entry.untilMs) {
+      entry.isUsed = true;
+      return entry.caller;
     }
+    if (nowMs() < (unknown.get(hash) ?? 0)) return null;
     // Here, not before: what is in the caches has been looked at.
     if (!isWellFormedSecret(secret)) return null;
-    let answer = asking.get(hash);
-    if (answer === undefined) {
-      answer = ask(hash, Buffer.from(hash, 'base64')).finally(() => asking.delete(hash));
-      asking.set(hash, answer);
-    }
-    return answer;
+    return within(ask(hash), QUERY_TIMEOUT_MS, 'Postgres');
   }
 
   return { authenticate, close: () => listening.unlisten() };
 }
 
-function findCaller(sql: Sql, digest: Buffer) {
-  return sql<Caller[]>`
-    SELECT k.id AS "keyId", a.id AS "accountId",
+/** Whoever these keys speak for, by their SHA-256 in base64; a key that speaks for nobody has none. */
+async function findCallers(sql: Sql, hashes: string[]): Promise<Map<string, Caller>> {
+  const rows = await sql<({ hash: string } & Caller)[]>`
+    SELECT asked.hash, k.id AS "keyId", a.id AS "accountId",
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute"
-    FROM api_keys k
+    FROM unnest(${hashes}::text[]) AS asked (hash)
+    JOIN api_keys k ON k.secret_sha256 = decode(asked.hash, 'base64')
     JOIN accounts a ON a.id = k.account_id
     JOIN balances b ON b.account_id = a.id
     JOIN plans ON plans.name =
       CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END
-    WHERE k.secret_sha256 = ${digest} AND k.revoked_at IS NULL AND a.suspended_at IS NULL
-      AND ${SENT_AT_ONCE}::text IS NOT NULL`;
+    WHERE k.revoked_at IS NULL AND a.suspended_at IS NULL AND ${SENT_AT_ONCE}::text IS NOT NULL`;
+  return new Map(rows.map(({ hash, ...caller }) => [hash, caller]));
+}
+
+function oldestOf(map: Map<string, unknown>): string {
+  return map.keys().next().value as string;
 }
