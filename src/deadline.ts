@@ -19,13 +19,17 @@ interface Cancellable<T> extends PromiseLike<T> {
  * postgres.js knows no client time-out: a frozen server leaves its promises unsettled for ever. A query that still
  * waits for a connection is taken out of the queue, so that a hung server gathers no backlog; one that was sent is
  * left alone, since cancelling it would open one more connection to a server that doesn't answer.
+ *
+ * An answer that has arrived while this process was busy is read before its time is up: whoever was late was not the other.
  */
 export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const expire = () => {
       reject(new DeadlineError(what, timeoutMs));
       if (work.state === null) work.cancel?.();
-    }, timeoutMs);
+    };
+    // Between the two, Bun reads what has arrived.
+    const timer = setTimeout(() => setImmediate(() => setImmediate(expire)), timeoutMs);
     work.then(
       (value) => {
         clearTimeout(timer);

@@ -1,9 +1,10 @@
 import Redis from 'ioredis';
-import { createBatcher } from '../batch.ts';
+import { createBatcher, OverloadedError } from '../batch.ts';
+import { within } from '../deadline.ts';
 import { SECOND } from '../units.ts';
 import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
-import { createProcessRateLimiter } from './process.ts';
+import { createProcessRateLimiter, type ProcessRateLimiter } from './process.ts';
 import takeScript from './take.lua' with { type: 'text' };
 
 /** A Redis that hasn't answered by then is passed over for that request. */
@@ -11,8 +12,11 @@ const REDIS_TIMEOUT_MS = 200;
 /** After a time-out Redis is left alone this long, so that a hung one delays a request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
 const KEY_PREFIX = 'bucket:';
-/** One script at a time: what comes meanwhile shares the next. */
-const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: REDIS_TIMEOUT_MS };
+/**
+ * One script at a time: what comes meanwhile shares the next. Each script is bounded by itself, and when one has failed the
+ * next isn't sent: whoever has waited long was kept by this process, not by Redis.
+ */
+const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: 2 * SECOND };
 
 interface BucketCommands extends Redis {
   takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]>;
@@ -24,7 +28,8 @@ export function connectRedis(url: string): Redis {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2 * SECOND,
-    commandTimeout: REDIS_TIMEOUT_MS,
+    // Only lets go of what Redis never answers; who waits is bounded by `within`, which sees what has arrived in time.
+    commandTimeout: 2 * SECOND,
     retryStrategy: (attempt) => Math.min(attempt * 50, 500),
   });
   // Failures show at the commands; without a listener ioredis prints them.
@@ -53,7 +58,7 @@ export function createRedisRateLimiter(
   const ask = createBatcher(async (wants: Want[]) => {
     // Those that gathered while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
-    return runScript(redis as BucketCommands, wants, local.remember);
+    return within(runScript(redis as BucketCommands, wants, local.remember), REDIS_TIMEOUT_MS, 'Redis');
   }, BATCHES);
   let pausedUntilMs = 0;
   let away = false;
@@ -68,6 +73,8 @@ export function createRedisRateLimiter(
       away = false;
       return decision;
     } catch (error) {
+      // Our own queue: Redis is none the worse for it, and must not be left alone.
+      if (error instanceof OverloadedError) return decideLocally();
       if (redis.status === 'ready' && !isPaused()) pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
       if (!away) onFallback(error);
       away = true;
@@ -87,7 +94,7 @@ export function createRedisRateLimiter(
 async function runScript(
   redis: BucketCommands,
   wants: Want[],
-  remember: (accountId: string, units: number) => void,
+  remember: ProcessRateLimiter['remember'],
 ): Promise<RateDecision[]> {
   const buckets = new Map<string, { limit: number; tokens: number; given: number; units: number }>();
   for (const { accountId, limit, tokens } of wants) {
@@ -103,7 +110,7 @@ async function runScript(
   for (const [accountId, bucket] of buckets) {
     bucket.given = Number(answers[position++]);
     bucket.units = Number(answers[position++]);
-    remember(accountId, bucket.units);
+    remember(accountId, bucket.units, bucket.limit);
   }
   return wants.map(({ accountId, tokens }) => {
     const bucket = buckets.get(accountId)!;

@@ -107,3 +107,21 @@ test('a Redis that answers errors is passed over, and the service keeps limiting
   expect(decisions.map(({ admitted }) => admitted)).toEqual([true, true, false]);
   await redis.del(`bucket:${account}`);
 });
+
+test("a process that was busy while others waited for Redis doesn't take it for away", async () => {
+  const account = newAccount();
+  const first = limiter.take(account, 20);
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  const gathered = Array.from({ length: 5 }, () => limiter.take(account, 20));
+  Bun.sleepSync(400);
+  await Promise.all([first, ...gathered]);
+  expect(changes).toEqual([]);
+  // Redis has given them, not this process.
+  const other = connectRedis(testServers().redisUrl);
+  try {
+    await new Promise<void>((resolve) => other.once('ready', () => resolve()));
+    expect((await createRedisRateLimiter(other).peek(account, 20)).remaining).toBe(14);
+  } finally {
+    other.disconnect();
+  }
+});
