@@ -12,10 +12,11 @@ export const UNITS_PER_TOKEN = MINUTE * 1000;
 /** Requests per minute at most: a full bucket's units stay far below 2^53. */
 export const MAX_REQUESTS_PER_MINUTE = 10_000_000;
 
-/** A bucket as it is kept: how full it was when. */
+/** A bucket as it is kept: how full it was when, and the limit at that time. */
 export interface BucketState {
   units: number;
   atUs: number;
+  limit: number;
 }
 
 /** What the admission attempt said. */
@@ -31,12 +32,16 @@ export interface RateDecision {
   nowUs: number;
 }
 
-/** How full a bucket is now. It keeps its tokens when the limit changes, capped at the new capacity; null is full. */
+/**
+ * How full a bucket is now; null is full. It keeps its tokens when the limit changes, capped at the new capacity. When
+ * within the time since it was last used that was isn't known: of the two rates the higher counts, so that nobody loses
+ * what the old one had given.
+ */
 export function unitsNow(state: BucketState | null, limit: number, nowUs: number): number {
   const capacity = limit * UNITS_PER_TOKEN;
   if (state === null) return capacity;
   const elapsedUs = Math.min(Math.max(nowUs - state.atUs, 0), UNITS_PER_TOKEN);
-  return Math.min(capacity, state.units + elapsedUs * limit);
+  return Math.min(capacity, state.units + elapsedUs * Math.max(limit, state.limit));
 }
 
 /** Takes a token if there is one. */
@@ -48,7 +53,7 @@ export function takeToken(
   let units = unitsNow(state, limit, nowUs);
   const admitted = units >= UNITS_PER_TOKEN;
   if (admitted) units -= UNITS_PER_TOKEN;
-  return { state: { units, atUs: nowUs }, decision: decide(admitted, units, limit, nowUs) };
+  return { state: { units, atUs: nowUs, limit }, decision: decide(admitted, units, limit, nowUs) };
 }
 
 /** The decision that leaves a bucket with so many units. */

@@ -5,7 +5,7 @@ import type { RateLimiter } from './limiter.ts';
 /** Buckets in this process: all there is without Redis, and what takes over while Redis is away. */
 export interface ProcessRateLimiter extends RateLimiter {
   /** Puts a bucket where another clock's answer says it is. */
-  remember(accountId: string, units: number): void;
+  remember(accountId: string, units: number, limit: number): void;
   /** How many buckets are held. */
   readonly size: number;
 }
@@ -35,10 +35,10 @@ export function createProcessRateLimiter(nowUs: () => number = monotonicUnixUs):
       const units = unitsNow(buckets.get(accountId) ?? null, limit, now);
       return decide(units >= UNITS_PER_TOKEN, units, limit, now);
     },
-    remember(accountId, units) {
+    remember(accountId, units, limit) {
       const now = nowUs();
       sweep(now);
-      buckets.set(accountId, { units, atUs: now });
+      buckets.set(accountId, { units, atUs: now, limit });
     },
     get size() {
       return buckets.size;

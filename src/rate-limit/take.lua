@@ -15,10 +15,11 @@ for i, key in ipairs(KEYS) do
   local capacity = limit * UNITS_PER_TOKEN
 
   local units = capacity
-  local bucket = redis.call('HMGET', key, 'units', 'at')
+  local bucket = redis.call('HMGET', key, 'units', 'at', 'limit')
   if bucket[1] and bucket[2] then
     local elapsed = math.min(math.max(now - tonumber(bucket[2]), 0), UNITS_PER_TOKEN)
-    units = math.min(capacity, tonumber(bucket[1]) + elapsed * limit)
+    local rate = math.max(limit, tonumber(bucket[3]) or 0)
+    units = math.min(capacity, tonumber(bucket[1]) + elapsed * rate)
   end
 
   local given = math.min(wanted, math.floor(units / UNITS_PER_TOKEN))
@@ -26,9 +27,10 @@ for i, key in ipairs(KEYS) do
 
   local text = string.format('%.0f', units)
   if wanted > 0 then
-    redis.call('HSET', key, 'units', text, 'at', stamp)
-    -- The key goes when the bucket would be full again: an absent bucket is a full one.
-    redis.call('PEXPIRE', key, math.max(1, math.ceil((capacity - units) / limit / 1000)))
+    redis.call('HSET', key, 'units', text, 'at', stamp, 'limit', limit)
+    -- A minute fills any bucket, whatever its limit: an absent one is full. Not sooner: a bucket that is full by its
+    -- limit of now keeps just these tokens when the limit is raised.
+    redis.call('PEXPIRE', key, 60000)
   end
   answer[2 * i] = given
   answer[2 * i + 1] = text

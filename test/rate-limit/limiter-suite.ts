@@ -95,6 +95,15 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
     expect((await limiter().take(account, 20)).remaining).toBe(9);
   });
 
+  test('a lowered limit takes nothing away of what the old one has given since the last request', async () => {
+    const account = newAccount();
+    await drain(account, 6000);
+    await pass(200); // 20 tokens at the old rate, a fraction of one at the new
+    expect(await limiter().take(account, 20)).toMatchObject({ admitted: true, remaining: 19 });
+    await pass(1000);
+    expect((await limiter().take(account, 20)).remaining).toBe(18);
+  });
+
   test('accounts have buckets of their own', async () => {
     const [one, other] = [newAccount(), newAccount()];
     await takeMany(one, 3, 4);

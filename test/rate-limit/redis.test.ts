@@ -50,48 +50,54 @@ describe('the script', () => {
     );
     const cases = fc.record({
       limit: limits,
+      before: limits,
       fill: fc.double({ min: 0, max: 1.5, noNaN: true }),
       elapsed,
       wanted: fc.integer({ min: 0, max: 70 }),
     });
     await fc.assert(
-      fc.asyncProperty(cases, async ({ limit, fill, elapsed, wanted }) => {
+      fc.asyncProperty(cases, async ({ limit, before: limitBefore, fill, elapsed, wanted }) => {
         const [seconds, micros] = await redis.time();
         const state = {
           units: Math.floor(fill * limit * UNITS_PER_TOKEN),
           atUs: Number(seconds) * 1_000_000 + Number(micros) - elapsed,
+          limit: limitBefore,
         };
         await redis.del(key); // with the expiry that the case before has given it
-        await redis.hset(key, { units: String(state.units), at: String(state.atUs) });
+        await redis.hset(key, {
+          units: String(state.units),
+          at: String(state.atUs),
+          limit: String(state.limit),
+        });
         const [now, given, units] = (await run(key, limit, wanted)).map(Number);
         const before = unitsNow(state, limit, now!);
         const expected = Math.min(wanted, Math.floor(before / UNITS_PER_TOKEN));
         expect([given, units]).toEqual([expected, before - expected * UNITS_PER_TOKEN]);
-        // A bucket that is full again in a moment may be gone by now, as it should be.
-        const fullAgainMs = (limit * UNITS_PER_TOKEN - units!) / limit / 1000;
-        if (wanted === 0 || fullAgainMs < 5_000) return;
-        expect(await redis.hmget(key, 'units', 'at')).toEqual([String(units), String(now)]);
+        if (wanted === 0) return;
+        expect(await redis.hmget(key, 'units', 'at', 'limit')).toEqual([units, now, limit].map(String));
       }),
       { numRuns: 500 },
     );
     await redis.del(key);
   });
 
-  test('the key goes when the bucket would be full, and a full bucket is what its absence means', async () => {
+  test('the key goes after a minute, which fills any bucket; a full one is what its absence means', async () => {
+    for (const limit of [20, 6000]) {
+      const account = newAccount();
+      await limiter.take(account, limit);
+      const ttlMs = await redis.pttl(`bucket:${account}`);
+      expect(ttlMs).toBeGreaterThan(58_000);
+      expect(ttlMs).toBeLessThanOrEqual(60_000);
+    }
+  });
+
+  test('a bucket that is full again keeps just its tokens when the limit is raised', async () => {
     const account = newAccount();
-    const key = `bucket:${account}`;
-    await limiter.take(account, 20);
-    const ttlMs = await redis.pttl(key);
-    expect(ttlMs).toBeGreaterThan(2000);
-    expect(ttlMs).toBeLessThanOrEqual(3000);
-    for (let call = 0; call < 19; call += 1) await limiter.take(account, 20);
-    const emptyTtlMs = await redis.pttl(key);
-    expect(emptyTtlMs).toBeGreaterThan(58_000);
-    expect(emptyTtlMs).toBeLessThanOrEqual(60_000);
-    const fast = newAccount();
-    await limiter.take(fast, 6000);
+    await limiter.take(account, 6000);
     await Bun.sleep(50);
-    expect(await redis.exists(`bucket:${fast}`)).toBe(0);
+    const { remaining } = await limiter.take(account, 60_000);
+    expect(remaining).toBeGreaterThanOrEqual(5998);
+    expect(remaining).toBeLessThan(8000); // two seconds at the new rate
   });
 
   test('looking at a bucket leaves no key', async () => {
