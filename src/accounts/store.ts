@@ -199,7 +199,8 @@ export async function changePlan(
         WHERE account_id = ${id}`;
     }
     await sql`
-      UPDATE balances SET used = 0, period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at
+      UPDATE balances SET used = 0, used_purchased = 0,
+        period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at
       FROM (SELECT account_period(plan, plan_since, plus_anchor, plus_until, ${now}) AS p
             FROM balances WHERE account_id = ${id}) AS opened
       WHERE account_id = ${id}`;

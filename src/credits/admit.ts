@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createBatcher } from '../batch.ts';
-import { within } from '../deadline.ts';
+import { DeadlineError, within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
-import { createDoubts } from './doubts.ts';
-import { type Refundable, refund } from './refund.ts';
+import { createOwed } from './owed.ts';
+import type { Attempt, Refundable } from './refund.ts';
 import {
   type Ask,
   type Bounds,
@@ -52,14 +52,14 @@ export interface Credits {
    * @throws when Postgres could not say. The credit is not spent then, or is given back as soon as Postgres answers
    */
   admit(call: Call): Promise<Admission>;
-  /** Finds out, for the last time, about credits of which Postgres didn't say whether they were spent. */
+  /** Waits for statements under way, and gives back what is owed. Both are bounded. */
   close(): Promise<void>;
 }
 
 export interface CreditsOptions {
   /** For tests: the instant that admissions count at. Absent: Postgres's clock (contract, choice 9). */
   instant?: () => Date;
-  /** Told of a refund that failed: the only way in which credits could be lost. null: of an unknown number of accounts. */
+  /** Told of credits that could not be given back: the only way in which any could be lost. null: of several accounts. */
   onRefundFailed?: (accountId: string | null, error: unknown) => void;
 }
 
@@ -67,6 +67,8 @@ export interface CreditsOptions {
 const STATEMENT_DEADLINE_MS = 1.5 * SECOND;
 /** After all the waiting: a moment before whoever asked is told so. */
 const LAST_DEADLINE_MS = 1.9 * SECOND;
+/** Who has waited this long for the first statement is left out of the second: the others would have no time either. */
+const LATEST_FOR_SECOND_MS = 1.6 * SECOND;
 /** Whoever has waited this long, in the queue and for the statement, is told that credits can't be counted. */
 const ADMISSION_TIMEOUT_MS = 2 * SECOND;
 /** A statement that has not answered by then makes room for the next: its connection may be gone without a word. */
@@ -98,15 +100,20 @@ interface PendingCall extends Call {
 export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   // Postgres's clock minus ours, learnt from every answer: deadlines are in Postgres's time.
   let clockOffsetMs = 0;
-  const doubts = createDoubts(sql, (error) => options.onRefundFailed?.(null, error));
+  const owed = createOwed(sql, (accountId, error) => options.onRefundFailed?.(accountId, error));
+  const underWay = new Set<Promise<unknown>>();
   const askIfPayable = createBatcher(
     (calls: PendingCall[]) => run(calls, spendIfPayable, settlePayment, STATEMENT_DEADLINE_MS),
     BATCHES,
   );
   // Its calls have waited before: what would come too late for the oldest of them doesn't happen.
-  const askInFull = createBatcher((calls: PendingCall[]) => {
-    const oldestMs = performance.now() - Math.min(...calls.map(({ sinceMs }) => sinceMs));
-    return run(calls, spend, settleAll, Math.min(STATEMENT_DEADLINE_MS, LAST_DEADLINE_MS - oldestMs));
+  const askInFull = createBatcher(async (calls: PendingCall[]) => {
+    const waitedMs = ({ sinceMs }: PendingCall) => performance.now() - sinceMs;
+    const inTime = calls.filter((call) => waitedMs(call) < LATEST_FOR_SECOND_MS);
+    const leftMs = LAST_DEADLINE_MS - Math.max(0, ...inTime.map(waitedMs));
+    const admissions = await run(inTime, spend, settleAll, Math.min(STATEMENT_DEADLINE_MS, leftMs));
+    const byCall = new Map(inTime.map((call, position) => [call, admissions[position]!]));
+    return calls.map((call) => byCall.get(call) ?? null);
   }, BATCHES);
 
   async function admit(call: Call): Promise<Admission> {
@@ -137,14 +144,27 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     const askedAtMs = Date.now();
     const deadline = new Date(askedAtMs + clockOffsetMs + deadlineMs);
     if (asks.length === 0) return calls.map(() => null);
-    const settled = spendUnlocked(statement, asks, deadline).then((outcome) => {
-      const { at, admissions } = settle(outcome, byAccount);
-      if (at !== null) learnClock(at.getTime(), askedAtMs);
-      return admissions;
+    const attempts: Attempt[] = [];
+    let isOver = false;
+    const answer = spendUnlocked(statement, asks, deadline, (id) => {
+      if (isOver) throw new Error('nobody waits for it any more');
+      attempts.push({ id, accountIds: [...byAccount.keys()], deadline });
     });
-    // Everyone has been told 503 by then; what the statement comes to all the same is given back when it answers.
-    const admissions = await within(settled, RUN_TIMEOUT_MS, 'the credit ledger');
-    return calls.map((call) => admissions.get(call) ?? null);
+    const answered = within(answer, RUN_TIMEOUT_MS, 'the credit ledger');
+    underWay.add(answered);
+    try {
+      const { at, admissions } = settle(await answered, byAccount);
+      if (at !== null) learnClock(at.getTime(), askedAtMs);
+      return calls.map((call) => admissions.get(call) ?? null);
+    } catch (error) {
+      isOver = true;
+      // Everyone is told 503: whatever it has spent, or still will, is given back as a whole.
+      if (error instanceof DeadlineError || isInDoubt(error))
+        for (const attempt of attempts) owed.undo(attempt);
+      throw error;
+    } finally {
+      underWay.delete(answered);
+    }
   }
 
   function settlePayment(payment: Payment, byAccount: Map<string, Group[]>): Settled {
@@ -175,27 +195,22 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
    * An account whose row somebody holds (an operator's open transaction) must not hold up the others of its batch: after
    * Postgres's lock_timeout the rest goes on without it.
    */
-  async function spendUnlocked<Outcome>(statement: Statement<Outcome>, asks: Ask[], deadline: Date) {
-    const bounds = { deadline, instant: options.instant?.() ?? null };
-    try {
-      return await trySpending(statement, asks, { ...bounds, skipLocked: false });
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error;
-      return await trySpending(statement, asks, { ...bounds, skipLocked: true });
-    }
-  }
-
-  async function trySpending<Outcome>(
+  async function spendUnlocked<Outcome>(
     statement: Statement<Outcome>,
     asks: Ask[],
-    bounds: Omit<Bounds, 'attempt'>,
+    deadline: Date,
+    onAttempt: (id: string) => void,
   ): Promise<Outcome> {
-    const attempt = randomUUID();
+    const send = (skipLocked: boolean) => {
+      const attempt = randomUUID();
+      onAttempt(attempt);
+      return statement(sql, asks, { deadline, instant: options.instant?.() ?? null, skipLocked, attempt });
+    };
     try {
-      return await statement(sql, asks, { ...bounds, attempt });
+      return await send(false);
     } catch (error) {
-      if (isInDoubt(error)) doubts.add(attempt);
-      throw error;
+      if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error;
+      return await send(true);
     }
   }
 
@@ -227,12 +242,15 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
         left -= 1;
       }
     }
-    if (late.length > 0) {
-      refund(sql, late, spent).catch((error) => options.onRefundFailed?.(spent.accountId, error));
-    }
+    if (late.length > 0) owed.giveBack(late, spent);
   }
 
-  return { admit, close: () => doubts.close() };
+  async function close(): Promise<void> {
+    await Promise.allSettled(underWay);
+    await owed.close();
+  }
+
+  return { admit, close };
 }
 
 /** Errors with which a statement ends that was never sent. */

@@ -3,7 +3,7 @@ import type { Log } from '../http/log.ts';
 import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
-import { REMEMBERED_MS } from './doubts.ts';
+import { REMEMBERED_MS } from './refund.ts';
 
 const MOVE_EVERY_MS = 5 * SECOND;
 /** Rows of the journal in one statement, each of up to a few hundred calls: a good deal less than its time-out. */
@@ -40,9 +40,11 @@ export async function moveJournal(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
   }
 }
 
-/** Removes what was moved so long ago that nobody is in doubt about it any more. */
+/** Removes what was moved, and the ids of what was given back, when nobody can ask for them any more. */
 async function forgetMoved(sql: Sql): Promise<void> {
-  await sql`DELETE FROM moved_calls WHERE moved_at < now() - ${REMEMBERED_MS}::float8 * interval '1 millisecond'`;
+  const remembered = sql`${REMEMBERED_MS}::float8 * interval '1 millisecond'`;
+  await sql`DELETE FROM moved_calls WHERE moved_at < now() - ${remembered}`;
+  await sql`DELETE FROM give_backs WHERE at < now() - 2 * ${remembered}`;
 }
 
 /** Keeps the journal short while the service runs. What is left when it stops is moved by the next. */

@@ -1,8 +1,21 @@
 import type { Sql, Transaction } from '../postgres/connect.ts';
+import { MINUTE } from '../units.ts';
 import type { Ask, Spent } from './spend.ts';
+
+/** How long it is remembered what was moved out of the journal, and what was given back. */
+export const REMEMBERED_MS = 5 * MINUTE;
 
 /** What giving calls back goes by. */
 export type Refundable = Pick<Spent, 'accountId' | 'fromPurchased' | 'instant'>;
+
+/** One statement that may have spent credits. */
+export interface Attempt {
+  /** Its UUID in the journal. */
+  id: string;
+  accountIds: string[];
+  /** By Postgres's clock: what it has not locked by then it never spends. */
+  deadline: Date;
+}
 
 /** Calls as a row of the journal has them. */
 interface Entry {
@@ -21,8 +34,10 @@ interface AttemptRow extends Entry {
 /**
  * Gives back calls that were admitted too late for whoever asked: as if they had not been, unless the period has ended
  * since.
+ *
+ * @param id a UUID of this give-back: repeated with the same one, it happens once
  */
-export async function refund(sql: Sql, asks: Ask[], spent: Refundable): Promise<void> {
+export async function refund(sql: Sql, id: string, asks: Ask[], spent: Refundable): Promise<void> {
   const { accountId, fromPurchased, instant } = spent;
   const entry: Entry = {
     accountIds: asks.map((ask) => ask.accountId),
@@ -33,43 +48,53 @@ export async function refund(sql: Sql, asks: Ask[], spent: Refundable): Promise<
   };
   const calls = entry.calls.reduce((sum, count) => sum + count, 0);
   await sql.begin(async (sql) => {
+    // One that is under way is waited for here.
+    const isFirst = await sql`INSERT INTO give_backs (id) VALUES (${id}) ON CONFLICT DO NOTHING RETURNING 1`;
+    if (isFirst.length === 0) return;
     await giveBack(sql, entry, { [accountId]: Math.min(calls, fromPurchased) });
     await countBack(sql, entry);
   });
 }
 
-/** Those of the attempts that have spent something, and are remembered. One that is just being moved may be missing. */
-export async function findAttempts(sql: Sql, attempts: string[]): Promise<string[]> {
-  const rows = await sql<{ attempt: string }[]>`
-    SELECT attempt FROM call_journal WHERE attempt = ANY (${attempts}::uuid[])
-    UNION ALL SELECT attempt FROM moved_calls WHERE attempt = ANY (${attempts}::uuid[])`;
-  return rows.map(({ attempt }) => attempt);
-}
-
 /**
- * Gives back all that one statement spent, if it did. @returns whether it had
+ * Gives back all that one statement spent, if it did.
  *
- * The row is looked for in the journal first: one that is being moved meanwhile is waited for, and found where it went.
+ * A statement looks at its deadline when it has locked an account. So whoever holds the locks after the deadline knows: what
+ * is not in the journal by then never will be, however long the statement is still under way.
+ *
+ * @returns `spent`, and given back now; `nothing` was spent, or what was has been forgotten; `early`: not to be known yet
  */
-export async function undoAttempt(sql: Sql, attempt: string): Promise<boolean> {
+export async function undoAttempt(sql: Sql, attempt: Attempt): Promise<'spent' | 'nothing' | 'early'> {
   return sql.begin(async (sql) => {
+    await sql`
+      SELECT 1 FROM balances WHERE account_id = ANY (${attempt.accountIds}::text[])
+      ORDER BY account_id FOR NO KEY UPDATE`;
+    const [clock] = await sql<{ isOver: boolean }[]>`
+      SELECT clock_timestamp() >= ${attempt.deadline} AS "isOver"`;
+    if (!clock!.isOver) return 'early';
     const columns = sql`
       account_ids AS "accountIds", key_ids AS "keyIds", kinds, calls, at::text AS instant, purchased`;
+    // In the journal first: a row that is being moved meanwhile is waited for, and found where it went.
     const [fresh] = await sql<AttemptRow[]>`
-      DELETE FROM call_journal WHERE attempt = ${attempt} RETURNING ${columns}`;
+      DELETE FROM call_journal WHERE attempt = ${attempt.id} RETURNING ${columns}`;
     const [moved] =
       fresh === undefined
-        ? await sql<AttemptRow[]>`DELETE FROM moved_calls WHERE attempt = ${attempt} RETURNING ${columns}`
+        ? await sql<AttemptRow[]>`DELETE FROM moved_calls WHERE attempt = ${attempt.id} RETURNING ${columns}`
         : [];
     const row = fresh ?? moved;
-    if (row === undefined) return false;
+    if (row === undefined) return 'nothing';
     await giveBack(sql, row, row.purchased ?? {});
     if (moved !== undefined) await countBack(sql, moved);
-    return true;
+    return 'spent';
   });
 }
 
-/** Rows are locked in the order of the accounts' ids, as where credits are spent. */
+/**
+ * Within their period the calls are taken off the account's end: what others have paid since with purchased credits they
+ * would have had out of the allowance. After it, what the calls themselves took of purchased credits comes back.
+ *
+ * Rows are locked in the order of the accounts' ids, as where credits are spent.
+ */
 async function giveBack(
   sql: Transaction,
   { accountIds, calls, instant }: Entry,
@@ -80,15 +105,18 @@ async function giveBack(
       SELECT id, sum(calls)::bigint AS calls, coalesce((${sql.json(purchased)}::jsonb ->> id)::bigint, 0) AS purchased
       FROM unnest(${accountIds}::text[], ${calls}::bigint[]) AS asked (id, calls) GROUP BY id
     ), locked AS MATERIALIZED (
-      SELECT b.account_id AS id, owed.calls, owed.purchased
+      SELECT b.account_id AS id, b.used, b.used_purchased, owed.calls, owed.purchased,
+        b.period_start <= ${instant}::text::timestamptz AND ${instant}::text::timestamptz < b.period_end AS is_current
       FROM balances b JOIN owed ON owed.id = b.account_id
       ORDER BY b.account_id FOR NO KEY UPDATE OF b
-    ), spent AS (SELECT ${instant}::text::timestamptz AS instant)
+    ), returned AS (
+      SELECT *, CASE WHEN is_current THEN least(calls, used_purchased) ELSE purchased END AS credits FROM locked
+    )
     UPDATE balances b SET
-      used = CASE WHEN b.period_start <= spent.instant AND spent.instant < b.period_end
-        THEN greatest(b.used - locked.calls, 0) ELSE b.used END,
-      credits = b.credits + locked.purchased
-    FROM locked, spent WHERE b.account_id = locked.id`;
+      used = CASE WHEN is_current THEN greatest(r.used - r.calls, 0) ELSE r.used END,
+      used_purchased = CASE WHEN is_current THEN r.used_purchased - r.credits ELSE r.used_purchased END,
+      credits = b.credits + r.credits
+    FROM returned r WHERE b.account_id = r.id`;
 }
 
 /** Takes calls back that may have been counted already. */

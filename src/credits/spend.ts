@@ -80,7 +80,7 @@ export async function spendIfPayable(
   const { ids, keys, kinds, calls } = columnsOf(asks);
   const rows = await sql<(PaymentRow | Exception)[]>`
     WITH locked AS MATERIALIZED (
-      SELECT b.account_id AS id, wanted.calls, b.used, b.credits, b.period_end,
+      SELECT b.account_id AS id, wanted.calls, b.used, b.used_purchased, b.credits, b.period_end,
         coalesce(${instant}::timestamptz, now()) AS instant,
         greatest(wanted.calls - greatest(coalesce(b.included_credits, plans.included_credits) - b.used, 0), 0)
           AS from_purchased
@@ -90,7 +90,8 @@ export async function spendIfPayable(
       ORDER BY b.account_id
       FOR NO KEY UPDATE OF b ${skipLocked ? sql`SKIP LOCKED` : sql``}
     ), paid AS (
-      UPDATE balances b SET used = l.used + l.calls, credits = l.credits - l.from_purchased
+      UPDATE balances b SET used = l.used + l.calls, used_purchased = l.used_purchased + l.from_purchased,
+        credits = l.credits - l.from_purchased
       FROM locked l
       WHERE b.account_id = l.id AND l.instant < l.period_end AND l.from_purchased <= l.credits
         AND clock_timestamp() < ${deadline}
@@ -155,7 +156,7 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
     ), wanted AS MATERIALIZED (
       SELECT id, sum(calls)::bigint AS calls FROM asked GROUP BY id
     ), locked AS MATERIALIZED (
-      SELECT b.account_id AS id, wanted.calls, b.used, b.credits, b.included_credits,
+      SELECT b.account_id AS id, wanted.calls, b.used, b.used_purchased, b.credits, b.included_credits,
         b.plan, b.plan_since, b.plus_anchor, b.plus_until, b.period_plan, b.period_start, b.period_end,
         coalesce(${instant}::timestamptz, now()) AS instant
       FROM wanted JOIN balances b ON b.account_id = wanted.id
@@ -167,7 +168,8 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
         CASE WHEN instant < period_end
           THEN ROW(period_plan, period_start, period_end)::quota_period
           ELSE account_period(plan, plan_since, plus_anchor, plus_until, instant) END AS period,
-        CASE WHEN instant < period_end THEN used ELSE 0 END AS used_before
+        CASE WHEN instant < period_end THEN used ELSE 0 END AS used_before,
+        CASE WHEN instant < period_end THEN used_purchased ELSE 0 END AS purchased_before
       FROM locked
     ), priced AS MATERIALIZED (
       SELECT present.*, coalesce(present.included_credits, plans.included_credits) AS included,
@@ -180,6 +182,7 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
     ), spent AS (
       UPDATE balances b SET
         used = d.used_before + d.admitted,
+        used_purchased = d.purchased_before + d.from_purchased,
         credits = d.credits - d.from_purchased,
         period_plan = (d.period).plan,
         period_start = (d.period).starts_at,

@@ -181,6 +181,22 @@ describe('a frozen Postgres', () => {
     expect(refundsFailed).toEqual([]);
   });
 
+  test('that commits, and answers when the service is about to stop: the stop waits, and gives back', async () => {
+    const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+    const lock = await lockRow(accountId);
+    const calls = timed(Promise.all(Array.from({ length: 5 }, () => admit(credits, accountId))));
+    await waitingForLock(1);
+    proxy.hang();
+    await lock.release();
+    await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
+    expect((await calls).failed).toBe(true);
+    const closing = credits.close();
+    proxy.up();
+    await closing;
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+    expect(refundsFailed).toEqual([]);
+  });
+
   test('refuses all who ask in the meantime, in two waves of 500, and counts only those after the thaw', async () => {
     const { accountId } = await createCaller(sql, { included: 10_000 });
     await behindProxy`SELECT 1`;
@@ -194,6 +210,24 @@ describe('a frozen Postgres', () => {
     await eventually(async () => (await admitMany(credits, accountId, 3)).admitted, 3);
     expect((await ledgerOf(sql, accountId)).used).toBe(3);
   });
+});
+
+test('a commit that takes longer than anybody waits is given back when it is there', async () => {
+  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+  await sql.unsafe(`
+    CREATE FUNCTION commit_slowly() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN IF NEW.attempt IS NOT NULL THEN PERFORM pg_sleep(3.5); END IF; RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON call_journal DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION commit_slowly()`);
+  try {
+    const calls = timed(Promise.all(Array.from({ length: 5 }, () => admit(credits, accountId))));
+    expect((await calls).failed).toBe(true);
+    await eventually(async () => (await ledgerOf(sql, accountId)).used, 5);
+    await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
+    expect(refundsFailed).toEqual([]);
+  } finally {
+    await sql.unsafe('DROP TRIGGER slow_commit ON call_journal; DROP FUNCTION commit_slowly()');
+  }
 });
 
 test('a Postgres that resets connections fails calls at once, and they work when it is back', async () => {

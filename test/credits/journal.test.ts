@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
 import { createCredits } from '../../src/credits/admit.ts';
 import { moveJournal } from '../../src/credits/journal.ts';
 import { refund, undoAttempt } from '../../src/credits/refund.ts';
@@ -50,7 +51,7 @@ test('what was given back is not counted, whether it was moved before or not', a
     if (movedBefore) await moveJournal(sql);
     const [clock] = await sql<{ instant: string }[]>`SELECT now()::text AS instant`;
     const ask = { accountId, keyId: 'a', kind: 'search', calls: 1 } as const;
-    await refund(sql, [ask], { accountId, fromPurchased: 0, instant: clock!.instant });
+    await refund(sql, randomUUID(), [ask], { accountId, fromPurchased: 0, instant: clock!.instant });
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
     expect(await callsOf('calls_by_day', accountId)).toEqual([]);
     await moveJournal(sql);
@@ -64,24 +65,82 @@ test('what is given back after its period has ended is no longer used, and purch
   await sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
   const [period] = await sql<{ before: string }[]>`
     SELECT (period_start - interval '1 microsecond')::text AS before FROM balances WHERE account_id = ${accountId}`;
-  await refund(sql, [ask], { accountId, fromPurchased: 2, instant: period!.before });
+  await refund(sql, randomUUID(), [ask], { accountId, fromPurchased: 2, instant: period!.before });
   expect(await ledgerOf(sql, accountId)).toMatchObject({ used: 7, credits: 7 });
+});
+
+test('a give-back that is repeated, also while it is under way, happens once', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
+  const ask = { accountId, keyId: 'a', kind: 'search', calls: 2 } as const;
+  const [clock] = await sql<{ instant: string }[]>`SELECT now()::text AS instant`;
+  const id = randomUUID();
+  const once = () => refund(sql, id, [ask], { accountId, fromPurchased: 0, instant: clock!.instant });
+  await Promise.all([once(), once(), once()]);
+  await once();
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: -2 });
+});
+
+/** The id of the statement that the account's call was spent by. */
+async function attemptOf(accountId: string): Promise<string> {
+  const [entry] = await sql<{ attempt: string }[]>`
+    SELECT attempt FROM call_journal WHERE ${accountId} = ANY (account_ids)`;
+  return entry!.attempt;
+}
+
+const OVER = new Date(Date.now() - 1000);
+
+test('what was paid with purchased credits since is what comes back first', async () => {
+  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+  const credits = createCredits(sql);
+  const spendThree = () =>
+    Promise.all(Array.from({ length: 3 }, () => credits.admit({ accountId, keyId: 'a', kind: 'search' })));
+  await spendThree();
+  const id = await attemptOf(accountId);
+  await moveJournal(sql);
+  await spendThree();
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 2, calls: 6 });
+  expect(await undoAttempt(sql, { id, accountIds: [accountId], deadline: OVER })).toBe('spent');
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
+  // And what follows is exact: three of the five that are left are spent, and given back.
+  await moveJournal(sql);
+  await spendThree();
+  const late = await attemptOf(accountId);
+  expect(await undoAttempt(sql, { id: late, accountIds: [accountId], deadline: OVER })).toBe('spent');
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
 });
 
 test('an attempt that is being moved is found where it goes, and undone once', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
   await moveJournal(sql);
   await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search' });
-  const [entry] = await sql<{ attempt: string }[]>`SELECT attempt FROM call_journal`;
-  const { attempt } = entry!;
-  let undoing: Promise<boolean> | undefined;
+  const attempt = { id: await attemptOf(accountId), accountIds: [accountId], deadline: OVER };
+  let undoing: Promise<string> | undefined;
   await sql.begin(async (moving) => {
     await moveJournal(moving as unknown as Sql);
     undoing = undoAttempt(sql, attempt);
     await Bun.sleep(100);
   });
-  expect(await undoing).toBe(true);
-  expect(await undoAttempt(sql, attempt)).toBe(false);
+  expect(await undoing).toBe('spent');
+  expect(await undoAttempt(sql, attempt)).toBe('nothing');
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+});
+
+test('what an attempt came to is not known before its deadline, nor while it holds its accounts', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  const attempt = { id: randomUUID(), accountIds: [accountId] };
+  const soon = new Date(Date.now() + 60_000);
+  expect(await undoAttempt(sql, { ...attempt, deadline: soon })).toBe('early');
+  let undoing: Promise<string> | undefined;
+  await sql.begin(async (spending) => {
+    await spending`UPDATE balances SET used = 1 WHERE account_id = ${accountId}`;
+    undoing = undoAttempt(sql, { ...attempt, deadline: OVER });
+    await Bun.sleep(100);
+    await spending`
+      INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls)
+      VALUES (${attempt.id}, now(), ${[accountId]}::text[], '{a}', '{search}', '{1}')`;
+  });
+  expect(await undoing).toBe('spent');
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
 });
 

@@ -1,6 +1,6 @@
 -- Every statement that spends credits has an id. A process whose connection is lost between a commit and its answer has
 -- told the callers 503, and doesn't know whether they were charged: by the id it finds out, and gives back
--- (src/credits/doubts.ts).
+-- (src/credits/owed.ts).
 -- No version was released before this one: none has to go on with the column that is dropped.
 DROP VIEW calls_by_day;
 ALTER TABLE call_journal
@@ -10,7 +10,7 @@ ALTER TABLE call_journal
 UPDATE call_journal SET at = day::timestamp AT TIME ZONE 'UTC';
 ALTER TABLE call_journal ALTER COLUMN at SET NOT NULL, DROP COLUMN day;
 
--- What was moved to daily_calls, for as long as somebody may be in doubt about it.
+-- What was moved to daily_calls, for as long as somebody may ask for it.
 CREATE TABLE moved_calls (LIKE call_journal);
 ALTER TABLE moved_calls ADD COLUMN moved_at timestamptz NOT NULL DEFAULT now();
 

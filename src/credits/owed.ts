@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { createClosers } from '../closers.ts';
+import { within } from '../deadline.ts';
+import { repeat } from '../periodic.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { SECOND } from '../units.ts';
+import { type Attempt, REMEMBERED_MS, type Refundable, refund, undoAttempt } from './refund.ts';
+import type { Ask } from './spend.ts';
+
+const TRY_EVERY_MS = 1 * SECOND;
+const TRY_TIMEOUT_MS = 3 * SECOND;
+/** A stop of the service waits this long for what is owed. */
+const LAST_TRIES_MS = 2.4 * SECOND;
+const LAST_PAUSE_MS = 50;
+
+/** What is owed back to accounts: tried again and again until it has happened. */
+export interface Owed {
+  /** Whatever this statement has spent or still will: nobody waits for its answer any more, or the answer is lost. */
+  undo(attempt: Attempt): void;
+  /** Calls that were admitted too late for whoever asked. */
+  giveBack(asks: Ask[], spent: Refundable): void;
+  /** Tries for a moment more, for the last time. */
+  close(): Promise<void>;
+}
+
+interface Task {
+  /** Whose; null: of several accounts. */
+  accountId: string | null;
+  sinceMs: number;
+  /** @returns whether it is over */
+  run(): Promise<boolean>;
+  /** Why it didn't happen. */
+  error: unknown;
+}
+
+/**
+ * @param onLost told of what could not be given back as long as it was remembered what was spent
+ * @param nowMs a monotonic clock, for tests
+ */
+export function createOwed(
+  sql: Sql,
+  onLost: (accountId: string | null, error: unknown) => void,
+  nowMs = () => performance.now(),
+): Owed {
+  const open = new Set<Task>();
+  const closers = createClosers();
+  const tryNow = repeat(tryAll, TRY_EVERY_MS, 'what is owed', closers);
+
+  function add(accountId: string | null, run: () => Promise<boolean>): void {
+    open.add({ accountId, sinceMs: nowMs(), run, error: null });
+    void tryNow();
+  }
+
+  function giveUp(task: Task): void {
+    open.delete(task);
+    onLost(task.accountId, task.error);
+  }
+
+  async function tryAll(): Promise<void> {
+    for (const task of [...open]) {
+      try {
+        if (await within(task.run(), TRY_TIMEOUT_MS, 'Postgres')) open.delete(task);
+      } catch (error) {
+        task.error = error;
+        if (nowMs() - task.sinceMs > REMEMBERED_MS) giveUp(task);
+        else {
+          // Behind the others: it may be the only one that fails. Or Postgres is away, and they would fail too.
+          open.delete(task);
+          open.add(task);
+          return;
+        }
+      }
+    }
+  }
+
+  return {
+    undo(attempt) {
+      const sinceMs = nowMs();
+      add(null, async () => {
+        const outcome = await undoAttempt(sql, attempt);
+        if (outcome !== 'spent' && nowMs() - sinceMs > REMEMBERED_MS) {
+          throw new Error('what became of an attempt to spend credits is not known any more');
+        }
+        return outcome !== 'early';
+      });
+    },
+    giveBack(asks, spent) {
+      const id = randomUUID();
+      add(spent.accountId, async () => {
+        await refund(sql, id, asks, spent);
+        return true;
+      });
+    },
+    async close() {
+      const untilMs = performance.now() + LAST_TRIES_MS;
+      await within(closers.close(), LAST_TRIES_MS, 'what is owed').catch(() => {});
+      while (open.size > 0 && performance.now() < untilMs) {
+        await within(tryAll(), untilMs - performance.now(), 'what is owed').catch(() => {});
+        if (open.size > 0) await Bun.sleep(LAST_PAUSE_MS);
+      }
+      for (const task of [...open]) giveUp(task);
+    },
+  };
+}

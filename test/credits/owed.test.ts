@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { createCredits } from '../../src/credits/admit.ts';
+import { createOwed, type Owed } from '../../src/credits/owed.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { createCaller } from '../support/service.ts';
+import { admit, ledgerOf } from './ledger.ts';
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createTestDatabase('owed');
+  sql = database.sql;
+  const { hostname, port } = new URL(database.url);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
+});
+afterAll(async () => {
+  await proxy.close();
+  await database.drop();
+});
+
+let behindProxy: Sql;
+let owed: Owed;
+let lost: [string | null, string][];
+let nowMs: number;
+beforeEach(() => {
+  lost = [];
+  nowMs = 1000;
+  behindProxy = connectPostgres(proxy.url(database.url), {
+    max: 3,
+    statementTimeoutMs: 5000,
+    lockTimeoutMs: 500,
+  });
+  owed = createOwed(
+    behindProxy,
+    (accountId, error) => lost.push([accountId, String(error)]),
+    () => nowMs,
+  );
+});
+afterEach(async () => {
+  proxy.up();
+  await owed.close();
+  await behindProxy.end({ timeout: 1 });
+});
+
+/** An account that one statement has spent a credit of. */
+async function spentOnce() {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await admit(createCredits(sql), accountId);
+  const [entry] = await sql<{ attempt: string; instant: string }[]>`
+    SELECT attempt, at::text AS instant FROM call_journal WHERE ${accountId} = ANY (account_ids)`;
+  const attempt = { id: entry!.attempt, accountIds: [accountId], deadline: new Date(Date.now() - 1000) };
+  const asks = [{ accountId, keyId: '', kind: 'search' as const, calls: 1 }];
+  return { accountId, attempt, asks, spent: { accountId, fromPurchased: 0, instant: entry!.instant } };
+}
+
+async function usedOf(accountId: string): Promise<number> {
+  return (await ledgerOf(sql, accountId)).used;
+}
+
+/** Waits for what must become so within 8 s. */
+async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
+  const deadline = performance.now() + 8000;
+  while (!(await isSo()) && performance.now() < deadline) await Bun.sleep(20);
+  expect(await isSo()).toBe(true);
+}
+
+for (const fault of ['down', 'hang'] as const) {
+  test(`what is owed while Postgres is away (${fault}) is given back once when it is there again`, async () => {
+    await behindProxy`SELECT 1`;
+    const [late, lostAnswer] = [await spentOnce(), await spentOnce()];
+    proxy[fault]();
+    owed.giveBack(late.asks, late.spent);
+    owed.undo(lostAnswer.attempt);
+    await Bun.sleep(1500);
+    proxy.up();
+    for (const { accountId } of [late, lostAnswer]) await until(async () => (await usedOf(accountId)) === 0);
+    await Bun.sleep(1500);
+    for (const { accountId } of [late, lostAnswer]) {
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+    }
+    expect(lost).toEqual([]);
+  });
+}
+
+test('one account that somebody has locked keeps nobody else from getting theirs back', async () => {
+  const [locked, other] = [await spentOnce(), await spentOnce()];
+  await sql.begin(async (holding) => {
+    await holding`SELECT 1 FROM balances WHERE account_id = ${locked.accountId} FOR UPDATE`;
+    owed.giveBack(locked.asks, locked.spent);
+    owed.giveBack(other.asks, other.spent);
+    await until(async () => (await usedOf(other.accountId)) === 0);
+    expect(await usedOf(locked.accountId)).toBe(1);
+  });
+  await until(async () => (await usedOf(locked.accountId)) === 0);
+});
+
+test('what can not be given back for five minutes is told, once each', async () => {
+  const { accountId, asks, spent, attempt } = await spentOnce();
+  proxy.down();
+  owed.giveBack(asks, spent);
+  owed.undo(attempt);
+  nowMs += 299_000;
+  await Bun.sleep(1500);
+  expect(lost).toEqual([]);
+  nowMs += 2000;
+  await until(() => lost.length === 2);
+  expect(lost.map(([account]) => account)).toEqual([accountId, null]);
+});
+
+test('an attempt that is looked for when it would have been forgotten is told: nobody can know any more', async () => {
+  const { accountId } = await createCaller(sql);
+  proxy.down();
+  owed.undo({ id: randomUUID(), accountIds: [accountId], deadline: new Date(Date.now() - 1000) });
+  await Bun.sleep(100);
+  nowMs += 301_000;
+  proxy.up();
+  await until(() => lost.length === 1);
+  expect(lost[0]![0]).toBeNull();
+});
+
+test('a stop while Postgres is away is bounded, and tells what is lost', async () => {
+  const { accountId, asks, spent } = await spentOnce();
+  await behindProxy`SELECT 1`;
+  proxy.hang();
+  owed.giveBack(asks, spent);
+  const startedAt = performance.now();
+  await owed.close();
+  expect(performance.now() - startedAt).toBeLessThan(5500);
+  expect(lost.map(([account]) => account)).toEqual([accountId]);
+});
