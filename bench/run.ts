@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { measureIdle } from './idle.ts';
 import { cpuSeconds, processesOf, residentMb } from './processes.ts';
 import { median, type Row, report } from './report.ts';
-import { createScenarios, type Scenario, targetOf } from './scenarios.ts';
+import { checkDirectSearch, createScenarios, type Scenario, targetOf } from './scenarios.ts';
 import { type Service, type Stack, startProcess, startStack } from './stack.ts';
 import { runWrk } from './wrk.ts';
 
@@ -51,6 +51,7 @@ async function main(): Promise<void> {
     cached: await startProcess(['src/main.ts', 'serve'], stack.environment),
   };
   try {
+    await checkDirectSearch(stack);
     const all = createScenarios(stack, names, records);
     const lookup = all.find(({ name }) => name === 'lookup')!;
     const scenarios = all.filter(({ name }) => options.only === undefined || name.includes(options.only));

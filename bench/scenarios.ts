@@ -1,4 +1,5 @@
-import { beginningsOf, searchBody } from '../src/search/elasticsearch.ts';
+import { normalizeName } from '../src/companies/name.ts';
+import { beginningsOf, HIT_PATHS, type ItemResponse, readHits, searchBody } from '../src/search/msearch.ts';
 import { generateCompany, seededRandom } from './names.ts';
 import type { Service, Stack } from './stack.ts';
 import { autocompleteQueries, randomPrefixes } from './traffic.ts';
@@ -76,10 +77,33 @@ export function createScenarios(stack: Stack, companies: number, records: number
   ];
 }
 
-/** The service's own query for a prefix, as one `_search`. */
+/** The service's own query for a prefix, as one `_search` that answers what the service reads. */
 function directSearch(alias: string, prefix: string): string {
-  const body = JSON.stringify(searchBody(beginningsOf(prefix)));
-  return post(`/${alias}/_search?filter_path=hits.hits._index,hits.hits.fields`, 'bench', body);
+  const { path, body } = directQuery(alias, prefix);
+  return post(path, 'bench', body);
+}
+
+function directQuery(alias: string, prefix: string): { path: string; body: string } {
+  const path = `/${alias}/_search?filter_path=${HIT_PATHS.join(',')}`;
+  return { path, body: JSON.stringify(searchBody(beginningsOf(prefix))) };
+}
+
+/** @throws unless what is asked of Elasticsearch directly answers the search: it is what searches are held against */
+export async function checkDirectSearch({ servers, alias }: Stack): Promise<void> {
+  const prefix = normalizeName(generateCompany(0).name).slice(0, 12);
+  const { path, body } = directQuery(alias, prefix);
+  const answer = await fetch(servers.elasticsearchUrl + path, {
+    method: 'POST',
+    body,
+    headers: { 'Content-Type': 'application/json' },
+  });
+  const { entries } = readHits((await answer.json()) as ItemResponse);
+  if (
+    entries.length === 0 ||
+    !entries.every(({ legalName }) => normalizeName(legalName).startsWith(prefix))
+  ) {
+    throw new Error('Elasticsearch asked directly does not answer what the service would');
+  }
 }
 
 /** Where a scenario's requests go. */

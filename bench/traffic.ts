@@ -1,11 +1,6 @@
 import { normalizeName } from '../src/companies/name.ts';
 import { generateCompany, seededRandom } from './names.ts';
 
-/** What consumers of a search ask for. */
-export interface Traffic {
-  prefixes: string[];
-}
-
 /** Beginnings of 1 to 24 characters of names chosen at random. */
 export function randomPrefixes(companies: number, count: number, seed = 7): string[] {
   const random = seededRandom(seed);
