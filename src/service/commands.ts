@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts';
 import { answers } from '../terminal/command.ts';
 import { aborted, watchInterrupts } from '../terminal/interrupt.ts';
 import { wholeNumber } from '../terminal/values.ts';
-import { serveWithWorkers } from './workers.ts';
+import { orWithoutParent, serveWithWorkers } from './workers.ts';
 
 const WORKERS = wholeNumber({ min: 1, max: 256 });
 
@@ -32,7 +32,8 @@ export function serviceCommands(program: Command): void {
 
 /** Runs until a signal; a second one ends it at once. */
 async function serve({ workers, worker }: { workers: number; worker?: boolean }): Promise<void> {
-  const { signal } = watchInterrupts();
+  const interrupts = watchInterrupts();
+  const signal = worker === true ? orWithoutParent(interrupts.signal) : interrupts.signal;
   if (workers > 1) await serveWithWorkers(readConfig(), workers, signal);
   else {
     // The server's modules take a third of a second to load, which no other command should wait for.

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../config.ts';
-import { createLog } from '../http/log.ts';
+import { createLog, type Log } from '../http/log.ts';
 import { SECOND } from '../units.ts';
 import { freePort, requireFreePort } from './listen.ts';
 import { openStores } from './resources.ts';
@@ -25,11 +25,7 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
   try {
     log.info({ workers: count, port }, 'starting workers');
     await Promise.all(
-      Array.from({ length: count }, (_, number) =>
-        keepWorker(port, signal, (exitCode) => {
-          log.error({ worker: number + 1, exitCode }, 'a worker ended by itself and is started again');
-        }),
-      ),
+      Array.from({ length: count }, (_, index) => keepWorker(port, signal, log.child({ worker: index + 1 }))),
     );
   } finally {
     await stores.close();
@@ -37,28 +33,37 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
   }
 }
 
+/**
+ * For a worker: aborts with the signal, and when its parent is gone. After a `kill -9` of the parent nobody would stop its
+ * workers or start them again, and the next start would find the port taken. Their standard input is a pipe that the
+ * parent never writes to: the kernel closes it with the parent, however that ends.
+ */
+export function orWithoutParent(signal: AbortSignal): AbortSignal {
+  const alone = new AbortController();
+  const abort = () => alone.abort();
+  process.stdin.on('end', abort).on('error', abort).resume();
+  return AbortSignal.any([signal, alone.signal]);
+}
+
 /** Runs one worker, again and again, until the signal; then waits for its graceful end. */
-async function keepWorker(
-  port: number,
-  signal: AbortSignal,
-  onDied: (exitCode: number) => void,
-): Promise<void> {
+async function keepWorker(port: number, signal: AbortSignal, log: Log): Promise<void> {
   while (!signal.aborted) {
     const worker = Bun.spawn(
       [process.execPath, join(import.meta.dir, '..', 'main.ts'), 'serve', '--worker'],
       {
         env: { ...process.env, PORT: String(port) },
-        stdin: 'ignore',
+        stdin: 'pipe',
         stdout: 'inherit',
         stderr: 'inherit',
       },
     );
+    log.info({ pid: worker.pid }, 'started a worker');
     const stop = () => worker.kill('SIGTERM');
     signal.addEventListener('abort', stop, { once: true });
     const exitCode = await worker.exited;
     signal.removeEventListener('abort', stop);
     if (signal.aborted) return;
-    onDied(exitCode);
+    log.error({ exitCode }, 'a worker ended by itself and is started again');
     await Bun.sleep(RESTART_PAUSE_MS);
   }
 }
