@@ -108,10 +108,11 @@ export const ROOT = join(import.meta.dir, '../..');
 /**
  * Starts `bun src/main.ts serve` as a process of its own and waits until it listens. Its environment is `env`, `PORT=0`
  * and what a process needs to run at all.
+ * @param words further ones of the command: `--workers 2` (of several workers only the first is waited for)
  * @throws Error with its stderr when it ends before that
  */
-export async function spawnService(env: Environment): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], {
+export async function spawnService(env: Environment, ...words: string[]): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'serve', ...words], {
     cwd: ROOT,
     env: { ...bareEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

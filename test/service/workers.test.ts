@@ -1,0 +1,118 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { requireFreePort } from '../../src/service/listen.ts';
+import { sendRaw, until } from '../api/support.ts';
+import { createTestEnvironment, type ServiceProcess, spawnService } from '../support/service.ts';
+import { runCommand } from '../terminal/run.ts';
+
+/** Three processes on a busy machine. */
+const START_MS = 20_000;
+/** Odd, so that no two workers can have answered as many. */
+const REQUESTS = 61;
+
+let environment: Awaited<ReturnType<typeof createTestEnvironment>>;
+const services: ServiceProcess[] = [];
+beforeAll(async () => {
+  environment = await createTestEnvironment({ mode: 'full' });
+});
+afterEach(() => {
+  // Whatever a test that failed has left: first what would start the others again.
+  for (const service of services) {
+    for (const pid of [service.pid, ...workersOf(service).map(({ pid }) => pid)]) killIfThere(pid);
+  }
+  services.length = 0;
+});
+// Fails if any of the processes has left a connection to the database open.
+afterAll(() => environment.remove());
+
+/** Starts two workers and waits until both listen. */
+async function startTwo(port = 0): Promise<ServiceProcess> {
+  const service = await spawnService({ ...environment.env, PORT: String(port) }, '--workers', '2');
+  services.push(service);
+  await until('both workers', () => said(service, 'listening') === 2, START_MS);
+  return service;
+}
+
+const said = ({ logLines }: ServiceProcess, message: string) =>
+  logLines.filter(({ msg }) => msg === message).length;
+const portOf = ({ baseUrl }: ServiceProcess) => Number(new URL(baseUrl).port);
+
+/** Every worker that was started, in that order. */
+function workersOf({ logLines }: ServiceProcess): { worker: number; pid: number }[] {
+  return logLines
+    .filter(({ msg }) => msg === 'started a worker')
+    .map(({ worker, pid }) => ({ worker: Number(worker), pid: Number(pid) }));
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
+function isPortFree(port: number): boolean {
+  try {
+    requireFreePort('127.0.0.1', port);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Each on a connection of its own: it is these that are dealt out. */
+const get = (service: ServiceProcess, path: string) =>
+  sendRaw(service, `GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`);
+
+/** Sends requests that nobody has sent before, and @returns how many of them each worker says that it has answered. */
+async function sharesOf(service: ServiceProcess): Promise<number[]> {
+  const answers = await Promise.all(Array.from({ length: REQUESTS }, () => get(service, '/health/live')));
+  for (const answer of answers) expect(answer).toStartWith('HTTP/1.1 200');
+  const shares = new Set<number>();
+  await until('the counts of both', async () => {
+    const text = await get(service, '/metrics');
+    shares.add(Number(/^http_requests_total\{route="\/health\/live",status="200"\} (\d+)$/m.exec(text)?.[1]));
+    return shares.size === 2;
+  });
+  return [...shares];
+}
+
+const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+
+test('without REDIS_URL they are refused, exit 2: every worker would have buckets of its own', async () => {
+  const { REDIS_URL: _, ...env } = environment.env;
+  const { code, stdout, stderr } = await runCommand(env, 'serve', '--workers', '2');
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toMatch(/^error: [^\n]*REDIS_URL[^\n]*\n$/);
+});
+
+test('two workers share the connections to one port; SIGTERM ends both, exit 0, and the port is free', async () => {
+  const service = await startTwo();
+  expect(sum(await sharesOf(service))).toBe(REQUESTS);
+  expect(await service.kill('SIGTERM')).toBe(0);
+  expect(isPortFree(portOf(service))).toBe(true);
+  await until('their last lines', () => said(service, 'stopping') === 2);
+  expect(workersOf(service)).toHaveLength(2);
+});
+
+test('a worker that was killed is started again, and answers', async () => {
+  const service = await startTwo();
+  const [victim] = workersOf(service);
+  process.kill(victim!.pid, 'SIGKILL');
+  await until('the third', () => said(service, 'listening') === 3, START_MS);
+  const [, , third] = workersOf(service);
+  expect(third!.worker).toBe(victim!.worker);
+  expect(third!.pid).not.toBe(victim!.pid);
+  expect(sum(await sharesOf(service))).toBe(REQUESTS);
+  expect(await service.kill('SIGTERM')).toBe(0);
+});
+
+test('after kill -9 of their parent they stop as by SIGTERM, and the next start has the port', async () => {
+  const service = await startTwo();
+  expect(await service.kill('SIGKILL')).toBe('SIGKILL');
+  await until('the port', () => isPortFree(portOf(service)), 10_000);
+  await until('their last lines', () => said(service, 'stopping') === 2);
+  const next = await startTwo(portOf(service));
+  expect(portOf(next)).toBe(portOf(service));
+  expect(await next.kill('SIGTERM')).toBe(0);
+});
