@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, HttpConnection } from '@elastic/elasticsearch';
 import { normalizeName } from '../../src/companies/name.ts';
 import { type ImportOptions, type ImportReport, importCompanies } from '../../src/directory/import.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
 import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
 import type { DirectoryTools } from '../../src/directory/tools.ts';
+import { createElasticsearch } from '../../src/search/client.ts';
 import { readEntry, type SearchDocument } from '../../src/search/document.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
 import { parseQuery } from '../../src/search/query.ts';
@@ -55,7 +55,9 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
   const database = await createTestDatabase(`directory_${mode}`);
   const { alias, cleanup } = createTestIndexAlias();
   const folder = await mkdtemp(join(tmpdir(), 'directory-test-'));
-  const elasticsearch = mode === 'full' ? createClient(options.elasticsearchUrl) : null;
+  const { elasticsearchUrl = testServers().elasticsearchUrl } = options;
+  const elasticsearch =
+    mode === 'full' ? createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null }) : null;
   const tools: DirectoryTools = {
     config: { elasticsearchAlias: alias },
     sql: database.sql,
@@ -102,10 +104,6 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
       await database.drop();
     },
   };
-}
-
-function createClient(url = testServers().elasticsearchUrl): Client {
-  return new Client({ node: url, Connection: HttpConnection, maxRetries: 0, requestTimeout: 30_000 });
 }
 
 /** The first 20 names that begin with the query, in the order of sort keys, as one request. */
