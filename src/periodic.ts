@@ -1,15 +1,15 @@
-import type { Closers } from './closers.ts';
+export interface Periodic {
+  /** Runs it now; a run that is under way is shared. */
+  run(): Promise<void>;
+  /** No run begins by itself any more; waits for one that is under way. */
+  stop(): Promise<void>;
+}
 
 /**
- * Runs a task every so often until the closers close, which waits for a run that is under way. Never two at once.
- * @returns runs it now; a run that is under way is shared
+ * Runs a task every so often until it is stopped. Never two at once.
+ * @param task sees to its own failures: nobody waits for most of its runs
  */
-export function repeat(
-  task: () => Promise<void>,
-  everyMs: number,
-  what: string,
-  closers: Closers,
-): () => Promise<void> {
+export function repeat(task: () => Promise<void>, everyMs: number): Periodic {
   let running: Promise<void> | null = null;
 
   const run = () => {
@@ -21,9 +21,11 @@ export function repeat(
 
   const timer = setInterval(() => void run(), everyMs);
   timer.unref();
-  closers.add(what, async () => {
-    clearInterval(timer);
-    await running;
-  });
-  return run;
+  return {
+    run,
+    async stop() {
+      clearInterval(timer);
+      await running;
+    },
+  };
 }

@@ -63,5 +63,5 @@ export function keepMovingJournal(sql: Sql, log: Log, closers: Closers): void {
     }
   }
 
-  repeat(move, MOVE_EVERY_MS, 'the journal of calls', closers);
+  closers.add('the journal of calls', repeat(move, MOVE_EVERY_MS).stop);
 }

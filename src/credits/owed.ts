@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { createClosers } from '../closers.ts';
 import { within } from '../deadline.ts';
 import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -43,12 +42,11 @@ export function createOwed(
   nowMs = () => performance.now(),
 ): Owed {
   const open = new Set<Task>();
-  const closers = createClosers();
-  const tryNow = repeat(tryAll, TRY_EVERY_MS, 'what is owed', closers);
+  const tries = repeat(tryAll, TRY_EVERY_MS);
 
   function add(accountId: string | null, run: () => Promise<boolean>): void {
     open.add({ accountId, sinceMs: nowMs(), run, error: null });
-    void tryNow();
+    void tries.run();
   }
 
   function giveUp(task: Task): void {
@@ -93,9 +91,9 @@ export function createOwed(
     },
     async close() {
       const untilMs = performance.now() + LAST_TRIES_MS;
-      await within(closers.close(), LAST_TRIES_MS, 'what is owed').catch(() => {});
+      await within(tries.stop(), LAST_TRIES_MS, 'what is owed').catch(() => {});
       while (open.size > 0 && performance.now() < untilMs) {
-        await within(tryAll(), untilMs - performance.now(), 'what is owed').catch(() => {});
+        await within(tries.run(), untilMs - performance.now(), 'what is owed').catch(() => {});
         if (open.size > 0) await Bun.sleep(LAST_PAUSE_MS);
       }
       for (const task of [...open]) giveUp(task);

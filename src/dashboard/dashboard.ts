@@ -1,4 +1,5 @@
 import { pathOf } from '../http/url.ts';
+import { repeat } from '../periodic.ts';
 import { HOUR } from '../units.ts';
 import { loadAssets } from './assets.ts';
 import { ownAuthSecret } from './auth-secret.ts';
@@ -30,9 +31,10 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     );
   }
   const assets = await loadAssets(base);
-  const timer = setInterval(() => {
-    removeExpired(sql).catch((error) => log.warn({ err: error }, 'old sessions were not removed'));
-  }, HOUR);
+  const removals = repeat(
+    () => removeExpired(sql).catch((error) => log.warn({ err: error }, 'old sessions were not removed')),
+    HOUR,
+  );
   let mailer: Mailer | null = null;
   let opening: Promise<Reception> | null = null;
 
@@ -80,8 +82,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
   return {
     handle,
     close: async () => {
-      clearInterval(timer);
-      await mailer?.close();
+      await Promise.all([removals.stop(), mailer?.close()]);
     },
   };
 }

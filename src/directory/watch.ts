@@ -34,7 +34,9 @@ export async function watchDirectory(
     }
   }
 
-  const first = repeat(look, CHECK_EVERY_MS, 'the watch of the directory', closers)();
+  const looks = repeat(look, CHECK_EVERY_MS);
+  closers.add('the watch of the directory', looks.stop);
+  const first = looks.run();
   if (tools.elasticsearch === null) await first;
   else await within(first, FIRST_CHECK_TIMEOUT_MS, 'Elasticsearch').catch(() => {});
   return () => health;

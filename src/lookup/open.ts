@@ -3,6 +3,7 @@ import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../http/log.ts';
 import type { Metrics } from '../http/metrics.ts';
+import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { createSources } from '../sources/source.ts';
@@ -32,9 +33,10 @@ export function openLookup(
   }
   const findCompany = createCompanyReader(byKey, config.recordMaxAgeS);
   const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
-  const timer = setInterval(() => {
-    refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed'));
-  }, MINUTE);
-  closers.add('the sweep of old refreshes', async () => clearInterval(timer));
+  const sweeps = repeat(
+    () => refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed')),
+    MINUTE,
+  );
+  closers.add('the sweep of old refreshes', sweeps.stop);
   return createLookupHandler({ ...config, findCompany, refresher, log });
 }
