@@ -24,6 +24,7 @@ export interface Stores {
 export interface OpenOptions {
   signal?: AbortSignal;
   postgres?: PostgresOptions;
+  /** Told in one line what the embedded Postgres does by itself, and what could not be closed. */
   onLog?: (line: string) => void;
 }
 
@@ -34,7 +35,9 @@ export interface OpenOptions {
  * @throws RefusedError in one line when Postgres can't be reached
  */
 export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
-  const closers = createClosers();
+  const closers = createClosers((what, error) =>
+    options.onLog?.(`closing ${what} failed: ${messageOf(error)}`),
+  );
   try {
     let databaseUrl = config.databaseUrl;
     if (databaseUrl === null) {

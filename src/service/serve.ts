@@ -67,7 +67,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const stores = await openStores(config, {
       postgres: POSTGRES_POOL,
-      onLog: (line) => log.info({ line }, 'embedded postgres'),
+      onLog: (line) => log.info({ line }, 'the stores'),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
     closers.add('the stores', () => stores.close());

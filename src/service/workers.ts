@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { createClosers } from '../closers.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { createLog, type Log } from '../http/log.ts';
 import { SECOND } from '../units.ts';
@@ -19,17 +20,22 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
   if (config.redisUrl === null) throw new ConfigError('REDIS_URL is needed with --workers above 1');
   const port = config.port === 0 ? freePort(config.host) : config.port;
   requireFreePort(config.host, port);
-  // Migrated once, before any worker starts; held open, so that an embedded Postgres outlives each of them.
-  const stores = await openStores(config, { signal });
   const { log, close } = createLog();
+  const closers = createClosers((what, error) => log.error({ err: error }, `closing ${what} failed`));
+  closers.add('the log', close);
   try {
+    // Migrated once, before any worker starts; held open, so that an embedded Postgres outlives each of them.
+    const stores = await openStores(config, {
+      signal,
+      onLog: (line) => log.info({ line }, 'the stores'),
+    });
+    closers.add('the stores', () => stores.close());
     log.info({ workers: count, port }, 'starting workers');
     await Promise.all(
       Array.from({ length: count }, (_, index) => keepWorker(port, signal, log.child({ worker: index + 1 }))),
     );
   } finally {
-    await stores.close();
-    await close();
+    await closers.close();
   }
 }
 
