@@ -66,9 +66,9 @@ export function readConfig(env: Environment = process.env): Config {
     elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY'),
     elasticsearchAlias: indexName(env, 'ELASTICSEARCH_ALIAS', 'companies'),
     searchCacheMb: integer(env, 'SEARCH_CACHE_MB', { min: 0, max: 4096, fallback: 64 }),
-    redisUrl: url('REDIS_URL', secret('REDIS_URL'), ['redis:', 'rediss:']),
+    redisUrl: redisUrl('REDIS_URL', secret('REDIS_URL')),
     dataDir: text(env, 'DATA_DIR') ?? '.data',
-    nifPtUrl: url('NIF_PT_URL', text(env, 'NIF_PT_URL'), HTTP) ?? DEFAULT_NIF_PT_URL,
+    nifPtUrl: httpAddress('NIF_PT_URL', text(env, 'NIF_PT_URL')) ?? DEFAULT_NIF_PT_URL,
     nifPtKey: secret('NIF_PT_KEY'),
     registry,
     viesUrl:
@@ -160,14 +160,33 @@ function oneOf<T extends string>(env: Environment, name: string, choices: readon
 const HTTP = ['http:', 'https:'];
 
 function httpUrl(name: string, value: string | null): string | null {
-  return url(name, value, HTTP)?.replace(/\/+$/, '') ?? null;
+  return httpAddress(name, value)?.replace(/\/+$/, '') ?? null;
 }
 
-/** Paths are put behind it: neither a query nor a fragment may be in the way, and a password is not for everyone. */
+/** Paths and queries are put right behind it: what already has a query or a fragment would swallow them. */
+function httpAddress(name: string, value: string | null): string | null {
+  const address = url(name, value, HTTP);
+  if (address === null || !/[?#]/.test(address)) return address;
+  throw new ConfigError(`${name} must be an address without query and fragment`);
+}
+
+/** It is shown to everyone, and a password is not for everyone. */
 function publicUrl(name: string, value: string | null): string | null {
   const address = httpUrl(name, value);
-  if (address === null || !/[?#@]/.test(address)) return address;
-  throw new ConfigError(`${name} must be an address without query, fragment and user name`);
+  if (address === null || !address.includes('@')) return address;
+  throw new ConfigError(`${name} must be an address without user name`);
+}
+
+/** ioredis takes what is not the number of a database for database 0, without a word. */
+function redisUrl(name: string, value: string | null): string | null {
+  const address = url(name, value, ['redis:', 'rediss:']);
+  if (address === null) return null;
+  const { pathname, searchParams } = new URL(address);
+  const databases = [pathname.slice(1), searchParams.get('db') ?? ''];
+  if (databases.every((database) => /^\d{0,9}$/.test(database))) return address;
+  throw new ConfigError(
+    `${name} must end with the number of a database, as redis://host:6379/0, or without one`,
+  );
 }
 
 /** A value is not repeated in the message: it may hold a password. */
@@ -177,10 +196,14 @@ function url(name: string, value: string | null, protocols: string[]): string | 
   if (!starts.some((start) => value.toLowerCase().startsWith(start)) || !URL.canParse(value)) {
     throw new ConfigError(`${name} must be an address that begins with ${starts.join(' or ')}`);
   }
-  const { username, password } = new URL(value);
+  const { username, password, hostname, hash } = new URL(value);
   if (!isPercentEncoded(username + password)) {
     throw new ConfigError(`${name} has a % in its user name or password that must be written as %25`);
   }
+  // Some schemes let it stand, and the clients decode it: an error at the first connection, or a host nobody has.
+  if (hostname.includes('%')) throw new ConfigError(`${name} has a % in its host name`);
+  // Everything behind it is lost: of a password that has one, host and database too.
+  if (hash !== '') throw new ConfigError(`${name} has a #: in a user name or password it is written as %23`);
   return value;
 }
 

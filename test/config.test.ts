@@ -98,20 +98,60 @@ const BAD: Record<string, string[]> = {
     'https://e.pt/#x',
     'https://u:p@e.pt',
   ],
-  DATABASE_URL: ['mysql://db/x', 'db', 'postgres:db', 'postgres://u:50%@db/x'],
-  ELASTICSEARCH_URL: ['es:9200', 'localhost', 'redis://es'],
+  DATABASE_URL: [
+    'mysql://db/x',
+    'db',
+    'postgres:db',
+    'postgres://u:50%@db/x',
+    'postgres://u:p@h%zz/db',
+    'postgres://u:p@%41/db',
+    'postgres://u:1#x@db/x',
+  ],
+  ELASTICSEARCH_URL: ['es:9200', 'localhost', 'redis://es', 'http://es:9200?pretty', 'http://es:9200/#x'],
   ELASTICSEARCH_API_KEY: ['two\nlines'],
   ELASTICSEARCH_ALIAS: ['Companies', '*', '_all', 'a b', '-a'],
-  REDIS_URL: ['http://redis', 'redis', 'redis:6379'],
-  NIF_PT_URL: ['www.nif.pt', 'file:///etc/passwd', 'https:'],
+  REDIS_URL: [
+    'http://redis',
+    'redis',
+    'redis:6379',
+    'redis://h/abc',
+    'redis://h/1x',
+    'redis://h/0/1',
+    'redis://h/-1',
+    'redis://h?db=abc',
+    'redis://h%zz/0',
+    'redis://h/1#x',
+  ],
+  NIF_PT_URL: [
+    'www.nif.pt',
+    'file:///etc/passwd',
+    'https:',
+    'https://nif.example/?a=1',
+    'https://nif.example/#a',
+  ],
   NIF_PT_KEY: ['a\u0000b', 'a\r\nb'],
   REGISTRY: ['VIES', 'vies,einforma', 'off'],
-  VIES_URL: ['vies', 'javascript:alert(1)'],
-  EINFORMA_URL: ['einforma', 'ws://einforma'],
+  VIES_URL: ['vies', 'javascript:alert(1)', 'https://vies/rest?', 'https://vies/rest#'],
+  EINFORMA_URL: ['einforma', 'ws://einforma', 'https://einforma/v1?a=1', 'https://einforma/v1#a'],
   PROVIDER_TIMEOUT_MS: ['0', '-5', '5s', '1.5', '100001'],
   RECORD_MAX_AGE_S: ['-1', 'six days', '1e9', '99999999999'],
   METRICS_TOKEN: ['a\u0007'],
 };
+
+test('addresses of databases are taken in the forms that their clients know', () => {
+  for (const value of [
+    'redis://h',
+    'redis://h/',
+    'redis://h/0',
+    'rediss://:p%23@h:6380/15',
+    'redis://h?db=2',
+  ]) {
+    expect(readConfig({ REDIS_URL: value }).redisUrl).toBe(value);
+  }
+  for (const value of ['postgres://u:p%23@db:5433/x', 'postgresql://u@[::1]/x?sslmode=require']) {
+    expect(readConfig({ DATABASE_URL: value }).databaseUrl).toBe(value);
+  }
+});
 
 describe('a value that makes no sense', () => {
   for (const [name, values] of Object.entries(BAD)) {
