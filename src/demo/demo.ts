@@ -37,18 +37,16 @@ async function demo(): Promise<void> {
   }
 }
 
-/** The configuration of the environment, but for every server around it. */
+/** What of the environment is the demo's business: where it listens, and where it stores. */
+const OWN_VARIABLES = ['HOST', 'PORT', 'DATA_DIR'];
+
+/**
+ * The defaults, on the example provider. A shell or a .env that is set up for another service must not matter: the curl
+ * lines would go to its PUBLIC_URL, key and all, and what it says about sources could end the start.
+ */
 function demoConfig(providerUrl: string): Config {
-  return {
-    ...readConfig(),
-    databaseUrl: null,
-    elasticsearchUrl: null,
-    elasticsearchApiKey: null,
-    redisUrl: null,
-    nifPtUrl: providerUrl,
-    nifPtKey: null,
-    registry: 'none',
-  };
+  const own = Object.fromEntries(OWN_VARIABLES.map((name) => [name, process.env[name]]));
+  return { ...readConfig(own), nifPtUrl: providerUrl, registry: 'none' };
 }
 
 /** How the demo's account is used. */

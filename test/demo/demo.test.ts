@@ -9,6 +9,16 @@ import { bareEnvironment, ROOT } from '../support/service.ts';
 /** As its user runs it: a data directory that isn't there yet, and a shell for the lines that it prints. */
 const directory = temporaryDirectory('demo');
 const dataDir = join(directory.path, 'data');
+/** As an operator's shell or .env may have it, with values that would end another start. */
+const OF_ANOTHER_SERVICE = {
+  DATABASE_URL: 'postgres://127.0.0.1:1/none',
+  ELASTICSEARCH_URL: 'http://127.0.0.1:1',
+  REDIS_URL: 'redis://127.0.0.1:1',
+  PUBLIC_URL: 'http://127.0.0.1:1',
+  REGISTRY: 'einforma',
+  NIF_PT_KEY_FILE: '/none/nif-pt-key',
+  AUTH_SECRET: 'short',
+};
 let demo: ChildProcess;
 let stdout = '';
 let stderr = '';
@@ -22,10 +32,8 @@ beforeAll(async () => {
       PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
       DATA_DIR: dataDir,
       PORT: '0',
-      // Whatever is set around it, the demo takes no server of anybody's.
-      DATABASE_URL: 'postgres://127.0.0.1:1/none',
-      ELASTICSEARCH_URL: 'http://127.0.0.1:1',
-      REDIS_URL: 'redis://127.0.0.1:1',
+      // Whatever is set around it, the demo takes no server of anybody's, and sends its key to nobody else.
+      ...OF_ANOTHER_SERVICE,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -61,6 +69,7 @@ test('it prints a key and three lines that begin with curl: search, lookup, usag
   expect(lines).toHaveLength(3);
   const key = stdout.split('\n').find((line) => /^svc_[a-z2-7]{40}$/.test(line));
   for (const line of lines) expect(line).toContain(`Bearer ${key}`);
+  expect(stdout).not.toContain(OF_ANOTHER_SERVICE.PUBLIC_URL);
 
   const search = await run(lines[0]!);
   expect(search.error).toBeNull();
