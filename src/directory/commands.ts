@@ -118,11 +118,13 @@ function indexCommand(
   );
 }
 
-/** Long work with its progress on stderr. */
+/** Long work with its progress on stderr; where it fails, the bar stays at what was reached. */
 export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
   const progress = showProgress();
   try {
-    return await work(progress);
+    const answer = await work(progress);
+    progress.finish();
+    return answer;
   } finally {
     progress.end();
   }

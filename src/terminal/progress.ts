@@ -12,7 +12,9 @@ export interface Progress {
   update(done: number, fraction: number | null): void;
   /** One line that stays, e.g. a warning. */
   note(line: string): void;
-  /** Ends the last phase. Can be called twice. */
+  /** All work is done: ends the last phase, at 100% where that is shown. */
+  finish(): void;
+  /** Ends the last phase where it stands: the work failed or was interrupted. Does nothing after `finish`. */
   end(): void;
 }
 
@@ -75,14 +77,16 @@ export function showProgress(
   const timer = setInterval(show, isTerminal ? REDRAW_MS : PLAIN_LINE_MS);
   timer.unref();
 
-  const finishPhase = () => {
-    if (current === null) return;
-    if (isTerminal) {
-      if (current.fraction !== null) current.fraction = 1;
+  const endPhase = () => {
+    if (current !== null && isTerminal) {
       show();
       stream.write('\n');
     }
     current = null;
+  };
+  const finishPhase = () => {
+    if (current !== null && current.fraction !== null) current.fraction = 1;
+    endPhase();
   };
   return {
     phase(name, unit = 'rows') {
@@ -103,15 +107,19 @@ export function showProgress(
       stream.write(`${printable(text)}\n`);
       if (isTerminal) show();
     },
-    end() {
+    finish() {
       clearInterval(timer);
       finishPhase();
+    },
+    end() {
+      clearInterval(timer);
+      endPhase();
     },
   };
 }
 
 /** Progress that nobody sees, for callers without a terminal. */
-export const NO_PROGRESS: Progress = { phase() {}, update() {}, note() {}, end() {} };
+export const NO_PROGRESS: Progress = { phase() {}, update() {}, note() {}, finish() {}, end() {} };
 
 /** `1234567` as `1 234 567`. */
 export function count(number: number): string {

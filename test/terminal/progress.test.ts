@@ -39,6 +39,24 @@ test('a terminal sees a bar with the phase, rows, rate and time left, redrawn in
   expect(take()).toEndWith('\n');
 });
 
+test('the bar of work that is done ends at 100%, of work that failed or was interrupted where it was', () => {
+  for (const [last, shown] of [
+    ['finish', '[########################] 100%  400 rows'],
+    ['end', '[##########--------------]  40%  400 rows'],
+  ] as const) {
+    const { progress, take } = stand(true);
+    progress.phase('reading names.csv');
+    progress.update(1, 0.1);
+    progress.phase('indexing');
+    progress.update(400, 0.4);
+    expect(take()).toContain('reading names.csv [########################] 100%  1 rows\n');
+    progress[last]();
+    expect(take()).toBe(`\r\u001b[Kindexing ${shown}\n`);
+    progress.end();
+    expect(take()).toBe('');
+  }
+});
+
 test('elsewhere there is a plain line every five seconds, without escape sequences', () => {
   const { progress, pass, take } = stand(false);
   progress.phase('indexing');
