@@ -1,0 +1,68 @@
+import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { readConfig } from '../src/config.ts';
+import { ROOT } from './support/service.ts';
+
+interface Compose {
+  services: Record<string, { image?: string; environment?: Record<string, string> }>;
+}
+
+const { services } = Bun.YAML.parse(await Bun.file(join(ROOT, 'docker-compose.yml')).text()) as Compose;
+const environment = services.api!.environment!;
+
+/** Variables that the compose file deliberately doesn't have, and why. */
+const LEFT_OUT: Record<string, string> = {
+  DATA_DIR: 'nothing is stored in the container: Postgres is a server, and AUTH_SECRET a file',
+};
+
+/** Variables that the compose file sets itself, whatever the shell says, and why. */
+const FIXED: Record<string, string> = {
+  HOST: 'inside the container it is every address; BIND_ADDRESS says where it is published',
+  PORT: 'inside the container it is always the same; API_PORT says where it is published',
+  DATABASE_URL: 'the Postgres beside it, from a secret',
+  ELASTICSEARCH_URL: 'the Elasticsearch beside it',
+  REDIS_URL: 'the Redis beside it',
+  AUTH_SECRET: 'from a secret',
+};
+
+/** Every variable that the configuration asks for, without the `NAME_FILE` of secrets. */
+function variablesOfConfig(): string[] {
+  const asked = new Set<string>();
+  readConfig(
+    new Proxy<Record<string, string>>(
+      {},
+      {
+        get(_, name) {
+          asked.add(String(name));
+          return undefined;
+        },
+      },
+    ),
+  );
+  return [...asked].filter((name) => !name.endsWith('_FILE'));
+}
+
+test('the compose file passes every variable on, but for those left out or fixed for a reason', () => {
+  const expected = variablesOfConfig().filter((name) => !(name in LEFT_OUT));
+  const names = Object.keys(environment).map((name) => name.replace(/_FILE$/, ''));
+  expect(names.toSorted()).toEqual(expected.toSorted());
+  for (const name of expected.filter((name) => !(name in FIXED))) {
+    expect([name, environment[name]]).toEqual([name, expect.stringContaining(`\${${name}:-`)]);
+  }
+  for (const name of Object.keys(FIXED)) {
+    expect(environment[name] ?? environment[`${name}_FILE`]).not.toContain('$');
+  }
+});
+
+test('the public address follows the published port', () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: compose reads it
+  expect(environment.PUBLIC_URL).toBe('${PUBLIC_URL:-http://localhost:${API_PORT:-3000}}');
+});
+
+test('the images of the servers are of exact versions, so that a pull changes nothing', () => {
+  const images = Object.values(services).flatMap(({ image }) => image ?? []);
+  const versions = images.filter((image) => image.includes(':')).map((image) => image.split(':')[0]);
+  expect(versions.toSorted()).toEqual(['elasticsearch', 'postgres', 'redis']);
+  for (const image of images.filter((image) => image.includes(':')))
+    expect(image).toMatch(/:\d+\.\d+(\.\d+)?$/);
+});
