@@ -16,7 +16,7 @@ import {
   rejectLine,
   withoutCr,
 } from './cursor.ts';
-import { MAX_ROW_BYTES, REASONS } from './rows.ts';
+import { MAX_ROW_BYTES, REASONS, rawText } from './rows.ts';
 
 const QUOTE = 0x22;
 const SPACE = 0x20;
@@ -40,13 +40,17 @@ const REREAD_ALLOWANCE_BYTES = 16 * MIB;
 /** `toString('utf8', …)` without its detour: 3 times as fast for text that isn't ASCII (Bun 1.4). */
 type Bytes = Buffer & { utf8Slice(from: number, to: number): string };
 
-/** What came of a row: added, or cut off by the end of what is in memory, or a reason to reject its first line. */
+/** What came of a row: added (or rejected as a whole), or cut off by the end of what is in memory, or a reason to reject its first line. */
 type Outcome = typeof ADDED | typeof CUT | string;
 const ADDED = 0;
 const CUT = 1;
 
+/** The slot of a field that no column of the header stands for. */
+const BEYOND = -2;
+
 /**
- * A parser of one layout. A row with fewer columns than wanted has null for them. A row of which the quotes make no
+ * A parser of one layout. A row with fewer columns than wanted has null for them; one with text in more columns than the
+ * header has is rejected. A row of which the quotes make no
  * sense is rejected by its first line alone, and reading goes on at the next: the quote may be a stray one.
  */
 export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
@@ -76,10 +80,11 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
     let column = 0;
     let lineBreaks = 0;
     let anyQuote = false;
+    let anyBeyond = false;
     let i = rowAt;
 
     for (;;) {
-      const slot = slots === null ? column : column < columnsOfFile ? slots[column]! : -1;
+      const slot = slots === null ? column : column < columnsOfFile ? slots[column]! : BEYOND;
       if (i < limit && bytes[i] === QUOTE) {
         anyQuote = true;
         const from = ++i;
@@ -106,6 +111,8 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
         if (slot >= 0) {
           const text = bytes.utf8Slice(from, i);
           values[slot] = doubled ? text.replaceAll('""', '"') : text;
+        } else if (slot === BEYOND) {
+          anyBeyond ||= !isBlank(bytes, from, i);
         }
         i++;
         while (i < limit && bytes[i] === SPACE && delimiter !== SPACE) i++;
@@ -122,6 +129,8 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
         if (slot >= 0) {
           const to = i < limit && bytes[i] === delimiter ? i : withoutCr(bytes, from, i);
           values[slot] = seen < 0x80 ? bytes.toString('latin1', from, to) : bytes.utf8Slice(from, to);
+        } else if (slot === BEYOND) {
+          anyBeyond ||= !isBlank(bytes, from, withoutCr(bytes, from, i));
         }
       }
 
@@ -142,6 +151,9 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
     if (to - rowAt > MAX_ROW_BYTES) return REASONS.tooLong;
     const blank = column === 0 && !anyQuote && isBlank(bytes, rowAt, to);
     if (blank) cursor.brokenOffAt = 0;
+    // The delimiter stands unquoted in a field, and which one nobody can tell: half a name would go in, or a wrong amount.
+    else if (anyBeyond)
+      found.rejected.push({ line, reason: REASONS.tooManyFields, raw: rawText(bytes, rowAt, to) });
     else found.rows.push({ line, values, from: rowAt, to });
     cursor.at = Math.min(i + 1, cursor.end);
     cursor.line += lineBreaks + 1;

@@ -46,6 +46,7 @@ export const REASONS = {
   tooLong: 'row over 64 KiB',
   quoteNotClosed: 'quote not closed',
   textAfterQuote: 'text after a closing quote',
+  tooManyFields: 'more fields than the header: text with the delimiter in it needs quotes',
   notAnObject: 'not a JSON object',
   notText: (column: string) => `${column} is neither text nor a number`,
   notWhole: (column: string) => `${column} is not a whole number`,

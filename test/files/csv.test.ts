@@ -70,9 +70,9 @@ describe('rows', () => {
     expect(rejected).toEqual([]);
   });
 
-  test('with fewer columns have null for the missing, further ones are ignored', async () => {
+  test('with fewer columns have null for the missing', async () => {
     const columns = { required: ['nif', 'start'], optional: ['end', 'note'] };
-    const content = 'x,start,nif,end\na,1,2,3\na,1\na,1,2\na,1,2,\na\n"","","",""\na,1,2,3,4,5\n';
+    const content = 'x,start,nif,end\na,1,2,3\na,1\na,1,2\na,1,2,\na\n"","","",""\n';
     expect(await valuesOf(readCsv(content, columns))).toEqual([
       ['2', '1', '3', null],
       [null, '1', null, null],
@@ -80,8 +80,36 @@ describe('rows', () => {
       ['2', '1', '', null],
       [null, null, null, null],
       ['', '', '', null],
-      ['2', '1', '3', null],
     ]);
+  });
+
+  test('with text in more columns than the header are rejected whole: which part belongs where is unknown', async () => {
+    const content = `${HEADER}500002576,Silva, Lda\n1,"a\nb",c\r\n2,"a, b"\n3,a,"","\n",x\n4,a,é\n5,a,b`;
+    const reading = await readCsv(content);
+    expect(reading.rows.map((row) => [row.line, ...row.values])).toEqual([[5, '2', 'a, b']]);
+    const reason = 'more fields than the header: text with the delimiter in it needs quotes';
+    expect(reading.rejected).toEqual([
+      { line: 2, reason, raw: '500002576,Silva, Lda' },
+      { line: 3, reason, raw: '1,"a\nb",c' },
+      { line: 6, reason, raw: '3,a,"","\n",x' },
+      { line: 8, reason, raw: '4,a,é' },
+      { line: 9, reason, raw: '5,a,b' },
+    ]);
+    const debts = { required: ['nif', 'start', 'end'] };
+    expect(await rejectsOf(readCsv('nif,start,end\n500002576,1,500,2,000\n', debts))).toEqual([[2, reason]]);
+  });
+
+  test('with further columns that are all empty are taken', async () => {
+    const content = `${HEADER}1,a,\n2,b,,,\r\n3,"c",""\n4,d, ,"  "\n5,e,\r`;
+    const reading = readCsv(content);
+    expect(await valuesOf(reading)).toEqual([
+      ['1', 'a'],
+      ['2', 'b'],
+      ['3', 'c'],
+      ['4', 'd'],
+      ['5', 'e'],
+    ]);
+    expect(await rejectsOf(reading)).toEqual([]);
   });
 
   test('keep spaces, lone CRs and quotes inside unquoted fields as they are', async () => {
