@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { messageOf } from '../errors.ts';
 
 /**
@@ -14,6 +15,13 @@ export function fileSystemError(name: string, error: unknown): FileError {
   const code = (error as { code?: unknown }).code;
   const said = typeof code === 'string' ? PLAIN_WORDS[code] : undefined;
   return new FileError(`${name}: ${said ?? messageOf(error)}`, { cause: error });
+}
+
+/** The same for a file that is written: what is missing then is its folder. */
+export function writeError(path: string, error: unknown): FileError {
+  const { code } = error as { code?: unknown };
+  if (code !== 'ENOENT' && code !== 'ENOTDIR') return fileSystemError(path, error);
+  return new FileError(`${path}: there is no folder ${dirname(path)}: make it first`, { cause: error });
 }
 
 const PLAIN_WORDS: Record<string, string> = {

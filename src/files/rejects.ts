@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { KIB } from '../units.ts';
-import { FileError, fileSystemError } from './file-error.ts';
+import { FileError, writeError } from './file-error.ts';
 import { MAX_RAW_CHARACTERS, type RejectedRow } from './rows.ts';
 
 export interface RejectsWriter {
@@ -32,7 +32,7 @@ export async function openRejects(path: string, readFrom?: string): Promise<Reje
   const writtenTo = target.isSpecial
     ? target.path
     : join(dirname(target.path), `.${basename(target.path).slice(0, 100)}.${randomUUID().slice(0, 8)}.tmp`);
-  const failure = (error: unknown) => fileSystemError(path, error);
+  const failure = (error: unknown) => writeError(path, error);
 
   let handle: FileHandle;
   try {

@@ -101,7 +101,11 @@ describe('the file of rejects', () => {
     expect(await refusalOf('source.csv')).toBe(`source.csv: ${same}`);
     expect(await refusalOf('same.csv')).toBe(`same.csv: ${same}`);
     expect(await refusalOf('taken')).toBe('taken: is a directory, not a file');
-    expect(await refusalOf('absent/rejects.csv')).toBe('absent/rejects.csv: no such file');
+    for (const missing of ['absent', 'source.csv']) {
+      expect(await refusalOf(`${missing}/rejects.csv`)).toBe(
+        `${missing}/rejects.csv: there is no folder ${join(folder, missing)}: make it first`,
+      );
+    }
     if (process.getuid?.() !== 0) {
       mkdirSync(join(folder, 'locked'), { recursive: true });
       chmodSync(join(folder, 'locked'), 0o500);
