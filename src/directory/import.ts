@@ -18,8 +18,8 @@ import {
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { buildAnew } from './rebuild.ts';
-import { collectGarbage, reconcile, tidyUp } from './reconcile.ts';
-import { serving } from './status.ts';
+import { collectGarbage, orLater, orUnreachable, reconcile, tidyUp } from './reconcile.ts';
+import { NO_INDEX, serving } from './status.ts';
 import { buildSearchIndexes, buildTable, compareStaged, copyNormalized, type Difference } from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
 
@@ -78,7 +78,7 @@ export async function importCompanies(
   }
   return withDirectoryLock(tools, 'companies import', async (lock) => {
     const directory = await reconcile(tools, lock);
-    await collectGarbage(tools, lock);
+    await orUnreachable(() => collectGarbage(tools, lock));
     const startedAt = Date.now();
     const { report, difference } = await readAndCompare(
       tools,
@@ -94,12 +94,14 @@ export async function importCompanies(
       try {
         if (changes > 0) await replaceGeneration(tools, lock, directory, difference, options, progress);
         // The same file again after Elasticsearch failed: it gets what it lacks.
-        else await buildAnew(tools, lock, directory, progress);
+        else await buildAnew(tools, lock, directory, progress, 'import');
       } finally {
         // What a failed run has begun, and what is older than the last two.
         await tidyUp(tools, lock, progress);
       }
-      report.index = (await serving(tools)).index;
+      // Not asked of Elasticsearch: the alias was moved, and an answer that fails now would be taken for the import's.
+      const { current } = await readDirectory(lock.sql);
+      report.index = tools.elasticsearch === null ? current.tableName : (current.indexName ?? NO_INDEX);
     }
     return { ...report, milliseconds: Date.now() - startedAt };
   });
@@ -207,7 +209,7 @@ async function replaceGeneration(
     );
   }
   await makeCurrent(lock, directory, generation, index, tools.actor);
-  await pointAlias(client, tools.config.elasticsearchAlias, index.name);
+  await orLater('import', () => pointAlias(client, tools.config.elasticsearchAlias, index.name));
 }
 
 /** The present rows, normalized as this version does it. An upgrade may have changed that. */

@@ -2,16 +2,10 @@ import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { buildIndex } from './build-index.ts';
-import {
-  type Directory,
-  makeCurrent,
-  makePreviousCurrent,
-  nextGeneration,
-  readDirectory,
-} from './generations.ts';
+import { type Directory, makeCurrent, makePreviousCurrent, nextGeneration } from './generations.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
-import { collectGarbage, orUnreachable, reconcile, tidyUp } from './reconcile.ts';
+import { collectGarbage, orLater, orUnreachable, reconcile, tidyUp } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
 import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
@@ -25,22 +19,26 @@ import type { DirectoryTools } from './tools.ts';
 export function rebuildIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
   return withDirectoryLock(tools, 'index rebuild', async (lock) => {
     const directory = await reconcile(tools, lock);
-    await collectGarbage(tools, lock);
+    await orUnreachable(() => collectGarbage(tools, lock));
     try {
-      await buildAnew(tools, lock, directory, progress);
+      await buildAnew(tools, lock, directory, progress, 'rebuild');
     } finally {
       await tidyUp(tools, lock, progress);
     }
-    return indexStatus(tools);
+    return orLater('rebuild', () => indexStatus(tools));
   });
 }
 
-/** Under the lock: the current generation with a new index (a new table in embedded mode) takes its own place. */
+/**
+ * Under the lock: the current generation with a new index (a new table in embedded mode) takes its own place.
+ * @param change what it is part of, for an operator
+ */
 export async function buildAnew(
   tools: DirectoryTools,
   lock: DirectoryLock,
   directory: Directory,
   progress: Progress,
+  change: 'rebuild' | 'import',
 ): Promise<void> {
   const { sql } = lock;
   const { current } = directory;
@@ -83,7 +81,7 @@ export async function buildAnew(
   );
   signal.throwIfAborted();
   await makeCurrent(lock, directory, generation, index, tools.actor);
-  await pointAlias(client, tools.config.elasticsearchAlias, index.name);
+  await orLater(change, () => pointAlias(client, tools.config.elasticsearchAlias, index.name));
 }
 
 /**
@@ -94,11 +92,13 @@ export async function buildAnew(
  */
 export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
   return withDirectoryLock(tools, 'index rollback', async (lock) => {
-    await reconcile(tools, lock);
-    const { id, previous } = await readDirectory(lock.sql);
+    const { id, previous, movedTo } = await reconcile(tools, lock);
     if (previous === null) {
+      const nothing = 'there is nothing to return to: no import since the last rollback, or none at all';
       throw new RefusedError(
-        'there is nothing to return to: no import since the last rollback, or none at all',
+        movedTo === null
+          ? nothing
+          : `the change before is finished only now, and searches go to ${movedTo}; beyond it ${nothing}`,
       );
     }
     const { elasticsearch: client } = tools;
@@ -125,7 +125,9 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
     });
     tools.signal.throwIfAborted();
     await makePreviousCurrent(lock, previous, index);
-    await pointAlias(client, tools.config.elasticsearchAlias, index.name);
-    return indexStatus(tools);
+    return orLater('rollback', async () => {
+      await pointAlias(client, tools.config.elasticsearchAlias, index.name);
+      return indexStatus(tools);
+    });
   });
 }

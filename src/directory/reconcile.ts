@@ -1,4 +1,5 @@
-import type { Client } from '@elastic/elasticsearch';
+import { type Client, errors } from '@elastic/elasticsearch';
+import postgres from 'postgres';
 import { messageOf, RefusedError } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import type { Progress } from '../terminal/progress.ts';
@@ -20,6 +21,12 @@ import { type DirectoryTools, NEVER_ABORTED, quoted } from './tools.ts';
 /** Searches that found the old index behind the alias are over by then (their own time-out is 2 s). */
 const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
 
+/** The directory in order. */
+export interface Reconciled extends Directory {
+  /** The index that searches go to only now, because the change before could not be finished; null: nothing was left. */
+  movedTo: string | null;
+}
+
 /**
  * What the last run has left, put in order, under the lock: an alias that doesn't point to the current generation's
  * complete index yet (the process died in between) is moved; an empty directory gets an empty index, so that searches
@@ -28,11 +35,12 @@ const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
  * @returns the directory as it is now
  * @throws RefusedError when Elasticsearch can't be reached
  */
-export async function reconcile(tools: DirectoryTools, lock: DirectoryLock): Promise<Directory> {
+export async function reconcile(tools: DirectoryTools, lock: DirectoryLock): Promise<Reconciled> {
   const directory = await readDirectory(lock.sql);
   const { elasticsearch: client } = tools;
-  if (client === null) return directory;
+  if (client === null) return { ...directory, movedTo: null };
   const alias = tools.config.elasticsearchAlias;
+  let movedTo: string | null = null;
   await orUnreachable(async () => {
     const { current } = directory;
     const targets = await aliasTargets(client, alias);
@@ -41,12 +49,13 @@ export async function reconcile(tools: DirectoryTools, lock: DirectoryLock): Pro
       if (!isServed && (await isOurs(client, current.indexName, directory.id))) {
         await assertHeld(lock);
         await pointAlias(client, alias, current.indexName);
+        movedTo = current.indexName;
       }
     } else if (current.rows === 0 && targets.length === 0) {
       await serveEmptyIndex(client, alias, directory, lock);
     }
   });
-  return readDirectory(lock.sql);
+  return { ...(await readDirectory(lock.sql)), movedTo };
 }
 
 async function serveEmptyIndex(
@@ -64,14 +73,37 @@ async function serveEmptyIndex(
   await pointAlias(client, alias, name);
 }
 
-/** Runs requests to Elasticsearch; its failure becomes one line for an operator. */
+/** Runs requests to Elasticsearch; its failure becomes one line for an operator. Postgres's own is left as it is. */
 export async function orUnreachable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof RefusedError) throw error;
+    if (error instanceof RefusedError || error instanceof postgres.PostgresError) throw error;
     throw new RefusedError(
       `Elasticsearch doesn't answer as it should: ${messageOf(error)}: nothing has changed`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * The same once Postgres has changed: there is no way back then, and none is needed, because servers look at the alias
+ * now and then and move it where it belongs (watch.ts).
+ *
+ * @param change what has happened, e.g. `import`
+ */
+export async function orLater<T>(change: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const isRefused = error instanceof RefusedError;
+    if (!isRefused && !(error instanceof errors.ElasticsearchClientError)) throw error; // Postgres's
+    // Not the line of orUnreachable: it says that nothing has changed.
+    const said = messageOf(isRefused ? (error.cause ?? error) : error);
+    throw new RefusedError(
+      `the ${change} is done, but Elasticsearch failed: ${said}: searches follow within 15 s where a server runs, else` +
+        ' when one starts; "index status" shows what they go to',
+      { cause: error },
     );
   }
 }

@@ -66,6 +66,118 @@ test('the same file again after Elasticsearch failed brings searches up to date 
   expect(await bench.rows()).toHaveLength(10);
 });
 
+/** Takes Elasticsearch away when the alias is about to be moved, or right behind that: Postgres has changed by then. */
+function downWithAlias(when: 'before' | 'after'): void {
+  const { indices } = bench.tools.elasticsearch!;
+  const move = indices.updateAliases.bind(indices) as (...args: unknown[]) => Promise<unknown>;
+  const replaced = async (...args: unknown[]) => {
+    if (when === 'before') proxy.down();
+    const answer = await move(...args);
+    proxy.down();
+    return answer;
+  };
+  Object.assign(indices, { updateAliases: replaced });
+}
+
+/** The line of a change that Postgres has made, and searches may not see yet. */
+function doneBut(change: string): RegExp {
+  return new RegExp(
+    `^the ${change} is done, but Elasticsearch failed: (?!.*nothing has changed).+: searches follow within 15 s where a` +
+      ' server runs, else when one starts; "index status" shows what they go to$',
+  );
+}
+
+test('the alias not moved: import, rebuild and rollback say that they are done, and a server moves it', async () => {
+  await bench.importText(csv(0, 10));
+  const first = await bench.status();
+  downWithAlias('before');
+  const afterOutage = async (work: Promise<unknown>, change: string) => {
+    await expect(work).rejects.toThrow(doneBut(change));
+    proxy.up();
+    return bench.status();
+  };
+
+  expect(await afterOutage(bench.importText(csv(0, 20)), 'import')).toMatchObject({
+    index: first.index,
+    drift: 10,
+  });
+  expect(await bench.rows()).toHaveLength(20);
+  await healed();
+  const imported = await bench.status();
+  expect(imported).toMatchObject({ previous: first.index, documents: 20 });
+
+  expect(await afterOutage(bench.rebuild(), 'rebuild')).toMatchObject({
+    index: imported.index,
+    documents: 20,
+  });
+  await healed();
+  expect((await bench.status()).index).not.toBe(imported.index);
+
+  await afterOutage(bench.rollback(), 'rollback');
+  expect(await bench.rows()).toHaveLength(10);
+  await healed();
+  expect(await bench.status()).toEqual({ ...first, previous: null });
+  await expect(bench.rollback()).rejects.toThrow(/^there is nothing to return to: no import since/);
+});
+
+/** What a running server does every 15 s, with the alias to be moved as it should. */
+async function healed(): Promise<void> {
+  const { indices } = bench.tools.elasticsearch! as { indices: { updateAliases?: unknown } };
+  const failing = indices.updateAliases;
+  delete indices.updateAliases;
+  expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
+  indices.updateAliases = failing;
+}
+
+test('a rollback repeated because searches had not followed says that it is finished now', async () => {
+  await bench.importText(csv(0, 10));
+  const first = await bench.status();
+  await bench.importText(csv(0, 20));
+  downWithAlias('before');
+  await expect(bench.rollback()).rejects.toThrow(doneBut('rollback'));
+  proxy.up();
+  Reflect.deleteProperty(bench.tools.elasticsearch!.indices, 'updateAliases');
+  await expect(bench.rollback()).rejects.toThrow(
+    `the change before is finished only now, and searches go to ${first.index}; beyond it there is nothing to return to`,
+  );
+  expect(await bench.status()).toEqual({ ...first, previous: null });
+});
+
+test('Elasticsearch gone right behind the change: no command says that nothing has changed', async () => {
+  await bench.importText(csv(0, 10));
+  const first = await bench.status();
+  downWithAlias('after');
+  const { index } = await bench.importText(csv(0, 20));
+  proxy.up();
+  expect(await bench.status()).toEqual({ index, previous: first.index, documents: 20 });
+  for (const [change, run] of [
+    ['rebuild', bench.rebuild],
+    ['rollback', bench.rollback],
+  ] as const) {
+    await expect(run()).rejects.toThrow(doneBut(change));
+    proxy.up();
+  }
+  expect(await bench.status()).toEqual({ ...first, previous: null });
+});
+
+test('Elasticsearch gone while leftovers are cleared away: one line, and nothing changes', async () => {
+  await bench.importText(csv(0, 10));
+  const { indices } = bench.tools.elasticsearch!;
+  const list = indices.getMapping.bind(indices) as (...args: unknown[]) => Promise<unknown>;
+  const replaced = (...args: unknown[]) => {
+    proxy.down();
+    return list(...args);
+  };
+  Object.assign(indices, { getMapping: replaced });
+  for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild]) {
+    await expect(run()).rejects.toThrow(
+      /^Elasticsearch doesn't answer as it should: .+: nothing has changed$/,
+    );
+    proxy.up();
+  }
+  expect(await bench.rows()).toHaveLength(10);
+});
+
 test('Elasticsearch away from the start: nothing changes', async () => {
   await bench.importText(csv(0, 10));
   const before = await bench.status();
