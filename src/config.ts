@@ -173,8 +173,9 @@ function httpAddress(name: string, value: string | null): string | null {
 /** It is shown to everyone, and a password is not for everyone. */
 function publicUrl(name: string, value: string | null): string | null {
   const address = httpUrl(name, value);
-  if (address === null || !address.includes('@')) return address;
-  throw new ConfigError(`${name} must be an address without user name`);
+  // URL lets characters stand that no URI has, such as the brace of a variable that wasn't filled in.
+  if (address === null || !/[@\s{}<>"\\^`|]/.test(address)) return address;
+  throw new ConfigError(`${name} must be an address without user name, white space, braces and the like`);
 }
 
 /** ioredis takes what is not the number of a database for database 0, without a word. */

@@ -97,6 +97,8 @@ const BAD: Record<string, string[]> = {
     'https://e.pt/?x=1',
     'https://e.pt/#x',
     'https://u:p@e.pt',
+    'https://e.pt}',
+    'https://e.pt/a b',
   ],
   DATABASE_URL: [
     'mysql://db/x',
