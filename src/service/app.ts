@@ -63,7 +63,12 @@ export function createApp(parts: AppParts) {
   /** @param path with `{parameters}`: its name in logs and metrics too, whatever the method */
   const get = (path: string, handler: (context: { request: Request }) => Response | Promise<Response>) => {
     const pattern = path.replace(/\{(\w+)\}/g, ':$1');
-    app.get(pattern, handler).head(pattern, notAllowed(path)).all(pattern, notAllowed(path));
+    const refuse = notAllowed(path);
+    // Where only the normalized address is the route's (`/./companies/…`), Elysia finds the route instead of Bun. With a
+    // parameter in its path it gives HEAD to the handler of GET, although HEAD has its own.
+    const onlyGet = (context: { request: Request }) =>
+      context.request.method === 'GET' ? handler(context) : refuse(context);
+    app.get(pattern, onlyGet).head(pattern, refuse).all(pattern, refuse);
   };
   const endpoint = (operation: Operation, handler: Handler) =>
     get(BASE_PATH + operation.path, metered(operation, handler));

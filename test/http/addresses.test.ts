@@ -1,0 +1,46 @@
+/** Requests as no client library sends them: over a raw socket, their address and method as they stand. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Api, type Caller, sendRaw, startApi } from '../api/support.ts';
+import { csv, nif } from '../directory/support.ts';
+import { nifPtFound } from '../support/provider.ts';
+
+const FOUND = nif(1);
+
+let api: Api;
+let caller: Caller;
+beforeAll(async () => {
+  api = await startApi({ directory: csv(1, 3) });
+  api.provider.answer(FOUND, nifPtFound(FOUND));
+  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+});
+afterAll(() => api.stop());
+
+/** What is answered to a request line, with the caller's key. */
+async function send(method: string, target: string) {
+  const head = `Host: h\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n\r\n`;
+  const answer = await sendRaw(api, `${method} ${target} HTTP/1.1\r\n${head}`);
+  const [headers = '', body = ''] = answer.split('\r\n\r\n');
+  return { status: Number(answer.split(' ')[1]), headers: headers.toLowerCase(), body };
+}
+
+describe('HEAD', () => {
+  test.each([
+    `/api/v1/companies/${FOUND}`,
+    `/api/v1/./companies/${FOUND}`,
+    `/api/v1/nothing/../companies/${FOUND}`,
+    `http://x/api/v1/companies/${FOUND}`,
+    'http://x/api/v1/companies?q=empresa',
+    '/api/v1/./usage',
+    'http://x/problems/validation',
+    '/problems/./validation',
+    'http://x/health/live',
+  ])('%s is 405 and costs nothing', async (target) => {
+    const before = await api.ledger(caller);
+    const { status, headers, body } = await send('HEAD', target);
+    expect([status, body]).toEqual([405, '']);
+    expect(headers).toContain('\r\nallow: get');
+    expect(await api.ledger(caller)).toEqual(before);
+    // The same address is there for GET.
+    expect((await send('GET', target)).status).toBe(200);
+  });
+});
