@@ -21,6 +21,8 @@ export function listen(app: AnyElysia, config: Config, port: number, sharePort: 
       port,
       // Elysia's default would let a second service start on the same port unnoticed.
       reusePort: sharePort,
+      // On by Elysia's default unless NODE_ENV is production: Bun answers /bun:info then, and an uncaught error with its stack.
+      development: false,
       idleTimeout,
       maxRequestBodySize: MAX_BODY_BYTES,
     });

@@ -44,3 +44,10 @@ describe('HEAD', () => {
     expect((await send('GET', target)).status).toBe(200);
   });
 });
+
+test('what Bun tells in development mode is nothing of the service', async () => {
+  // It tells it to whoever calls it localhost.
+  const answer = await sendRaw(api, 'GET /bun:info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  expect(answer).toStartWith('HTTP/1.1 404');
+  expect(answer).toContain(`"type":"${api.baseUrl}/problems/not-found"`);
+});
