@@ -3,8 +3,9 @@ import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { within } from '../deadline.ts';
 import { type Answer, failure, written } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
+import { BASE_PATH } from '../http/openapi.ts';
 import type { Operation } from '../http/operation.ts';
-import { pathOf } from '../http/url.ts';
+import { pathBehind } from '../http/url.ts';
 import { SECOND } from '../units.ts';
 import { writeCompany } from './present.ts';
 import type { Refresher } from './refresh.ts';
@@ -88,9 +89,8 @@ export function createLookupHandler(parts: LookupParts): Handler {
 
 /** The valid NIF at the end of the path; null for anything else, malformed escapes included. */
 function nifOf(url: string): string | null {
-  const path = pathOf(url);
   try {
-    const nif = normalizeNif(decodeURIComponent(path.slice(path.lastIndexOf('/') + 1)));
+    const nif = normalizeNif(decodeURIComponent(pathBehind(`${BASE_PATH}/companies/`, url)));
     return nif !== null && isValidNif(nif) ? nif : null;
   } catch {
     return null;

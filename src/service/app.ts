@@ -9,7 +9,7 @@ import type { Observer } from '../http/observe.ts';
 import { BASE_PATH, createOpenApi } from '../http/openapi.ts';
 import type { Operation } from '../http/operation.ts';
 import { problemPage, referencePage } from '../http/pages.ts';
-import { pathOf } from '../http/url.ts';
+import { pathBehind } from '../http/url.ts';
 import { lookupOperation } from '../lookup/route.ts';
 import { searchOperation } from '../search/route.ts';
 import { usageOperation } from '../usage/route.ts';
@@ -84,10 +84,7 @@ export function createApp(parts: AppParts) {
   page('/health/ready', () => health.ready());
   page('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
   page('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
-  page('/problems/{kind}', ({ url }) => {
-    const path = pathOf(url);
-    return problemPage(path.slice(path.lastIndexOf('/') + 1)) ?? failure('not-found');
-  });
+  page('/problems/{kind}', ({ url }) => problemPage(pathBehind('/problems/', url)) ?? failure('not-found'));
   page('/metrics', async (request) => {
     if (!mayReadMetrics(request, metricsToken)) {
       return failure('unauthorized', 'The metrics want their own bearer token.', {

@@ -45,6 +45,30 @@ describe('HEAD', () => {
   });
 });
 
+test.each([
+  `PT\\${FOUND}`,
+  `\\${FOUND}`,
+  `companies\\${FOUND}`,
+  `api\\v1\\companies\\${FOUND}`,
+  `${FOUND}\\`,
+])('a NIF with a backslash is a 400: %s', async (path) => {
+  const { status, body } = await send('GET', `/api/v1/companies/${path}`);
+  expect([status, JSON.parse(body).type]).toEqual([400, `${api.baseUrl}/problems/validation`]);
+});
+
+test('a NIF is read whatever the Host is', async () => {
+  for (const host of ['', 'a/b', 'user@elsewhere.example', 'a?b', 'h/api/v1/companies/1']) {
+    const head = `Host: ${host}\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n\r\n`;
+    const answer = await sendRaw(api, `GET /api/v1/companies/${FOUND} HTTP/1.1\r\n${head}`);
+    expect([host, answer.split(' ')[1]]).toEqual([host, '200']);
+  }
+});
+
+test.each(['x\\validation', '\\validation'])('a problem with a backslash is a 404: %s', async (path) => {
+  const { status, body } = await send('GET', `/problems/${path}`);
+  expect([status, JSON.parse(body).type]).toEqual([404, `${api.baseUrl}/problems/not-found`]);
+});
+
 test('what Bun tells in development mode is nothing of the service', async () => {
   // It tells it to whoever calls it localhost.
   const answer = await sendRaw(api, 'GET /bun:info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
