@@ -1,3 +1,4 @@
+import http from 'node:http';
 import type { AnyElysia } from 'elysia';
 import type { Config } from '../config.ts';
 import { messageOf, RefusedError } from '../errors.ts';
@@ -5,6 +6,12 @@ import { KIB, SECOND } from '../units.ts';
 
 /** Requests carry no body (specification, Endpoints); the dashboard's forms are small. */
 const MAX_BODY_BYTES = 64 * KIB;
+
+/**
+ * Of the request line and the headers together. Bun answers more than its 16 KiB with a bare 431 of its own; a long `q` is a
+ * search that finds nothing (specification, search), and costs what a search costs.
+ */
+const MAX_HEADER_BYTES = 64 * KIB;
 
 /**
  * Listens on the port.
@@ -15,6 +22,8 @@ export function listen(app: AnyElysia, config: Config, port: number, sharePort: 
   // Bun's idle time-out cuts a request in flight that has written nothing yet: it must outlast the slowest lookup.
   const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
   const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
+  // Bun's server has no option for it, but reads node's, which Bun lets be set while its types don't.
+  Object.assign(http, { maxHeaderSize: MAX_HEADER_BYTES });
   try {
     app.listen({
       hostname: config.host,

@@ -9,7 +9,7 @@ const FOUND = nif(1);
 let api: Api;
 let caller: Caller;
 beforeAll(async () => {
-  api = await startApi({ directory: csv(1, 3) });
+  api = await startApi({ mode: 'full', directory: csv(1, 3) });
   api.provider.answer(FOUND, nifPtFound(FOUND));
   caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 });
@@ -67,6 +67,18 @@ test('a NIF is read whatever the Host is', async () => {
 test.each(['x\\validation', '\\validation'])('a problem with a backslash is a 404: %s', async (path) => {
   const { status, body } = await send('GET', `/problems/${path}`);
   expect([status, JSON.parse(body).type]).toEqual([404, `${api.baseUrl}/problems/not-found`]);
+});
+
+test('a long query is a search that finds nothing and costs its credit, up to 64 KiB of headers', async () => {
+  for (const length of [17_000, 65_000]) {
+    const before = await api.ledger(caller);
+    const { status, body } = await send('GET', `/api/v1/companies?q=${'a'.repeat(length)}`);
+    expect([status, body]).toEqual([200, '{"data":[],"error":null}']);
+    expect(await api.ledger(caller)).toEqual({ ...before, used: before.used + 1 });
+  }
+  const before = await api.ledger(caller);
+  expect((await send('GET', `/api/v1/companies?q=${'a'.repeat(66_000)}`)).status).toBe(431);
+  expect(await api.ledger(caller)).toEqual(before);
 });
 
 test('what Bun tells in development mode is nothing of the service', async () => {
