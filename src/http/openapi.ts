@@ -36,6 +36,12 @@ const RATE_HEADERS: Record<string, string> = {
 };
 const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this request in the log.' };
 
+/** When a problem is answered before a token was taken (src/admission/chain.ts), so that there is no bucket to tell of. */
+const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
+  'authentication-failed': 'for `authentication-failed`',
+  'service-unavailable': 'where the service is overloaded',
+};
+
 type Json = Record<string, unknown>;
 
 /** The OpenAPI 3.1 document of the service, from the schemas that its routes use. */
@@ -84,7 +90,7 @@ function describeOperation(publicUrl: string, operation: Operation, schemas: Rec
       description: here.map((kind) => `\`${kind}\`: ${PROBLEMS[kind].cause}`).join('\n\n'),
       headers: headersOf({
         ...COMMON_HEADERS,
-        ...(status === 401 || here[0] === 'authentication-failed' ? {} : RATE_HEADERS),
+        ...rateHeadersOf(here),
         ...(status === 429 || status === 503 ? { 'Retry-After': 'Seconds to wait.' } : {}),
         ...(status === 401 ? { 'WWW-Authenticate': 'Always `Bearer`.' } : {}),
       }),
@@ -105,6 +111,16 @@ function describeOperation(publicUrl: string, operation: Operation, schemas: Rec
     parameters: operation.parameters.map((parameter) => ({ ...parameter, required: true })),
     responses,
   };
+}
+
+/** The RateLimit headers of a status with these kinds, and when they are absent; none where they always are. */
+function rateHeadersOf(kinds: ProblemName[]): Record<string, string> {
+  if (kinds.includes('unauthorized')) return {};
+  const absent = kinds.flatMap((kind) => WITHOUT_TOKEN[kind] ?? []).join(' and ');
+  if (absent === '') return RATE_HEADERS;
+  return Object.fromEntries(
+    Object.entries(RATE_HEADERS).map(([name, description]) => [name, `${description} Absent ${absent}.`]),
+  );
 }
 
 function exampleProblem(publicUrl: string, kind: ProblemName): Json {

@@ -243,6 +243,33 @@ describe('the reference', () => {
     );
   });
 
+  test('says of each status whether it has RateLimit headers, and when it has none', () => {
+    const described = (path: string) =>
+      Object.fromEntries(
+        Object.entries<{ headers: Record<string, { description: string }> }>(
+          document.paths[path].get.responses,
+        ).map(([status, { headers }]) => {
+          const limits = Object.keys(headers).filter((name) => name.startsWith('RateLimit-'));
+          expect([0, 4]).toContain(limits.length);
+          const absent = limits.map((name) => /Absent (.+)\./.exec(headers[name]!.description)?.[1]);
+          expect(new Set(absent).size).toBeLessThan(2);
+          return [status, limits.length === 0 ? 'never' : (absent[0] ?? 'always')];
+        }),
+      );
+    const company = {
+      200: 'always',
+      400: 'always',
+      401: 'never',
+      429: 'always',
+      500: 'for `authentication-failed`',
+      503: 'where the service is overloaded',
+    };
+    expect(described('/companies')).toEqual(company);
+    expect(described('/companies/{nif}')).toEqual({ ...company, 404: 'always', 502: 'always' });
+    const { 400: _, ...usage } = company;
+    expect(described('/usage')).toEqual(usage);
+  });
+
   test('has schemas that compile, references that lead somewhere, and examples that fit', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema(document, 'document');
