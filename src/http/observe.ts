@@ -85,6 +85,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
 function respond(publicUrl: string, answer: Outcome, requestId: string): Response {
   if (answer instanceof Response) {
     answer.headers.set('X-Request-Id', requestId);
+    answer.headers.set('X-Content-Type-Options', 'nosniff');
     return answer;
   }
   const headers = new Headers(API_HEADERS);

@@ -91,7 +91,9 @@ export function createApp(parts: AppParts) {
         headers: { 'WWW-Authenticate': 'Bearer' },
       });
     }
-    return new Response(await metrics.text(), { headers: { 'Content-Type': metrics.contentType } });
+    return new Response(await metrics.text(), {
+      headers: { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' },
+    });
   });
 
   // `none`: the dashboard reads its forms itself.

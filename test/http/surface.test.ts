@@ -113,6 +113,23 @@ describe('every answer of the API', () => {
   });
 });
 
+describe('an answer beside the API', () => {
+  test.each([
+    '/openapi',
+    '/openapi/json',
+    '/problems/validation',
+    '/health/live',
+    '/health/ready',
+    '/metrics',
+  ])('%s is not sniffed, and is not stored where it is of the moment', async (path) => {
+    const head = `Host: h\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\nConnection: close\r\n\r\n`;
+    const answer = await sendRaw(api, `GET ${path} HTTP/1.1\r\n${head}`);
+    expect(answer).toStartWith('HTTP/1.1 200');
+    expect(answer.match(/^X-Content-Type-Options: .*$/gim)).toEqual(['X-Content-Type-Options: nosniff']);
+    if (/health|metrics/.test(path)) expect(answer).toContain('\r\nCache-Control: no-store\r\n');
+  });
+});
+
 describe('problem types', () => {
   test.each(Object.keys(PROBLEMS))('%s has a page with cause and fix', async (kind) => {
     const answer = await page(`/problems/${kind}`);
