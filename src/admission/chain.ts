@@ -9,7 +9,7 @@ import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { SECOND } from '../units.ts';
 import { createLoad } from './load.ts';
 
-/** What would wait longer than this is refused at once, before it costs anything (issue: under too much load). */
+/** What would wait longer is refused as soon as its key is known, before it costs anything (issue: under too much load). */
 const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
 
 /** What a handler knows of an admitted request. */
@@ -37,7 +37,8 @@ export interface Trace {
 
 /**
  * The chain that every request of the API passes, in the specification's order: authentication, bucket, credit,
- * handler. The handler validates its own input: a bad request has spent its token and its credit by then.
+ * handler. An overloaded service refuses between the first two. The handler validates its own input: a bad request has
+ * spent its token and its credit by then.
  */
 export interface Chain {
   /** @param charge what the credit is spent on; null: the call costs none */
@@ -88,7 +89,6 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     charge: CallKind | null,
     handler: Handler,
   ): Promise<Answer> {
-    if (isOverloaded(charge)) return unavailable('The service is overloaded.');
     let caller: Caller | null;
     try {
       caller = await authenticator.authenticate(request.headers.get('authorization'));
@@ -98,6 +98,9 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     }
     if (caller === null)
       return failure('unauthorized', undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+    trace.account = caller.accountId;
+    // Not before: 401 comes first (contract, choice 3), and costs little: a key in use is in memory, others share a query.
+    if (isOverloaded(charge)) return unavailable('The service is overloaded.');
     return answerAs(caller, request, trace, charge, handler);
   }
 

@@ -9,6 +9,7 @@ import { generateSecret } from '../../src/keys/secret.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createProcessRateLimiter, type ProcessRateLimiter } from '../../src/rate-limit/process.ts';
+import { until } from '../api/support.ts';
 import { ledgerOf } from '../credits/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
@@ -243,6 +244,48 @@ describe('what a request costs', () => {
       ['monthly-quota-exceeded', '17'],
     ]);
   });
+});
+
+test('an overloaded service refuses who has a key, at no cost; who has none hears that first', async () => {
+  const { accountId, key } = await createCaller(sql, {
+    limits: { requestsPerMinute: 1000 },
+    included: 1000,
+  });
+  const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
+  let waiting = 0;
+  chain = createChain({
+    authenticator,
+    rateLimiter: {
+      ...limiter,
+      async take(...asked) {
+        waiting += 1;
+        await gate;
+        return limiter.take(...asked);
+      },
+    },
+    credits: createCredits(ledgerSql),
+    log: createLogTo({ write: () => {} }),
+  });
+  let refused = 0;
+  const crowd = Array.from({ length: 700 }, async () => {
+    const { kind } = await ask(key);
+    if (kind === 'service-unavailable') refused += 1;
+  });
+  await until('everybody waits for a token or is refused', () => waiting + refused === 700);
+
+  for (const wrong of [null, 'svc_garbage', generateSecret()]) {
+    expect(await ask(wrong, neverBegins)).toMatchObject({ kind: 'unauthorized', account: undefined });
+  }
+  expect(await ask(key, neverBegins)).toEqual({
+    kind: 'service-unavailable',
+    headers: { 'Retry-After': '1' },
+    members: undefined,
+    account: accountId,
+  });
+  openGate();
+  await Promise.all(crowd);
+  expect(1000 - (await limiter.peek(accountId, 1000)).remaining).toBe(waiting);
+  expect((await ledgerOf(sql, accountId)).used).toBe(waiting);
 });
 
 describe('Postgres away', () => {
