@@ -1,9 +1,10 @@
-/** Requests as no client library sends them: over a raw socket, their address and method as they stand. */
+/** Addresses and methods as no client library sends them, over a raw socket, and whose address the service says is its own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, type Caller, sendRaw, startApi } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import { nifPtFound } from '../support/provider.ts';
 
+const PUBLIC_URL = 'https://directory.example/base';
 const FOUND = nif(1);
 
 let api: Api;
@@ -43,6 +44,50 @@ describe('HEAD', () => {
     // The same address is there for GET.
     expect((await send('GET', target)).status).toBe(200);
   });
+});
+
+test('a method that no client library sends is 405 too, with no key', async () => {
+  for (const method of ['HEAD', 'TRACE', 'CONNECT', 'PROPFIND']) {
+    const answer = await sendRaw(
+      api,
+      `${method} /api/v1/usage HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`,
+    );
+    expect([method, answer.split(' ')[1]]).toEqual([method, '405']);
+    expect(answer.toLowerCase()).toContain('\r\nallow: get\r\n');
+    if (method === 'HEAD') expect(answer.split('\r\n\r\n')[1]).toBe('');
+  }
+});
+
+test('a body is never read, however it is typed and broken', async () => {
+  for (const type of [
+    'application/json',
+    'multipart/form-data',
+    'application/x-www-form-urlencoded',
+    'text/plain',
+  ]) {
+    for (const [path, status] of [
+      ['/api/v1/usage', 405],
+      ['/api/v1/companies', 405],
+      ['/nothing', 404],
+      ['/problems/validation', 405],
+      ['/metrics', 405],
+      ['/openapi', 405],
+    ] as const) {
+      const answer = await fetch(api.baseUrl + path, {
+        method: 'POST',
+        body: '{"a":',
+        headers: { 'Content-Type': type },
+      });
+      expect([type, path, answer.status]).toEqual([type, path, status]);
+      await answer.arrayBuffer();
+    }
+  }
+  const withBody = await sendRaw(
+    api,
+    `GET /api/v1/usage HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 5\r\n\r\n{"a":',
+  );
+  expect(withBody).toStartWith('HTTP/1.1 200');
 });
 
 test.each([
@@ -86,4 +131,51 @@ test('what Bun tells in development mode is nothing of the service', async () =>
   const answer = await sendRaw(api, 'GET /bun:info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
   expect(answer).toStartWith('HTTP/1.1 404');
   expect(answer).toContain(`"type":"${api.baseUrl}/problems/not-found"`);
+});
+
+describe('the service’s own address', () => {
+  test('never follows the request', async () => {
+    const hosts = ['evil.example', 'a', 'evil.example:1', '[::1]', 'a/b', 'user@evil.example', ''];
+    for (const host of hosts) {
+      const head = `Host: ${host}\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nForwarded: host=evil.example\r\nConnection: close\r\n\r\n`;
+      for (const target of ['/api/v1/usage', '/api/v1/nothing', 'http://evil.example/api/v1/usage']) {
+        const answer = await sendRaw(api, `GET ${target} HTTP/1.1\r\n${head}`);
+        const kind = target.endsWith('usage') ? 'unauthorized' : 'not-found';
+        expect(answer).toContain(`"type":"${api.baseUrl}/problems/${kind}"`);
+        expect(answer).not.toContain('evil');
+      }
+      for (const target of ['/openapi', '/openapi/json', '/problems/validation']) {
+        const answer = await sendRaw(api, `GET ${target} HTTP/1.1\r\n${head}`);
+        expect(answer).toStartWith('HTTP/1.1 200');
+        expect(answer).not.toContain('evil');
+      }
+    }
+  });
+
+  test('is PUBLIC_URL where that is set, in problems, in the reference and in its examples', async () => {
+    const instance = await api.startInstance({ PUBLIC_URL: `${PUBLIC_URL}/` });
+    try {
+      const problem = (await (await fetch(`${instance.url}/usage`)).json()) as { type: string };
+      expect(problem.type).toBe(`${PUBLIC_URL}/problems/unauthorized`);
+      const document = await (await fetch(`${instance.baseUrl}/openapi/json`)).text();
+      expect(JSON.parse(document).servers).toEqual([{ url: `${PUBLIC_URL}/api/v1` }]);
+      expect(document).not.toContain(instance.baseUrl);
+      const pages = ['openapi', 'problems/validation'];
+      for (const each of pages) {
+        const html = await (await fetch(`${instance.baseUrl}/${each}`)).text();
+        expect(html).not.toContain(instance.baseUrl);
+        // Every link of the pages leads somewhere below the public address.
+        const links = [...html.matchAll(/href="([^"#]+)"/g)].map(
+          ([, href]) => new URL(href!, `${PUBLIC_URL}/${each}`).href,
+        );
+        expect(links.length).toBeGreaterThan(0);
+        for (const link of new Set(links)) {
+          expect(link).toStartWith(`${PUBLIC_URL}/`);
+          expect((await fetch(link.replace(PUBLIC_URL, instance.baseUrl))).status).toBe(200);
+        }
+      }
+    } finally {
+      await instance.stop();
+    }
+  });
 });
