@@ -9,7 +9,10 @@ import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { SECOND } from '../units.ts';
 import { createLoad } from './load.ts';
 
-/** What would wait longer is refused as soon as its key is known, before it costs anything (issue: under too much load). */
+/**
+ * What would wait longer is refused as soon as its key is known, before it costs anything: to queue would make everybody
+ * slow, and charge for answers that come too late to be of use.
+ */
 const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
 
 /** What a handler knows of an admitted request. */

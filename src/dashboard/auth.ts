@@ -8,7 +8,7 @@ import { kyselyDialect } from './kysely.ts';
 import { preferredLanguage } from './language.ts';
 import type { Mailer } from './mail.ts';
 
-/** Sign-ups from one address: a few an hour (issue, Getting in). */
+/** Sign-ups from one address: each makes an account with an allowance of its own, so nobody gets them by the dozen. */
 const SIGN_UPS = { window: HOUR / SECOND, max: 5 };
 /** Guesses of a password from one address. */
 const SIGN_INS = { window: (5 * MINUTE) / SECOND, max: 10 };

@@ -5,7 +5,7 @@ import { printable } from '../terminal/text.ts';
 import { isEmail } from './fields.ts';
 import { invite } from './invitations.ts';
 
-/** `account invite`: a one-time link to the dashboard (issue, Getting in). */
+/** `account invite`: a one-time link to the dashboard, for accounts that no sign-up made, and where sign-up is closed. */
 export function inviteCommand(program: Command): void {
   const command = subcommand(program, 'account', 'accounts, their plans, limits and credits')
     .command('invite')

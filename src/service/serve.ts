@@ -22,7 +22,10 @@ import { createApp } from './app.ts';
 import { defaultPublicUrl, freePort, listen } from './listen.ts';
 import { openStores, type Stores } from './resources.ts';
 
-/** Running requests may take this long to finish after a stop (issue: graceful stop). */
+/**
+ * Running requests may take this long to finish after a stop: they are paid for. Most are done at once; what isn't by
+ * then must not keep a deployment waiting.
+ */
 const STOP_TIMEOUT_MS = 10 * SECOND;
 /** Two batchers of the ledger, one of records, and refunds: no more statements are under way at once. */
 const BY_KEY_POOL = 6;

@@ -49,7 +49,7 @@ export function memberPage(
   };
 }
 
-/** Whether the member must confirm their email before the first key (issue, Getting in). */
+/** Whether the member must confirm their email before a key is made: whoever calls the API can be reached. */
 export function awaitsConfirmation({ tools, user }: MemberVisit): boolean {
   return tools.mails && !user.emailVerified;
 }
