@@ -7,12 +7,13 @@ import { PASSWORD } from './fields.ts';
 import { kyselyDialect } from './kysely.ts';
 import { preferredLanguage } from './language.ts';
 import type { Mailer } from './mail.ts';
+import { LONGEST_WINDOW_MS } from './remove-expired.ts';
 
 /** Sign-ups from one address: each makes an account with an allowance of its own, so nobody gets them by the dozen. */
-const SIGN_UPS = { window: HOUR / SECOND, max: 5 };
+const SIGN_UPS = { window: LONGEST_WINDOW_MS / SECOND, max: 5 };
 /** Guesses of a password from one address. */
 const SIGN_INS = { window: (5 * MINUTE) / SECOND, max: 10 };
-const MAILS = { window: HOUR / SECOND, max: 5 };
+const MAILS = { window: LONGEST_WINDOW_MS / SECOND, max: 5 };
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';
 

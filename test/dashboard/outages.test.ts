@@ -109,6 +109,18 @@ test('sessions, links and old invitations are forgotten when their time is over,
   expect((await visitor.get('/dashboard')).status).toBe(200);
 });
 
+test('addresses whose attempts count for nothing any more are forgotten, and no others', async () => {
+  const { sql } = database;
+  const minutesAgo = (minutes: number) => Date.now() - minutes * 60_000;
+  await sql`
+    INSERT INTO dashboard_rate_limits ("id", "key", "count", "lastRequest")
+    VALUES ('gone', '192.0.2.1|/sign-up/email', 5, ${minutesAgo(61)}),
+      ('counts', '192.0.2.2|/sign-up/email', 5, ${minutesAgo(59)})`;
+  await removeExpired(sql);
+  const kept = await sql`SELECT "id" FROM dashboard_rate_limits WHERE "id" IN ('gone', 'counts')`;
+  expect([...kept]).toEqual([{ id: 'counts' }]);
+});
+
 test('processes that start at once keep one secret; a damaged one is refused, not replaced', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'secret-'));
   try {
