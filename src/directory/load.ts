@@ -8,8 +8,9 @@ import { eachPage, tablePages } from './pages.ts';
 import { quoted } from './tools.ts';
 
 /**
- * Requests under way at once. Elasticsearch has as many threads for them as cores; one more keeps those busy while an
- * answer is on its way and the next request is being put together.
+ * Requests under way at once. Elasticsearch works on each in one thread, of which it has as many as cores: this keeps three
+ * cores busy while an answer is on its way and the next request is being put together, and leaves those beyond four idle.
+ * Measured on two cores only (docs/operating.md, Sizing).
  */
 const WORKERS = 4;
 
