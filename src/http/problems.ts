@@ -80,7 +80,8 @@ export const PROBLEMS = {
   'service-unavailable': {
     status: 503,
     title: 'The service is not available just now',
-    cause: 'The credits of the account could not be counted, or the service is overloaded or stopping.',
+    cause:
+      'The credits of the account could not be counted, its usage could not be read, or the service is overloaded.',
     fix: 'Try again after the seconds that `Retry-After` says. No credit was charged.',
   },
   'internal-error': {
