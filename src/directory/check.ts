@@ -1,16 +1,17 @@
 import type { Client } from '@elastic/elasticsearch';
-import { compareCodePoints } from '../companies/name.ts';
+import { compareCodePoints, normalizeName } from '../companies/name.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { type SearchDocument, searchDocument } from '../search/document.ts';
+import { MAX_GRAM, readEntry, type SearchDocument, searchDocument } from '../search/document.ts';
+import { beginningsOf, searchBody } from '../search/msearch.ts';
+import { MAX_RESULTS } from '../search/search.ts';
 import { countDocuments } from './indices.ts';
 import { tablePages } from './pages.ts';
 import { quoted } from './tools.ts';
 
 /** Names that are looked for before an index may serve. */
 const SAMPLES = 12;
-/** Characters of a name that it is looked for by, if it has so many. */
-const PREFIX_LENGTHS = [1, 3, 8, 24, 40];
-const RESULTS = 20;
+/** Characters of a name that it is looked for by, if it has so many: on both sides of what searches ask in another way. */
+const PREFIX_LENGTHS = [1, 3, 8, MAX_GRAM, MAX_GRAM + 1, MAX_GRAM + 16];
 
 /**
  * Makes sure that an index is what the table is, before searches go to it: the same number of documents, and a sample
@@ -52,45 +53,28 @@ async function checkName(
   sample: SearchDocument,
   signal: AbortSignal,
 ): Promise<void> {
-  const name = sample.normalized_name;
-  const characters = [...name];
+  const characters = [...sample.normalized_name];
   const fail = (how: string): never => {
     throw new Error(`the new index doesn't find NIF ${sample.nif} ${how}`);
   };
   const byNif = await find(client, index, { term: { nif: sample.nif } }, signal);
-  if (byNif[0]?.entry !== sample.entry) fail('by its NIF');
+  if (byNif[0] !== sample.entry) fail('by its NIF');
   for (const length of PREFIX_LENGTHS) {
     if (characters.length < length) break;
     const prefix = characters.slice(0, length).join('');
-    // Both ways that searches go: the n-grams where the prefix is short enough, and the keyword itself.
-    const query =
-      length <= 24
-        ? { term: { 'normalized_name.beginnings': prefix } }
-        : { prefix: { normalized_name: prefix } };
-    const found = await find(client, index, query, signal);
-    const inOrder = found.every((document, i) => i === 0 || compareResults(found[i - 1]!, document) < 0);
-    if (!inOrder || found.some((document) => !document.normalized_name.startsWith(prefix)))
+    const found = await find(client, index, beginningsOf(prefix), signal);
+    const inOrder = found.every((entry, i) => i === 0 || compareCodePoints(found[i - 1]!, entry) < 0);
+    if (!inOrder || found.some((entry) => !normalizeName(readEntry(entry).legalName).startsWith(prefix)))
       fail('in the right order');
-    const last = found.at(-1);
     // Among the first results, or behind them when there are more.
-    const isThere = found.some((document) => document.nif === sample.nif);
-    if (!isThere && (found.length < RESULTS || compareResults(sample, last!) < 0)) fail(`by "${prefix}"`);
+    const isThere = found.includes(sample.entry);
+    if (!isThere && (found.length < MAX_RESULTS || compareCodePoints(sample.entry, found.at(-1)!) < 0))
+      fail(`by "${prefix}"`);
   }
 }
 
-function compareResults(a: SearchDocument, b: SearchDocument): number {
-  return compareCodePoints(a.entry, b.entry);
-}
-
-async function find(
-  client: Client,
-  index: string,
-  query: Record<string, Record<string, string>>,
-  signal: AbortSignal,
-): Promise<SearchDocument[]> {
-  const { hits } = await client.search<SearchDocument>(
-    { index, query: query as object, sort: ['entry'], size: RESULTS, track_total_hits: false },
-    { signal },
-  );
-  return hits.hits.map(({ _source }) => _source!);
+/** The entries that a search finds, asked and read as searches are. */
+async function find(client: Client, index: string, filter: object, signal: AbortSignal): Promise<string[]> {
+  const { hits } = await client.search({ index, ...searchBody(filter) }, { signal });
+  return hits.hits.map(({ sort }) => sort![0] as string);
 }

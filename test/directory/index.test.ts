@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { checkIndex } from '../../src/directory/check.ts';
 import { directoryHealth, ensureSearchable } from '../../src/directory/ensure.ts';
+import { readDirectory } from '../../src/directory/generations.ts';
+import { createIndex } from '../../src/directory/indices.ts';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
+import { type SearchDocument, searchDocument } from '../../src/search/document.ts';
 import { createWorkbench, csv, indicesOf, MODES, nif, tablesOf, type Workbench } from './support.ts';
 
 for (const mode of MODES) {
@@ -191,6 +195,35 @@ test('an index that is built whole is one segment: a search looks into each', as
     const { indices } = await bench.tools.elasticsearch!.indices.segments({ index });
     const shards = Object.values(indices).flatMap(({ shards }) => Object.values(shards).flat());
     expect(shards.map(({ segments }) => Object.keys(segments).length)).toEqual([1]);
+  } finally {
+    await bench.close();
+  }
+});
+
+test('an index whose documents are not what the rows say is refused before searches go to it', async () => {
+  const bench = await createWorkbench('full');
+  const client = bench.tools.elasticsearch!;
+  try {
+    // Longer than an n-gram, so that it is looked for in both ways.
+    const name = 'Padaria Central de Santa Maria da Feira, Lda';
+    await bench.importText(`nif,legal_name\n${nif(1)},"${name}"\n`);
+    const { current } = await readDirectory(bench.tools.sql);
+    const right = searchDocument(nif(1), name);
+    const check = async (label: string, document: SearchDocument) => {
+      const index = `${bench.alias}-${label}`;
+      await createIndex(client, index, { directory: '', generation: 0, fingerprint: '' }, bench.tools.signal);
+      await client.index({ index, document, refresh: true });
+      const options = { index, table: current.tableName, rows: 1, signal: bench.tools.signal };
+      return checkIndex(client, bench.tools.sql, options);
+    };
+    await check('right', right);
+    const refused = `the new index doesn't find NIF ${nif(1)}`;
+    await expect(check('nif', { ...right, nif: nif(2) })).rejects.toThrow(`${refused} by its NIF`);
+    await expect(check('entry', searchDocument(nif(1), 'Talho'))).rejects.toThrow(`${refused} by its NIF`);
+    const other = { ...right, normalized_name: 'talho' };
+    await expect(check('name', other)).rejects.toThrow(`${refused} by "p"`);
+    const cut = { ...right, normalized_name: right.normalized_name.slice(0, 24) };
+    await expect(check('cut', cut)).rejects.toThrow(`${refused} by "${right.normalized_name.slice(0, 25)}"`);
   } finally {
     await bench.close();
   }
