@@ -257,6 +257,34 @@ describe('Try it', () => {
     expect(csv).toContain(',,dashboard,1,2,3');
   });
 
+  test('a lookup of nothing asks for a NIF and is no call', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    for (const q of ['', '  ', '.', '..']) {
+      const answer = await visitor.submit('/dashboard/try', { q, kind: 'lookup' });
+      expect([q, answer.status, answer.textOf('[role=alert]')]).toEqual([
+        q,
+        422,
+        'Write the NIF to look up: nine digits. Nothing was charged.',
+      ]);
+      expect(answer.textOf('#request')).toBe(null);
+    }
+    const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
+    expect(account!.used).toBe(0);
+  });
+
+  test('a query that is too long is cut between its characters', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const cut = 'a'.repeat(499);
+    for (const kind of ['search', 'lookup']) {
+      const answer = await visitor.submit('/dashboard/try', { q: `${cut}😀b`, kind });
+      expect(answer.status).toBe(200);
+      expect(answer.textOf('#request')).toEndWith(`${cut}'`);
+      expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(cut);
+    }
+  });
+
   test('is refused as any call is: without credits 429, without tokens 429', async () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);

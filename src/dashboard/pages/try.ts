@@ -8,6 +8,8 @@ import type { MemberVisit, Reply } from '../visit.ts';
 import { alert, memberPage, token } from './layout.ts';
 
 const MAX_QUERY = 500;
+/** What no address of one company can end with: `.` and `..` are taken out of a path before it is sent. */
+const NO_NIF = ['', '.', '..'];
 
 /** A call that was made, as it is shown. */
 interface Tried {
@@ -25,15 +27,26 @@ export async function showTry(visit: MemberVisit): Promise<Reply> {
   return tryPage(visit, null);
 }
 
+/** What was asked for, cut to length, and never in the middle of a surrogate pair: half of one can't be escaped. */
+function queryOf({ fields }: MemberVisit): string {
+  return fields('q')
+    .slice(0, MAX_QUERY)
+    .replace(/[\uD800-\uDBFF]$/, '');
+}
+
 /**
  * POST /dashboard/try: the same metered chain as a call with a key, for the member's account. It costs a token and a
- * credit, and its answer is shown whatever it is.
+ * credit, and its answer is shown whatever it is. A lookup of nothing is no call: with a key, too, its address is none of
+ * the API's, and costs nothing.
  */
 export async function tryCall(visit: MemberVisit): Promise<Reply> {
-  const { tools, fields, account, trace } = visit;
-  if (account.suspended) return tryPage(visit, null, 403);
+  const { tools, texts, fields, account, trace } = visit;
+  if (account.suspended) return tryPage(visit, null, { status: 403, message: texts.suspended });
   const kind: CallKind = fields('kind') === 'lookup' ? 'lookup' : 'search';
-  const query = fields('q').slice(0, MAX_QUERY);
+  const query = queryOf(visit);
+  if (kind === 'lookup' && NO_NIF.includes(query.trim())) {
+    return tryPage(visit, null, { status: 422, message: texts.nifMissing });
+  }
   const path = kind === 'search' ? `?q=${encodeURIComponent(query)}` : `/${encodeURIComponent(query.trim())}`;
   const address = `${tools.publicUrl}/api/v1/companies${path}`;
   const answer = await tools.chain.answerAs(
@@ -68,18 +81,22 @@ function titleCase(name: string): string {
   return known.replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
 }
 
-function tryPage(visit: MemberVisit, tried: Tried | null, status?: number): Reply {
-  const { texts, formats, tools, account, fields } = visit;
+function tryPage(
+  visit: MemberVisit,
+  tried: Tried | null,
+  refusal: { status: number; message: string } | null = null,
+): Reply {
+  const { texts, formats, tools, account } = visit;
   const available = Math.max(0, account.includedCredits - account.used) + account.credits;
   const body = html`
 <h1>${texts.tryTitle}</h1>
 <p class="lead">${texts.tryLead(formats.number(available))}</p>
-${alert(status === 403 ? texts.suspended : null)}
+${alert(refusal?.message ?? null)}
 <form class="card try-form" method="post" action="${tools.base}/try" role="search">
   ${token(visit)}
   <div class="field">
     <label for="q">${texts.tryLabel}</label>
-    <input id="q" name="q" type="search" value="${fields('q').slice(0, MAX_QUERY)}" maxlength="${MAX_QUERY}" autocomplete="off" spellcheck="false"${tried === null && html` autofocus`}>
+    <input id="q" name="q" type="search" value="${queryOf(visit)}" maxlength="${MAX_QUERY}" autocomplete="off" spellcheck="false"${tried === null && html` autofocus`}>
   </div>
   <div class="actions">
     <button type="submit" name="kind" value="search">${texts.search} <small>${texts.costs}</small></button>
@@ -95,7 +112,7 @@ ${
     section: '/try',
     title: texts.tryTitle,
     body,
-    ...(status !== undefined && { status }),
+    ...(refusal !== null && { status: refusal.status }),
   });
 }
 
