@@ -1,4 +1,5 @@
 import { within } from '../deadline.ts';
+import { pathOf, searchOf } from '../http/url.ts';
 import { KIB, SECOND } from '../units.ts';
 import type { ClientAddress } from './client-address.ts';
 import { formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
@@ -47,7 +48,8 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     match: Match | null,
     trace: Visit['trace'],
   ): Promise<Response> {
-    const url = new URL(request.url);
+    // At the service's own origin: the caller's Host can be anything.
+    const url = new URL(origin + pathOf(request.url) + searchOf(request.url));
     const elsewhere = otherLoopbackName(request, url);
     if (elsewhere !== null) return Response.redirect(elsewhere, 302);
 
@@ -125,9 +127,10 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
    * forms would be refused as another site's.
    */
   function otherLoopbackName(request: Request, url: URL): string | null {
-    if (request.method !== 'GET' || url.hostname === hostname) return null;
-    if (!LOOPBACK.test(hostname) || !LOOPBACK.test(url.hostname)) return null;
-    return origin + url.pathname + url.search;
+    const asked = (request.headers.get('host') ?? '').replace(/:\d*$/, '').toLowerCase();
+    if (request.method !== 'GET' || asked === hostname) return null;
+    if (!LOOPBACK.test(hostname) || !LOOPBACK.test(asked)) return null;
+    return url.href;
   }
 
   return { receive };

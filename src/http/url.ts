@@ -17,3 +17,9 @@ export function pathBehind(route: string, url: string): string {
   const path = pathOf(url);
   return path.slice(path.indexOf(route) + route.length);
 }
+
+/** The query of a request's address, with its `?`; empty where there is none. */
+export function searchOf(url: string): string {
+  const start = url.indexOf('?');
+  return start === -1 ? '' : url.slice(start);
+}

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { sendRaw } from '../api/support.ts';
 import type { TestService } from '../support/service.ts';
 import { createCaller } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
@@ -247,6 +248,30 @@ describe('headers', () => {
       headers: { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' },
     });
     expect(await answer.text()).not.toContain('evil.example');
+  });
+
+  test('a Host that is none, or no Host, does not matter', async () => {
+    for (const host of ['Host: a:99999', 'Host: [::1', 'Host: a b', 'Host:', 'X-Host: none']) {
+      // Only HTTP/1.0 has requests without a Host.
+      const head = `HTTP/1.0\r\n${host}\r\nConnection: close\r\n\r\n`;
+      const answer = await sendRaw(service, `GET /dashboard?by=key ${head}`);
+      expect([host, answer.split(' ')[1]]).toEqual([host, '303']);
+      expect(answer).toContain('ocation: /dashboard/sign-in\r\n');
+    }
+    const head = 'HTTP/1.1\r\nHost: a:99999\r\nConnection: close\r\n\r\n';
+    const answer = await sendRaw(service, `GET /dashboard/sign-in?done=password ${head}`);
+    expect(answer).toStartWith('HTTP/1.1 200');
+    expect(answer).toContain('role="status"');
+  });
+
+  test('the other name of this machine leads to the one that PUBLIC_URL has', async () => {
+    const { port } = new URL(service.baseUrl);
+    const answer = await sendRaw(
+      service,
+      `GET /dashboard/keys?a=b HTTP/1.1\r\nHost: LOCALHOST:${port}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toStartWith('HTTP/1.1 302');
+    expect(answer).toContain(`ocation: ${service.baseUrl}/dashboard/keys?a=b\r\n`);
   });
 });
 
