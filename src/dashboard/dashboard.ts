@@ -74,7 +74,10 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
 
     const match = matchRoute(isRead ? 'GET' : request.method, path);
     return observer.observe(request, match?.template ?? '/dashboard/unknown', async (trace) => {
-      opening ??= open();
+      opening ??= open().catch((error) => {
+        opening = null; // the next visitor tries again
+        throw error;
+      });
       return (await opening).receive(request, peer, match, trace);
     });
   }

@@ -3,7 +3,9 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keptAuthSecret } from '../../src/dashboard/auth-secret.ts';
+import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import { removeExpired } from '../../src/dashboard/remove-expired.ts';
+import type { DashboardParts } from '../../src/dashboard/visit.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { spawnService, startTestService, type TestService } from '../support/service.ts';
@@ -75,6 +77,37 @@ test('an instance whose first visitor comes while Postgres is away serves the ne
   } finally {
     proxy.up();
     await instance.kill();
+  }
+});
+
+test('a dashboard that could not open for its first visitor opens for the next', async () => {
+  let broken = true;
+  const parts = {
+    sql: database.sql,
+    publicUrl: 'http://127.0.0.1:1',
+    config: {
+      authSecret: 'x'.repeat(40),
+      trustProxy: [],
+      signUp: 'open',
+      get smtpUrl() {
+        if (broken) throw new Error('broken');
+        return null;
+      },
+    },
+    log: { warn() {}, error() {} },
+    observer: {
+      observe: (_request: Request, _route: string, answer: (trace: { requestId: string }) => unknown) =>
+        answer({ requestId: 'test' }),
+    },
+  };
+  const dashboard = await createDashboard(parts as unknown as DashboardParts);
+  const visit = () => dashboard.handle(new Request('http://127.0.0.1:1/dashboard/sign-in'), null);
+  try {
+    await expect(visit()).rejects.toThrow('broken');
+    broken = false;
+    expect((await visit()).status).toBe(200);
+  } finally {
+    await dashboard.close();
   }
 });
 
