@@ -166,6 +166,16 @@ export function detailsOf({ start, end, ...account }: AccountRow): AccountDetail
   return { ...account, period: { start, end } };
 }
 
+/** What a plan gives to an account that has no limits of its own. */
+export async function readPlan(
+  sql: Sql,
+  plan: Plan,
+): Promise<Pick<AccountDetails, 'includedCredits' | 'keyLimit'>> {
+  const [row] = await sql<Pick<AccountDetails, 'includedCredits' | 'keyLimit'>[]>`
+    SELECT included_credits AS "includedCredits", api_keys AS "keyLimit" FROM plans WHERE name = ${plan}`;
+  return row!;
+}
+
 /** @throws RefusedError when there is none */
 export async function requireAccount(sql: Sql | Transaction, id: string): Promise<AccountDetails> {
   const account = await findAccount(sql, id);

@@ -20,7 +20,8 @@ const en = {
   signIn: 'Sign in',
   signInLead: 'Keys, usage and credits of your account.',
   signUp: 'Create an account',
-  signUpLead: (credits: string, keys: string) => `Free: ${credits} calls a month and ${keys} API keys.`,
+  signUpLead: (credits: string, keys: string | null) =>
+    `Free: ${credits} calls a month${keys === null ? '' : ` and ${keys} API keys`}.`,
   noAccountYet: 'No account yet?',
   haveAccount: 'Already have an account?',
   closed: 'New accounts are made on invitation. Ask whoever runs this service.',
@@ -208,7 +209,8 @@ const pt: Texts = {
   signIn: 'Iniciar sessão',
   signInLead: 'Chaves, utilização e créditos da sua conta.',
   signUp: 'Criar conta',
-  signUpLead: (credits, keys) => `Gratuita: ${credits} chamadas por mês e ${keys} chaves.`,
+  signUpLead: (credits, keys) =>
+    `Gratuita: ${credits} chamadas por mês${keys === null ? '' : ` e ${keys} chaves`}.`,
   noAccountYet: 'Ainda não tem conta?',
   haveAccount: 'Já tem conta?',
   closed: 'As contas novas são criadas por convite. Peça um a quem gere este serviço.',

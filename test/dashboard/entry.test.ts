@@ -27,6 +27,16 @@ describe('sign-up', () => {
     expect([...events]).toEqual([{ kind: 'created', actor: `dashboard:${user!.id}` }]);
   });
 
+  test('says what the Free plan gives, as the plan has it', async () => {
+    const lead = async (language: string) =>
+      (await createVisitor(open.baseUrl, { language }).get('/dashboard/sign-up')).textOf('.lead');
+    expect(await lead('en')).toBe('Free: 500 calls a month and 2 API keys.');
+    await open.sql`UPDATE plans SET included_credits = 700, api_keys = NULL WHERE name = 'free'`;
+    expect(await lead('en')).toBe('Free: 700 calls a month.');
+    expect(await lead('pt')).toBe('Gratuita: 700 chamadas por mês.');
+    await open.sql`UPDATE plans SET included_credits = 500, api_keys = 2 WHERE name = 'free'`;
+  });
+
   test('stores no password, and none is logged', async () => {
     const visitor = createVisitor(open.baseUrl);
     const person = newPerson();

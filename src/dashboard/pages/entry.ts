@@ -1,3 +1,4 @@
+import { readPlan } from '../../accounts/store.ts';
 import { MINUTE, SECOND } from '../../units.ts';
 import type { AuthAnswer } from '../auth.ts';
 import { isEmail, isName, isPassword, PASSWORD } from '../fields.ts';
@@ -5,8 +6,6 @@ import { type HtmlValue, html } from '../html.ts';
 import { accountOf } from '../members.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';
 import { alert, cardPage, field, notice, token } from './layout.ts';
-
-const FREE = { credits: 500, keys: 2 };
 
 /** What a refused form says, and how. */
 export interface Refusal {
@@ -81,7 +80,7 @@ export async function signUp(visit: Visit): Promise<Reply> {
   return redirectTo(visit, '', answer.cookies);
 }
 
-function signUpPage(visit: Visit, refusal: Refusal | null): Reply {
+async function signUpPage(visit: Visit, refusal: Refusal | null): Promise<Reply> {
   const { texts, tools, fields, formats } = visit;
   const after = html`<p class="below">${texts.haveAccount} <a href="${tools.base}/sign-in">${texts.signIn}</a></p>`;
   if (tools.config.signUp === 'closed') {
@@ -96,7 +95,9 @@ ${alert(refusal?.message ?? null)}
   ${newPasswordField(visit, texts.password)}
   <button class="wide" type="submit">${texts.signUp}</button>
 </form>`;
-  const lead = texts.signUpLead(formats.number(FREE.credits), formats.number(FREE.keys));
+  const free = await readPlan(tools.sql, 'free');
+  const keys = free.keyLimit === null ? null : formats.number(free.keyLimit);
+  const lead = texts.signUpLead(formats.number(free.includedCredits), keys);
   return cardPage(visit, { title: texts.signUp, lead, body, after, ...refusal });
 }
 
@@ -128,6 +129,6 @@ export function tooMany({ texts, formats }: Visit, { retryAfterS }: AuthAnswer):
 }
 
 /** The `Cookie` that a browser would send back. */
-export function cookieHeader(setCookies: string[]): string {
+function cookieHeader(setCookies: string[]): string {
   return setCookies.map((cookie) => cookie.split(';', 1)[0]).join('; ');
 }
