@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createBatcher } from '../batch.ts';
 import { DeadlineError, within } from '../deadline.ts';
-import type { Sql } from '../postgres/connect.ts';
+import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
 import { createOwed } from './owed.ts';
 import type { Attempt, Refundable } from './refund.ts';
@@ -79,9 +79,7 @@ const RUN_TIMEOUT_MS = 2.5 * SECOND;
  */
 const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: ADMISSION_TIMEOUT_MS };
 
-/** Postgres's error code where lock_timeout ended a statement. */
-const LOCK_NOT_AVAILABLE = '55P03';
-/** Those where a server that stops, or restarts after a crash, ended the connection. */
+/** Postgres's error codes where a server that stops, or restarts after a crash, ended the connection. */
 const ADMIN_SHUTDOWN = '57P01';
 const CRASH_SHUTDOWN = '57P02';
 

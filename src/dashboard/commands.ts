@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { defaultPublicUrl } from '../service/listen.ts';
 import { answers } from '../terminal/command.ts';
 import { subcommand } from '../terminal/subcommand.ts';
 import { printable } from '../terminal/text.ts';
@@ -22,8 +23,7 @@ export function inviteCommand(program: Command): void {
     command,
     async ({ sql, config, actor }, id: string, { email: address }: { email: string }) => {
       const { token, email, expires } = await invite(sql, { accountId: id, email: address }, actor);
-      const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-      const publicUrl = config.publicUrl ?? `http://${host}:${config.port}`;
+      const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
       const link = `${publicUrl}/dashboard/invitation?token=${token}`;
       return { id, email, link, expires: expires.toISOString() };
     },

@@ -28,7 +28,7 @@ export type Route = {
 );
 
 /** Every page of the dashboard. What changes something is a POST, and every POST carries its form's token. */
-export const ROUTES: Route[] = [
+const ROUTES: Route[] = [
   { method: 'GET', path: '/sign-in', for: 'anyone', page: showSignIn },
   { method: 'POST', path: '/sign-in', for: 'anyone', page: signIn },
   { method: 'GET', path: '/sign-up', for: 'anyone', page: showSignUp },

@@ -55,10 +55,7 @@ function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => n
 }
 
 /** How a key is named where there is room for a word: its name, or how it begins. */
-export function keyLabel(
-  key: { keyId: string | null; keyName: string; keyStart: string },
-  texts: Texts,
-): string {
+function keyLabel(key: { keyId: string | null; keyName: string; keyStart: string }, texts: Texts): string {
   if (key.keyId === null) return texts.dashboardCalls;
   return key.keyName === '' ? `${key.keyStart}…` : key.keyName;
 }

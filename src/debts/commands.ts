@@ -3,6 +3,7 @@ import { rowSource, withProgress } from '../directory/commands.ts';
 import { answers } from '../terminal/command.ts';
 import { count, describeRejected, duration } from '../terminal/progress.ts';
 import { fields } from '../terminal/text.ts';
+import { isRealDate } from '../terminal/values.ts';
 import { DEBT_KINDS, type DebtKind, type DebtsAnswer, type DebtsReport, importDebts } from './import.ts';
 
 /** `debts import` (contract, Command line). */
@@ -55,10 +56,6 @@ function describeReport(report: DebtsReport): string {
 
 /** A day that the calendar has, as it was written. */
 function realDate(text: string): string {
-  const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(`${text}T00:00:00Z`) : null;
-  if (date === null || Number.isNaN(date.getTime()) || !date.toISOString().startsWith(text)) {
-    throw new InvalidArgumentError('It must be a real date, as in 2026-10-31.');
-  }
-  if (text.startsWith('0000')) throw new InvalidArgumentError('It must be a real date, as in 2026-10-31.');
-  return text;
+  if (isRealDate(text)) return text;
+  throw new InvalidArgumentError('It must be a real date, as in 2026-10-31.');
 }

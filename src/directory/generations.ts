@@ -4,9 +4,8 @@
  * Postgres is the authority. `directory.current` and the view `directory_entries` change together in one short
  * transaction; the Elasticsearch alias follows (reconcile.ts finishes that where a process died in between).
  */
-import { RefusedError } from '../errors.ts';
-import type { Sql } from '../postgres/connect.ts';
-import type { DirectoryLock } from './lock.ts';
+import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
+import { type DirectoryLock, lockLost } from './lock.ts';
 
 export interface Generation {
   id: number;
@@ -122,12 +121,4 @@ async function swap(lock: DirectoryLock, next: number, previous: number | null):
       await Bun.sleep(VIEW_LOCK_PAUSE_MS);
     }
   }
-}
-
-const LOCK_NOT_AVAILABLE = '55P03';
-
-function lockLost(): RefusedError {
-  return new RefusedError(
-    'the connection that held the lock was lost: nothing has changed, run the command again',
-  );
 }

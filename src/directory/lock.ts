@@ -90,9 +90,11 @@ async function release({ sql, token }: DirectoryLock): Promise<void> {
 /** @throws RefusedError when the lock's connection was lost in the meantime */
 export async function assertHeld({ sql, backend }: DirectoryLock): Promise<void> {
   const [row] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-  if (row!.pid !== backend) {
-    throw new RefusedError(
-      'the connection that held the lock was lost: nothing has changed, run the command again',
-    );
-  }
+  if (row!.pid !== backend) throw lockLost();
+}
+
+export function lockLost(): RefusedError {
+  return new RefusedError(
+    'the connection that held the lock was lost: nothing has changed, run the command again',
+  );
 }

@@ -13,7 +13,7 @@ export interface PageRange {
 }
 
 /** Some 5,000 rows of usual names. */
-export const PAGES_PER_RANGE = 100;
+const PAGES_PER_RANGE = 100;
 
 /** How many pages a table has. */
 export async function tablePages(sql: Sql, table: string): Promise<number> {

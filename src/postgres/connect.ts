@@ -13,6 +13,9 @@ export type Transaction = postgres.TransactionSql<{ bigint: number }>;
  */
 export const SENT_AT_ONCE = ' '.repeat(1024);
 
+/** Postgres's error code where `lock_timeout` ended a statement. */
+export const LOCK_NOT_AVAILABLE = '55P03';
+
 export interface PostgresOptions {
   /** Connections at most. */
   max?: number;

@@ -34,7 +34,7 @@ export interface Staged {
 }
 
 /** The reason of all but the last row of a NIF (contract, Files). */
-export const COMES_AGAIN = 'NIF comes again later in the file';
+const COMES_AGAIN = 'NIF comes again later in the file';
 
 /** Rejected duplicates are fetched so many at a time. */
 const CURSOR_ROWS = 1_000;

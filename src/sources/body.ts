@@ -1,12 +1,13 @@
 import { PassThrough, type Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { KIB, MIB } from '../units.ts';
 import type { FaultReason } from './answer.ts';
 
 /** Contract, choice 7: over 1 MiB is a failure. */
-export const MAX_BODY_BYTES = 1024 * 1024;
+export const MAX_BODY_BYTES = MIB;
 /** What 1 MiB that can't be compressed grows to at most: a few bytes for every stored block. */
-const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * 1024;
+const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
 
 /** Why an answer was not taken; the client turns it into a SourceFault. */
 export class BodyFault extends Error {

@@ -1,7 +1,7 @@
+import { SECOND } from '../units.ts';
 import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
 
 const FAULTS_TO_OPEN = 10;
-const SECOND = 1000;
 /** While open, nobody asks for the first half; then one probe at a time is let through. */
 const QUIET_MS = 5 * SECOND;
 /** The contract's bound (choice 7): this long after the last fault everybody asks again, probe or not. */

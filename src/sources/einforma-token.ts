@@ -1,9 +1,9 @@
+import { SECOND } from '../units.ts';
 import { SourceFault } from './answer.ts';
 import { unlessAborted } from './deadline.ts';
 import type { JsonClient } from './http.ts';
 import { urlUnder } from './url.ts';
 
-const SECOND = 1000;
 /** A token isn't used in the last moments of its life, in which it could expire on its way. */
 const EXPIRY_MARGIN_MS = 30 * SECOND;
 /** OAuth leaves `expires_in` optional (RFC 6749, 5.1). */

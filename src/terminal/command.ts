@@ -27,7 +27,7 @@ export interface Tools {
 type ActionArguments = any[];
 
 /** Exit codes (contract, Command line). */
-export const EXIT_FAILED = 1;
+const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
 
 /**

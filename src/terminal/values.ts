@@ -27,12 +27,11 @@ export function instant(text: string): Date {
   throw new InvalidArgumentError('It must be an RFC 3339 instant, as 2026-01-31T00:00:00Z.');
 }
 
-/** Whether YYYY-MM-DD is a day of the calendar: `new Date` would take 31 February for 3 March. */
+/** Whether YYYY-MM-DD is a day of the calendar: `new Date` would take 31 February for 3 March. Postgres has no year 0. */
 export function isRealDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || text.startsWith('0000')) return false;
   const date = new Date(`${text}T00:00:00Z`);
-  return (
-    /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
-  );
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
 /** Reads a name: not empty, at most 200 characters, no control characters. */

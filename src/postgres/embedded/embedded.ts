@@ -1,3 +1,4 @@
+import { SECOND } from '../../units.ts';
 import { databaseUrl, ensureRunning } from './ensure-running.ts';
 import { explainFileError, type Layout, prepareLayout } from './layout.ts';
 import { type LockFile, openLockFile, takeMutex } from './locks.ts';
@@ -19,7 +20,7 @@ export interface EmbeddedPostgres {
   close(): Promise<void>;
 }
 
-const WATCH_INTERVAL_MS = 1_000;
+const WATCH_INTERVAL_MS = SECOND;
 const LOG_CHECK_EVERY = 60;
 
 /**

@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import { SECOND } from '../../units.ts';
 import { readPassword } from './initialize.ts';
 import type { Layout } from './layout.ts';
 import { findRunning, type Postmaster } from './postmaster.ts';
@@ -8,8 +9,8 @@ const DATABASE = 'company_directory';
 const POLL_MS = 10;
 const RETRY_MS = 100;
 /** How long a Postgres that passes for ready may not answer, or a predecessor's processes may linger. */
-const PATIENCE_MS = 30_000;
-const ANSWER_TIMEOUT_MS = 5_000;
+const PATIENCE_MS = 30 * SECOND;
+const ANSWER_TIMEOUT_MS = 5 * SECOND;
 
 /**
  * Makes sure that Postgres runs and answers, starting it if it doesn't. Call it with the mutex held.
@@ -69,7 +70,7 @@ async function ask(url: string, statement: string): Promise<{ code: string; mess
     max: 1,
     ssl: false,
     fetch_types: false,
-    connect_timeout: ANSWER_TIMEOUT_MS / 1000,
+    connect_timeout: ANSWER_TIMEOUT_MS / SECOND,
     onnotice: () => undefined,
   });
   let timer: Timer | undefined;
@@ -79,7 +80,7 @@ async function ask(url: string, statement: string): Promise<{ code: string; mess
       timer = setTimeout(() => resolve('too late'), ANSWER_TIMEOUT_MS);
     });
     if ((await Promise.race([sql.unsafe(statement), tooLate])) !== 'too late') return null;
-    return { code: 'TIMEOUT', message: `no answer within ${ANSWER_TIMEOUT_MS / 1000} s` };
+    return { code: 'TIMEOUT', message: `no answer within ${ANSWER_TIMEOUT_MS / SECOND} s` };
   } catch (error) {
     const { code, message } = error as { code?: string; message?: string };
     return { code: code ?? '', message: message || code || String(error) };

@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { MINUTE, SECOND } from '../../units.ts';
 import { explainFileError, giveToOwner, type Layout, writePrivateFile } from './layout.ts';
 
 /**
@@ -68,7 +69,7 @@ function makeLockFile(layout: Layout, path: string): void {
 }
 
 const MUTEX_POLL_MS = 25;
-const MUTEX_TIMEOUT_MS = 60_000;
+const MUTEX_TIMEOUT_MS = MINUTE;
 
 /**
  * Takes the mutex that orders starting, joining and stopping, waiting up to a minute for it.
@@ -105,6 +106,6 @@ function mutexTimeout(layout: Layout): string {
   const holder = existsSync(layout.mutexHolder) ? readFileSync(layout.mutexHolder, 'utf8').trim() : 'unknown';
   return (
     `the process with PID ${holder} has been starting or stopping the embedded Postgres in ${layout.home} ` +
-    `for ${MUTEX_TIMEOUT_MS / 1000} s: wait for it, or end it and try again`
+    `for ${MUTEX_TIMEOUT_MS / SECOND} s: wait for it, or end it and try again`
   );
 }

@@ -1,8 +1,9 @@
 import { closeSync, copyFileSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
+import { KIB, MIB } from '../../units.ts';
 import { giveToOwner, type Layout } from './layout.ts';
 
 /** Postgres's log keeps at most this much, and its predecessor as much again. */
-const MAX_LOG_BYTES = 8 * 1024 * 1024;
+const MAX_LOG_BYTES = 8 * MIB;
 
 /** Opens Postgres's log (mode 0600) to be handed to it as its standard error. */
 export function openLog(layout: Layout): { fd: number; bytes: number } {
@@ -23,7 +24,7 @@ export function limitLog(layout: Layout): void {
 
 /** What was logged after the first `fromByte` bytes. */
 export function readLogFrom(layout: Layout, fromByte: number): string {
-  const bytes = Buffer.alloc(Math.min(Math.max(logBytes(layout) - fromByte, 0), 64 * 1024));
+  const bytes = Buffer.alloc(Math.min(Math.max(logBytes(layout) - fromByte, 0), 64 * KIB));
   const fd = openSync(layout.log, 'r');
   try {
     return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, fromByte));

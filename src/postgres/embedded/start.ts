@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { MINUTE } from '../../units.ts';
 import { findBinaries } from './binaries.ts';
 import { initializeCluster } from './initialize.ts';
 import { chooseLauncher } from './launcher.ts';
@@ -11,7 +12,7 @@ import { clusterName, isPidTaken, readPostmaster } from './postmaster.ts';
 
 const POLL_MS = 5;
 /** Replaying the log after a crash takes as long as it takes; past this something else is wrong. */
-export const START_TIMEOUT_MS = 10 * 60_000;
+export const START_TIMEOUT_MS = 10 * MINUTE;
 
 /** Settings for a service that has this machine's Postgres to itself; the rest are Postgres's defaults. */
 function settings(layout: Layout): Record<string, string> {

@@ -1,9 +1,10 @@
+import { SECOND } from '../../units.ts';
 import type { Layout } from './layout.ts';
 import { findRunning, isPostmasterAlive } from './postmaster.ts';
 
 const POLL_MS = 5;
-const FAST_SHUTDOWN_MS = 30_000;
-const IMMEDIATE_SHUTDOWN_MS = 10_000;
+const FAST_SHUTDOWN_MS = 30 * SECOND;
+const IMMEDIATE_SHUTDOWN_MS = 10 * SECOND;
 
 /**
  * Stops Postgres if it runs and waits until it is gone: open transactions are rolled back, everything is written.
@@ -42,7 +43,7 @@ export function stopPostgresNow(layout: Layout): void {
   const running = findRunning(layout);
   if (running === null) return;
   tell(running.pid, 'SIGINT');
-  const deadline = Date.now() + 3_000;
+  const deadline = Date.now() + 3 * SECOND;
   while (isPostmasterAlive(layout, running.pid) && Date.now() < deadline) Bun.sleepSync(POLL_MS);
 }
 
