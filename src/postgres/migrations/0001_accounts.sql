@@ -71,7 +71,8 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_by_account ON api_keys (account_id);
 
--- Who changed what on an account, when and why. Credits spent are counted in accounts.used; every grant is a row here.
+-- Who changed what on an account, when and why. Credits spent are only counted (`used`, in balances since 0007); every
+-- grant is a row here.
 CREATE TABLE account_events (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account_id text NOT NULL REFERENCES accounts (id),

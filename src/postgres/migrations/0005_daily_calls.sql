@@ -1,4 +1,5 @@
--- Admitted calls a day, key and kind, for the dashboard's plot. Written by the statement that spends the credit.
+-- Admitted calls a day, key and kind, for the dashboard's plot. Added up every few seconds from the journal that the
+-- statement that spends the credit writes (call_journal, since 0007).
 CREATE TABLE daily_calls (
   account_id text NOT NULL REFERENCES accounts (id),
   day date NOT NULL, -- UTC

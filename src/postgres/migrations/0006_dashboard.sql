@@ -51,7 +51,8 @@ CREATE TABLE dashboard_verifications (
 );
 CREATE INDEX dashboard_verifications_by_identifier ON dashboard_verifications ("identifier");
 
--- Sign-ups and sign-in attempts by address; better-auth removes what has expired.
+-- Sign-ups and sign-in attempts by address. better-auth removes what has expired when an address comes back, and
+-- src/dashboard/remove-expired.ts the rest.
 CREATE TABLE dashboard_rate_limits (
   "id" text PRIMARY KEY,
   "key" text NOT NULL UNIQUE,
