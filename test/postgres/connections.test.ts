@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createTestDatabase('connections');
+  sql = connectPostgres(database.url, { max: 1 });
+});
+afterAll(async () => {
+  await sql.end({ timeout: 5 });
+  await database.drop();
+});
+
+/** Ends the pool's one connection from the side of Postgres, as a restart does. */
+async function terminate(pid: number): Promise<void> {
+  await database.sql`SELECT pg_terminate_backend(${pid}, 5000)`;
+}
+
+async function pidOf(of: Sql = sql): Promise<number> {
+  const [row] = await of<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+  return row!.pid;
+}
+
+test('the first query after a connection that was lost in the middle of one succeeds', async () => {
+  const pid = await pidOf();
+  const lost = sql`SELECT pg_sleep(10)`.catch((error) => error.code);
+  await Bun.sleep(50);
+  await terminate(pid);
+  expect(await lost).toBe('CONNECTION_CLOSED');
+  expect(await pidOf()).not.toBe(pid);
+});
+
+test('rows of an answer that was cut off are none of the next one', async () => {
+  const pid = await pidOf();
+  const lost =
+    sql`SELECT n, pg_sleep(CASE n WHEN 20000 THEN 10 ELSE 0 END) FROM generate_series(1, 20000) n`.catch(
+      (error) => error.code,
+    );
+  await Bun.sleep(200);
+  await terminate(pid);
+  expect(await lost).toBe('CONNECTION_CLOSED');
+  expect([...(await sql`SELECT 1 AS n`)]).toEqual([{ n: 1 }]);
+});
+
+test('a transaction whose connection is lost fails none of those who wait for the next one', async () => {
+  const pid = await pidOf();
+  const lost = sql
+    .begin(async (transaction) => {
+      await transaction`SELECT pg_sleep(10)`;
+    })
+    .catch((error) => error.code);
+  await Bun.sleep(50);
+  const waiting = [1, 2, 3].map((n) =>
+    sql`SELECT ${n}::int AS n`.then(
+      ([row]) => row!.n,
+      (error) => error.code,
+    ),
+  );
+  await terminate(pid);
+  expect(await lost).toBe('CONNECTION_CLOSED');
+  expect(await Promise.all(waiting)).toEqual([1, 2, 3]);
+});
