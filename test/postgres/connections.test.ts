@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { within } from '../../src/deadline.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -61,4 +62,14 @@ test('a transaction whose connection is lost fails none of those who wait for th
   await terminate(pid);
   expect(await lost).toBe('CONNECTION_CLOSED');
   expect(await Promise.all(waiting)).toEqual([1, 2, 3]);
+});
+
+test('a connection whose query was given up while it was made serves the next one', async () => {
+  const pool = connectPostgres(database.url, { max: 1 });
+  const givenUp = pool`SELECT 1`.execute();
+  const outcome = givenUp.catch((error) => error.code);
+  givenUp.cancel();
+  expect(await outcome).toBe('57014');
+  expect(await within(pidOf(pool), 2000, 'the pool')).toBeNumber();
+  await pool.end({ timeout: 5 });
 });
