@@ -16,9 +16,10 @@ interface Cancellable<T> extends PromiseLike<T> {
 /**
  * The outcome of `work`, or a {@link DeadlineError} after `timeoutMs`.
  *
- * postgres.js knows no client time-out: a frozen server leaves its promises unsettled for ever. A query that still
- * waits for a connection is taken out of the queue, so that a hung server gathers no backlog; one that was sent is
- * left alone, since cancelling it would open one more connection to a server that doesn't answer.
+ * A frozen server leaves the promises of postgres.js unsettled until the connection is given up, seconds later or never
+ * (src/postgres/connect.ts). A query that still waits for a connection is taken out of the queue, so that a hung server
+ * gathers no backlog; one that was sent is left alone, since cancelling it would open one more connection to a server
+ * that doesn't answer.
  *
  * An answer that has arrived while this process was busy is read before its time is up: whoever was late was not the other.
  */

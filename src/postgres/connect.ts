@@ -16,12 +16,18 @@ export const SENT_AT_ONCE = ' '.repeat(1024);
 /** Postgres's error code where `lock_timeout` ended a statement. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
+/** A server that lives has said by then that it gives a statement up. */
+const SILENCE_MARGIN_MS = 3 * SECOND;
+
 export interface PostgresOptions {
   /** Connections at most. */
   max?: number;
   /** What `pg_stat_activity` shows. */
   applicationName?: string;
-  /** The server gives up a statement after this long; 0: never (imports, migrations). */
+  /**
+   * The server gives up a statement after this long; 0: never (imports, migrations). A connection that is silent for
+   * three seconds more is given up by us: its host is gone without a word, and only a new one finds the next.
+   */
   statementTimeoutMs?: number;
   /** The server gives up waiting for a row or table lock after this long. */
   lockTimeoutMs?: number;
@@ -35,8 +41,9 @@ export interface PostgresOptions {
 /**
  * Opens a pool. Nothing is connected until the first query.
  *
- * The server's own time-outs end what is slow; what a frozen server never answers is bounded by the caller,
- * with `within` (src/deadline.ts), because postgres.js has no client time-out.
+ * The server's own time-outs end what is slow; what a frozen server never answers is bounded by the caller, with
+ * `within` (src/deadline.ts). `query_timeout` is ours (patches/): postgres.js itself would go on sending statements on
+ * a connection that is gone without a word until the kernel gives it up, a quarter of an hour later.
  */
 export function connectPostgres(url: string, options: PostgresOptions = {}): Sql {
   const {
@@ -50,6 +57,7 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
     max,
     connect_timeout: 2,
     idle_timeout: 60,
+    query_timeout: statementTimeoutMs > 0 ? (statementTimeoutMs + SILENCE_MARGIN_MS) / SECOND : 0,
     // A restarted server is found again within half a second, instead of postgres.js's growing pauses.
     backoff: () => 0.25,
     onnotice: () => {},

@@ -7,7 +7,7 @@ const MAINTENANCE_WORK_MEM = '256MB';
 
 /**
  * One connection of its own to the database of `sql`, for work that belongs to a session: advisory locks, temporary
- * tables, COPY. It is never closed for being idle or old, and has no statement time-out.
+ * tables, COPY. It is never closed for being idle, old or silent, and has no statement time-out.
  *
  * If it is lost, postgres.js silently connects anew at the next query: what the session held is gone then. Who relies
  * on a lock compares `pg_backend_pid()`.
@@ -22,6 +22,7 @@ export function openDedicated(sql: Sql, applicationName: string): Sql {
     max: 1,
     idle_timeout: undefined,
     max_lifetime: null,
+    query_timeout: 0,
     connection: {
       ...options.connection,
       application_name: applicationName,

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Sql } from './connect.ts';
+import { openDedicated } from './dedicated.ts';
 
 const MIGRATIONS = join(import.meta.dir, 'migrations');
 
@@ -20,20 +21,15 @@ export class SchemaTooNewError extends Error {
  * @throws SchemaTooNewError when the database has migrations that this version doesn't know
  */
 export async function migrate(sql: Sql): Promise<string[]> {
-  const connection = await sql.reserve();
+  // A migration may take longer than anything that serves: neither the server nor we may give it up.
+  const connection = openDedicated(sql, 'company-directory migration');
   try {
-    await connection`SET statement_timeout = 0`;
     await connection`SET lock_timeout = '60s'`;
     await connection`SELECT pg_advisory_lock(${MIGRATION_LOCK})`;
-    try {
-      return await applyMissing(connection as unknown as Sql);
-    } finally {
-      await connection`SELECT pg_advisory_unlock(${MIGRATION_LOCK})`;
-      await connection`RESET statement_timeout`;
-      await connection`RESET lock_timeout`;
-    }
+    return await applyMissing(connection);
   } finally {
-    connection.release();
+    // The lock ends with its session.
+    await connection.end({ timeout: 1 });
   }
 }
 

@@ -120,6 +120,22 @@ describe('proxy', () => {
     fresh.socket.destroy();
   });
 
+  test('passes nothing any more on connections that it has muted, and serves new ones', async () => {
+    const muted = openClient(proxy.port);
+    muted.socket.write('1');
+    await muted.receives('1');
+    proxy.mute();
+    muted.socket.write('2');
+    const fresh = openClient(proxy.port);
+    fresh.socket.write('3');
+    await fresh.receives('3');
+    proxy.down();
+    proxy.up();
+    await Bun.sleep(100);
+    expect([heard, muted.received(), muted.socket.readyState]).toEqual(['13', '1', 'open']);
+    muted.socket.destroy();
+  });
+
   test('ends hanging connections when it goes down', async () => {
     proxy.hang();
     const client = openClient(proxy.port);

@@ -9,6 +9,11 @@ export type TcpProxy = {
   down(): void;
   /** Accepts and keeps connections, but nothing passes, in either direction, until `up`. */
   hang(): void;
+  /**
+   * Nothing passes any more, in either direction, on the connections that exist, whatever comes: their host is gone
+   * without a word. New ones work as before.
+   */
+  mute(): void;
   /** Everything passes; what `hang` held back comes first. */
   up(): void;
   close(): Promise<void>;
@@ -20,6 +25,7 @@ type Pair = { client: Socket; upstream: Socket | undefined; passing: boolean };
 export async function startProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   let mode: 'up' | 'hang' | 'down' = 'up';
   const pairs = new Set<Pair>();
+  const mute = new Set<Pair>();
 
   const accept = (client: Socket) => {
     if (mode === 'down') {
@@ -58,7 +64,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
   };
   /** Once one side is gone the other goes too; `reset` as a crashed server would, else after what is still on its way. */
   const end = (pair: Pair, how: 'close' | 'reset' = 'close') => {
-    if (!pairs.delete(pair)) return;
+    if (!pairs.delete(pair) && !mute.delete(pair)) return;
     if (how === 'reset') pair.client.resetAndDestroy();
     else pair.client.destroySoon();
     pair.upstream?.destroy();
@@ -86,12 +92,19 @@ export async function startProxy(target: { host: string; port: number }): Promis
       mode = 'hang';
       for (const pair of pairs) holdBack(pair);
     },
+    mute: () => {
+      for (const pair of pairs) {
+        holdBack(pair);
+        mute.add(pair);
+      }
+      pairs.clear();
+    },
     up: () => {
       mode = 'up';
       for (const pair of pairs) letPass(pair);
     },
     close: async () => {
-      for (const pair of pairs) end(pair, 'reset');
+      for (const pair of [...pairs, ...mute]) end(pair, 'reset');
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
