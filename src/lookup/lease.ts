@@ -22,6 +22,9 @@ const KEEP_MS = 1 * MINUTE;
 /**
  * One refresh at a time for a NIF over all instances, by a row in Postgres rather than a lock, so that no connection
  * is held while a source is asked. A lease whose process died ends by itself.
+ *
+ * A statement that was given up may still be stuck on its connection, and run when others have gone on: each asks for
+ * the attempt that it belongs to, and for its being under way.
  */
 export function createRefreshLeases(sql: Sql, leaseMs: number) {
   /** Takes the lease of a NIF if nobody has it; otherwise says whose attempt is under way. */
@@ -34,7 +37,12 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
         attempt = excluded.attempt, expires_at = excluded.expires_at, outcome = NULL
       WHERE company_refreshes.outcome IS NOT NULL OR company_refreshes.expires_at <= clock_timestamp()
       RETURNING attempt`;
-    const [row] = await within(taken, QUERY_TIMEOUT_MS, 'Postgres');
+    const [row] = await within(taken, QUERY_TIMEOUT_MS, 'Postgres').catch((error) => {
+      // It may be taken all the same, or be taken later: everybody would follow an attempt that nobody makes.
+      const giveBack = () => withdraw(nif, attempt).catch(() => {}); // the lease runs out by itself
+      taken.then(giveBack, giveBack);
+      throw error;
+    });
     if (row !== undefined) return { state: 'ours', attempt };
     return (await look(nif)) ?? acquire(nif);
   }
@@ -51,34 +59,50 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       : { state: 'ended', attempt: row.attempt, outcome: row.outcome };
   }
 
-  /** Ends an attempt that stored nothing. */
-  async function end(nif: string, attempt: string, outcome: RefreshOutcome): Promise<void> {
+  /** Removes a lease as if it had never been taken: those who follow it begin anew. */
+  async function withdraw(nif: string, attempt: string): Promise<void> {
     await within(
-      sql`UPDATE company_refreshes SET outcome = ${outcome} WHERE nif = ${nif} AND attempt = ${attempt}`,
+      sql`DELETE FROM company_refreshes WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`,
       QUERY_TIMEOUT_MS,
       'Postgres',
     );
   }
 
-  /** Stores what a source said and ends the attempt, both or neither. */
+  /** Ends an attempt that stored nothing. One that has ended stays as it is. */
+  async function end(nif: string, attempt: string, outcome: RefreshOutcome): Promise<void> {
+    await within(
+      sql`
+        UPDATE company_refreshes SET outcome = ${outcome}
+        WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`,
+      QUERY_TIMEOUT_MS,
+      'Postgres',
+    );
+  }
+
+  /**
+   * Stores what a source said and ends the attempt, both or neither: when the lease has run out, another attempt may
+   * have stored a newer record, or an operator may have removed it.
+   *
+   * @returns whether the lease was still ours, and so whether it is stored
+   */
   async function store(
     nif: string,
     attempt: string,
     details: CompanyDetails,
     source: SourceName,
-  ): Promise<void> {
-    await within(
-      sql`
-        WITH stored AS (
-          INSERT INTO companies (nif, details, source, fetched_at)
-          VALUES (${nif}, ${writeDetails(details)}::text::json, ${source}, clock_timestamp())
-          ON CONFLICT (nif) DO UPDATE SET
-            details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
-        )
-        UPDATE company_refreshes SET outcome = 'found' WHERE nif = ${nif} AND attempt = ${attempt}`,
-      QUERY_TIMEOUT_MS,
-      'Postgres',
-    );
+  ): Promise<boolean> {
+    const stored = sql`
+      WITH owned AS (
+        UPDATE company_refreshes SET outcome = 'found'
+        WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL AND expires_at > clock_timestamp()
+        RETURNING nif
+      )
+      INSERT INTO companies (nif, details, source, fetched_at)
+      SELECT nif, ${writeDetails(details)}::text::json, ${source}, clock_timestamp() FROM owned
+      ON CONFLICT (nif) DO UPDATE SET
+        details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
+      RETURNING 1`;
+    return (await within(stored, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
   }
 
   /** Removes the rows of attempts that ended long ago. */

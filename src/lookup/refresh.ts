@@ -91,8 +91,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
         onAnswer?.(source.name, answer.kind);
         if (answer.kind === 'not-found') return 'not-found';
         if (answer.kind === 'found') {
-          await leases.store(nif, attempt, answer.details, source.name);
-          return 'found';
+          const isStored = await leases.store(nif, attempt, answer.details, source.name);
+          return isStored ? 'found' : outcomeOfOthers(nif);
         }
       } catch (error) {
         if (!(error instanceof SourceFault)) throw error;
@@ -101,6 +101,12 @@ export function createRefresher(options: RefresherOptions): Refresher {
       }
     }
     return 'failed';
+  }
+
+  /** What became of a NIF whose lease we have lost: whoever took it may have found it. There is no time to wait for them. */
+  async function outcomeOfOthers(nif: string): Promise<RefreshOutcome> {
+    const now = await leases.look(nif);
+    return now?.state === 'ended' ? now.outcome : 'failed';
   }
 
   return { refresh, sweep: () => leases.sweep() };
