@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { type AddressInfo, createServer } from 'node:net';
 import { within } from '../../src/deadline.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -72,4 +73,24 @@ test('a connection whose query was given up while it was made serves the next on
   expect(await outcome).toBe('57014');
   expect(await within(pidOf(pool), 2000, 'the pool')).toBeNumber();
   await pool.end({ timeout: 5 });
+});
+
+test('a host that accepts connections and ends them is not asked without a pause, and not for what was given up', async () => {
+  let attempts = 0;
+  const server = createServer((socket) => {
+    attempts += 1;
+    socket.on('error', () => {});
+    socket.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = server.address() as AddressInfo;
+  const pool = connectPostgres(`postgres://user@127.0.0.1:${port}/name`, { max: 1 });
+  await expect(within(pool`SELECT 1`, 1000, 'Postgres')).rejects.toThrow('did not answer');
+  expect(attempts).toBeWithin(2, 6);
+  await Bun.sleep(300); // the attempt that was under way
+  const before = attempts;
+  await Bun.sleep(700);
+  expect(attempts).toBe(before);
+  await pool.end({ timeout: 0 });
+  server.close();
 });
