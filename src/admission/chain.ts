@@ -1,16 +1,17 @@
+import { OverloadedError } from '../batch.ts';
 import type { Credits } from '../credits/admit.ts';
 import type { CallKind } from '../credits/spend.ts';
 import { type Answer, failure } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
 import { rateLimitHeaders, retryAfterS } from '../http/rate-limit-headers.ts';
-import type { Authenticator, Caller } from '../keys/authenticate.ts';
+import { type Authenticator, type Caller, carriesKey } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { SECOND } from '../units.ts';
 import { createLoad } from './load.ts';
 
 /**
- * What would wait longer is refused as soon as its key is known, before it costs anything: to queue would make everybody
+ * What would wait longer than this is refused at once, before it costs anything: to queue would make everybody
  * slow, and charge for answers that come too late to be of use.
  */
 const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
@@ -40,8 +41,8 @@ export interface Trace {
 
 /**
  * The chain that every request of the API passes, in the specification's order: authentication, bucket, credit,
- * handler. An overloaded service refuses between the first two. The handler validates its own input: a bad request has
- * spent its token and its credit by then.
+ * handler. An overloaded service refuses before the first, but for requests without a key. The handler validates its own
+ * input: a bad request has spent its token and its credit by then.
  */
 export interface Chain {
   /** @param charge what the credit is spent on; null: the call costs none */
@@ -92,18 +93,20 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     charge: CallKind | null,
     handler: Handler,
   ): Promise<Answer> {
+    const authorization = request.headers.get('authorization');
+    // A key is not looked up where the answer would be late all the same: to refuse must stay cheap. Only who has none
+    // hears of that first.
+    if (isOverloaded(charge) && carriesKey(authorization)) return unavailable('The service is overloaded.');
     let caller: Caller | null;
     try {
-      caller = await authenticator.authenticate(request.headers.get('authorization'));
+      caller = await authenticator.authenticate(authorization);
     } catch (error) {
+      if (error instanceof OverloadedError) return unavailable('The service is overloaded.');
       log.warn({ err: error }, 'a key could not be looked up');
       return failure('authentication-failed');
     }
     if (caller === null)
       return failure('unauthorized', undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-    trace.account = caller.accountId;
-    // Not before: 401 comes first (contract, choice 3), and costs little: a key in use is in memory, others share a query.
-    if (isOverloaded(charge)) return unavailable('The service is overloaded.');
     return answerAs(caller, request, trace, charge, handler);
   }
 

@@ -18,7 +18,8 @@ export interface Authenticator {
    * The caller of an `Authorization` header; null when the header is missing or malformed, the key unknown or revoked,
    * or its account suspended: all of these are answered alike (contract, choice 2).
    *
-   * @throws when Postgres could not be asked (problem `authentication-failed`)
+   * @throws OverloadedError when too many wait for Postgres already; another error when it could not be asked (problem
+   *   `authentication-failed`)
    */
   authenticate(authorization: string | null): Promise<Caller | null>;
   close(): Promise<void>;
@@ -34,21 +35,23 @@ const UNKNOWN_LIFE_MS = 1 * SECOND;
 const MAX_KNOWN = 50_000;
 const MAX_UNKNOWN = 10_000;
 /**
- * A query takes along what would have to be asked within this time, if it has been used since it was asked: a thousand
- * keys in use are one query in a few seconds then, instead of a thousand.
+ * A key in use is asked again so long before its answer runs out, so that nobody waits for it. The query takes along what
+ * would have to be asked in that time too: a thousand keys in use are one query in a few seconds, instead of a thousand.
  */
-const TAKEN_ALONG_MS = 1 * SECOND;
+const AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
 const QUERY_TIMEOUT_MS = 2 * SECOND;
-/** Two at a time, so that a connection that is gone without a word doesn't hold up everybody. */
-const BATCHES = { maxBatch: 500, maxRuns: 2, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
+/** Two at a time, so that a connection that is gone without a word doesn't hold up everybody. A crowd of keys is refused. */
+const BATCHES = { maxBatch: 500, maxRuns: 2, maxWaiting: 5_000, maxWaitMs: QUERY_TIMEOUT_MS };
 /** The scheme is matched without regard to case (contract, choice 2). */
 const BEARER = /^bearer +([^ ]+) *$/i;
 
 interface KnownKey {
   caller: Caller;
   untilMs: number;
+  /** Since it was asked. */
   isUsed: boolean;
+  isAskedAgain: boolean;
 }
 
 /** @param nowMs a monotonic clock, for tests */
@@ -88,21 +91,22 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
       unknown.set(hash, askedAtMs + UNKNOWN_LIFE_MS);
     } else {
       if (known.size >= MAX_KNOWN) known.delete(oldestOf(known));
-      known.set(hash, { caller, untilMs: askedAtMs + KNOWN_LIFE_MS, isUsed: false });
+      known.set(hash, { caller, untilMs: askedAtMs + KNOWN_LIFE_MS, isUsed: false, isAskedAgain: false });
     }
   }
 
-  /** The keys in use that would have to be asked soon; those that nobody has used are forgotten. */
+  /** The keys in use that would have to be asked soon. Those that have run out are forgotten: nobody has come for them. */
   function* takenAlong(): Generator<string> {
     let left = MAX_TAKEN_ALONG;
+    const now = nowMs();
     for (const [hash, entry] of known) {
-      if (left === 0 || entry.untilMs > nowMs() + TAKEN_ALONG_MS) return;
-      if (entry.isUsed) {
+      if (left === 0 || entry.untilMs > now + AHEAD_MS) return;
+      if (entry.untilMs <= now) known.delete(hash);
+      else if (entry.isUsed && !entry.isAskedAgain) {
         left -= 1;
-        // By one query only, where two are under way.
-        entry.isUsed = false;
+        entry.isAskedAgain = true;
         yield hash;
-      } else known.delete(hash);
+      }
     }
   }
 
@@ -115,16 +119,26 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     return hashes.map((hash) => callers.get(hash) ?? null);
   }
 
-  async function authenticate(authorization: string | null): Promise<Caller | null> {
-    const secret = authorization === null ? undefined : BEARER.exec(authorization)?.[1];
-    if (secret === undefined || secret.length !== SECRET_LENGTH) return null;
-    const hash = hashSecret(secret, 'base64');
+  /** What is known without asking: the caller; null: refused; undefined: it has to be asked. */
+  function recall(hash: string): Caller | null | undefined {
     const entry = known.get(hash);
-    if (entry !== undefined && nowMs() < entry.untilMs) {
-      entry.isUsed = true;
-      return entry.caller;
+    const now = nowMs();
+    if (entry === undefined || now >= entry.untilMs) return now < (unknown.get(hash) ?? 0) ? null : undefined;
+    entry.isUsed = true;
+    if (now >= entry.untilMs - AHEAD_MS && !entry.isAskedAgain) {
+      entry.isAskedAgain = true;
+      // Where it fails, whoever comes after the end asks, and hears of it.
+      ask(hash).catch(() => {});
     }
-    if (nowMs() < (unknown.get(hash) ?? 0)) return null;
+    return entry.caller;
+  }
+
+  async function authenticate(authorization: string | null): Promise<Caller | null> {
+    const secret = secretOf(authorization);
+    if (secret === null) return null;
+    const hash = hashSecret(secret, 'base64');
+    const caller = recall(hash);
+    if (caller !== undefined) return caller;
     // Here, not before: what is in the caches has been looked at.
     if (!isWellFormedSecret(secret)) return null;
     return within(ask(hash), QUERY_TIMEOUT_MS, 'Postgres');
@@ -146,6 +160,17 @@ async function findCallers(sql: Sql, hashes: string[]): Promise<Map<string, Call
       CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END
     WHERE k.revoked_at IS NULL AND a.suspended_at IS NULL AND ${SENT_AT_ONCE}::text IS NOT NULL`;
   return new Map(rows.map(({ hash, ...caller }) => [hash, caller]));
+}
+
+/** Whether the header has a key at all. One that has none is refused without looking any further. */
+export function carriesKey(authorization: string | null): boolean {
+  return secretOf(authorization) !== null;
+}
+
+/** The secret of a bearer header; null for anything else. */
+function secretOf(authorization: string | null): string | null {
+  const secret = authorization === null ? undefined : BEARER.exec(authorization)?.[1];
+  return secret?.length === SECRET_LENGTH ? secret : null;
 }
 
 function oldestOf(map: Map<string, unknown>): string {

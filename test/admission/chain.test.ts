@@ -246,6 +246,13 @@ describe('what a request costs', () => {
   });
 });
 
+test('keys beyond the crowd that may be looked up at once are 503, not 500', async () => {
+  const wrong = Array.from({ length: 5100 }, () => ask(generateSecret()));
+  const kinds = (await Promise.all(wrong)).map(({ kind }) => kind);
+  expect(kinds.filter((kind) => kind === 'service-unavailable')).toHaveLength(100);
+  expect(new Set(kinds)).toEqual(new Set(['unauthorized', 'service-unavailable']));
+});
+
 test('an overloaded service refuses who has a key, at no cost; who has none hears that first', async () => {
   const { accountId, key } = await createCaller(sql, {
     limits: { requestsPerMinute: 1000 },
@@ -273,14 +280,16 @@ test('an overloaded service refuses who has a key, at no cost; who has none hear
   });
   await until('everybody waits for a token or is refused', () => waiting + refused === 700);
 
-  for (const wrong of [null, 'svc_garbage', generateSecret()]) {
+  for (const wrong of [null, 'svc_garbage']) {
     expect(await ask(wrong, neverBegins)).toMatchObject({ kind: 'unauthorized', account: undefined });
   }
+  // Whether it exists isn't asked.
+  expect(await ask(generateSecret(), neverBegins)).toMatchObject({ kind: 'service-unavailable' });
   expect(await ask(key, neverBegins)).toEqual({
     kind: 'service-unavailable',
     headers: { 'Retry-After': '1' },
     members: undefined,
-    account: accountId,
+    account: undefined,
   });
   openGate();
   await Promise.all(crowd);
