@@ -1,5 +1,5 @@
 import { RefusedError } from '../errors.ts';
-import type { Sql, Transaction } from '../postgres/connect.ts';
+import { SENT_AT_ONCE, type Sql, type Transaction } from '../postgres/connect.ts';
 import { newId } from './ids.ts';
 
 export type Plan = 'free' | 'plus';
@@ -137,7 +137,7 @@ export async function findAccount(
   id: string,
   instant?: Date,
 ): Promise<AccountDetails | null> {
-  const [row] = await findAccountQuery(sql, id, instant);
+  const [row] = await findAccountsQuery(sql, [id], instant);
   return row === undefined ? null : detailsOf(row);
 }
 
@@ -146,8 +146,8 @@ interface AccountRow extends Omit<AccountDetails, 'period'> {
   end: Date;
 }
 
-/** {@link findAccount} as a query, for callers that bound its wait. */
-export function findAccountQuery(sql: Sql | Transaction, id: string, instant: Date | null = null) {
+/** {@link findAccount} as a query, of several accounts in no order, for callers that bound its wait. */
+export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant: Date | null = null) {
   return sql<AccountRow[]>`
     SELECT a.id, a.name, (a.period).plan, a.credits, a.suspended_at IS NOT NULL AS suspended,
       (a.period).starts_at AS start, (a.period).ends_at AS end,
@@ -158,7 +158,8 @@ export function findAccountQuery(sql: Sql | Transaction, id: string, instant: Da
       coalesce(a.included_credits, plans.included_credits) AS "includedCredits"
     FROM (
       SELECT *, ${currentPeriod(sql, instant)} AS period, coalesce(${instant}::timestamptz, now()) AS instant
-      FROM accounts JOIN balances b ON b.account_id = id WHERE id = ${id}
+      FROM accounts JOIN balances b ON b.account_id = id
+      WHERE id = ANY (${ids}::text[]) AND ${SENT_AT_ONCE}::text IS NOT NULL
     ) a JOIN plans ON plans.name = (a.period).plan`;
 }
 

@@ -101,7 +101,10 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     try {
       caller = await authenticator.authenticate(authorization);
     } catch (error) {
-      if (error instanceof OverloadedError) return unavailable('The service is overloaded.');
+      // Who came with a crowd has waited for the crowd, and not for Postgres.
+      if (error instanceof OverloadedError || isOverloaded(charge)) {
+        return unavailable('The service is overloaded.');
+      }
       log.warn({ err: error }, 'a key could not be looked up');
       return failure('authentication-failed');
     }

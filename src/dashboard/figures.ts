@@ -1,4 +1,4 @@
-import { type AccountDetails, detailsOf, findAccountQuery } from '../accounts/store.ts';
+import { type AccountDetails, detailsOf, findAccountsQuery } from '../accounts/store.ts';
 import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
@@ -10,7 +10,7 @@ const QUERY_TIMEOUT_MS = 3 * SECOND;
 
 /** The account of a page, as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
 export async function loadAccount(sql: Sql, id: string): Promise<AccountDetails> {
-  const [row] = await within(findAccountQuery(sql, id), QUERY_TIMEOUT_MS, 'Postgres');
+  const [row] = await within(findAccountsQuery(sql, [id]), QUERY_TIMEOUT_MS, 'Postgres');
   if (row === undefined) throw new Error('the account is gone');
   return detailsOf(row);
 }

@@ -1,5 +1,6 @@
-import { type AccountDetails, detailsOf, findAccountQuery } from '../accounts/store.ts';
+import { type AccountDetails, detailsOf, findAccountsQuery } from '../accounts/store.ts';
 import type { Handler } from '../admission/chain.ts';
+import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import { type Answer, failure, success } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
@@ -23,19 +24,24 @@ export const usageOperation: Operation = {
 };
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
+/** Two at a time, so that a connection that is gone without a word doesn't hold up everybody. */
+const BATCHES = { maxBatch: 500, maxRuns: 2, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
 
 /** @param instant for tests: the instant to report at; absent: Postgres's clock */
 export function createUsageHandler(sql: Sql, log: Log, instant?: () => Date): Handler {
+  const ask = createBatcher(async (ids: string[]) => {
+    const query = findAccountsQuery(sql, [...new Set(ids)], instant?.());
+    const rows = await within(query, QUERY_TIMEOUT_MS, 'Postgres');
+    const accounts = new Map(rows.map((row) => [row.id, detailsOf(row)]));
+    return ids.map((id) => accounts.get(id) ?? null);
+  }, BATCHES);
+
   return () =>
     async ({ caller, rate }): Promise<Answer> => {
       try {
-        const [row] = await within(
-          findAccountQuery(sql, caller.accountId, instant?.()),
-          QUERY_TIMEOUT_MS,
-          'Postgres',
-        );
-        if (row === undefined) throw new Error('the account is gone');
-        return success<UsageAnswer>(presentUsage(detailsOf(row), rate));
+        const account = await within(ask(caller.accountId), QUERY_TIMEOUT_MS, 'Postgres');
+        if (account === null) throw new Error('the account is gone');
+        return success<UsageAnswer>(presentUsage(account, rate));
       } catch (error) {
         log.warn({ err: error }, 'usage could not be read');
         return failure('service-unavailable', 'The usage of the account could not be read.', {
