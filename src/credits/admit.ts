@@ -100,18 +100,17 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   let clockOffsetMs = 0;
   const owed = createOwed(sql, (accountId, error) => options.onRefundFailed?.(accountId, error));
   const underWay = new Set<Promise<unknown>>();
-  const askIfPayable = createBatcher(
-    (calls: PendingCall[]) => run(calls, spendIfPayable, settlePayment, STATEMENT_DEADLINE_MS),
-    BATCHES,
-  );
+  const askIfPayable = createBatcher(async (calls: PendingCall[]) => {
+    const admissions = await run(calls, spendIfPayable, settlePayment, STATEMENT_DEADLINE_MS);
+    return calls.map((call) => admissions.get(call) ?? null);
+  }, BATCHES);
   // Its calls have waited before: what would come too late for the oldest of them doesn't happen.
   const askInFull = createBatcher(async (calls: PendingCall[]) => {
     const waitedMs = ({ sinceMs }: PendingCall) => performance.now() - sinceMs;
     const inTime = calls.filter((call) => waitedMs(call) < LATEST_FOR_SECOND_MS);
     const leftMs = LAST_DEADLINE_MS - Math.max(0, ...inTime.map(waitedMs));
     const admissions = await run(inTime, spend, settleAll, Math.min(STATEMENT_DEADLINE_MS, leftMs));
-    const byCall = new Map(inTime.map((call, position) => [call, admissions[position]!]));
-    return calls.map((call) => byCall.get(call) ?? null);
+    return calls.map((call) => admissions.get(call) ?? null);
   }, BATCHES);
 
   async function admit(call: Call): Promise<Admission> {
@@ -130,18 +129,18 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     return (await askIfPayable(call)) ?? (await askInFull(call));
   }
 
-  /** Runs one statement for the calls. @returns what it decided, null for calls that it left alone */
+  /** Runs one statement for the calls. @returns what it decided; calls that it left alone are missing */
   async function run<Outcome>(
     calls: PendingCall[],
     statement: Statement<Outcome>,
     settle: (outcome: Outcome, byAccount: Map<string, Group[]>) => Settled,
     deadlineMs: number,
-  ): Promise<(Admission | null)[]> {
+  ): Promise<Map<PendingCall, Admission>> {
     const byAccount = groupCalls(calls.filter((call) => !call.abandoned));
     const asks = [...byAccount.values()].flat().map(({ ask }) => ask);
     const askedAtMs = Date.now();
     const deadline = new Date(askedAtMs + clockOffsetMs + deadlineMs);
-    if (asks.length === 0) return calls.map(() => null);
+    if (asks.length === 0) return new Map();
     const attempts: Attempt[] = [];
     let isOver = false;
     const answer = spendUnlocked(statement, asks, deadline, (id) => {
@@ -153,7 +152,7 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     try {
       const { at, admissions } = settle(await answered, byAccount);
       if (at !== null) learnClock(at.getTime(), askedAtMs);
-      return calls.map((call) => admissions.get(call) ?? null);
+      return admissions;
     } catch (error) {
       isOver = true;
       // Everyone is told 503: whatever it has spent, or still will, is given back as a whole.

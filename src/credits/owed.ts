@@ -26,8 +26,11 @@ interface Task {
   /** Whose; null: of several accounts. */
   accountId: string | null;
   sinceMs: number;
-  /** @returns whether it is over */
-  run(): Promise<boolean>;
+  /**
+   * @param isForgotten whether it is owed for so long that what was spent is not remembered any more
+   * @returns whether it is over
+   */
+  run(isForgotten: () => boolean): Promise<boolean>;
   /** Why it didn't happen. */
   error: unknown;
 }
@@ -44,7 +47,7 @@ export function createOwed(
   const open = new Set<Task>();
   const tries = repeat(tryAll, TRY_EVERY_MS);
 
-  function add(accountId: string | null, run: () => Promise<boolean>): void {
+  function add(accountId: string | null, run: Task['run']): void {
     open.add({ accountId, sinceMs: nowMs(), run, error: null });
     void tries.run();
   }
@@ -55,12 +58,20 @@ export function createOwed(
   }
 
   async function tryAll(): Promise<void> {
+    const isForgotten = ({ sinceMs }: Task) => nowMs() - sinceMs > REMEMBERED_MS;
     for (const task of [...open]) {
       try {
-        if (await within(task.run(), TRY_TIMEOUT_MS, 'Postgres')) open.delete(task);
+        if (
+          await within(
+            task.run(() => isForgotten(task)),
+            TRY_TIMEOUT_MS,
+            'Postgres',
+          )
+        )
+          open.delete(task);
       } catch (error) {
         task.error = error;
-        if (nowMs() - task.sinceMs > REMEMBERED_MS) giveUp(task);
+        if (isForgotten(task)) giveUp(task);
         else {
           // Behind the others: it may be the only one that fails. Or Postgres is away, and they would fail too.
           open.delete(task);
@@ -73,10 +84,9 @@ export function createOwed(
 
   return {
     undo(attempt) {
-      const sinceMs = nowMs();
-      add(null, async () => {
+      add(null, async (isForgotten) => {
         const outcome = await undoAttempt(sql, attempt);
-        if (outcome !== 'spent' && nowMs() - sinceMs > REMEMBERED_MS) {
+        if (outcome !== 'spent' && isForgotten()) {
           throw new Error('what became of an attempt to spend credits is not known any more');
         }
         return outcome !== 'early';

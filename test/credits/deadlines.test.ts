@@ -93,6 +93,20 @@ async function waitingForLock(count: number): Promise<void> {
   }, count);
 }
 
+/** An account that has spent a credit, of which the service lost the answer with its connection; Postgres is down then. */
+async function spentUnheard(): Promise<string> {
+  const { accountId } = await createCaller(sql, { included: 3 });
+  const lock = await lockRow(accountId);
+  const call = timed(admit(credits, accountId));
+  await waitingForLock(1);
+  proxy.hang();
+  await lock.release();
+  await eventually(() => ledgerOf(sql, accountId), { used: 1, credits: 0, calls: 1 });
+  proxy.down();
+  expect((await call).failed).toBe(true);
+  return accountId;
+}
+
 const NOTHING_SPENT = { used: 0, credits: 0, calls: 0 };
 
 describe('a frozen Postgres', () => {
@@ -167,15 +181,7 @@ describe('a frozen Postgres', () => {
   );
 
   test('whose connection is cut while it works: a stop of the service waits to find out', async () => {
-    const { accountId } = await createCaller(sql, { included: 3 });
-    const lock = await lockRow(accountId);
-    const call = timed(admit(credits, accountId));
-    await waitingForLock(1);
-    proxy.hang();
-    await lock.release();
-    await eventually(() => ledgerOf(sql, accountId), { used: 1, credits: 0, calls: 1 });
-    proxy.down();
-    expect((await call).failed).toBe(true);
+    const accountId = await spentUnheard();
     proxy.up();
     await credits.close();
     expect(await ledgerOf(sql, accountId)).toEqual(NOTHING_SPENT);
@@ -183,15 +189,7 @@ describe('a frozen Postgres', () => {
   });
 
   test('whose connection is cut while it works, and that stays away: a stop says once that credits may be lost', async () => {
-    const { accountId } = await createCaller(sql, { included: 3 });
-    const lock = await lockRow(accountId);
-    const call = timed(admit(credits, accountId));
-    await waitingForLock(1);
-    proxy.hang();
-    await lock.release();
-    await eventually(() => ledgerOf(sql, accountId), { used: 1, credits: 0, calls: 1 });
-    proxy.down();
-    expect((await call).failed).toBe(true);
+    const accountId = await spentUnheard();
     expect(refundsFailed).toEqual([]);
     await credits.close();
     expect(refundsFailed).toEqual([null]);
