@@ -3,7 +3,22 @@ import { messageOf } from '../errors.ts';
 import { KIB } from '../units.ts';
 
 /** One JSON object a line. No key, secret, query, name or NIF ever goes in. */
-export type Log = pino.Logger;
+export type Log = pino.Logger & {
+  /** Writes the line of a request, as pino would. Each request has one, and pino takes three times as long to. */
+  request(line: RequestLine): void;
+};
+
+/** The line that each request leaves. */
+export interface RequestLine {
+  requestId: string;
+  method: string;
+  /** The route's template, never the address that was asked for. */
+  route: string;
+  status: number;
+  durationMs: number;
+  /** undefined: whoever asked is not known. */
+  account: string | undefined;
+}
 
 export type LogTarget = 'stdout' | 'stderr';
 
@@ -30,10 +45,29 @@ export function createLog(target: LogTarget = 'stdout'): { log: Log; close(): Pr
 
 /** The same log, to a stream of the caller's. */
 export function createLogTo(destination: pino.DestinationStream): Log {
-  return pino(
+  const log = pino(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: serializeError } },
     destination,
   );
+  return Object.assign(log, { request: createRequestWriter(destination) });
+}
+
+function createRequestWriter(destination: pino.DestinationStream): Log['request'] {
+  let timeMs = 0;
+  let time = '';
+  return ({ requestId, method, route, status, durationMs, account }) => {
+    const nowMs = Date.now();
+    if (nowMs !== timeMs) {
+      timeMs = nowMs;
+      time = new Date(nowMs).toISOString();
+    }
+    const whose = account === undefined ? '' : `,"account":${JSON.stringify(account)}`;
+    destination.write(
+      `{"level":${pino.levels.values.info},"time":"${time}","requestId":${JSON.stringify(requestId)},` +
+        `"method":${JSON.stringify(method)},"route":${JSON.stringify(route)},"status":${status},` +
+        `"durationMs":${Math.round(durationMs * 100) / 100}${whose},"msg":"request"}\n`,
+    );
+  };
 }
 
 /**

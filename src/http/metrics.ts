@@ -1,5 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { SECOND } from '../units.ts';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { createRequestCounts } from './request-counts.ts';
 
 /** What Prometheus reads at /metrics. Labels come from fixed lists only, so that their number stays small. */
 export interface Metrics {
@@ -19,19 +19,7 @@ export interface Metrics {
 export function createMetrics(runningRequests: () => number): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  const requests = new Counter({
-    name: 'http_requests_total',
-    help: 'Requests answered, by route template and status.',
-    labelNames: ['route', 'status'],
-    registers,
-  });
-  const durations = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the request to its answer, by route template.',
-    labelNames: ['route'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  });
+  const request = createRequestCounts(registry);
   new Gauge({
     name: 'http_requests_running',
     help: 'Requests being answered now.',
@@ -73,19 +61,8 @@ export function createMetrics(runningRequests: () => number): Metrics {
     help: 'Credits spent for requests answered 503 that could not be given back.',
     registers,
   });
-  // Looked up once for each pair: hashing the labels took longer than counting.
-  const counted = new Map<string, { count: Counter.Internal; time: Histogram.Internal<'route'> }>();
   return {
-    request(route, status, durationMs) {
-      const pair = `${status} ${route}`;
-      let child = counted.get(pair);
-      if (child === undefined) {
-        child = { count: requests.labels({ route, status }), time: durations.labels({ route }) };
-        counted.set(pair, child);
-      }
-      child.count.inc();
-      child.time.observe(durationMs / SECOND);
-    },
+    request,
     source: (source, outcome) => sources.inc({ source, outcome }),
     redisAway: (away) => redisAway.set(away ? 1 : 0),
     refundFailed: () => refundsFailed.inc(),

@@ -60,17 +60,8 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     }
     const durationMs = performance.now() - startedAt;
     metrics.request(route, response.status, durationMs);
-    log.info(
-      {
-        requestId: trace.requestId,
-        method: request.method,
-        route,
-        status: response.status,
-        durationMs: Math.round(durationMs * 100) / 100,
-        account: trace.account,
-      },
-      'request',
-    );
+    const { requestId, account } = trace;
+    log.request({ requestId, method: request.method, route, status: response.status, durationMs, account });
     return response;
   }
 

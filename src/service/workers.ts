@@ -52,7 +52,11 @@ export function orWithoutParent(signal: AbortSignal): AbortSignal {
 }
 
 /** Runs one worker, again and again, until the signal; then waits for its graceful end. */
-async function keepWorker(port: number, signal: AbortSignal, log: Log): Promise<void> {
+async function keepWorker(
+  port: number,
+  signal: AbortSignal,
+  log: Pick<Log, 'info' | 'warn' | 'error'>,
+): Promise<void> {
   while (!signal.aborted) {
     const worker = Bun.spawn(
       [process.execPath, join(import.meta.dir, '..', 'main.ts'), 'serve', '--worker'],
