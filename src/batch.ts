@@ -1,17 +1,23 @@
+import { afterwards, DeadlineError } from './deadline.ts';
+
 /** The queue of a batcher is full: whoever asks is better told so at once. */
 export class OverloadedError extends Error {
   override readonly name = 'OverloadedError';
 }
 
-export interface BatchOptions {
+export interface BatchOptions<Item> {
   /** Items in one run at most. */
   maxBatch: number;
   /** Runs under way at once. While that many are, items gather for the next. */
   maxRuns: number;
   /** Items that may wait; more are refused with an {@link OverloadedError}. */
   maxWaiting: number;
-  /** An item that has waited longer is not run any more: whoever asked has given up. */
-  maxWaitMs: number;
+  /** Whoever asked hears of a {@link DeadlineError} after this long, whether the item still waits or is in a run. */
+  timeoutMs: number;
+  /** What did not answer then. */
+  what: string;
+  /** When an item came, of `performance.now()`, where that was before it came here. */
+  sinceMsOf?: (item: Item) => number;
 }
 
 /**
@@ -50,49 +56,69 @@ export function beginOverdueRuns(): void {
  */
 export function createBatcher<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  { maxBatch, maxRuns, maxWaiting, maxWaitMs }: BatchOptions,
+  { maxBatch, maxRuns, maxWaiting, timeoutMs, what, sinceMsOf = () => performance.now() }: BatchOptions<Item>,
 ): (item: Item) => Promise<Result> {
-  type Waiting = {
+  type Asked = {
     item: Item;
     sinceMs: number;
     resolve: (result: Result) => void;
     reject: (error: unknown) => void;
+    isLate: boolean;
   };
-  let waiting: Waiting[] = [];
-  let runs = 0;
+  let waiting: Asked[] = [];
+  const running = new Set<Asked[]>();
   let scheduled = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let watchedMs = Number.POSITIVE_INFINITY;
 
   function schedule(): void {
-    if (scheduled || runs >= maxRuns || waiting.length === 0) return;
+    if (scheduled || running.size >= maxRuns || waiting.length === 0) return;
     scheduled = true;
     atEndOfTurn(() => {
       scheduled = false;
-      dropStale();
-      while (runs < maxRuns && waiting.length > 0) void start();
+      if (performance.now() > watchedMs) expire();
+      while (running.size < maxRuns && waiting.length > 0) void start();
     });
-  }
-
-  function dropStale(): void {
-    const oldestMs = performance.now() - maxWaitMs;
-    let stale = 0;
-    while (stale < waiting.length && waiting[stale]!.sinceMs < oldestMs) stale += 1;
-    if (stale === 0) return;
-    for (const { reject } of waiting.splice(0, stale)) reject(new OverloadedError('waited too long'));
   }
 
   async function start(): Promise<void> {
     const batch = waiting.length <= maxBatch ? waiting : waiting.slice(0, maxBatch);
     waiting = waiting.length <= maxBatch ? [] : waiting.slice(maxBatch);
-    runs += 1;
+    running.add(batch);
     try {
       const results = await run(batch.map(({ item }) => item));
-      for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
+      for (let index = 0; index < batch.length; index += 1) batch[index]!.resolve(results[index] as Result);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     } finally {
-      runs -= 1;
+      running.delete(batch);
       schedule();
     }
+  }
+
+  /** One timer for all: one for each took a twentieth of a request's time. */
+  function watch(atMs: number): void {
+    if (atMs >= watchedMs) return;
+    clearTimeout(timer);
+    watchedMs = atMs;
+    timer = afterwards(() => expire(), Math.max(0, atMs - performance.now()));
+    timer.unref();
+  }
+
+  /** Tells everybody who has asked too long ago. */
+  function expire(): void {
+    watchedMs = Number.POSITIVE_INFINITY;
+    const now = performance.now();
+    for (const asked of [...waiting, ...[...running].flat()]) {
+      const untilMs = asked.sinceMs + timeoutMs;
+      if (asked.isLate) continue;
+      if (untilMs > now) watch(untilMs);
+      else {
+        asked.isLate = true;
+        asked.reject(new DeadlineError(what, timeoutMs));
+      }
+    }
+    waiting = waiting.filter(({ isLate }) => !isLate);
   }
 
   return (item) =>
@@ -101,7 +127,9 @@ export function createBatcher<Item, Result>(
         reject(new OverloadedError('too much is waiting'));
         return;
       }
-      waiting.push({ item, sinceMs: performance.now(), resolve, reject });
+      const sinceMs = sinceMsOf(item);
+      waiting.push({ item, sinceMs, resolve, reject, isLate: false });
+      watch(sinceMs + timeoutMs);
       schedule();
     });
 }

@@ -29,8 +29,7 @@ export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string)
       reject(new DeadlineError(what, timeoutMs));
       if (work.state === null) work.cancel?.();
     };
-    // Between the two, Bun reads what has arrived.
-    const timer = setTimeout(() => setImmediate(() => setImmediate(expire)), timeoutMs);
+    const timer = afterwards(expire, timeoutMs);
     work.then(
       (value) => {
         clearTimeout(timer);
@@ -42,4 +41,10 @@ export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string)
       },
     );
   });
+}
+
+/** A timer that is over only when what had arrived by then has been read. */
+export function afterwards(task: () => void, afterMs: number): ReturnType<typeof setTimeout> {
+  // Between the two, Bun reads what has arrived.
+  return setTimeout(() => setImmediate(() => setImmediate(task)), afterMs);
 }

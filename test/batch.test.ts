@@ -1,15 +1,16 @@
 import { expect, test } from 'bun:test';
 import { type BatchOptions, beginOverdueRuns, createBatcher, OverloadedError } from '../src/batch.ts';
+import { DeadlineError } from '../src/deadline.ts';
 
 /** A batcher of numbers that are answered by their doubles, when the test says so. */
-function doubling(options: Partial<BatchOptions> = {}) {
+function doubling(options: Partial<BatchOptions<number>> = {}) {
   const runs: { items: number[]; finish(): void; fail(error: Error): void }[] = [];
   const ask = createBatcher<number, number>(
     (items) =>
       new Promise((resolve, reject) => {
         runs.push({ items, finish: () => resolve(items.map((item) => item * 2)), fail: reject });
       }),
-    { maxBatch: 100, maxRuns: 1, maxWaiting: 1000, maxWaitMs: 1000, ...options },
+    { maxBatch: 100, maxRuns: 1, maxWaiting: 1000, timeoutMs: 1000, what: 'the doubler', ...options },
   );
   return { ask, runs, sizes: () => runs.map(({ items }) => items.length) };
 }
@@ -75,17 +76,63 @@ test('a run that fails fails all of its own, and nobody else', async () => {
   expect(await next).toBe(6);
 });
 
-test('what does not fit is refused at once, and what has waited too long is not run any more', async () => {
-  const { ask, runs, sizes } = doubling({ maxWaiting: 2, maxWaitMs: 20 });
+test('what does not fit is refused at once', async () => {
+  const { ask, runs } = doubling({ maxWaiting: 2 });
   const first = ask(0);
   await turn();
-  const waiting = Promise.allSettled([ask(1), ask(2)]);
+  const waiting = Promise.all([ask(1), ask(2)]);
   await expect(ask(3)).rejects.toThrow(OverloadedError);
-  await Bun.sleep(30);
   runs[0]!.finish();
-  expect(await first).toBe(0);
-  expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  expect(sizes()).toEqual([1]);
+  await turn();
+  runs[1]!.finish();
+  expect([await first, ...(await waiting)]).toEqual([0, 2, 4]);
+});
+
+test('whoever has waited too long is told, in a run or before it, and what still waited is not run any more', async () => {
+  const { ask, runs, sizes } = doubling({ timeoutMs: 20 });
+  const inRun = ask(0);
+  await turn();
+  const waiting = ask(1);
+  const late = { status: 'rejected', reason: new DeadlineError('the doubler', 20) };
+  expect(await Promise.allSettled([inRun, waiting])).toEqual([late, late] as never);
+  const next = ask(2);
+  runs[0]!.finish();
+  await turn();
+  expect(sizes()).toEqual([1, 1]);
+  runs[1]!.finish();
+  expect(await next).toBe(4);
+});
+
+test('each has its own time, counted from when it came, which may be before it came here', async () => {
+  const startMs = performance.now();
+  const { ask, runs } = doubling({ timeoutMs: 100, sinceMsOf: (item) => startMs - item });
+  const told: string[] = [];
+  const tell = (name: string) => () => void told.push(name);
+  const settled = Promise.all([ask(0).catch(tell('came now')), ask(60).catch(tell('came before'))]);
+  await Bun.sleep(70);
+  expect(told).toEqual(['came before']);
+  await settled;
+  expect(told).toEqual(['came before', 'came now']);
+  expect(runs).toHaveLength(1);
+});
+
+test('an answer that lay there while the process was busy is in time', async () => {
+  const afterAMoment = async (items: number[]) => {
+    await Bun.sleep(10);
+    return items;
+  };
+  const ask = createBatcher(afterAMoment, {
+    maxBatch: 1,
+    maxRuns: 1,
+    maxWaiting: 1,
+    timeoutMs: 30,
+    what: 'a moment',
+  });
+  const answer = ask(1);
+  await turn();
+  const startMs = performance.now();
+  while (performance.now() - startMs < 50);
+  expect(await answer).toBe(1);
 });
 
 test('in a long turn a run begins when somebody comes by, and not at the end of the turn', async () => {

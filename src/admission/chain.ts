@@ -1,5 +1,6 @@
 import { OverloadedError } from '../batch.ts';
 import type { Credits } from '../credits/admit.ts';
+import type { Admission } from '../credits/calls.ts';
 import type { CallKind } from '../credits/spend.ts';
 import { type Answer, failure } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
@@ -58,16 +59,10 @@ export interface Chain {
 }
 
 /** The outcome of an admission. */
-type Ticket = { rate: RateDecision } & (Refused | (Paid & { handle: ReturnType<Handler> }));
-
-interface Refused {
-  refusal: Answer;
-}
-
-interface Paid {
-  refusal: null;
-  directoryIndex: string | null;
-}
+type Ticket = { rate: RateDecision } & (
+  | { refusal: Answer }
+  | { refusal: null; handle: ReturnType<Handler>; directoryIndex: string | null }
+);
 
 export interface ChainParts {
   authenticator: Authenticator;
@@ -121,19 +116,26 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     handler: Handler,
   ): Promise<Answer> {
     trace.account = caller.accountId;
-
-    const ticket = await admissions.track(() => admit(request, caller, charge, handler));
+    admissions.begin();
+    let ticket: Ticket;
+    try {
+      ticket = await admit(request, caller, charge, handler);
+    } finally {
+      admissions.end();
+    }
     const { rate } = ticket;
     const headers = rateLimitHeaders(rate);
     if (ticket.refusal !== null) return withHeaders(ticket.refusal, headers);
 
     const { handle, directoryIndex } = ticket;
-    const work = () => handle({ caller, rate, directoryIndex });
+    if (charge === 'search') searches.begin();
     try {
-      return withHeaders(await (charge === 'search' ? searches.track(work) : work()), headers);
+      return withHeaders(await handle({ caller, rate, directoryIndex }), headers);
     } catch (error) {
       log.error({ err: error }, 'a handler failed');
       return failure('internal-error', undefined, { headers });
+    } finally {
+      if (charge === 'search') searches.end();
     }
   }
 
@@ -144,7 +146,8 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     charge: CallKind | null,
     handler: Handler,
   ): Promise<Ticket> {
-    const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
+    const { accountId, keyId, requestsPerMinute } = caller;
+    const rate = await rateLimiter.take(accountId, requestsPerMinute);
     if (!rate.admitted) {
       const refusal = failure('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
         headers: { 'Retry-After': String(retryAfterS(rate)) },
@@ -159,27 +162,26 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
       return { rate, refusal: failure('internal-error') };
     }
     if (charge === null) return { rate, refusal: null, handle, directoryIndex: null };
-    const payment = await takeCredit(caller, charge);
-    return payment.refusal === null ? { rate, handle, ...payment } : { rate, ...payment };
-  }
-
-  async function takeCredit({ accountId, keyId }: Caller, kind: CallKind): Promise<Refused | Paid> {
     try {
-      const admission = await credits.admit({ accountId, keyId, kind });
-      if (admission.admitted) return { refusal: null, directoryIndex: admission.directoryIndex };
-      const reset = admission.resetAt.toISOString();
-      const refusal = failure('monthly-quota-exceeded', `The included credits are there again at ${reset}.`, {
-        members: { quota: 'monthly_credits', limit: admission.limit, reset },
-        headers: { 'Retry-After': String(admission.retryAfterS) },
-      });
-      return { refusal };
+      const admission = await credits.admit({ accountId, keyId, kind: charge });
+      return admission.admitted
+        ? { rate, refusal: null, handle, directoryIndex: admission.directoryIndex }
+        : { rate, refusal: quotaExceeded(admission) };
     } catch (error) {
       log.warn({ err: error }, 'a credit could not be counted');
-      return { refusal: unavailable('The credits of the account could not be counted.') };
+      return { rate, refusal: unavailable('The credits of the account could not be counted.') };
     }
   }
 
   return { answer, answerAs };
+}
+
+function quotaExceeded({ limit, resetAt, retryAfterS }: Extract<Admission, { admitted: false }>): Answer {
+  const reset = resetAt.toISOString();
+  return failure('monthly-quota-exceeded', `The included credits are there again at ${reset}.`, {
+    members: { quota: 'monthly_credits', limit, reset },
+    headers: { 'Retry-After': String(retryAfterS) },
+  });
 }
 
 function unavailable(detail: string): Answer {
@@ -187,7 +189,7 @@ function unavailable(detail: string): Answer {
 }
 
 function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
-  return answer.ok
-    ? { ...answer, headers: { ...headers, ...answer.headers } }
-    : { ok: false, problem: { ...answer.problem, headers: { ...headers, ...answer.problem.headers } } };
+  const target = answer.ok ? answer : answer.problem;
+  target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
+  return answer;
 }

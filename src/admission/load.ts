@@ -2,8 +2,9 @@ import { SECOND } from '../units.ts';
 
 /** How busy one stage of the request path is. */
 export interface Load {
-  /** Runs the work, counted while it is under way. */
-  track<T>(work: () => Promise<T>): Promise<T>;
+  /** Something begins, and is under way until its `end`, whatever becomes of it. */
+  begin(): void;
+  end(): void;
   /** How long what would come now would wait, by what is under way and how fast it gets done. */
   expectedWaitMs(): number;
   readonly running: number;
@@ -56,15 +57,13 @@ export function createLoad(nowMs = () => performance.now()): Load {
   }
 
   return {
-    async track(work) {
+    begin() {
       running += 1;
       if (running === MIN_RUNNING) beginQueue();
-      try {
-        return await work();
-      } finally {
-        running -= 1;
-        done += 1;
-      }
+    },
+    end() {
+      running -= 1;
+      done += 1;
     },
     expectedWaitMs() {
       if (running < MIN_RUNNING) return 0;

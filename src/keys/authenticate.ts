@@ -42,7 +42,13 @@ const AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** Two at a time, so that a connection that is gone without a word doesn't hold up everybody. A crowd of keys is refused. */
-const BATCHES = { maxBatch: 500, maxRuns: 2, maxWaiting: 5_000, maxWaitMs: QUERY_TIMEOUT_MS };
+const BATCHES = {
+  maxBatch: 500,
+  maxRuns: 2,
+  maxWaiting: 5_000,
+  timeoutMs: QUERY_TIMEOUT_MS,
+  what: 'Postgres',
+};
 /** The scheme is matched without regard to case (contract, choice 2). */
 const BEARER = /^bearer +([^ ]+) *$/i;
 
@@ -141,7 +147,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     if (caller !== undefined) return caller;
     // Here, not before: what is in the caches has been looked at.
     if (!isWellFormedSecret(secret)) return null;
-    return within(ask(hash), QUERY_TIMEOUT_MS, 'Postgres');
+    return ask(hash);
   }
 
   return { authenticate, close: () => listening.unlisten() };

@@ -7,7 +7,7 @@ import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { createSources } from '../sources/source.ts';
-import { MINUTE } from '../units.ts';
+import { MINUTE, SECOND } from '../units.ts';
 import { createRefresher } from './refresh.ts';
 import { createLookupHandler } from './route.ts';
 import { createCompanyReader } from './store.ts';
@@ -31,12 +31,14 @@ export function openLookup(
   if (nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }
-  const findCompany = createCompanyReader(byKey, config.recordMaxAgeS);
+  // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract, choice 8); the rest is for the way out.
+  const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
+  const findCompany = createCompanyReader(byKey, config.recordMaxAgeS, timeoutMs);
   const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
   const sweeps = repeat(
     () => refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed')),
     MINUTE,
   );
   closers.add('the sweep of old refreshes', sweeps.stop);
-  return createLookupHandler({ ...config, findCompany, refresher, log });
+  return createLookupHandler({ findCompany, refresher, timeoutMs, log });
 }

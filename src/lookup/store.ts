@@ -1,6 +1,7 @@
 import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import type { DebtKind } from '../debts/import.ts';
+import { textArray } from '../postgres/arrays.ts';
 import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
 import type { SourceName } from '../sources/source.ts';
 import { SECOND } from '../units.ts';
@@ -32,7 +33,13 @@ export type FindCompany = (nif: string) => Promise<StoredCompany | null>;
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** One query at a time: what comes meanwhile shares the next, which halves the work of each. */
-const BATCHES = { maxBatch: 500, maxRuns: 1, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
+const BATCHES = {
+  maxBatch: 500,
+  maxRuns: 1,
+  maxWaiting: 20_000,
+  timeoutMs: QUERY_TIMEOUT_MS,
+  what: 'Postgres',
+};
 
 /** A company's record, and one of its debts or none. */
 type CompanyRow = Omit<StoredCompany, 'debts'> & ({ kind: null } | ({ kind: DebtKind } & Bracket));
@@ -40,14 +47,21 @@ type CompanyRow = Omit<StoredCompany, 'debts'> & ({ kind: null } | ({ kind: Debt
 /**
  * A reader whose questions of one turn of the event loop share one query.
  * @param maxAgeS a record of this age or older is not fresh (specification, Data freshness)
+ * @param timeoutMs where a lookup may not take as long as Postgres
  */
-export function createCompanyReader(sql: Sql, maxAgeS: number): FindCompany {
-  const ask = createBatcher(async (nifs: string[]) => {
-    // A connection that is gone without a word must not keep the next batch waiting.
-    const companies = await within(findCompanies(sql, nifs, maxAgeS), QUERY_TIMEOUT_MS, 'Postgres');
-    return nifs.map((nif) => companies.get(nif) ?? null);
-  }, BATCHES);
-  return (nif) => within(ask(nif), QUERY_TIMEOUT_MS, 'Postgres');
+export function createCompanyReader(
+  sql: Sql,
+  maxAgeS: number,
+  timeoutMs = Number.POSITIVE_INFINITY,
+): FindCompany {
+  return createBatcher(
+    async (nifs: string[]) => {
+      // A connection that is gone without a word must not keep the next batch waiting.
+      const companies = await within(findCompanies(sql, nifs, maxAgeS), QUERY_TIMEOUT_MS, 'Postgres');
+      return nifs.map((nif) => companies.get(nif) ?? null);
+    },
+    { ...BATCHES, timeoutMs: Math.min(BATCHES.timeoutMs, timeoutMs) },
+  );
 }
 
 /** The stored records of these NIFs, by NIF. */
@@ -63,7 +77,7 @@ export async function findCompanies(
       debt_datasets.dataset_date::text AS "lastUpdated"
     FROM companies c
     LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif
-    WHERE c.nif = ANY (${nifs}::text[]) AND ${SENT_AT_ONCE}::text IS NOT NULL`;
+    WHERE c.nif = ANY (${textArray(nifs)}::text[]) AND ${SENT_AT_ONCE}::text IS NOT NULL`;
   const companies = new Map<string, StoredCompany>();
   for (const row of rows) {
     const { nif, details, source, fetchedAt, fresh } = row;

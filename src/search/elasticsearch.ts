@@ -1,6 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
 import { createBatcher } from '../batch.ts';
-import { within } from '../deadline.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './equals.ts';
 import {
   beginningsOf,
@@ -16,7 +15,13 @@ import { type DirectorySearch, MAX_RESULTS, SEARCH_TIMEOUT_MS, type SearchEntry 
 /** How often a search is asked again while the alias moves under it. */
 const MAX_ROUNDS = 4;
 /** Callers that share one `_msearch`, and requests under way at once. */
-const BATCHES = { maxBatch: 32, maxRuns: 2, maxWaiting: 2_000, maxWaitMs: SEARCH_TIMEOUT_MS };
+const BATCHES = {
+  maxBatch: 32,
+  maxRuns: 2,
+  maxWaiting: 2_000,
+  timeoutMs: SEARCH_TIMEOUT_MS,
+  what: 'Elasticsearch',
+};
 
 type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
 
@@ -78,7 +83,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Indexe
 
   async function find(parsed: ParsedQuery): Promise<Found> {
     if (parsed.kind === 'nothing') return NOTHING;
-    const result = await within(ask(parsed), SEARCH_TIMEOUT_MS, 'Elasticsearch');
+    const result = await ask(parsed);
     if (result instanceof Error) throw result;
     return result;
   }

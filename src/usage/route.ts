@@ -25,7 +25,13 @@ export const usageOperation: Operation = {
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** Two at a time, so that a connection that is gone without a word doesn't hold up everybody. */
-const BATCHES = { maxBatch: 500, maxRuns: 2, maxWaiting: 20_000, maxWaitMs: QUERY_TIMEOUT_MS };
+const BATCHES = {
+  maxBatch: 500,
+  maxRuns: 2,
+  maxWaiting: 20_000,
+  timeoutMs: QUERY_TIMEOUT_MS,
+  what: 'Postgres',
+};
 
 /** @param instant for tests: the instant to report at; absent: Postgres's clock */
 export function createUsageHandler(sql: Sql, log: Log, instant?: () => Date): Handler {
@@ -39,7 +45,7 @@ export function createUsageHandler(sql: Sql, log: Log, instant?: () => Date): Ha
   return () =>
     async ({ caller, rate }): Promise<Answer> => {
       try {
-        const account = await within(ask(caller.accountId), QUERY_TIMEOUT_MS, 'Postgres');
+        const account = await ask(caller.accountId);
         if (account === null) throw new Error('the account is gone');
         return success<UsageAnswer>(presentUsage(account, rate));
       } catch (error) {
