@@ -59,8 +59,9 @@ export async function refund(sql: Sql, id: string, asks: Ask[], spent: Refundabl
 /**
  * Gives back all that one statement spent, if it did.
  *
- * A statement looks at its deadline when it has locked an account. So whoever holds the locks after the deadline knows: what
- * is not in the journal by then never will be, however long the statement is still under way.
+ * A statement looks at its deadline when it has locked an account, or before, and then again if the account has changed
+ * meanwhile. So whoever has locked and changed them after the deadline knows: what is not in the journal by then never
+ * will be, however long the statement is still under way.
  *
  * @returns `spent`, and given back now; `nothing` was spent, or what was has been forgotten; `early`: not to be known yet
  */
@@ -72,6 +73,8 @@ export async function undoAttempt(sql: Sql, attempt: Attempt): Promise<'spent' |
     const [clock] = await sql<{ isOver: boolean }[]>`
       SELECT clock_timestamp() >= ${attempt.deadline} AS "isOver"`;
     if (!clock!.isOver) return 'early';
+    // One that has looked at the deadline before, and waits for a row, looks again: only where the row has changed.
+    await sql`UPDATE balances SET used = used WHERE account_id = ANY (${attempt.accountIds}::text[])`;
     const columns = sql`
       account_ids AS "accountIds", key_ids AS "keyIds", kinds, calls, at::text AS instant, purchased`;
     // In the journal first: a row that is being moved meanwhile is waited for, and found where it went.

@@ -1,3 +1,4 @@
+import { numberArray, textArray } from '../postgres/arrays.ts';
 import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
 
 /** What a credit is spent on. */
@@ -67,73 +68,72 @@ export interface Bounds {
  * Spends credits of those accounts that can pay for all of their calls within the period that runs: nearly all of them,
  * nearly always, at half of what {@link spend} takes. Of the others nothing is spent; `spend` has the rules for them.
  *
- * Rows are locked in the order of the accounts' ids, as there.
+ * The rows are updated in the order of the accounts' ids, and so locked in that order, as there. It takes the connection's
+ * settings to be sure of it (`byKey`, src/postgres/connect.ts): whether Postgres looks an account up by its id or reads the
+ * ids' index from its beginning, it comes by the accounts in that order, and has no other way left. Where another statement
+ * has changed a row meanwhile, Postgres reads the conditions again, and the sums, from what that one left.
  */
 export async function spendIfPayable(
   sql: Sql,
   asks: Ask[],
-  { deadline, instant, skipLocked, attempt }: Bounds,
+  { deadline, instant, attempt }: Omit<Bounds, 'skipLocked'>,
 ): Promise<Payment> {
   const totals = new Map<string, number>();
   for (const { accountId, calls } of asks) totals.set(accountId, (totals.get(accountId) ?? 0) + calls);
-  const accountIds = [...totals.keys()];
+  const accountIds = [...totals.keys()].sort();
+  const wanted = accountIds.map((id) => totals.get(id)!);
   const { ids, keys, kinds, calls } = columnsOf(asks);
-  const rows = await sql<(PaymentRow | Exception)[]>`
-    WITH locked AS MATERIALIZED (
-      SELECT b.account_id AS id, wanted.calls, b.used, b.used_purchased, b.credits, b.period_end,
-        coalesce(${instant}::timestamptz, now()) AS instant,
-        greatest(wanted.calls - greatest(coalesce(b.included_credits, plans.included_credits) - b.used, 0), 0)
-          AS from_purchased
-      FROM unnest(${accountIds}::text[], ${[...totals.values()]}::bigint[]) AS wanted (id, calls)
-        JOIN balances b ON b.account_id = wanted.id JOIN plans ON plans.name = b.period_plan
-      WHERE clock_timestamp() < ${deadline}
-      ORDER BY b.account_id
-      FOR NO KEY UPDATE OF b ${skipLocked ? sql`SKIP LOCKED` : sql``}
+  const now = sql`coalesce(${instant}::timestamptz, now())`;
+  const included = sql`
+    coalesce(b.included_credits, CASE b.period_plan WHEN 'plus' THEN plans.plus ELSE plans.free END)`;
+  const fromPurchased = sql`greatest(wanted.calls - greatest(${included} - b.used, 0), 0)`;
+  const [row] = await sql<PaymentRow[]>`
+    WITH asked AS MATERIALIZED (
+      SELECT ${accountIds.length}::int AS accounts, ${now} AS instant,
+        ${ids}::text[] AS ids, ${keys}::text[] AS keys, ${kinds}::text[] AS kinds, ${calls}::bigint[] AS calls
     ), paid AS (
-      UPDATE balances b SET used = l.used + l.calls, used_purchased = l.used_purchased + l.from_purchased,
-        credits = l.credits - l.from_purchased
-      FROM locked l
-      WHERE b.account_id = l.id AND l.instant < l.period_end AND l.from_purchased <= l.credits
+      UPDATE balances b SET used = b.used + wanted.calls, used_purchased = b.used_purchased + ${fromPurchased},
+        credits = b.credits - ${fromPurchased}
+      FROM unnest(${textArray(accountIds)}::text[], ${numberArray(wanted)}::bigint[]) AS wanted (id, calls),
+        (SELECT max(included_credits) FILTER (WHERE name = 'free') AS free,
+          max(included_credits) FILTER (WHERE name = 'plus') AS plus FROM plans) AS plans
+      WHERE b.account_id = wanted.id AND ${now} < b.period_end AND ${fromPurchased} <= b.credits
         AND clock_timestamp() < ${deadline}
-      RETURNING l.id, l.from_purchased
+      -- Of the row as it is now: what is over the allowance was paid with purchased credits, by these calls or others before.
+      RETURNING b.account_id AS id, least(wanted.calls, greatest(b.used - ${included}, 0)) AS from_purchased
+    ), outcome AS MATERIALIZED (
+      SELECT count(*) AS accounts, jsonb_object_agg(id, from_purchased) FILTER (WHERE from_purchased > 0) AS purchased
+      FROM paid
     ), counted AS (
       INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, purchased)
-      SELECT ${attempt}::uuid, coalesce(${instant}::timestamptz, now()),
-        array_agg(id), array_agg(key_id), array_agg(kind), array_agg(calls),
-        (SELECT jsonb_object_agg(id, from_purchased) FROM paid WHERE from_purchased > 0)
-      FROM unnest(${ids}::text[], ${keys}::text[], ${kinds}::text[], ${calls}::bigint[]) AS asked (id, key_id, kind, calls)
+      SELECT ${attempt}::uuid, instant, ids, keys, kinds, calls, purchased
+      FROM asked JOIN outcome USING (accounts)
+      UNION ALL
+      SELECT ${attempt}::uuid, instant, array_agg(entry.id), array_agg(key), array_agg(kind), array_agg(entry.calls), purchased
+      FROM asked, outcome, unnest(ids, keys, kinds, asked.calls) AS entry (id, key, kind, calls)
       -- IS TRUE: looked up in a hash table, and never joined row by row, whatever the planner expects of the numbers.
-      WHERE (id IN (SELECT id FROM paid)) IS TRUE
-      HAVING count(*) > 0
+      WHERE outcome.accounts < asked.accounts AND (entry.id IN (SELECT id FROM paid)) IS TRUE
+      GROUP BY instant, purchased
     )
-    SELECT NULL AS "accountId", NULL::bigint AS "fromPurchased", clock_timestamp() AS at,
-      coalesce(${instant}::timestamptz, now())::text AS instant,
-      (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
-    UNION ALL
-    -- Nearly always none: a row for each account would take longer to read than all the rest of the answer.
-    SELECT asked.id, paid.from_purchased, NULL, NULL, NULL
-    FROM unnest(${accountIds}::text[]) AS asked (id) LEFT JOIN paid ON paid.id = asked.id
-    WHERE paid.from_purchased IS DISTINCT FROM 0 AND ${SENT_AT_ONCE}::text IS NOT NULL`;
-  const common = rows.find((row) => row.accountId === null);
+    SELECT clock_timestamp() AS at, instant::text, purchased,
+      CASE WHEN outcome.accounts < asked.accounts THEN
+        ARRAY (SELECT unnest(ids) EXCEPT SELECT id FROM paid) END AS unpaid,
+      (SELECT index_name FROM directory_generations WHERE id = (SELECT current FROM directory)) AS "directoryIndex"
+    FROM asked, outcome WHERE ${SENT_AT_ONCE}::text IS NOT NULL`;
   // Who isn't named has paid: that may be said only of an answer that is there.
-  if (common === undefined) throw new Error('the credit ledger gave no answer');
-  const payment: Payment = { ...common, unpaid: new Set(), fromPurchased: new Map() };
-  for (const row of rows) {
-    if (row.accountId === null) continue;
-    if (row.fromPurchased === null) payment.unpaid.add(row.accountId);
-    else payment.fromPurchased.set(row.accountId, row.fromPurchased);
-  }
-  return payment;
+  if (row === undefined) throw new Error('the credit ledger gave no answer');
+  const { purchased, unpaid, ...common } = row;
+  return {
+    ...common,
+    unpaid: new Set(unpaid),
+    fromPurchased: new Map(purchased === null ? [] : Object.entries(purchased)),
+  };
 }
 
-/** The one row that every answer has. */
-type PaymentRow = Pick<Payment, 'at' | 'instant' | 'directoryIndex'> & { accountId: null };
-
-/** An account that did not pay (null), or not with included credits alone. */
-interface Exception {
-  accountId: string;
-  fromPurchased: number | null;
-}
+type PaymentRow = Pick<Payment, 'at' | 'instant' | 'directoryIndex'> & {
+  unpaid: string[] | null;
+  purchased: Record<string, number> | null;
+};
 
 /**
  * Spends credits of any number of accounts in one statement: each is admitted as many calls as it can pay, included
@@ -209,9 +209,9 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
 /** The asks as the arrays of an `unnest`. */
 function columnsOf(asks: Ask[]) {
   return {
-    ids: asks.map((ask) => ask.accountId),
-    keys: asks.map((ask) => ask.keyId),
-    kinds: asks.map((ask) => ask.kind),
-    calls: asks.map((ask) => ask.calls),
+    ids: textArray(asks.map((ask) => ask.accountId)),
+    keys: textArray(asks.map((ask) => ask.keyId)),
+    kinds: textArray(asks.map((ask) => ask.kind)),
+    calls: numberArray(asks.map((ask) => ask.calls)),
   };
 }

@@ -10,7 +10,7 @@ import { connectPostgres } from '../../src/postgres/connect.ts';
 import { admit, admitMany } from './ledger.ts';
 
 const [url, accountId, count] = process.argv.slice(2) as [string, string, string];
-const sql = connectPostgres(url, { max: 10, applicationName: 'admit-in-process' });
+const sql = connectPostgres(url, { max: 10, applicationName: 'admit-in-process', byKey: true });
 const credits = createCredits(sql);
 await sql`SELECT 1`;
 writeSync(1, 'ready\n');

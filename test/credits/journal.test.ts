@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { createCredits } from '../../src/credits/admit.ts';
 import { moveJournal } from '../../src/credits/journal.ts';
 import { refund, undoAttempt } from '../../src/credits/refund.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
+import { type Payment, spendIfPayable } from '../../src/credits/spend.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 import { ledgerOf } from './ledger.ts';
@@ -142,6 +143,30 @@ test('what an attempt came to is not known before its deadline, nor while it hol
   });
   expect(await undoing).toBe('spent');
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+});
+
+test('a statement that waits for an account past its deadline spends nothing, where it was said that it will not', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  const byKey = connectPostgres(database.url, { max: 1, byKey: true });
+  try {
+    const bounds = { deadline: new Date(Date.now() + 300), instant: null, attempt: randomUUID() };
+    const attempt = { id: bounds.attempt, accountIds: [accountId], deadline: bounds.deadline };
+    let undoing: Promise<string> | undefined;
+    let spending: Promise<Payment> | undefined;
+    await sql.begin(async (operator) => {
+      await operator`SELECT 1 FROM balances WHERE account_id = ${accountId} FOR UPDATE`;
+      // In this order they get the lock when it is free: after the deadline.
+      undoing = undoAttempt(sql, attempt);
+      await Bun.sleep(100);
+      spending = spendIfPayable(byKey, [{ accountId, keyId: '', kind: 'search', calls: 1 }], bounds);
+      await Bun.sleep(300);
+    });
+    expect(await undoing).toBe('nothing');
+    expect((await spending)?.unpaid).toEqual(new Set([accountId]));
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  } finally {
+    await byKey.end();
+  }
 });
 
 test('moved by several at once, in small steps, while calls come in: each call is counted once', async () => {

@@ -1,4 +1,5 @@
-import type { Admission, Credits } from '../../src/credits/admit.ts';
+import type { Credits } from '../../src/credits/admit.ts';
+import type { Admission } from '../../src/credits/calls.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 
 /** One search by no key in particular. */
