@@ -1,18 +1,13 @@
-import { afterwards, DeadlineError } from './deadline.ts';
-
-/** The queue of a batcher is full: whoever asks is better told so at once. */
-export class OverloadedError extends Error {
-  override readonly name = 'OverloadedError';
-}
+import { afterwards, lateness, OverloadedError } from './deadline.ts';
 
 export interface BatchOptions<Item> {
   /** Items in one run at most. */
   maxBatch: number;
   /** Runs under way at once. While that many are, items gather for the next. */
   maxRuns: number;
-  /** Items that may wait; more are refused with an {@link OverloadedError}. */
+  /** Items that may wait; more are refused with an `OverloadedError`. */
   maxWaiting: number;
-  /** Whoever asked hears of a {@link DeadlineError} after this long, whether the item still waits or is in a run. */
+  /** Whoever asked is told after this long, as by `within`, whether the item still waits or is in a run. */
   timeoutMs: number;
   /** What did not answer then. */
   what: string;
@@ -76,9 +71,19 @@ export function createBatcher<Item, Result>(
     scheduled = true;
     atEndOfTurn(() => {
       scheduled = false;
-      if (performance.now() > watchedMs) expire();
+      dropStale();
       while (running.size < maxRuns && waiting.length > 0) void start();
     });
+  }
+
+  /** Whoever could have been run before and was not has waited for this process: nobody is run too late. */
+  function dropStale(): void {
+    const oldestMs = performance.now() - timeoutMs;
+    if (!waiting.some(({ sinceMs }) => sinceMs < oldestMs)) return;
+    for (const { sinceMs, reject } of waiting) {
+      if (sinceMs < oldestMs) reject(new OverloadedError('waited too long'));
+    }
+    waiting = waiting.filter(({ sinceMs }) => sinceMs >= oldestMs);
   }
 
   async function start(): Promise<void> {
@@ -96,26 +101,26 @@ export function createBatcher<Item, Result>(
     }
   }
 
-  /** One timer for all: one for each took a twentieth of a request's time. */
+  /** One timer for all: each request had several. */
   function watch(atMs: number): void {
     if (atMs >= watchedMs) return;
     clearTimeout(timer);
     watchedMs = atMs;
-    timer = afterwards(() => expire(), Math.max(0, atMs - performance.now()));
+    timer = afterwards(expire, Math.max(0, atMs - performance.now()));
     timer.unref();
   }
 
   /** Tells everybody who has asked too long ago. */
-  function expire(): void {
-    watchedMs = Number.POSITIVE_INFINITY;
+  function expire(isBusy: boolean): void {
     const now = performance.now();
+    watchedMs = Number.POSITIVE_INFINITY;
     for (const asked of [...waiting, ...[...running].flat()]) {
       const untilMs = asked.sinceMs + timeoutMs;
       if (asked.isLate) continue;
       if (untilMs > now) watch(untilMs);
       else {
         asked.isLate = true;
-        asked.reject(new DeadlineError(what, timeoutMs));
+        asked.reject(lateness(what, timeoutMs, isBusy));
       }
     }
     waiting = waiting.filter(({ isLate }) => !isLate);

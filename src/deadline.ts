@@ -7,6 +7,11 @@ export class DeadlineError extends Error {
   }
 }
 
+/** Too much is asked of this process: a queue is full, or an answer could not be read in time. */
+export class OverloadedError extends Error {
+  override readonly name = 'OverloadedError';
+}
+
 interface Cancellable<T> extends PromiseLike<T> {
   /** postgres.js: null as long as the query waits for a connection. */
   state?: unknown;
@@ -14,7 +19,8 @@ interface Cancellable<T> extends PromiseLike<T> {
 }
 
 /**
- * The outcome of `work`, or a {@link DeadlineError} after `timeoutMs`.
+ * The outcome of `work`, or a {@link DeadlineError} after `timeoutMs`; an {@link OverloadedError} where this process was too
+ * busy to read the answer by then.
  *
  * A frozen server leaves the promises of postgres.js unsettled until the connection is given up, seconds later or never
  * (src/postgres/connect.ts). A query that still waits for a connection is taken out of the queue, so that a hung server
@@ -25,8 +31,8 @@ interface Cancellable<T> extends PromiseLike<T> {
  */
 export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const expire = () => {
-      reject(new DeadlineError(what, timeoutMs));
+    const expire = (isBusy: boolean) => {
+      reject(lateness(what, timeoutMs, isBusy));
       if (work.state === null) work.cancel?.();
     };
     const timer = afterwards(expire, timeoutMs);
@@ -43,8 +49,23 @@ export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string)
   });
 }
 
-/** A timer that is over only when what had arrived by then has been read. */
-export function afterwards(task: () => void, afterMs: number): ReturnType<typeof setTimeout> {
+/** A timer that is late by more says that the process was busy. */
+const BUSY_MS = 100;
+
+/**
+ * A timer that is over only when what had arrived by then has been read.
+ * @param task told whether it comes too late
+ */
+export function afterwards(task: (isBusy: boolean) => void, afterMs: number): ReturnType<typeof setTimeout> {
+  const dueMs = performance.now() + afterMs;
+  const run = () => task(performance.now() - dueMs > BUSY_MS);
   // Between the two, Bun reads what has arrived.
-  return setTimeout(() => setImmediate(() => setImmediate(task)), afterMs);
+  return setTimeout(() => setImmediate(() => setImmediate(run)), afterMs);
+}
+
+/** Why there was no answer in time. */
+export function lateness(what: string, timeoutMs: number, isBusy: boolean): DeadlineError | OverloadedError {
+  return isBusy
+    ? new OverloadedError(`${what} answered while this process was busy, or not at all`)
+    : new DeadlineError(what, timeoutMs);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { type BatchOptions, beginOverdueRuns, createBatcher, OverloadedError } from '../src/batch.ts';
-import { DeadlineError } from '../src/deadline.ts';
+import { type BatchOptions, beginOverdueRuns, createBatcher } from '../src/batch.ts';
+import { DeadlineError, OverloadedError } from '../src/deadline.ts';
 
 /** A batcher of numbers that are answered by their doubles, when the test says so. */
 function doubling(options: Partial<BatchOptions<number>> = {}) {
@@ -133,6 +133,15 @@ test('an answer that lay there while the process was busy is in time', async () 
   const startMs = performance.now();
   while (performance.now() - startMs < 50);
   expect(await answer).toBe(1);
+});
+
+test('where the process was too busy to tell in time, it is overloaded, and not whoever was asked', async () => {
+  const { ask } = doubling({ timeoutMs: 20 });
+  const answer = ask(1);
+  await turn();
+  const startMs = performance.now();
+  while (performance.now() - startMs < 200);
+  await expect(answer).rejects.toThrow(OverloadedError);
 });
 
 test('in a long turn a run begins when somebody comes by, and not at the end of the turn', async () => {

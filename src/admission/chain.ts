@@ -1,7 +1,7 @@
-import { OverloadedError } from '../batch.ts';
 import type { Credits } from '../credits/admit.ts';
 import type { Admission } from '../credits/calls.ts';
 import type { CallKind } from '../credits/spend.ts';
+import { OverloadedError } from '../deadline.ts';
 import { type Answer, failure } from '../http/answer.ts';
 import type { Log } from '../http/log.ts';
 import { rateLimitHeaders, retryAfterS } from '../http/rate-limit-headers.ts';
@@ -47,7 +47,7 @@ export interface Trace {
  */
 export interface Chain {
   /** @param charge what the credit is spent on; null: the call costs none */
-  answer(request: Request, trace: Trace, charge: CallKind | null, handler: Handler): Promise<Answer>;
+  answer(request: Request, trace: Trace, charge: CallKind | null, handler: Handler): Answer | Promise<Answer>;
   /** The same for a caller who has been authenticated in another way: the dashboard's. */
   answerAs(
     caller: Caller,
@@ -82,16 +82,26 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     return waitMs > MAX_EXPECTED_WAIT_MS;
   }
 
-  async function answer(
+  function answer(
+    request: Request,
+    trace: Trace,
+    charge: CallKind | null,
+    handler: Handler,
+  ): Answer | Promise<Answer> {
+    const authorization = request.headers.get('authorization');
+    // A key is not looked up where the answer would be late all the same: to refuse must stay cheap. Only who has none
+    // hears of that first.
+    if (isOverloaded(charge) && carriesKey(authorization)) return unavailable('The service is overloaded.');
+    return answerKey(authorization, request, trace, charge, handler);
+  }
+
+  async function answerKey(
+    authorization: string | null,
     request: Request,
     trace: Trace,
     charge: CallKind | null,
     handler: Handler,
   ): Promise<Answer> {
-    const authorization = request.headers.get('authorization');
-    // A key is not looked up where the answer would be late all the same: to refuse must stay cheap. Only who has none
-    // hears of that first.
-    if (isOverloaded(charge) && carriesKey(authorization)) return unavailable('The service is overloaded.');
     let caller: Caller | null;
     try {
       caller = await authenticator.authenticate(authorization);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createBatcher } from '../batch.ts';
-import { DeadlineError, within } from '../deadline.ts';
+import { within } from '../deadline.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
 import { type Admission, type Call, deal, type Group, groupCalls, type PendingCall } from './calls.ts';
@@ -129,8 +129,7 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     } catch (error) {
       isOver = true;
       // Everyone is told 503: whatever it has spent, or still will, is given back as a whole.
-      if (error instanceof DeadlineError || isInDoubt(error))
-        for (const attempt of attempts) owed.undo(attempt);
+      if (isInDoubt(error)) for (const attempt of attempts) owed.undo(attempt);
       throw error;
     } finally {
       underWay.delete(answered);
@@ -214,7 +213,7 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
 /** Errors with which a statement ends that was never sent. */
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'CONNECT_TIMEOUT']);
 
-/** Whether a statement that failed may have been committed all the same: its connection was lost before it said. */
+/** Whether a statement that failed may be committed all the same: it was too slow, or its connection lost before it said. */
 function isInDoubt(error: unknown): boolean {
   const { name, code } = error as { name?: unknown; code?: unknown };
   if (name === 'PostgresError') return code === ADMIN_SHUTDOWN || code === CRASH_SHUTDOWN;

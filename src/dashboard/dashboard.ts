@@ -16,7 +16,7 @@ export interface Dashboard {
    *
    * @param peer the address that the connection came from
    */
-  handle(request: Request, peer: string | null): Promise<Response>;
+  handle(request: Request, peer: string | null): Response | Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     });
   }
 
-  async function handle(request: Request, peer: string | null): Promise<Response> {
+  function handle(request: Request, peer: string | null): Response | Promise<Response> {
     const path = pathOf(request.url)
       .replace(/^\/dashboard/, '')
       .replace(/\/$/, '');

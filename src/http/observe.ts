@@ -31,7 +31,7 @@ export interface Observer {
     request: Request,
     route: string,
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
-  ): Promise<Response>;
+  ): Response | Promise<Response>;
   /** Requests being answered now. */
   readonly running: number;
 }
@@ -40,29 +40,45 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
   const { publicUrl, log, metrics } = parts;
   let running = 0;
 
-  async function observe(
+  function observe(
     request: Request,
     route: string,
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
-  ): Promise<Response> {
+  ): Response | Promise<Response> {
     const startedAt = performance.now();
     beginOverdueRuns();
     const trace: RequestTrace = { requestId: requestIdOf(request) };
     running += 1;
-    let response: Response;
-    try {
-      response = respond(publicUrl, await answer(trace), trace.requestId);
-    } catch (error) {
-      log.error({ err: error, requestId: trace.requestId }, 'a request failed');
-      response = respond(publicUrl, { ok: false, problem: { kind: 'internal-error' } }, trace.requestId);
-    } finally {
+
+    const finish = (response: Response): Response => {
       running -= 1;
+      const durationMs = performance.now() - startedAt;
+      metrics.request(route, response.status, durationMs);
+      const { requestId, account } = trace;
+      log.request({ requestId, method: request.method, route, status: response.status, durationMs, account });
+      return response;
+    };
+    const fail = (error: unknown): Response => {
+      log.error({ err: error, requestId: trace.requestId }, 'a request failed');
+      return finish(respond(publicUrl, { ok: false, problem: { kind: 'internal-error' } }, trace.requestId));
+    };
+    const settle = (outcome: Outcome): Response => {
+      let response: Response;
+      try {
+        response = respond(publicUrl, outcome, trace.requestId);
+      } catch (error) {
+        return fail(error);
+      }
+      return finish(response);
+    };
+    let outcome: Outcome | Promise<Outcome>;
+    try {
+      outcome = answer(trace);
+    } catch (error) {
+      return fail(error);
     }
-    const durationMs = performance.now() - startedAt;
-    metrics.request(route, response.status, durationMs);
-    const { requestId, account } = trace;
-    log.request({ requestId, method: request.method, route, status: response.status, durationMs, account });
-    return response;
+    // Where there is nothing to wait for, a promise would only keep Bun from answering at once.
+    return outcome instanceof Promise ? outcome.then(settle, fail) : settle(outcome);
   }
 
   return {

@@ -1,6 +1,6 @@
 import Redis from 'ioredis';
-import { createBatcher, OverloadedError } from '../batch.ts';
-import { within } from '../deadline.ts';
+import { createBatcher } from '../batch.ts';
+import { OverloadedError, within } from '../deadline.ts';
 import { SECOND } from '../units.ts';
 import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';

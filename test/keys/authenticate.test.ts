@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan, setSuspended } from '../../src/accounts/store.ts';
-import { OverloadedError } from '../../src/batch.ts';
+import { OverloadedError } from '../../src/deadline.ts';
 import { type Authenticator, type Caller, createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret, hashSecret } from '../../src/keys/secret.ts';
 import { revokeKey } from '../../src/keys/store.ts';
