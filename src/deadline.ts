@@ -50,7 +50,7 @@ export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string)
 }
 
 /** A timer that is late by more says that the process was busy. */
-const BUSY_MS = 100;
+const BUSY_MS = 250;
 
 /**
  * A timer that is over only when what had arrived by then has been read.

@@ -18,8 +18,6 @@ export interface Cursor {
   /** Bytes read a second time because a quote was not closed, and all bytes before `bytes`. */
   bytesReread: number;
   bytesBefore: number;
-  /** The line of a last row that breaks off in its middle, or 0. */
-  brokenOffAt: number;
 }
 
 /** The rows found so far. */

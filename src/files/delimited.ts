@@ -104,10 +104,7 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
         const closed = i < limit && bytes[i] === QUOTE;
         // A quote at the very end of what is in memory may be the first of two.
         if (!final && limit < longest && (closed ? i + 1 : i) >= limit) return CUT;
-        if (!closed) {
-          if (final && limit < longest && i >= limit && lineBreaks === 0) cursor.brokenOffAt = line;
-          return REASONS.quoteNotClosed;
-        }
+        if (!closed) return REASONS.quoteNotClosed;
         if (slot >= 0) {
           const text = bytes.utf8Slice(from, i);
           values[slot] = doubled ? text.replaceAll('""', '"') : text;
@@ -138,7 +135,6 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
         at = i;
         if (limit === longest) return REASONS.tooLong;
         if (!final) return CUT;
-        if (column + 1 < columnsOfFile) cursor.brokenOffAt = line;
         break;
       }
       if (bytes[i] === LF) break;
@@ -149,12 +145,12 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
     const to = withoutCr(bytes, rowAt, i);
     at = i;
     if (to - rowAt > MAX_ROW_BYTES) return REASONS.tooLong;
-    const blank = column === 0 && !anyQuote && isBlank(bytes, rowAt, to);
-    if (blank) cursor.brokenOffAt = 0;
     // The delimiter stands unquoted in a field, and which one nobody can tell: half a name would go in, or a wrong amount.
-    else if (anyBeyond)
+    if (anyBeyond)
       found.rejected.push({ line, reason: REASONS.tooManyFields, raw: rawText(bytes, rowAt, to) });
-    else found.rows.push({ line, values, from: rowAt, to });
+    else if (column > 0 || anyQuote || !isBlank(bytes, rowAt, to)) {
+      found.rows.push({ line, values, from: rowAt, to });
+    }
     cursor.at = Math.min(i + 1, cursor.end);
     cursor.line += lineBreaks + 1;
     return ADDED;

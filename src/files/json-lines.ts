@@ -24,7 +24,6 @@ export function jsonLinesParser(columns: Columns): Parse {
       if (!/^[ \t]*$/.test(text)) {
         const read = readObject(text, names);
         if (typeof read === 'string') {
-          if (lineBreakAt === -1 && read === REASONS.notAnObject) cursor.brokenOffAt = line;
           rejectLine(cursor, found, read);
           continue;
         }

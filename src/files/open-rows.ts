@@ -85,7 +85,6 @@ async function fillFirst(source: ByteSource): Promise<Cursor> {
     skipping: false,
     bytesReread: 0,
     bytesBefore: 0,
-    brokenOffAt: 0,
   };
   await fill(cursor, source);
   return cursor;
@@ -110,9 +109,6 @@ async function* batchesOf(source: ByteSource, cursor: Cursor, parse: Parse): Asy
       if (!cursor.skipping) {
         checkEncoding(source.name, cursor);
         parse(cursor, found);
-      }
-      if (cursor.brokenOffAt > 0 && source.isPipe) {
-        throw new FileError(`${source.name}: ends in the middle of line ${cursor.brokenOffAt}`);
       }
       const isEmpty = found.rows.length === 0 && found.rejected.length === 0;
       const { bytes } = cursor;

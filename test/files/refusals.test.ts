@@ -139,26 +139,22 @@ describe('a file that cannot be used is refused in one line', () => {
   });
 });
 
+test('the last row of standard input may break off, as in a file: what of it can not be used is rejected, the rest goes in', async () => {
+  const first = ['1', 'a'];
+  for (const [content, rows, rejected] of [
+    [`${HEADER}1,a\n2`, [first, ['2', null]], 0],
+    [`${HEADER}1,a\n2,"b, `, [first], 1],
+    ['{"nif":"1","legal_name":"a"}\n{"nif":"2","legal', [first], 1],
+    [`${HEADER}1,a\n2,b`, [first, ['2', 'b']], 0],
+    [`${HEADER}1,a\n2,"b"`, [first, ['2', 'b']], 0],
+    [`${HEADER}1,a\n  `, [first], 0],
+  ] as const) {
+    const read = await readAll({ stdin: streamOf(content, [5]) });
+    expect([read.rows.map(({ values }) => values), read.rejected.length]).toEqual([rows as never, rejected]);
+  }
+});
+
 describe('standard input is refused', () => {
-  test('when it ends in the middle of a row, with the line', async () => {
-    for (const [content, line] of [
-      [`${HEADER}1,a\n2`, 3],
-      [`${HEADER}1,a\n2,"b, `, 3],
-      ['{"nif":"1","legal_name":"a"}\n{"nif":"2","legal', 2],
-    ] as const) {
-      expect(await refusal(readAll({ stdin: streamOf(content, [5]) }))).toBe(
-        `standard input: ends in the middle of line ${line}`,
-      );
-    }
-  });
-
-  test('not when only the last line break is missing', async () => {
-    for (const content of [`${HEADER}1,a\n2,b`, `${HEADER}1,a\n2,"b"`, `${HEADER}1,a\n2,b\n  `]) {
-      const { rows, rejected } = await readAll({ stdin: streamOf(content, [5]) });
-      expect([rows.at(-1)!.values[0]!, rejected]).toEqual([rows.length === 2 ? '2' : '1', []]);
-    }
-  });
-
   test('when it is a directory, or closed', async () => {
     const script = fileWith(
       'read-stdin.ts',
