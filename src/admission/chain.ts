@@ -17,6 +17,12 @@ import { createLoad } from './load.ts';
  */
 const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
 
+/**
+ * Who has waited this long for a token has waited for this process: the same answer, before it costs a credit. It bounds what
+ * was let in before anybody knew how much would come.
+ */
+const MAX_WAIT_MS = 1 * SECOND;
+
 /** What a handler knows of an admitted request. */
 export interface Admitted {
   caller: Caller;
@@ -157,12 +163,16 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     handler: Handler,
   ): Promise<Ticket> {
     const { accountId, keyId, requestsPerMinute } = caller;
+    const startedAtMs = performance.now();
     const rate = await rateLimiter.take(accountId, requestsPerMinute);
     if (!rate.admitted) {
       const refusal = failure('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
         headers: { 'Retry-After': String(retryAfterS(rate)) },
       });
       return { rate, refusal };
+    }
+    if (performance.now() - startedAtMs > MAX_WAIT_MS) {
+      return { rate, refusal: unavailable('The service is overloaded.') };
     }
     let handle: ReturnType<Handler>;
     try {

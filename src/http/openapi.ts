@@ -39,7 +39,7 @@ const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this req
 /** When a problem is answered before a token was taken (src/admission/chain.ts), so that there is no bucket to tell of. */
 const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
   'authentication-failed': 'for `authentication-failed`',
-  'service-unavailable': 'where the service is overloaded',
+  'service-unavailable': 'where an overloaded service took no token',
 };
 
 type Json = Record<string, unknown>;

@@ -8,6 +8,7 @@ import { type Authenticator, createAuthenticator } from '../../src/keys/authenti
 import { generateSecret } from '../../src/keys/secret.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
 import { createProcessRateLimiter, type ProcessRateLimiter } from '../../src/rate-limit/process.ts';
 import { until } from '../api/support.ts';
 import { ledgerOf } from '../credits/ledger.ts';
@@ -251,6 +252,34 @@ test('keys beyond the crowd that may be looked up at once are 503, not 500', asy
   const kinds = (await Promise.all(wrong)).map(({ kind }) => kind);
   expect(kinds.filter((kind) => kind === 'service-unavailable')).toHaveLength(100);
   expect(new Set(kinds)).toEqual(new Set(['unauthorized', 'service-unavailable']));
+});
+
+test('who has waited over a second for a token is told overloaded, and pays no credit', async () => {
+  const { accountId, key } = await createCaller(sql, { included: 10 });
+  const busy = (ms: number) => ({
+    ...limiter,
+    take: (...want: Parameters<RateLimiter['take']>) => {
+      const startMs = performance.now();
+      while (performance.now() - startMs < ms);
+      return limiter.take(...want);
+    },
+  });
+  const through = (rateLimiter: RateLimiter) => {
+    chain = createChain({
+      authenticator,
+      rateLimiter,
+      credits: createCredits(ledgerSql),
+      log: createLogTo({ write: (line) => void logged.push(line) }),
+    });
+    return ask(key);
+  };
+  expect(await through(busy(1050))).toMatchObject({
+    kind: 'service-unavailable',
+    headers: { ...bucketHeaders(19), 'Retry-After': '1' },
+  });
+  expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
+  expect(await through(busy(500))).toMatchObject({ kind: null });
+  expect(await costs(accountId)).toEqual({ tokens: 2, used: 1, credits: 0 });
 });
 
 test('an overloaded service refuses who has a key, at no cost; who has none hears that first', async () => {
