@@ -97,7 +97,7 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     const authorization = request.headers.get('authorization');
     // A key is not looked up where the answer would be late all the same: to refuse must stay cheap. Only who has none
     // hears of that first.
-    if (isOverloaded(charge) && carriesKey(authorization)) return unavailable('The service is overloaded.');
+    if (isOverloaded(charge) && carriesKey(authorization)) return overloaded();
     return answerKey(authorization, request, trace, charge, handler);
   }
 
@@ -114,7 +114,7 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     } catch (error) {
       // Who came with a crowd has waited for the crowd, and not for Postgres.
       if (error instanceof OverloadedError || isOverloaded(charge)) {
-        return unavailable('The service is overloaded.');
+        return overloaded();
       }
       log.warn({ err: error }, 'a key could not be looked up');
       return failure('authentication-failed');
@@ -172,7 +172,7 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
       return { rate, refusal };
     }
     if (performance.now() - startedAtMs > MAX_WAIT_MS) {
-      return { rate, refusal: unavailable('The service is overloaded.') };
+      return { rate, refusal: overloaded() };
     }
     let handle: ReturnType<Handler>;
     try {
@@ -202,6 +202,10 @@ function quotaExceeded({ limit, resetAt, retryAfterS }: Extract<Admission, { adm
     members: { quota: 'monthly_credits', limit, reset },
     headers: { 'Retry-After': String(retryAfterS) },
   });
+}
+
+function overloaded(): Answer {
+  return unavailable('The service is overloaded.');
 }
 
 function unavailable(detail: string): Answer {

@@ -1,6 +1,7 @@
 import { ACCOUNT_CHANGED } from '../accounts/store.ts';
 import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
+import { textArray } from '../postgres/arrays.ts';
 import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
@@ -18,7 +19,7 @@ export interface Authenticator {
    * The caller of an `Authorization` header; null when the header is missing or malformed, the key unknown or revoked,
    * or its account suspended: all of these are answered alike (contract, choice 2).
    *
-   * @throws OverloadedError when too many wait for Postgres already; another error when it could not be asked (problem
+   * @throws OverloadedError when too many wait for Postgres already, or this process is too busy; another error when it could not be asked (problem
    *   `authentication-failed`)
    */
   authenticate(authorization: string | null): Promise<Caller | null>;
@@ -158,7 +159,7 @@ async function findCallers(sql: Sql, hashes: string[]): Promise<Map<string, Call
   const rows = await sql<({ hash: string } & Caller)[]>`
     SELECT asked.hash, k.id AS "keyId", a.id AS "accountId",
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute"
-    FROM unnest(${hashes}::text[]) AS asked (hash)
+    FROM unnest(${textArray(hashes)}::text[]) AS asked (hash)
     JOIN api_keys k ON k.secret_sha256 = decode(asked.hash, 'base64')
     JOIN accounts a ON a.id = k.account_id
     JOIN balances b ON b.account_id = a.id

@@ -57,7 +57,8 @@ export function createLookupHandler(parts: LookupParts): Handler {
     return refreshed;
   }
 
-  async function answer(nif: string, reading: ReturnType<FindCompany>, sinceMs: number): Promise<Answer> {
+  async function answer(nif: string, reading: ReturnType<FindCompany>): Promise<Answer> {
+    const sinceMs = performance.now();
     try {
       let company = await reading;
       if (company?.fresh !== true) {
@@ -83,7 +84,7 @@ export function createLookupHandler(parts: LookupParts): Handler {
     // While the credit is spent: one wait less. Where there is no credit nobody looks at it.
     const reading = findCompany(nif);
     reading.catch(() => {});
-    return () => answer(nif, reading, performance.now());
+    return () => answer(nif, reading);
   };
 }
 

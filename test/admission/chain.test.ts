@@ -282,6 +282,17 @@ test('who has waited over a second for a token is told overloaded, and pays no c
   expect(await costs(accountId)).toEqual({ tokens: 2, used: 1, credits: 0 });
 });
 
+test('searches that fail are done as well, and leave no queue behind them', async () => {
+  const { key } = await createCaller(sql, { limits: { requestsPerMinute: 10_000 }, included: 2000 });
+  for (let crowd = 0; crowd < 2; crowd += 1) {
+    const kinds = (await Promise.all(Array.from({ length: 400 }, () => ask(key, neverGoesOn)))).map(
+      ({ kind }) => kind,
+    );
+    expect(new Set(kinds)).toEqual(new Set(['internal-error']));
+  }
+  expect(await ask(key)).toMatchObject({ kind: null });
+});
+
 test('an overloaded service refuses who has a key, at no cost; who has none hears that first', async () => {
   const { accountId, key } = await createCaller(sql, {
     limits: { requestsPerMinute: 1000 },

@@ -147,6 +147,7 @@ test('the last row of standard input may break off, as in a file: what of it can
     ['{"nif":"1","legal_name":"a"}\n{"nif":"2","legal', [first], 1],
     [`${HEADER}1,a\n2,b`, [first, ['2', 'b']], 0],
     [`${HEADER}1,a\n2,"b"`, [first, ['2', 'b']], 0],
+    [`${HEADER}1,a\n2,b\n  `, [first, ['2', 'b']], 0],
     [`${HEADER}1,a\n  `, [first], 0],
   ] as const) {
     const read = await readAll({ stdin: streamOf(content, [5]) });
