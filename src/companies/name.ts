@@ -26,9 +26,13 @@ const GONE = 0x100;
 const NOT_HERE = 0x101;
 const UNKNOWN = 0x102;
 
-/** NFKD, marks removed, lower case (contract, choice 6). */
+/**
+ * NFKD, marks removed, lower case (contract, choice 6). A lone surrogate is U+FFFD, as `cleanName` stores it: two
+ * halves with a mark between them would else become a character once the mark is gone.
+ */
 function fold(text: string): string {
   return text
+    .toWellFormed()
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
     .toLowerCase();

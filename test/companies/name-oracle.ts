@@ -10,10 +10,10 @@ const FORMS = new Set(
   ).split('|'),
 );
 
-/** NFKD, marks removed, lower case. */
+/** NFKD, marks removed, lower case; a lone surrogate is U+FFFD. */
 export function oracleSortKey(name: string): string {
   let kept = '';
-  for (const character of name.normalize('NFKD')) {
+  for (const character of name.toWellFormed().normalize('NFKD')) {
     if (!/^\p{M}$/u.test(character)) kept += character;
   }
   return kept.toLowerCase();

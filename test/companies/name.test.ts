@@ -92,6 +92,7 @@ describe('normalizeName', () => {
     ['\u0000\u202e\u200f', ''],
     ['\ud800', ''],
     ['a\udc00b', 'a b'],
+    ['a\ud800\u0301\udc00b', 'a b'],
   ];
 
   test.each(golden)('%j is matched as %j', (name, normalized) => {
@@ -209,6 +210,7 @@ describe('cleanName', () => {
   test('turns every control character into a space and trims', () => {
     expect(cleanName('\ufeff\t A\u001b[31mB\u0000C\u007f\u009bD\u2028E\r\n ')).toBe('A [31mB C  D E');
     expect(cleanName('\u0000\u0007')).toBe('');
+    expect(cleanName('a\ud800\u0301\udc00b')).toBe('a\ufffd\u0301\ufffdb');
     expect(cleanName('Ana  &  Filhos')).toBe('Ana  &  Filhos');
   });
 
