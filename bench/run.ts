@@ -47,6 +47,7 @@ async function main(): Promise<void> {
   const services: Services = {
     ceiling: await startProcess(['bench/ceiling.ts'], {}),
     bare: await startProcess(['bench/bare.ts'], {}),
+    prototype: await startProcess(['bench/prototype.ts'], stack.environment),
     uncached: await startProcess(['src/main.ts', 'serve'], { ...stack.environment, SEARCH_CACHE_MB: '0' }),
     cached: await startProcess(['src/main.ts', 'serve'], stack.environment),
   };
