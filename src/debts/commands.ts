@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { rowSource, withProgress } from '../directory/commands.ts';
+import { rowSource } from '../files/source.ts';
+import { describeRejected } from '../imports/staging.ts';
 import { answers } from '../terminal/command.ts';
-import { count, describeRejected, duration } from '../terminal/progress.ts';
+import { count, duration, withProgress } from '../terminal/progress.ts';
 import { fields } from '../terminal/text.ts';
 import { isRealDate } from '../terminal/values.ts';
 import { DEBT_KINDS, type DebtKind, type DebtsAnswer, type DebtsReport, importDebts } from './import.ts';

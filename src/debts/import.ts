@@ -1,9 +1,7 @@
-import { readNif } from '../directory/entries.ts';
-import { openRejects } from '../files/rejects.ts';
 import type { RowSource } from '../files/source.ts';
+import { type StagingPlan, stageFile } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
-import { nothingUsable, type Staged, type StagingPlan, stageFile } from '../postgres/staging.ts';
 import type { Progress } from '../terminal/progress.ts';
 
 /** Who publishes a dataset of debt brackets. */
@@ -45,49 +43,38 @@ export interface DebtsTools {
 export function importDebts(
   tools: DebtsTools,
   source: RowSource,
-  { kind, date, rejects: rejectsPath }: DebtsImportOptions,
+  { kind, date, rejects }: DebtsImportOptions,
   progress: Progress,
 ): Promise<DebtsReport> {
   return withDedicated(tools, async (sql) => {
     const startedAt = Date.now();
-    const rejects =
-      rejectsPath === null
-        ? null
-        : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
-    let staged: Staged;
-    try {
-      staged = await stageFile(sql, source, debtsPlan(source), { rejects, signal: tools.signal, progress });
-    } finally {
-      await rejects?.discard();
-    }
-    const { read, usable, rejected, reasons } = staged;
-    if (usable === 0) throw nothingUsable(staged);
+    const { read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_PLAN, {
+      rejects,
+      signal: tools.signal,
+      progress,
+    });
     progress.phase('storing the brackets');
     await sql`SELECT replace_debts(${kind}, ${date}, ${tools.actor})`;
     return { read, imported: usable, rejected, reasons, milliseconds: Date.now() - startedAt };
   });
 }
 
-function debtsPlan(source: RowSource): StagingPlan {
-  return {
-    title: `reading ${'path' in source ? source.path : 'standard input'}`,
-    columns: { required: ['nif', 'start', 'end'] },
-    definition: 'start_amount bigint, end_amount bigint',
-    read([nifText, startText, endText]) {
-      const nif = readNif(nifText ?? '');
-      if (nif.length !== 9) return nif;
-      const start = readAmount(startText ?? '');
-      if (start === null) return 'start is not a whole amount';
-      const endGiven = (endText ?? '').trim();
-      // Exports write an absent value as the word, too.
-      if (endGiven === '' || endGiven.toLowerCase() === 'null') return { nif, fields: `${start}\t\\N` };
-      const end = readAmount(endGiven);
-      if (end === null) return 'end is not a whole amount';
-      if (end < start) return 'bracket upside down';
-      return { nif, fields: `${start}\t${end}` };
-    },
-  };
-}
+/** How a file of debt brackets is read (contract, Files). */
+const DEBTS_PLAN: StagingPlan = {
+  columns: ['start', 'end'],
+  definition: 'start_amount bigint, end_amount bigint',
+  read(_nif, [startText, endText]) {
+    const start = readAmount(startText ?? '');
+    if (start === null) return { reason: 'start is not a whole amount' };
+    const endGiven = (endText ?? '').trim();
+    // Exports write an absent value as the word, too.
+    if (endGiven === '' || endGiven.toLowerCase() === 'null') return { fields: `${start}\t\\N` };
+    const end = readAmount(endGiven);
+    if (end === null) return { reason: 'end is not a whole amount' };
+    if (end < start) return { reason: 'bracket upside down' };
+    return { fields: `${start}\t${end}` };
+  },
+};
 
 /** A whole amount of money in plain digits, at most 2^53 - 1; null: it is none. */
 function readAmount(text: string): number | null {

@@ -3,15 +3,16 @@ import { join } from 'node:path';
 import { createAccount } from '../accounts/store.ts';
 import { type Config, readConfig } from '../config.ts';
 import { giveSignIn } from '../dashboard/give-sign-in.ts';
-import { rowSource, withProgress } from '../directory/commands.ts';
 import { importCompanies } from '../directory/import.ts';
 import { NEVER_ABORTED } from '../directory/tools.ts';
 import { openRows } from '../files/open-rows.ts';
+import { rowSource } from '../files/source.ts';
 import { createKey } from '../keys/store.ts';
 import { openStores } from '../service/resources.ts';
 import { startService } from '../service/serve.ts';
 import { fail } from '../terminal/command.ts';
 import { aborted, watchInterrupts } from '../terminal/interrupt.ts';
+import { withProgress } from '../terminal/progress.ts';
 import { startExampleProvider } from './example-provider.ts';
 
 const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.csv');
@@ -80,7 +81,7 @@ async function prepare(config: Config): Promise<Access> {
 /** The legal names of the example directory, by NIF. */
 async function exampleNames(): Promise<Map<string, string>> {
   const names = new Map<string, string>();
-  const reader = await openRows({ path: EXAMPLE_FILE }, { required: ['nif', 'legal_name'] });
+  const reader = await openRows({ path: EXAMPLE_FILE }, ['nif', 'legal_name']);
   for await (const { rows } of reader.batches) {
     for (const { values } of rows) names.set(values[0] ?? '', values[1] ?? '');
   }

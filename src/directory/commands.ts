@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import type { RowSource } from '../files/source.ts';
+import { rowSource } from '../files/source.ts';
+import { describeRejected } from '../imports/staging.ts';
 import { answers, type Tools } from '../terminal/command.ts';
-import { count, describeRejected, duration, type Progress, showProgress } from '../terminal/progress.ts';
+import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
 import { subcommand } from '../terminal/subcommand.ts';
 import { fields } from '../terminal/text.ts';
 import { type ImportAnswer, type ImportOptions, type ImportReport, importCompanies } from './import.ts';
@@ -84,11 +85,6 @@ function importOptions(options: Partial<ImportOptions>): ImportOptions {
   };
 }
 
-/** A file, or standard input for `-`. */
-export function rowSource(file: string): RowSource {
-  return file === '-' ? { stdin: Bun.stdin.stream() } : { path: file };
-}
-
 function contractAnswer({ read, imported, unchanged, rejected, index }: ImportReport): ImportAnswer {
   return { read, imported, unchanged, rejected, index };
 }
@@ -116,16 +112,4 @@ function indexCommand(
     (tools) => withProgress((progress) => run(tools, progress)),
     (status) => fields({ ...status }),
   );
-}
-
-/** Long work with its progress on stderr; where it fails, the bar stays at what was reached. */
-export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
-  const progress = showProgress();
-  try {
-    const answer = await work(progress);
-    progress.finish();
-    return answer;
-  } finally {
-    progress.end();
-  }
 }

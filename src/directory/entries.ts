@@ -1,10 +1,8 @@
 /** Directory files as rows of the staging table, and what they change. */
 import { cleanName } from '../companies/name.ts';
-import { isValidNif, normalizeNif } from '../companies/nif.ts';
-import type { RowSource } from '../files/source.ts';
+import { STAGING, type StagingPlan } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyValue } from '../postgres/copy.ts';
-import { STAGING, type StagingPlan } from '../postgres/staging.ts';
 import { directoryRow } from '../search/document.ts';
 import type { Changes } from './load.ts';
 import type { Difference } from './tables.ts';
@@ -14,31 +12,19 @@ import { quoted } from './tools.ts';
 const MAX_NAME_LENGTH = 500;
 
 /** How a directory file is read (contract, Files). */
-export function directoryPlan(source: RowSource): StagingPlan {
-  return {
-    title: `reading ${'path' in source ? source.path : 'standard input'}`,
-    columns: { required: ['nif', 'legal_name'] },
-    definition: 'legal_name text, normalized_name text COLLATE "C", sort_key text COLLATE "C"',
-    read([nifText, nameText]) {
-      const nif = readNif(nifText ?? '');
-      if (nif.length !== 9) return nif;
-      const name = cleanName(nameText ?? '');
-      if (name === '') return 'no name';
-      if (name.length > MAX_NAME_LENGTH && [...name].length > MAX_NAME_LENGTH) {
-        return `name over ${MAX_NAME_LENGTH} characters`;
-      }
-      const { normalized_name, sort_key } = directoryRow(nif, name);
-      return { nif, fields: `${copyValue(name)}\t${copyValue(normalized_name)}\t${copyValue(sort_key)}` };
-    },
-  };
-}
-
-/** The NIF's nine digits, or why the text is none. */
-export function readNif(text: string): string {
-  const nif = normalizeNif(text);
-  if (nif === null) return 'NIF is not nine digits';
-  return isValidNif(nif) ? nif : 'NIF has a wrong check digit';
-}
+export const DIRECTORY_PLAN: StagingPlan = {
+  columns: ['legal_name'],
+  definition: 'legal_name text, normalized_name text COLLATE "C", sort_key text COLLATE "C"',
+  read(nif, [nameText]) {
+    const name = cleanName(nameText ?? '');
+    if (name === '') return { reason: 'no name' };
+    if (name.length > MAX_NAME_LENGTH && [...name].length > MAX_NAME_LENGTH) {
+      return { reason: `name over ${MAX_NAME_LENGTH} characters` };
+    }
+    const { normalized_name, sort_key } = directoryRow(nif, name);
+    return { fields: `${copyValue(name)}\t${copyValue(normalized_name)}\t${copyValue(sort_key)}` };
+  },
+};
 
 /** What the staged rows change in a table, for its index. */
 export function changesSince(sql: Sql, table: string, replace: boolean, difference: Difference): Changes {

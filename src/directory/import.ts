@@ -1,13 +1,12 @@
 import { normalizationFingerprint } from '../companies/name.ts';
 import { messageOf, RefusedError } from '../errors.ts';
-import { openRejects } from '../files/rejects.ts';
 import type { RowSource } from '../files/source.ts';
+import { stageFile } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
-import { nothingUsable, type Staged, stageFile } from '../postgres/staging.ts';
 import { count, type Progress } from '../terminal/progress.ts';
 import { type BuiltIndex, buildIndex } from './build-index.ts';
-import { changesSince, directoryPlan } from './entries.ts';
+import { changesSince, DIRECTORY_PLAN } from './entries.ts';
 import {
   type Directory,
   type Generation,
@@ -113,19 +112,11 @@ async function readAndCompare(
   sql: Sql,
   { current }: Directory,
   source: RowSource,
-  { replace, force, dryRun, rejects: rejectsPath }: ImportOptions,
+  { replace, force, dryRun, rejects }: ImportOptions,
   progress: Progress,
 ): Promise<{ report: ImportReport; difference: Difference }> {
   const startedAt = Date.now();
-  const rejects =
-    rejectsPath === null ? null : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
-  let staged: Staged;
-  try {
-    staged = await stageFile(sql, source, directoryPlan(source), { rejects, signal: tools.signal, progress });
-  } finally {
-    await rejects?.discard();
-  }
-  if (staged.usable === 0) throw nothingUsable(staged);
+  const staged = await stageFile(sql, source, DIRECTORY_PLAN, { rejects, signal: tools.signal, progress });
   progress.phase('comparing');
   const difference = await compareStaged(sql, current.tableName, { replace, present: current.rows });
   if (replace && !force && difference.rows < current.rows * SMALLEST_REPLACEMENT) {

@@ -1,7 +1,8 @@
 /** The tables of generations: what goes into them, by set-based SQL. */
+
+import { STAGING } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyInto, copyValue } from '../postgres/copy.ts';
-import { STAGING } from '../postgres/staging.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
 import { eachPage, tablePages } from './pages.ts';

@@ -3,7 +3,7 @@ import type { Cursor, Found, Parse } from './cursor.ts';
 import { delimitedParser } from './delimited.ts';
 import { FileError } from './file-error.ts';
 import { jsonLinesParser } from './json-lines.ts';
-import { type Columns, REASONS } from './rows.ts';
+import { REASONS } from './rows.ts';
 
 export type Format = 'csv' | 'tsv' | 'jsonl';
 
@@ -30,7 +30,7 @@ export function parserFor(
   name: string,
   cursor: Cursor,
   format: Format | null,
-  columns: Columns,
+  columns: readonly string[],
 ): { parse: Parse; format: Format } {
   const first = firstCharacter(cursor);
   if (first === '') throw new FileError(`${name}: is empty`);
@@ -92,19 +92,18 @@ function headerName(text: string): string {
   return text.trim().toLowerCase();
 }
 
-function missing(header: Header, columns: Columns): string[] {
-  return columns.required.filter((column) => !header.names.includes(column));
+function missing(header: Header, columns: readonly string[]): string[] {
+  return columns.filter((column) => !header.names.includes(column));
 }
 
 function useHeader(
   name: string,
   cursor: Cursor,
   header: Header,
-  columns: Columns,
+  columns: readonly string[],
 ): { parse: Parse; format: Format } {
-  const wanted = [...columns.required, ...(columns.optional ?? [])];
   const slots = new Int16Array(header.names.length).fill(-1);
-  for (const [slot, column] of wanted.entries()) {
+  for (const [slot, column] of columns.entries()) {
     const at = header.names.indexOf(column);
     if (at === -1) continue;
     if (header.names.includes(column, at + 1)) {
@@ -114,7 +113,7 @@ function useHeader(
   }
   cursor.at = header.at;
   cursor.line = header.line;
-  const parse = delimitedParser({ delimiter: header.delimiter.charCodeAt(0), slots, width: wanted.length });
+  const parse = delimitedParser({ delimiter: header.delimiter.charCodeAt(0), slots, width: columns.length });
   return { parse, format: header.delimiter === '\t' ? 'tsv' : 'csv' };
 }
 
@@ -122,7 +121,7 @@ function missingColumns(
   name: string,
   cursor: Cursor,
   best: Header,
-  columns: Columns,
+  columns: readonly string[],
   delimiters: string[],
 ): FileError {
   const lacks = missing(best, columns);
@@ -135,12 +134,12 @@ function missingColumns(
   const separated = delimiters.map((delimiter) => DELIMITER_NAMES[delimiter]).join(' or ');
   return new FileError(
     `${name}: the header has no column ${lacks.join(', ')}; found ${shown.join(', ')}; ` +
-      `expected ${columns.required.join(', ')}, separated by ${separated}${likely}`,
+      `expected ${columns.join(', ')}, separated by ${separated}${likely}`,
   );
 }
 
 /** What the file likely is, in brackets: JSON Lines, or of another delimiter that its header makes sense with. */
-function hint(cursor: Cursor, columns: Columns, delimiters: string[]): string {
+function hint(cursor: Cursor, columns: readonly string[], delimiters: string[]): string {
   if (firstCharacter(cursor) === '{') return ' (this file has JSON: name it .jsonl)';
   for (const other of [',', ';', '\t', '|']) {
     if (delimiters.includes(other)) continue;

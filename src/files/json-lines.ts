@@ -1,15 +1,13 @@
 /** JSON Lines: an object a line, with the wanted columns as members (contract, "Files"). */
 import { nextLineBreak, type Parse, rejectLine, withoutCr } from './cursor.ts';
-import { type Columns, MAX_ROW_BYTES, REASONS } from './rows.ts';
+import { MAX_ROW_BYTES, REASONS } from './rows.ts';
 
 /**
  * A parser of JSON Lines. Text stays as it is, whole numbers from 0 to 2^53-1 become their digits, null and absent are
  * null. Anything else in a wanted member (fractions, negative numbers, numbers that lost digits, lists) rejects the
  * row: written out, `-509442013` and `509442.013` would read as a NIF with separators.
  */
-export function jsonLinesParser(columns: Columns): Parse {
-  const names = [...columns.required, ...(columns.optional ?? [])];
-
+export function jsonLinesParser(columns: readonly string[]): Parse {
   return (cursor, found, maxRows = Number.POSITIVE_INFINITY) => {
     const { bytes, end, final } = cursor;
     while (cursor.at < end && found.rows.length < maxRows) {
@@ -22,7 +20,7 @@ export function jsonLinesParser(columns: Columns): Parse {
       }
       const text = bytes.toString('utf8', from, to);
       if (!/^[ \t]*$/.test(text)) {
-        const read = readObject(text, names);
+        const read = readObject(text, columns);
         if (typeof read === 'string') {
           rejectLine(cursor, found, read);
           continue;

@@ -7,7 +7,7 @@ import { type Cursor, type Found, type Parse, skipRest } from './cursor.ts';
 import { checkEncoding, passByteOrderMark } from './encoding.ts';
 import { FileError } from './file-error.ts';
 import { type Format, formatByName, parserFor } from './format.ts';
-import { type Batch, type Columns, rawText } from './rows.ts';
+import { type Batch, rawText } from './rows.ts';
 import { type ByteSource, openSource, type Progress, type RowSource } from './source.ts';
 
 /** A file that is open and whose header is read. */
@@ -34,13 +34,13 @@ export const WINDOW_BYTES = 256 * KIB;
 /**
  * Opens a file, or standard input, and reads its header.
  *
- * @param columns lower-case names; headers match trimmed and without regard to case, further columns are ignored
+ * @param columns lower-case names; a row's values come in their order. Headers match trimmed and without regard to case, further columns are ignored
  * @param options.signal ends reading with its reason
  * @throws {FileError} one line: missing, a directory, empty, an unknown ending, not UTF-8, columns missing, …
  */
 export async function openRows(
   source: RowSource,
-  columns: Columns,
+  columns: readonly string[],
   options: { signal?: AbortSignal } = {},
 ): Promise<RowReader> {
   const bytes = await openSource(source, options.signal);

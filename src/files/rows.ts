@@ -7,17 +7,11 @@ export const MAX_ROW_BYTES = 64 * KIB;
 /** So much of a row is kept for whoever looks at the rejects. */
 export const MAX_RAW_CHARACTERS = 1_000;
 
-/** The columns to read, by name. A row's values come in this order: the required ones, then the optional ones. */
-export interface Columns {
-  required: readonly string[];
-  optional?: readonly string[];
-}
-
 /** A row that could be read. Whether its values make sense is for the caller to say. */
 export interface Row {
   /** The line where it begins; the header of a CSV is line 1. */
   readonly line: number;
-  /** In the order of `Columns`, as written (not trimmed); null: the row or the file hasn't got it, or JSON's null. */
+  /** In the order of the columns asked for, as written (not trimmed); null: the row or the file hasn't got it, or JSON's null. */
   readonly values: readonly (string | null)[];
   /** Where it is in its batch's bytes. */
   readonly from: number;

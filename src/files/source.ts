@@ -9,6 +9,11 @@ import { FileError, fileSystemError } from './file-error.ts';
 /** Where rows come from. */
 export type RowSource = { path: string } | { stdin: ReadableStream<Uint8Array> };
 
+/** As it is named on the command line: a path, or `-` for standard input. */
+export function rowSource(file: string): RowSource {
+  return file === '-' ? { stdin: Bun.stdin.stream() } : { path: file };
+}
+
 /** How far reading is, in bytes of the file as it lies on the disk (packed, for gzip). It changes while reading. */
 export interface Progress {
   readonly bytesRead: number;
@@ -19,7 +24,7 @@ export interface Progress {
 export interface ByteSource {
   /** For messages: the path, or `standard input`. */
   readonly name: string;
-  /** A pipe has no length, so an end in the middle of a row can only mean that its writer broke off. */
+  /** Standard input, or a named pipe: what has no length. */
   readonly isPipe: boolean;
   readonly isEmpty: boolean;
   readonly isGzip: boolean;

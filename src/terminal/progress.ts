@@ -121,6 +121,18 @@ export function showProgress(
 /** Progress that nobody sees, for callers without a terminal. */
 export const NO_PROGRESS: Progress = { phase() {}, update() {}, note() {}, finish() {}, end() {} };
 
+/** Long work with its progress on stderr; where it fails, the bar stays at what was reached. */
+export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
+  const progress = showProgress();
+  try {
+    const answer = await work(progress);
+    progress.finish();
+    return answer;
+  } finally {
+    progress.end();
+  }
+}
+
 /** `1234567` as `1 234 567`. */
 export function count(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+$)/g, ' ');
@@ -132,18 +144,6 @@ export function duration(ms: number): string {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-}
-
-/** `3 (2 no name, 1 NIF is not nine digits)` */
-export function describeRejected({
-  rejected,
-  reasons,
-}: {
-  rejected: number;
-  reasons: Map<string, number>;
-}): string {
-  const parts = [...reasons].sort((a, b) => b[1] - a[1]).map(([reason, rows]) => `${count(rows)} ${reason}`);
-  return parts.length === 0 ? count(rejected) : `${count(rejected)} (${parts.join(', ')})`;
 }
 
 function percent(fraction: number): string {

@@ -10,14 +10,15 @@ import { createAccount } from '../../src/accounts/store.ts';
 import { readConfig } from '../../src/config.ts';
 import { grantCredits } from '../../src/credits/grant.ts';
 import { giveSignIn } from '../../src/dashboard/give-sign-in.ts';
-import { rowSource, withProgress } from '../../src/directory/commands.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { NEVER_ABORTED } from '../../src/directory/tools.ts';
+import { rowSource } from '../../src/files/source.ts';
 import { createLogTo } from '../../src/http/log.ts';
 import { createKey } from '../../src/keys/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { openStores } from '../../src/service/resources.ts';
 import { startService } from '../../src/service/serve.ts';
+import { withProgress } from '../../src/terminal/progress.ts';
 import { launchBrowser } from './browser.ts';
 
 const ROOT = join(import.meta.dir, '../..');

@@ -71,15 +71,15 @@ describe('rows', () => {
   });
 
   test('with fewer columns have null for the missing', async () => {
-    const columns = { required: ['nif', 'start'], optional: ['end', 'note'] };
+    const columns = ['nif', 'start', 'end'];
     const content = 'x,start,nif,end\na,1,2,3\na,1\na,1,2\na,1,2,\na\n"","","",""\n';
     expect(await valuesOf(readCsv(content, columns))).toEqual([
-      ['2', '1', '3', null],
-      [null, '1', null, null],
-      ['2', '1', null, null],
-      ['2', '1', '', null],
-      [null, null, null, null],
-      ['', '', '', null],
+      ['2', '1', '3'],
+      [null, '1', null],
+      ['2', '1', null],
+      ['2', '1', ''],
+      [null, null, null],
+      ['', '', ''],
     ]);
   });
 
@@ -95,7 +95,7 @@ describe('rows', () => {
       { line: 8, reason, raw: '4,a,é' },
       { line: 9, reason, raw: '5,a,b' },
     ]);
-    const debts = { required: ['nif', 'start', 'end'] };
+    const debts = ['nif', 'start', 'end'];
     expect(await rejectsOf(readCsv('nif,start,end\n500002576,1,500,2,000\n', debts))).toEqual([[2, reason]]);
   });
 

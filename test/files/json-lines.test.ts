@@ -4,7 +4,7 @@ import { type Everything, fileWith, readAll, rejectsOf, removeFilesAfterwards, v
 
 removeFilesAfterwards();
 
-const DEBTS = { required: ['nif', 'start', 'end'] };
+const DEBTS = ['nif', 'start', 'end'];
 
 function readJsonLines(content: string): Promise<Everything> {
   return readAll({ path: fileWith('rows.jsonl', content) }, DEBTS);

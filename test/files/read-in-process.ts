@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { openRows } from '../../src/files/open-rows.ts';
 
-const reader = await openRows({ path: Bun.argv[2]! }, { required: ['nif', 'legal_name'] });
+const reader = await openRows({ path: Bun.argv[2]! }, ['nif', 'legal_name']);
 let rows = 0;
 let rejected = 0;
 for await (const batch of reader.batches) {

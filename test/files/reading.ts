@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileError } from '../../src/files/file-error.ts';
 import { openRows } from '../../src/files/open-rows.ts';
-import type { Columns } from '../../src/files/rows.ts';
 import type { RowSource } from '../../src/files/source.ts';
 
-export const DIRECTORY: Columns = { required: ['nif', 'legal_name'] };
+export const DIRECTORY = ['nif', 'legal_name'];
 
 /** The folder of the tests' files. Whoever writes there calls `removeFilesAfterwards`. */
 export const folder = join(tmpdir(), `files-test-${process.pid}`);
@@ -32,7 +31,10 @@ export interface Everything {
 }
 
 /** Everything that a source holds. */
-export async function readAll(source: RowSource, columns: Columns = DIRECTORY): Promise<Everything> {
+export async function readAll(
+  source: RowSource,
+  columns: readonly string[] = DIRECTORY,
+): Promise<Everything> {
   const reader = await openRows(source, columns);
   const everything: Everything = { rows: [], rejected: [] };
   for await (const batch of reader.batches) {
@@ -45,7 +47,7 @@ export async function readAll(source: RowSource, columns: Columns = DIRECTORY): 
 }
 
 /** What a CSV file of this content holds. */
-export function readCsv(content: string | Uint8Array, columns?: Columns): Promise<Everything> {
+export function readCsv(content: string | Uint8Array, columns?: readonly string[]): Promise<Everything> {
   return readAll({ path: fileWith('rows.csv', content) }, columns);
 }
 

@@ -160,7 +160,7 @@ describe('standard input is refused', () => {
     const script = fileWith(
       'read-stdin.ts',
       `import { openRows } from ${JSON.stringify(join(import.meta.dir, '../../src/files/open-rows.ts'))};
-      openRows({ stdin: Bun.stdin.stream() }, { required: ['nif'] }).catch((error) => console.log(error.message));`,
+      openRows({ stdin: Bun.stdin.stream() }, ['nif']).catch((error) => console.log(error.message));`,
     );
     const shell = (command: string) =>
       Bun.spawnSync(['sh', '-c', command, process.execPath, script]).stdout.toString().trim();
@@ -215,7 +215,7 @@ describe('an open file', () => {
         await readAll({ path });
         for await (const _ of (await openRows({ path }, DIRECTORY)).batches) break;
         await (await openRows({ path }, DIRECTORY)).close();
-        await refusal(readAll({ path }, { required: ['absent'] }));
+        await refusal(readAll({ path }, ['absent']));
       }
       await refusal(readAll({ path: damaged }));
     }

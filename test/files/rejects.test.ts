@@ -22,7 +22,7 @@ async function cellOf(raw: string): Promise<string> {
   const writer = await openRejects(path);
   await writer.write([{ line: 7, reason: 'r', raw }]);
   await writer.finish();
-  const { rows, rejected } = await readAll({ path }, { required: ['line', 'reason', 'row'] });
+  const { rows, rejected } = await readAll({ path }, ['line', 'reason', 'row']);
   expect(rejected).toEqual([]);
   expect(rows.map((row) => row.values.slice(0, 2))).toEqual([['7', 'r']]);
   return rows[0]!.values[2]!;
@@ -53,7 +53,7 @@ describe('the file of rejects', () => {
       );
     }
     await writer.finish();
-    const { rows } = await readAll({ path }, { required: ['line', 'row'] });
+    const { rows } = await readAll({ path }, ['line', 'row']);
     expect(rows.length).toBe(200_000);
     expect(
       rows.every((row, i) => row.values[0] === String(i + 2) && row.values[1] === `row ${i % 10_000}`),

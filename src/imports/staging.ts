@@ -1,25 +1,35 @@
+import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { RefusedError } from '../errors.ts';
 import { openRows } from '../files/open-rows.ts';
-import type { RejectsWriter } from '../files/rejects.ts';
-import type { Columns, RejectedRow, Row } from '../files/rows.ts';
+import { openRejects, type RejectsWriter } from '../files/rejects.ts';
+import type { RejectedRow, Row } from '../files/rows.ts';
 import type { RowSource } from '../files/source.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { type CopyWriter, copyInto, copyValue } from '../postgres/copy.ts';
 import { count, type Progress } from '../terminal/progress.ts';
-import type { Sql } from './connect.ts';
-import { type CopyWriter, copyInto, copyValue } from './copy.ts';
 
 /** The temporary table that a file's usable rows are read into. It vanishes with its connection. */
 export const STAGING = 'staging';
 
-/** How a kind of file becomes rows of the staging table. */
+/** How a kind of file becomes rows of the staging table. Every row has a NIF. */
 export interface StagingPlan {
-  /** For progress, e.g. `reading names.csv`. */
-  title: string;
-  /** Columns of the file. */
-  columns: Columns;
+  /** Columns of the file beside `nif`. */
+  columns: readonly string[];
   /** The staging table's columns beside `line` and `nif`, e.g. `legal_name text`; in the order of `fields`. */
   definition: string;
-  /** The row's NIF and its other fields in COPY's text format, joined by tabs; or the reason why it can't be used. */
-  read(values: Row['values']): { nif: string; fields: string } | string;
+  /**
+   * The row's fields in COPY's text format, joined by tabs; or the reason why it can't be used.
+   * @param nif nine digits with a right check digit
+   * @param values of `columns`, in their order
+   */
+  read(nif: string, values: Row['values']): { fields: string } | { reason: string };
+}
+
+export interface StagingOptions {
+  /** Where rejected rows are written to; null: nowhere. */
+  rejects: string | null;
+  signal: AbortSignal;
+  progress: Progress;
 }
 
 /** What was read, before it is compared with anything. */
@@ -47,16 +57,33 @@ const CHECKED_DIGITS = 8;
  * flat: rows go through, and which NIFs were there is one bit each (12.5 MB in all).
  *
  * @param connection one connection of its own (openDedicated)
- * @param rejects where rejected rows go; finished here, as nothing is rejected later
- * @throws FileError when the file can't be read to its end; nothing is staged then
+ * @throws FileError when the file can't be read to its end, or the rejects not written; RefusedError when no row can be used
  */
 export async function stageFile(
   connection: Sql,
   source: RowSource,
   plan: StagingPlan,
+  { rejects: rejectsPath, signal, progress }: StagingOptions,
+): Promise<Staged> {
+  const rejects =
+    rejectsPath === null ? null : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
+  try {
+    const staged = await stageRows(connection, source, plan, { rejects, signal, progress });
+    await rejects?.finish();
+    if (staged.usable === 0) throw nothingUsable(staged);
+    return staged;
+  } finally {
+    await rejects?.discard();
+  }
+}
+
+async function stageRows(
+  connection: Sql,
+  source: RowSource,
+  plan: StagingPlan,
   { rejects, signal, progress }: { rejects: RejectsWriter | null; signal: AbortSignal; progress: Progress },
 ): Promise<Staged> {
-  const reader = await openRows(source, plan.columns, { signal });
+  const reader = await openRows(source, ['nif', ...plan.columns], { signal });
   const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: new Map() };
   const seen = new Uint8Array(10 ** CHECKED_DIGITS / 8);
   let duplicates = 0;
@@ -72,13 +99,13 @@ export async function stageFile(
       `CREATE TEMPORARY TABLE ${STAGING} (line bigint, nif text COLLATE "C", ${plan.definition}, raw text)`,
     );
     copy = await copyInto(connection, STAGING);
-    progress.phase(plan.title);
+    progress.phase(`reading ${'path' in source ? source.path : 'standard input'}`);
     for await (const batch of reader.batches) {
       const rejected: RejectedRow[] = [...batch.rejected];
       for (const row of batch.rows) {
-        const result = plan.read(row.values);
-        if (typeof result === 'string') {
-          rejected.push({ line: row.line, reason: result, raw: batch.rawOf(row) });
+        const result = readRow(plan, row);
+        if ('reason' in result) {
+          rejected.push({ line: row.line, reason: result.reason, raw: batch.rawOf(row) });
           continue;
         }
         const { nif, fields } = result;
@@ -111,8 +138,18 @@ export async function stageFile(
     staged.usable -= duplicates;
   }
   await connection.unsafe(`ANALYZE ${STAGING}`);
-  await rejects?.finish();
   return staged;
+}
+
+function readRow(
+  plan: StagingPlan,
+  { values: [nifText, ...values] }: Row,
+): { nif: string; fields: string } | { reason: string } {
+  const nif = normalizeNif(nifText ?? '');
+  if (nif === null) return { reason: 'NIF is not nine digits' };
+  if (!isValidNif(nif)) return { reason: 'NIF has a wrong check digit' };
+  const result = plan.read(nif, values);
+  return 'reason' in result ? result : { nif, fields: result.fields };
 }
 
 async function rejectSuperseded(
@@ -129,10 +166,20 @@ async function rejectSuperseded(
 }
 
 /** Why a file of which no row is usable changes nothing. */
-export function nothingUsable({ read, reasons }: Staged): RefusedError {
+function nothingUsable({ read, reasons }: Staged): RefusedError {
   if (read === 0) return new RefusedError('the file has no rows: nothing has changed');
-  const [reason, rows] = [...reasons].sort((a, b) => b[1] - a[1])[0]!;
+  const [reason, rows] = byFrequency(reasons)[0]!;
   return new RefusedError(
     `none of the ${count(read)} rows can be used (${count(rows)} times: ${reason}): nothing has changed`,
   );
+}
+
+/** `3 (2 no name, 1 NIF is not nine digits)` */
+export function describeRejected({ rejected, reasons }: Pick<Staged, 'rejected' | 'reasons'>): string {
+  const parts = byFrequency(reasons).map(([reason, rows]) => `${count(rows)} ${reason}`);
+  return parts.length === 0 ? count(rejected) : `${count(rejected)} (${parts.join(', ')})`;
+}
+
+function byFrequency(reasons: Map<string, number>): [reason: string, rows: number][] {
+  return [...reasons].sort((a, b) => b[1] - a[1]);
 }
