@@ -1,5 +1,5 @@
 import type { Closers } from '../closers.ts';
-import type { Log } from '../http/log.ts';
+import type { Log } from '../observability/log.ts';
 import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';

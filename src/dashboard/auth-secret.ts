@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RefusedError } from '../errors.ts';
-import type { Log } from '../http/log.ts';
+import type { Log } from '../observability/log.ts';
 
 const FILE = 'auth-secret';
 

@@ -1,6 +1,6 @@
 import { betterAuth } from 'better-auth';
 import { Kysely } from 'kysely';
-import type { Log } from '../http/log.ts';
+import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../units.ts';
 import { PASSWORD } from './fields.ts';

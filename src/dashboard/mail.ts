@@ -1,5 +1,5 @@
 import nodemailer from 'nodemailer';
-import type { Log } from '../http/log.ts';
+import type { Log } from '../observability/log.ts';
 import { SECOND } from '../units.ts';
 import type { Language } from './language.ts';
 import { TEXTS } from './texts.ts';

@@ -1,8 +1,8 @@
 import type { AccountDetails } from '../accounts/store.ts';
 import type { Chain, Handler } from '../admission/chain.ts';
 import type { Config } from '../config.ts';
-import type { Log } from '../http/log.ts';
 import type { Observer } from '../http/observe.ts';
+import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Asker, Auth, Session, User } from './auth.ts';

@@ -1,6 +1,6 @@
 import type { Closers } from '../closers.ts';
 import { within } from '../deadline.ts';
-import type { Log } from '../http/log.ts';
+import type { Log } from '../observability/log.ts';
 import { repeat } from '../periodic.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryHealth, ensureSearchable } from './ensure.ts';

@@ -1,7 +1,7 @@
 import { beginOverdueRuns } from '../batch.ts';
+import type { Log } from '../observability/log.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import type { Answer } from './answer.ts';
-import type { Log } from './log.ts';
-import type { Metrics } from './metrics.ts';
 import { problemResponse } from './problems.ts';
 import { requestIdOf } from './request-id.ts';
 

@@ -1,8 +1,8 @@
 import type { Handler } from '../admission/chain.ts';
 import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
-import type { Log } from '../http/log.ts';
-import type { Metrics } from '../http/metrics.ts';
+import type { Log } from '../observability/log.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';

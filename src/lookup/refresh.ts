@@ -1,4 +1,4 @@
-import type { Log } from '../http/log.ts';
+import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { type CompanySource, SourceFault } from '../sources/source.ts';
 import { SECOND } from '../units.ts';

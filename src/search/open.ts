@@ -1,7 +1,7 @@
 import type { Handler } from '../admission/chain.ts';
 import type { Config } from '../config.ts';
-import type { Log } from '../http/log.ts';
-import type { Metrics } from '../http/metrics.ts';
+import type { Log } from '../observability/log.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import type { Stores } from '../service/resources.ts';
 import { MIB } from '../units.ts';
 import { answerCached, answerDirectly } from './answer.ts';

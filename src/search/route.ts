@@ -1,7 +1,7 @@
 import type { Handler } from '../admission/chain.ts';
 import { type Answer, failure, written } from '../http/answer.ts';
-import type { Log } from '../http/log.ts';
 import type { Operation } from '../http/operation.ts';
+import type { Log } from '../observability/log.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
 import { SearchAnswerSchema } from './schema.ts';

@@ -4,13 +4,13 @@ import type { Chain, Handler } from '../admission/chain.ts';
 import type { Dashboard } from '../dashboard/dashboard.ts';
 import { type Answer, failure } from '../http/answer.ts';
 import type { Health } from '../http/health.ts';
-import type { Metrics } from '../http/metrics.ts';
 import type { Observer } from '../http/observe.ts';
 import { BASE_PATH, createOpenApi } from '../http/openapi.ts';
 import type { Operation } from '../http/operation.ts';
 import { problemPage, referencePage } from '../http/pages.ts';
 import { pathBehind } from '../http/url.ts';
 import { lookupOperation } from '../lookup/route.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import { searchOperation } from '../search/route.ts';
 import { usageOperation } from '../usage/route.ts';
 

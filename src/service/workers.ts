@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createClosers } from '../closers.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { createLog, type Log } from '../http/log.ts';
+import { createLog, type Log } from '../observability/log.ts';
 import { SECOND } from '../units.ts';
 import { freePort, requireFreePort } from './listen.ts';
 import { openStores } from './resources.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { findAccount } from '../../src/accounts/store.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { importCompanies } from '../../src/directory/import.ts';
-import { createLogTo } from '../../src/http/log.ts';
+import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createElasticsearch } from '../../src/search/client.ts';
 import { startService } from '../../src/service/serve.ts';

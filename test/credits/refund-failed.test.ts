@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { createMetrics } from '../../src/http/metrics.ts';
+import { createMetrics } from '../../src/observability/metrics.ts';
 import { type Api, ask, startApi, until } from '../api/support.ts';
 import { csv } from '../directory/support.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
-import { createLogTo } from '../../src/http/log.ts';
 import { createRefreshLeases } from '../../src/lookup/lease.ts';
 import { createRefresher } from '../../src/lookup/refresh.ts';
 import { createCompanyReader, forgetCompany } from '../../src/lookup/store.ts';
+import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import type { CompanyDetails } from '../../src/sources/source.ts';
 import { nif } from '../directory/support.ts';

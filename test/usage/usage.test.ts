@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/store.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { createLogTo } from '../../src/http/log.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
+import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createUsageHandler } from '../../src/usage/route.ts';
 import type { UsageAnswer } from '../../src/usage/schema.ts';
