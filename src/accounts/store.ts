@@ -212,11 +212,13 @@ export async function changePlan(
     }
     await sql`
       UPDATE balances SET used = 0, used_purchased = 0,
-        period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at
+        period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at,
+        period_opened_at = clock_timestamp()
       FROM (SELECT account_period(plan, plan_since, plus_anchor, plus_until, ${now}) AS p
             FROM balances WHERE account_id = ${id}) AS opened
       WHERE account_id = ${id}`;
-    const detail = { plan, periodStart: plan === 'plus' ? iso(anchor) : null, until: iso(until) };
+    const plus = plan === 'plus';
+    const detail = { plan, periodStart: iso(plus ? anchor : null), until: iso(plus ? until : null) };
     await recordEvent(sql, id, { kind: 'plan', actor, detail });
     return requireAccount(sql, id);
   });

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createBatcher } from '../batch.ts';
+import { steadyUnixMs } from '../clock.ts';
 import { within } from '../deadline.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
 import { type Admission, type Call, deal, type Group, groupCalls, type PendingCall } from './calls.ts';
-import { createOwed } from './owed.ts';
+import { createOwed, type Lost } from './owed.ts';
 import type { Attempt } from './refund.ts';
 import {
   type Ask,
@@ -31,8 +32,8 @@ export interface Credits {
 export interface CreditsOptions {
   /** For tests: the instant that admissions count at. Absent: Postgres's clock (contract, choice 9). */
   instant?: () => Date;
-  /** Told of credits that could not be given back: the only way in which any could be lost. null: of several accounts. */
-  onRefundFailed?: (accountId: string | null, error: unknown) => void;
+  /** Told of credits that could not be given back: the only way in which any could be lost. */
+  onRefundFailed?: (lost: Lost, error: unknown) => void;
 }
 
 /** An admission that Postgres has not begun by then never happens. */
@@ -70,7 +71,7 @@ const CRASH_SHUTDOWN = '57P02';
 export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   // Postgres's clock minus ours, learnt from every answer: deadlines are in Postgres's time.
   let clockOffsetMs = 0;
-  const owed = createOwed(sql, (accountId, error) => options.onRefundFailed?.(accountId, error));
+  const owed = createOwed(sql, (lost, error) => options.onRefundFailed?.(lost, error));
   const underWay = new Set<Promise<unknown>>();
   const askIfPayable = createBatcher(
     (calls: PendingCall[]) => run(calls, pay, STATEMENT_DEADLINE_MS),
@@ -112,13 +113,13 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   ): Promise<(Admission | null)[]> {
     const byAccount = groupCalls(calls.filter((call) => !call.abandoned));
     if (byAccount.size === 0) return calls.map(() => null);
-    const askedAtMs = Date.now();
+    const askedAtMs = steadyUnixMs();
     const deadline = new Date(askedAtMs + clockOffsetMs + deadlineMs);
     const attempts: Attempt[] = [];
     let isOver = false;
     const answer = runUnlocked(statement, byAccount, deadline, (id) => {
       if (isOver) throw new Error('nobody waits for it any more');
-      attempts.push({ id, accountIds: [...byAccount.keys()], deadline });
+      attempts.push({ id, calls: callsOf(byAccount), deadline });
     });
     const answered = within(answer, RUN_TIMEOUT_MS, 'the credit ledger');
     underWay.add(answered);
@@ -172,13 +173,13 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   }
 
   function settlePayment(payment: Payment, byAccount: Map<string, Group[]>): Date {
-    const { unpaid, fromPurchased, at, instant, directoryIndex } = payment;
+    const { unpaid, fromPurchased, at, instant, spentAt, directoryIndex } = payment;
     const admission: Admission = { admitted: true, directoryIndex };
     for (const [accountId, groups] of byAccount) {
       if (unpaid.has(accountId)) continue;
       const late = deal(groups, Number.POSITIVE_INFINITY, admission);
       if (late.length === 0) continue;
-      owed.giveBack(late, { accountId, fromPurchased: fromPurchased.get(accountId) ?? 0, instant });
+      owed.giveBack(late, { accountId, fromPurchased: fromPurchased.get(accountId) ?? 0, instant, spentAt });
     }
     return at;
   }
@@ -199,7 +200,7 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
    * long under way says little then, and doesn't spoil what quick ones have taught.
    */
   function learnClock(atMs: number, askedAtMs: number): void {
-    clockOffsetMs = Math.min(Math.max(clockOffsetMs, atMs - Date.now()), atMs - askedAtMs);
+    clockOffsetMs = Math.min(Math.max(clockOffsetMs, atMs - steadyUnixMs()), atMs - askedAtMs);
   }
 
   async function close(): Promise<void> {
@@ -208,6 +209,13 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   }
 
   return { admit, close };
+}
+
+/** How many calls each account asks for. */
+function callsOf(byAccount: Map<string, Group[]>): Record<string, number> {
+  return Object.fromEntries(
+    [...byAccount].map(([id, groups]) => [id, groups.reduce((sum, { ask }) => sum + ask.calls, 0)]),
+  );
 }
 
 /** Errors with which a statement ends that was never sent. */

@@ -24,8 +24,8 @@ export async function moveJournal(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
         WHERE ctid = ANY (ARRAY(SELECT ctid FROM call_journal LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
         RETURNING *
       ), kept AS (
-        INSERT INTO moved_calls (attempt, at, account_ids, key_ids, kinds, calls, purchased)
-        SELECT attempt, at, account_ids, key_ids, kinds, calls, purchased FROM moved WHERE attempt IS NOT NULL
+        INSERT INTO moved_calls (attempt, at, spent_at, account_ids, key_ids, kinds, calls, purchased)
+        SELECT attempt, at, spent_at, account_ids, key_ids, kinds, calls, purchased FROM moved WHERE attempt IS NOT NULL
       ), counted AS (
         INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
         SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(entry.calls)
@@ -42,9 +42,10 @@ export async function moveJournal(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
 
 /** Removes what was moved, and the ids of what was given back, when nobody can ask for them any more. */
 async function forgetMoved(sql: Sql): Promise<void> {
-  const remembered = sql`${REMEMBERED_MS}::float8 * interval '1 millisecond'`;
-  await sql`DELETE FROM moved_calls WHERE moved_at < now() - ${remembered}`;
-  await sql`DELETE FROM give_backs WHERE at < now() - 2 * ${remembered}`;
+  // Twice as long as anybody asks: who asks has counted from a moment later.
+  const longAgo = sql`now() - 2 * ${REMEMBERED_MS}::float8 * interval '1 millisecond'`;
+  await sql`DELETE FROM moved_calls WHERE moved_at < ${longAgo}`;
+  await sql`DELETE FROM give_backs WHERE at < ${longAgo}`;
 }
 
 /** Keeps the journal short while the service runs. What is left when it stops is moved by the next. */

@@ -22,9 +22,16 @@ export interface Owed {
   close(): Promise<void>;
 }
 
+/** What was owed back, and is not any more. */
+export interface Lost {
+  /** The statement that may have spent it, whose answer was lost; null: it is known to have been spent. */
+  attempt: string | null;
+  /** How many credits, by account. */
+  calls: Record<string, number>;
+}
+
 interface Task {
-  /** Whose; null: of several accounts. */
-  accountId: string | null;
+  lost: Lost;
   sinceMs: number;
   /**
    * @param isForgotten whether it is owed for so long that what was spent is not remembered any more
@@ -41,20 +48,20 @@ interface Task {
  */
 export function createOwed(
   sql: Sql,
-  onLost: (accountId: string | null, error: unknown) => void,
+  onLost: (lost: Lost, error: unknown) => void,
   nowMs = () => performance.now(),
 ): Owed {
   const open = new Set<Task>();
   const tries = repeat(tryAll, TRY_EVERY_MS);
 
-  function add(accountId: string | null, run: Task['run']): void {
-    open.add({ accountId, sinceMs: nowMs(), run, error: null });
+  function add(lost: Lost, run: Task['run']): void {
+    open.add({ lost, sinceMs: nowMs(), run, error: null });
     void tries.run();
   }
 
   function giveUp(task: Task): void {
     open.delete(task);
-    onLost(task.accountId, task.error);
+    onLost(task.lost, task.error);
   }
 
   async function tryAll(): Promise<void> {
@@ -84,7 +91,7 @@ export function createOwed(
 
   return {
     undo(attempt) {
-      add(null, async (isForgotten) => {
+      add({ attempt: attempt.id, calls: attempt.calls }, async (isForgotten) => {
         const outcome = await undoAttempt(sql, attempt);
         if (outcome !== 'spent' && isForgotten()) {
           throw new Error('what became of an attempt to spend credits is not known any more');
@@ -94,7 +101,8 @@ export function createOwed(
     },
     giveBack(asks, spent) {
       const id = randomUUID();
-      add(spent.accountId, async () => {
+      const calls = asks.reduce((sum, ask) => sum + ask.calls, 0);
+      add({ attempt: null, calls: { [spent.accountId]: calls } }, async () => {
         await refund(sql, id, asks, spent);
         return true;
       });

@@ -6,13 +6,14 @@ import type { Ask, Spent } from './spend.ts';
 export const REMEMBERED_MS = 5 * MINUTE;
 
 /** What giving calls back goes by. */
-export type Refundable = Pick<Spent, 'accountId' | 'fromPurchased' | 'instant'>;
+export type Refundable = Pick<Spent, 'accountId' | 'fromPurchased' | 'instant' | 'spentAt'>;
 
 /** One statement that may have spent credits. */
 export interface Attempt {
   /** Its UUID in the journal. */
   id: string;
-  accountIds: string[];
+  /** What it was asked to spend, by account. */
+  calls: Record<string, number>;
   /** By Postgres's clock: what it has not locked by then it never spends. */
   deadline: Date;
 }
@@ -25,6 +26,8 @@ interface Entry {
   calls: number[];
   /** When they were counted at, as Postgres writes it. */
   instant: string;
+  /** Postgres's clock under the accounts' locks, as it writes it. */
+  spentAt: string;
 }
 
 interface AttemptRow extends Entry {
@@ -38,13 +41,14 @@ interface AttemptRow extends Entry {
  * @param id a UUID of this give-back: repeated with the same one, it happens once
  */
 export async function refund(sql: Sql, id: string, asks: Ask[], spent: Refundable): Promise<void> {
-  const { accountId, fromPurchased, instant } = spent;
+  const { accountId, fromPurchased, instant, spentAt } = spent;
   const entry: Entry = {
     accountIds: asks.map((ask) => ask.accountId),
     keyIds: asks.map((ask) => ask.keyId),
     kinds: asks.map((ask) => ask.kind),
     calls: asks.map((ask) => ask.calls),
     instant,
+    spentAt,
   };
   const calls = entry.calls.reduce((sum, count) => sum + count, 0);
   await sql.begin(async (sql) => {
@@ -66,17 +70,18 @@ export async function refund(sql: Sql, id: string, asks: Ask[], spent: Refundabl
  * @returns `spent`, and given back now; `nothing` was spent, or what was has been forgotten; `early`: not to be known yet
  */
 export async function undoAttempt(sql: Sql, attempt: Attempt): Promise<'spent' | 'nothing' | 'early'> {
+  const accountIds = Object.keys(attempt.calls);
   return sql.begin(async (sql) => {
     await sql`
-      SELECT 1 FROM balances WHERE account_id = ANY (${attempt.accountIds}::text[])
+      SELECT 1 FROM balances WHERE account_id = ANY (${accountIds}::text[])
       ORDER BY account_id FOR NO KEY UPDATE`;
     const [clock] = await sql<{ isOver: boolean }[]>`
       SELECT clock_timestamp() >= ${attempt.deadline} AS "isOver"`;
     if (!clock!.isOver) return 'early';
     // One that has looked at the deadline before, and waits for a row, looks again: only where the row has changed.
-    await sql`UPDATE balances SET used = used WHERE account_id = ANY (${attempt.accountIds}::text[])`;
+    await sql`UPDATE balances SET used = used WHERE account_id = ANY (${accountIds}::text[])`;
     const columns = sql`
-      account_ids AS "accountIds", key_ids AS "keyIds", kinds, calls, at::text AS instant, purchased`;
+      account_ids AS "accountIds", key_ids AS "keyIds", kinds, calls, at::text AS instant, spent_at::text AS "spentAt", purchased`;
     // In the journal first: a row that is being moved meanwhile is waited for, and found where it went.
     const [fresh] = await sql<AttemptRow[]>`
       DELETE FROM call_journal WHERE attempt = ${attempt.id} RETURNING ${columns}`;
@@ -94,13 +99,14 @@ export async function undoAttempt(sql: Sql, attempt: Attempt): Promise<'spent' |
 
 /**
  * Within their period the calls are taken off the account's end: what others have paid since with purchased credits they
- * would have had out of the allowance. After it, what the calls themselves took of purchased credits comes back.
+ * would have had out of the allowance. When another one has been opened since, what the calls themselves took of purchased
+ * credits comes back.
  *
  * Rows are locked in the order of the accounts' ids, as where credits are spent.
  */
 async function giveBack(
   sql: Transaction,
-  { accountIds, calls, instant }: Entry,
+  { accountIds, calls, spentAt }: Entry,
   purchased: Record<string, number>,
 ): Promise<void> {
   await sql`
@@ -109,11 +115,13 @@ async function giveBack(
       FROM unnest(${accountIds}::text[], ${calls}::bigint[]) AS asked (id, calls) GROUP BY id
     ), locked AS MATERIALIZED (
       SELECT b.account_id AS id, b.used, b.used_purchased, owed.calls, owed.purchased,
-        b.period_start <= ${instant}::text::timestamptz AND ${instant}::text::timestamptz < b.period_end AS is_current
-      FROM balances b JOIN owed ON owed.id = b.account_id
+        greatest(b.used - coalesce(b.included_credits, plans.included_credits), 0) AS over_allowance,
+        b.period_opened_at <= ${spentAt}::text::timestamptz AS is_current
+      FROM balances b JOIN owed ON owed.id = b.account_id JOIN plans ON plans.name = b.period_plan
       ORDER BY b.account_id FOR NO KEY UPDATE OF b
     ), returned AS (
-      SELECT *, CASE WHEN is_current THEN least(calls, used_purchased) ELSE purchased END AS credits FROM locked
+      SELECT *, CASE WHEN is_current THEN least(calls, used_purchased, over_allowance) ELSE purchased END AS credits
+      FROM locked
     )
     UPDATE balances b SET
       used = CASE WHEN is_current THEN greatest(r.used - r.calls, 0) ELSE r.used END,

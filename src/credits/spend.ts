@@ -29,6 +29,8 @@ export interface Spent {
   at: Date;
   /** When the calls count at, as Postgres writes it: a `Date` would lose its microseconds. */
   instant: string;
+  /** Postgres's clock under the account's lock, in the same form: whether a period was opened before or after. */
+  spentAt: string;
   /** The index of the directory's current generation, as of the same instant; null: it has none. */
   directoryIndex: string | null;
 }
@@ -43,6 +45,8 @@ export interface Payment {
   at: Date;
   /** When the calls count at, as Postgres writes it: a `Date` would lose its microseconds. */
   instant: string;
+  /** Postgres's clock under the accounts' locks, in the same form. */
+  spentAt: string;
   /** The index of the directory's current generation, as of the same instant; null: it has none. */
   directoryIndex: string | null;
 }
@@ -115,7 +119,7 @@ export async function spendIfPayable(
       WHERE outcome.accounts < asked.accounts AND (entry.id IN (SELECT id FROM paid)) IS TRUE
       GROUP BY instant, purchased
     )
-    SELECT clock_timestamp() AS at, instant::text, purchased,
+    SELECT clock_timestamp() AS at, instant::text, clock_timestamp()::text AS "spentAt", purchased,
       CASE WHEN outcome.accounts < asked.accounts THEN
         ARRAY (SELECT unnest(ids) EXCEPT SELECT id FROM paid) END AS unpaid,
       (SELECT index_name FROM directory_generations WHERE id = (SELECT current FROM directory)) AS "directoryIndex"
@@ -130,7 +134,7 @@ export async function spendIfPayable(
   };
 }
 
-type PaymentRow = Pick<Payment, 'at' | 'instant' | 'directoryIndex'> & {
+type PaymentRow = Pick<Payment, 'at' | 'instant' | 'spentAt' | 'directoryIndex'> & {
   unpaid: string[] | null;
   purchased: Record<string, number> | null;
 };
@@ -176,7 +180,7 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
         greatest(coalesce(present.included_credits, plans.included_credits) - used_before, 0) AS included_left
       FROM present JOIN plans ON plans.name = (period).plan
     ), decided AS MATERIALIZED (
-      SELECT *, least(calls, included_left + credits) AS admitted,
+      SELECT *, clock_timestamp() AS decided_at, least(calls, included_left + credits) AS admitted,
         greatest(least(calls, included_left + credits) - included_left, 0) AS from_purchased
       FROM priced WHERE clock_timestamp() < ${deadline}
     ), spent AS (
@@ -186,7 +190,8 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
         credits = d.credits - d.from_purchased,
         period_plan = (d.period).plan,
         period_start = (d.period).starts_at,
-        period_end = (d.period).ends_at
+        period_end = (d.period).ends_at,
+        period_opened_at = CASE WHEN d.instant < d.period_end THEN b.period_opened_at ELSE d.decided_at END
       FROM decided d WHERE b.account_id = d.id AND d.admitted > 0
     ), shared AS (
       SELECT asked.*, d.instant, least(asked.calls, greatest(d.admitted + asked.calls -
@@ -200,7 +205,7 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
     )
     SELECT id AS "accountId", admitted, from_purchased AS "fromPurchased", included,
       (period).ends_at AS "periodEnd", extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS",
-      at, instant::text AS instant,
+      at, instant::text AS instant, decided_at::text AS "spentAt",
       (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
     FROM (SELECT clock_timestamp() AS at) AS clock LEFT JOIN decided ON true
     WHERE ${SENT_AT_ONCE}::text IS NOT NULL`;

@@ -9,7 +9,7 @@ export interface Metrics {
   /** Whether rate limits are kept by this process alone because Redis is away. */
   redisAway(away: boolean): void;
   /** A credit that was spent for a request answered 503 and could not be given back. */
-  refundFailed(): void;
+  refundFailed(credits: number): void;
   /** Shows how the cache of search answers does. */
   observeSearchCache(cache: { hits: number; misses: number; bytes: number }): void;
   text(): Promise<string>;
@@ -58,14 +58,14 @@ export function createMetrics(runningRequests: () => number): Metrics {
   });
   const refundsFailed = new Counter({
     name: 'credit_refunds_failed_total',
-    help: 'Credits spent for requests answered 503 that could not be given back.',
+    help: 'Credits that were spent, or may have been, for requests answered 503, and could not be given back.',
     registers,
   });
   return {
     request,
     source: (source, outcome) => sources.inc({ source, outcome }),
     redisAway: (away) => redisAway.set(away ? 1 : 0),
-    refundFailed: () => refundsFailed.inc(),
+    refundFailed: (credits) => refundsFailed.inc(credits),
     observeSearchCache(cache) {
       new Gauge({
         name: 'search_cache_answers_total',

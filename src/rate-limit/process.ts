@@ -1,3 +1,4 @@
+import { steadyUnixMs } from '../clock.ts';
 import { MINUTE } from '../units.ts';
 import { type BucketState, decide, takeToken, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
@@ -11,7 +12,7 @@ export interface ProcessRateLimiter extends RateLimiter {
 }
 
 /** @param nowUs a clock that never goes back, microseconds since 1970 */
-export function createProcessRateLimiter(nowUs: () => number = monotonicUnixUs): ProcessRateLimiter {
+export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs): ProcessRateLimiter {
   const buckets = new Map<string, BucketState>();
   let nextSweepUs = 0;
 
@@ -46,7 +47,6 @@ export function createProcessRateLimiter(nowUs: () => number = monotonicUnixUs):
   };
 }
 
-/** Unix time that doesn't follow steps of the system's clock while the process runs. */
-function monotonicUnixUs(): number {
-  return Math.floor((performance.timeOrigin + performance.now()) * 1000);
+function steadyUnixUs(): number {
+  return Math.floor(steadyUnixMs() * 1000);
 }

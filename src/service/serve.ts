@@ -91,9 +91,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
     });
     closers.add('Postgres by key', () => byKey.end({ timeout: 2 }));
     const credits = createCredits(byKey, {
-      onRefundFailed: (account, error) => {
-        metrics.refundFailed();
-        log.error({ account, err: error }, 'a credit spent for an abandoned request was not given back');
+      onRefundFailed: ({ attempt, calls }, error) => {
+        metrics.refundFailed(Object.values(calls).reduce((sum, count) => sum + count, 0));
+        log.error({ attempt, calls, err: error }, 'credits spent for abandoned requests were not given back');
       },
     });
     closers.add('the credits', () => credits.close());

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setSystemTime, test } from 'bun:test';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
 import { moveJournal } from '../../src/credits/journal.ts';
+import type { Lost } from '../../src/credits/owed.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
@@ -14,7 +15,7 @@ let sql: Sql;
 /** The pool that admits, through the proxy, with the time-outs that the service has. */
 let behindProxy: Sql;
 let credits: Credits;
-let refundsFailed: (string | null)[];
+let refundsFailed: Lost[];
 
 beforeAll(async () => {
   database = await createTestDatabase('deadlines');
@@ -29,7 +30,7 @@ beforeEach(async () => {
     statementTimeoutMs: 5000,
     lockTimeoutMs: 1000,
   });
-  credits = createCredits(behindProxy, { onRefundFailed: (id) => refundsFailed.push(id) });
+  credits = createCredits(behindProxy, { onRefundFailed: (lost) => refundsFailed.push(lost) });
 });
 afterEach(async () => {
   setSystemTime();
@@ -192,7 +193,7 @@ describe('a frozen Postgres', () => {
     const accountId = await spentUnheard();
     expect(refundsFailed).toEqual([]);
     await credits.close();
-    expect(refundsFailed).toEqual([null]);
+    expect(refundsFailed).toEqual([{ attempt: expect.any(String), calls: { [accountId]: 1 } }]);
     expect((await ledgerOf(sql, accountId)).used).toBe(1);
   });
 

@@ -1,13 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
+import { changeLimits, changePlan } from '../../src/accounts/store.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { moveJournal } from '../../src/credits/journal.ts';
 import { refund, undoAttempt } from '../../src/credits/refund.ts';
 import { type Payment, spendIfPayable } from '../../src/credits/spend.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { DAY } from '../../src/units.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
-import { ledgerOf } from './ledger.ts';
+import { admit, admitMany, ledgerOf } from './ledger.ts';
 
 let database: TestDatabase;
 let sql: Sql;
@@ -22,6 +24,13 @@ const callsOf = async (from: 'calls_by_day' | 'daily_calls', accountId: string) 
     SELECT key_id AS key, kind, calls FROM ${sql(from)} WHERE account_id = ${accountId} ORDER BY key_id, kind`;
   return rows.map((row) => ({ ...row }));
 };
+
+/** For calls that are spent at this moment. */
+async function spentNow(): Promise<{ instant: string; spentAt: string }> {
+  const [clock] = await sql<{ instant: string; spentAt: string }[]>`
+    SELECT now()::text AS instant, clock_timestamp()::text AS "spentAt"`;
+  return { ...clock! };
+}
 
 test('calls are read the same before and after they are moved, and moving again changes nothing', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
@@ -50,9 +59,8 @@ test('what was given back is not counted, whether it was moved before or not', a
     const { accountId } = await createCaller(sql, { included: 10 });
     await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search' });
     if (movedBefore) await moveJournal(sql);
-    const [clock] = await sql<{ instant: string }[]>`SELECT now()::text AS instant`;
     const ask = { accountId, keyId: 'a', kind: 'search', calls: 1 } as const;
-    await refund(sql, randomUUID(), [ask], { accountId, fromPurchased: 0, instant: clock!.instant });
+    await refund(sql, randomUUID(), [ask], { accountId, fromPurchased: 0, ...(await spentNow()) });
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
     expect(await callsOf('calls_by_day', accountId)).toEqual([]);
     await moveJournal(sql);
@@ -64,9 +72,10 @@ test('what is given back after its period has ended is no longer used, and purch
   const { accountId } = await createCaller(sql, { included: 10, credits: 5 });
   const ask = { accountId, keyId: 'a', kind: 'search', calls: 3 } as const;
   await sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
-  const [period] = await sql<{ before: string }[]>`
-    SELECT (period_start - interval '1 microsecond')::text AS before FROM balances WHERE account_id = ${accountId}`;
-  await refund(sql, randomUUID(), [ask], { accountId, fromPurchased: 2, instant: period!.before });
+  const before = await spentNow();
+  await changePlan(sql, accountId, 'plus', {}, 'test');
+  await sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
+  await refund(sql, randomUUID(), [ask], { accountId, fromPurchased: 2, ...before });
   expect(await ledgerOf(sql, accountId)).toMatchObject({ used: 7, credits: 7 });
 });
 
@@ -74,9 +83,9 @@ test('a give-back that is repeated, also while it is under way, happens once', a
   const { accountId } = await createCaller(sql, { included: 10 });
   await sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
   const ask = { accountId, keyId: 'a', kind: 'search', calls: 2 } as const;
-  const [clock] = await sql<{ instant: string }[]>`SELECT now()::text AS instant`;
   const id = randomUUID();
-  const once = () => refund(sql, id, [ask], { accountId, fromPurchased: 0, instant: clock!.instant });
+  const spent = { accountId, fromPurchased: 0, ...(await spentNow()) };
+  const once = () => refund(sql, id, [ask], spent);
   await Promise.all([once(), once(), once()]);
   await once();
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: -2 });
@@ -101,21 +110,89 @@ test('what was paid with purchased credits since is what comes back first', asyn
   await moveJournal(sql);
   await spendThree();
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 2, calls: 6 });
-  expect(await undoAttempt(sql, { id, accountIds: [accountId], deadline: OVER })).toBe('spent');
+  expect(await undoAttempt(sql, { id, calls: { [accountId]: 1 }, deadline: OVER })).toBe('spent');
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
   // And what follows is exact: three of the five that are left are spent, and given back.
   await moveJournal(sql);
   await spendThree();
   const late = await attemptOf(accountId);
-  expect(await undoAttempt(sql, { id: late, accountIds: [accountId], deadline: OVER })).toBe('spent');
+  expect(await undoAttempt(sql, { id: late, calls: { [accountId]: 1 }, deadline: OVER })).toBe('spent');
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
+});
+
+describe('a period that is opened between a call and its give-back', () => {
+  const DAYS_AGO = () => new Date(Date.now() - 5 * DAY);
+  const undo = async (accountId: string) =>
+    undoAttempt(sql, { id: await attemptOf(accountId), calls: { [accountId]: 1 }, deadline: OVER });
+
+  test('from an instant before the call: its purchased credit returns', async () => {
+    const { accountId } = await createCaller(sql, { included: 0, credits: 5 });
+    await admit(createCredits(sql), accountId);
+    await changePlan(sql, accountId, 'plus', { periodStart: DAYS_AGO() }, 'test');
+    expect(await undo(accountId)).toBe('spent');
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+  });
+
+  test('from the same instant as the one before: what is used since stays', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    const periodStart = DAYS_AGO();
+    await changePlan(sql, accountId, 'plus', { periodStart }, 'test');
+    await admit(createCredits(sql), accountId);
+    const attempt = { id: await attemptOf(accountId), calls: { [accountId]: 1 }, deadline: OVER };
+    await changePlan(sql, accountId, 'plus', { periodStart }, 'test');
+    await admit(createCredits(sql), accountId);
+    await admit(createCredits(sql), accountId);
+    expect(await undoAttempt(sql, attempt)).toBe('spent');
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
+  });
+
+  test('while the call waited for the account: it is of the new one', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    let changing: Promise<unknown> | undefined;
+    let calling: Promise<unknown> | undefined;
+    await sql.begin(async (holding) => {
+      await holding`SELECT 1 FROM balances WHERE account_id = ${accountId} FOR UPDATE`;
+      changing = changePlan(sql, accountId, 'plus', {}, 'test');
+      await Bun.sleep(100);
+      calling = admit(createCredits(sql), accountId);
+      await Bun.sleep(100);
+    });
+    await Promise.all([changing, calling]);
+    expect((await ledgerOf(sql, accountId)).used).toBe(1);
+    expect(await undo(accountId)).toBe('spent');
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  });
+
+  test('by the call itself: it is of that one', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    await sql`
+      UPDATE balances SET used = 9, period_start = period_start - interval '2 months', period_end = period_start
+      WHERE account_id = ${accountId}`;
+    await admit(createCredits(sql), accountId);
+    await admit(createCredits(sql), accountId);
+    expect((await ledgerOf(sql, accountId)).used).toBe(2);
+    expect(await undo(accountId)).toBe('spent');
+    expect((await ledgerOf(sql, accountId)).used).toBe(1);
+  });
+});
+
+test('a call that the allowance pays, raised since others took purchased credits, gives none of those back', async () => {
+  const { accountId } = await createCaller(sql, { included: 10, credits: 10 });
+  const credits = createCredits(sql);
+  await admitMany(credits, accountId, 15);
+  await changeLimits(sql, accountId, { includedCredits: 100 }, 'test');
+  await moveJournal(sql);
+  await admit(credits, accountId);
+  const attempt = { id: await attemptOf(accountId), calls: { [accountId]: 1 }, deadline: OVER };
+  expect(await undoAttempt(sql, attempt)).toBe('spent');
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 5, calls: 15 });
 });
 
 test('an attempt that is being moved is found where it goes, and undone once', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
   await moveJournal(sql);
   await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search' });
-  const attempt = { id: await attemptOf(accountId), accountIds: [accountId], deadline: OVER };
+  const attempt = { id: await attemptOf(accountId), calls: { [accountId]: 1 }, deadline: OVER };
   let undoing: Promise<string> | undefined;
   await sql.begin(async (moving) => {
     await moveJournal(moving as unknown as Sql);
@@ -129,7 +206,7 @@ test('an attempt that is being moved is found where it goes, and undone once', a
 
 test('what an attempt came to is not known before its deadline, nor while it holds its accounts', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
-  const attempt = { id: randomUUID(), accountIds: [accountId] };
+  const attempt = { id: randomUUID(), calls: { [accountId]: 1 } };
   const soon = new Date(Date.now() + 60_000);
   expect(await undoAttempt(sql, { ...attempt, deadline: soon })).toBe('early');
   let undoing: Promise<string> | undefined;
@@ -150,7 +227,7 @@ test('a statement that waits for an account past its deadline spends nothing, wh
   const byKey = connectPostgres(database.url, { max: 1, byKey: true });
   try {
     const bounds = { deadline: new Date(Date.now() + 300), instant: null, attempt: randomUUID() };
-    const attempt = { id: bounds.attempt, accountIds: [accountId], deadline: bounds.deadline };
+    const attempt = { id: bounds.attempt, calls: { [accountId]: 1 }, deadline: bounds.deadline };
     let undoing: Promise<string> | undefined;
     let spending: Promise<Payment> | undefined;
     await sql.begin(async (operator) => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { createCredits } from '../../src/credits/admit.ts';
-import { createOwed, type Owed } from '../../src/credits/owed.ts';
+import { createOwed, type Lost, type Owed } from '../../src/credits/owed.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 let behindProxy: Sql;
 let owed: Owed;
-let lost: [string | null, string][];
+let lost: Lost[];
 let nowMs: number;
 beforeEach(() => {
   lost = [];
@@ -36,7 +36,7 @@ beforeEach(() => {
   });
   owed = createOwed(
     behindProxy,
-    (accountId, error) => lost.push([accountId, String(error)]),
+    (what) => lost.push(what),
     () => nowMs,
   );
 });
@@ -50,11 +50,12 @@ afterEach(async () => {
 async function spentOnce() {
   const { accountId } = await createCaller(sql, { included: 10 });
   await admit(createCredits(sql), accountId);
-  const [entry] = await sql<{ attempt: string; instant: string }[]>`
-    SELECT attempt, at::text AS instant FROM call_journal WHERE ${accountId} = ANY (account_ids)`;
-  const attempt = { id: entry!.attempt, accountIds: [accountId], deadline: new Date(Date.now() - 1000) };
+  const [entry] = await sql<{ attempt: string; instant: string; spentAt: string }[]>`
+    SELECT attempt, at::text AS instant, spent_at::text AS "spentAt" FROM call_journal WHERE ${accountId} = ANY (account_ids)`;
+  const attempt = { id: entry!.attempt, calls: { [accountId]: 1 }, deadline: new Date(Date.now() - 1000) };
   const asks = [{ accountId, keyId: '', kind: 'search' as const, calls: 1 }];
-  return { accountId, attempt, asks, spent: { accountId, fromPurchased: 0, instant: entry!.instant } };
+  const { instant, spentAt } = entry!;
+  return { accountId, attempt, asks, spent: { accountId, fromPurchased: 0, instant, spentAt } };
 }
 
 async function usedOf(accountId: string): Promise<number> {
@@ -108,18 +109,22 @@ test('what can not be given back for five minutes is told, once each', async () 
   expect(lost).toEqual([]);
   nowMs += 2000;
   await until(() => lost.length === 2);
-  expect(lost.map(([account]) => account)).toEqual([accountId, null]);
+  const calls = { [accountId]: 1 };
+  expect(lost).toEqual([
+    { attempt: null, calls },
+    { attempt: attempt.id, calls },
+  ]);
 });
 
 test('an attempt that is looked for when it would have been forgotten is told: nobody can know any more', async () => {
   const { accountId } = await createCaller(sql);
   proxy.down();
-  owed.undo({ id: randomUUID(), accountIds: [accountId], deadline: new Date(Date.now() - 1000) });
+  owed.undo({ id: randomUUID(), calls: { [accountId]: 1 }, deadline: new Date(Date.now() - 1000) });
   await Bun.sleep(100);
   nowMs += 301_000;
   proxy.up();
   await until(() => lost.length === 1);
-  expect(lost[0]![0]).toBeNull();
+  expect(lost[0]!.calls).toEqual({ [accountId]: 1 });
 });
 
 test('a stop while Postgres is away is bounded, and tells what is lost', async () => {
@@ -130,5 +135,5 @@ test('a stop while Postgres is away is bounded, and tells what is lost', async (
   const startedAt = performance.now();
   await owed.close();
   expect(performance.now() - startedAt).toBeLessThan(5500);
-  expect(lost.map(([account]) => account)).toEqual([accountId]);
+  expect(lost).toEqual([{ attempt: null, calls: { [accountId]: 1 } }]);
 });

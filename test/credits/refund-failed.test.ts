@@ -30,13 +30,17 @@ test('a credit that can not be given back for a request answered 503 is logged, 
   expect((await answer!).status).toBe(503);
   await service.stop();
   expect(service.logLines).toContainEqual(
-    expect.objectContaining({ msg: 'a credit spent for an abandoned request was not given back' }),
+    expect.objectContaining({
+      msg: 'credits spent for abandoned requests were not given back',
+      attempt: expect.any(String),
+      calls: { [caller.accountId]: 1 },
+    }),
   );
 });
 
 test('the metric that alarms are set on counts it', async () => {
   const metrics = createMetrics(() => 0);
   expect(await metrics.text()).toContain('\ncredit_refunds_failed_total 0\n');
-  metrics.refundFailed();
-  expect(await metrics.text()).toContain('\ncredit_refunds_failed_total 1\n');
+  metrics.refundFailed(3);
+  expect(await metrics.text()).toContain('\ncredit_refunds_failed_total 3\n');
 });
