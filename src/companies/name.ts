@@ -28,11 +28,13 @@ const UNKNOWN = 0x102;
 
 /**
  * NFKD, marks removed, lower case (contract, choice 6). A lone surrogate is U+FFFD, as `cleanName` stores it: two
- * halves with a mark between them would else become a character once the mark is gone.
+ * halves with a mark between them would else become a character once the mark is gone. Marks go before NFKD too, which
+ * sorts a run of them in the square of its length: 30,000 marks in a query took a second.
  */
 function fold(text: string): string {
   return text
     .toWellFormed()
+    .replace(/\p{M}+/gu, '')
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
     .toLowerCase();
