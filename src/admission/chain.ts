@@ -183,11 +183,12 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     }
     if (charge === null) return { rate, refusal: null, handle, directoryIndex: null };
     try {
-      const admission = await credits.admit({ accountId, keyId, kind: charge });
+      const admission = await credits.admit({ accountId, keyId, kind: charge, signal: request.signal });
       return admission.admitted
         ? { rate, refusal: null, handle, directoryIndex: admission.directoryIndex }
         : { rate, refusal: quotaExceeded(admission) };
     } catch (error) {
+      if (request.signal.aborted) return { rate, refusal: unavailable('The connection has been closed.') };
       log.warn({ err: error }, 'a credit could not be counted');
       return { rate, refusal: unavailable('The credits of the account could not be counted.') };
     }

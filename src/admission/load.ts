@@ -17,7 +17,7 @@ const WINDOW_MS = 0.25 * SECOND;
  * What is taken to get done in a millisecond until a window has shown it: a thousand that come at once are all let in, and
  * not the ten thousand that a crowd of clients sends before the first of them is answered.
  */
-const UNMEASURED_PER_MS = 2;
+const UNMEASURED_PER_MS = 4;
 /** Weight of a window in which less got done than before, and of one in which nothing did. */
 const FALLING = 0.1;
 const STANDING = 0.75;

@@ -22,7 +22,8 @@ export interface Credits {
    * Spends one credit of the account: included first, then purchased (specification, Credits 3). Durable before it
    * returns, and exact with any number of processes at once.
    *
-   * @throws when Postgres could not say. The credit is not spent then, or is given back as soon as Postgres answers
+   * @throws when Postgres could not say, or the caller has gone. The credit is not spent then, or is given back as soon as
+   *   Postgres answers
    */
   admit(call: Call): Promise<Admission>;
   /** Waits for statements under way, and gives back what is owed. Both are bounded. */
@@ -86,18 +87,17 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     return calls.map(({ admission }) => admission);
   }, BATCHES);
 
-  async function admit({ accountId, keyId, kind }: Call): Promise<Admission> {
+  async function admit(asked: Call): Promise<Admission> {
     const call: PendingCall = {
-      accountId,
-      keyId,
-      kind,
+      ...asked,
       sinceMs: performance.now(),
       abandoned: false,
       admission: null,
     };
     try {
       const admission = (await askIfPayable(call)) ?? (await askInFull(call));
-      if (admission === null) throw new Error('the credit ledger was too late, or the account is gone');
+      if (admission === null)
+        throw new Error('the credit ledger was too late, the account is gone, or the caller has left');
       return admission;
     } catch (error) {
       call.abandoned = true;
@@ -111,7 +111,7 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     statement: Statement,
     deadlineMs: number,
   ): Promise<(Admission | null)[]> {
-    const byAccount = groupCalls(calls.filter((call) => !call.abandoned));
+    const byAccount = groupCalls(calls.filter(isWaitedFor));
     if (byAccount.size === 0) return calls.map(() => null);
     const askedAtMs = steadyUnixMs();
     const deadline = new Date(askedAtMs + clockOffsetMs + deadlineMs);
@@ -209,6 +209,10 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   }
 
   return { admit, close };
+}
+
+function isWaitedFor({ abandoned, signal }: PendingCall): boolean {
+  return !abandoned && signal?.aborted !== true;
 }
 
 /** How many calls each account asks for. */

@@ -26,6 +26,11 @@ export interface Call {
   /** '' for a call made in the dashboard. */
   keyId: string;
   kind: CallKind;
+  /**
+   * Aborted when the caller has gone: what has not been asked of Postgres by then costs nothing. Absent: nobody can go.
+   * Bun itself closes a connection on which another request comes before the answer, and calls that an abort.
+   */
+  signal?: AbortSignal;
 }
 
 /** A call on its way through the ledger. */

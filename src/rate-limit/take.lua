@@ -15,7 +15,9 @@ for i, key in ipairs(KEYS) do
   local capacity = limit * UNITS_PER_TOKEN
 
   local units = capacity
-  local bucket = redis.call('HMGET', key, 'units', 'at', 'limit')
+  local bucket = redis.pcall('HMGET', key, 'units', 'at', 'limit')
+  -- Something else is kept by this name: it goes, before it fails all the buckets that are asked for together.
+  if bucket.err then redis.call('DEL', key) end
   if bucket[1] and bucket[2] then
     local elapsed = math.min(math.max(now - tonumber(bucket[2]), 0), UNITS_PER_TOKEN)
     local rate = math.max(limit, tonumber(bucket[3]) or 0)

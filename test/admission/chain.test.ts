@@ -295,8 +295,8 @@ test('searches that fail are done as well, and leave no queue behind them', asyn
 
 test('an overloaded service refuses who has a key, at no cost; who has none hears that first', async () => {
   const { accountId, key } = await createCaller(sql, {
-    limits: { requestsPerMinute: 1000 },
-    included: 1000,
+    limits: { requestsPerMinute: 2000 },
+    included: 2000,
   });
   const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
   let waiting = 0;
@@ -314,11 +314,11 @@ test('an overloaded service refuses who has a key, at no cost; who has none hear
     log: createLogTo({ write: () => {} }),
   });
   let refused = 0;
-  const crowd = Array.from({ length: 700 }, async () => {
+  const crowd = Array.from({ length: 1400 }, async () => {
     const { kind } = await ask(key);
     if (kind === 'service-unavailable') refused += 1;
   });
-  await until('everybody waits for a token or is refused', () => waiting + refused === 700);
+  await until('everybody waits for a token or is refused', () => waiting + refused === 1400);
 
   for (const wrong of [null, 'svc_garbage']) {
     expect(await ask(wrong, neverBegins)).toMatchObject({ kind: 'unauthorized', account: undefined });
@@ -333,7 +333,7 @@ test('an overloaded service refuses who has a key, at no cost; who has none hear
   });
   openGate();
   await Promise.all(crowd);
-  expect(1000 - (await limiter.peek(accountId, 1000)).remaining).toBe(waiting);
+  expect(2000 - (await limiter.peek(accountId, 2000)).remaining).toBe(waiting);
   expect((await ledgerOf(sql, accountId)).used).toBe(waiting);
 });
 

@@ -24,14 +24,14 @@ test('a burst after a quiet time is not called an overload', () => {
   stage.begin(1);
   stage.finish(1);
   stage.pass(60_000);
-  stage.begin(800);
-  expect(stage.load.expectedWaitMs()).toBe(400);
+  stage.begin(1000);
+  expect(stage.load.expectedWaitMs()).toBe(250);
 });
 
 test('a crowd that comes before anything is known is not let in whole', () => {
   const stage = createStage();
   stage.begin(5000);
-  expect(stage.load.expectedWaitMs()).toBe(2500);
+  expect(stage.load.expectedWaitMs()).toBe(1250);
   // A quarter of a second later what gets done is known.
   stage.pass(250);
   stage.finish(4000);
@@ -46,25 +46,25 @@ test('a burst onto a service with little to do is not called an overload', () =>
     stage.finish(1);
   }
   stage.begin(300);
-  expect(stage.load.expectedWaitMs()).toBe(150);
+  expect(stage.load.expectedWaitMs()).toBe(75);
 });
 
 test('with a queue, the wait is what is under way divided by what gets done', () => {
   const stage = createStage();
-  stage.begin(1000);
+  stage.begin(2500);
   stage.pass(250);
-  stage.finish(500); // 2 a millisecond
+  stage.finish(1250); // 5 a millisecond
   expect(stage.load.expectedWaitMs()).toBe(250);
-  stage.begin(1500);
+  stage.begin(3750);
   expect(stage.load.expectedWaitMs()).toBe(1000);
 });
 
 test('a stage that stands still shows within a second', () => {
   const stage = createStage();
   stage.begin(64);
-  expect(stage.load.expectedWaitMs()).toBe(32);
+  expect(stage.load.expectedWaitMs()).toBe(16);
   stage.pass(250);
-  expect(stage.load.expectedWaitMs()).toBe(128);
+  expect(stage.load.expectedWaitMs()).toBe(64);
   stage.pass(750);
   expect(stage.load.expectedWaitMs()).toBeGreaterThan(2000);
   const busy = createStage();
@@ -106,5 +106,5 @@ test('what has drained is forgotten', () => {
   stage.finish(100);
   expect(stage.load.running).toBe(0);
   stage.begin(100);
-  expect(stage.load.expectedWaitMs()).toBe(50);
+  expect(stage.load.expectedWaitMs()).toBe(25);
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { ledgerOf } from '../credits/ledger.ts';
 import { csv, nif } from '../directory/support.ts';
 import { nifPtFound } from '../support/provider.ts';
-import { type Api, ask, MODES, startApi } from './support.ts';
+import { type Api, ask, MODES, sendRaw, startApi } from './support.ts';
 
 const FOUND = nif(1);
 
@@ -50,6 +51,16 @@ describe.each([...MODES])('metering over HTTP (%s)', (mode) => {
       [429, 'rate-limit-exceeded'],
       [429, 'rate-limit-exceeded'],
     ]);
+  });
+
+  test("a connection on which requests don't wait for each other is closed by Bun, and costs no credit", async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 10 });
+    const request = `GET /api/v1/companies?q=empresa HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+    for (let round = 0; round < 10; round += 1) {
+      expect(await sendRaw(api, request.repeat(3))).not.toContain('200 OK');
+    }
+    expect((await ask(api, '/companies?q=empresa', { key })).status).toBe(200);
+    expect(await ledgerOf(api.sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 
   test('the order: key, then bucket, then credit, then the handler', async () => {

@@ -100,6 +100,15 @@ describe('the script', () => {
     expect(remaining).toBeLessThan(8000); // two seconds at the new rate
   });
 
+  test('a key of another kind by the name of a bucket goes, and disturbs no other bucket', async () => {
+    const [odd, other] = [newAccount(), newAccount()];
+    await redis.set(`bucket:${odd}`, 'text');
+    const decisions = await Promise.all([limiter.take(odd, 20), limiter.take(other, 20)]);
+    for (const decision of decisions) expect(decision).toMatchObject({ admitted: true, remaining: 19 });
+    expect(await redis.type(`bucket:${odd}`)).toBe('hash');
+    expect(await redis.type(`bucket:${other}`)).toBe('hash');
+  });
+
   test('looking at a bucket leaves no key', async () => {
     const account = newAccount();
     await limiter.peek(account, 20);
