@@ -1,12 +1,12 @@
 import type { Client } from '@elastic/elasticsearch';
 import { compareCodePoints, normalizeName } from '../companies/name.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { quoted } from '../postgres/identifier.ts';
 import { MAX_GRAM, readEntry, type SearchDocument, searchDocument } from '../search/document.ts';
 import { beginningsOf, searchBody } from '../search/msearch.ts';
 import { MAX_RESULTS } from '../search/search.ts';
 import { countDocuments } from './indices.ts';
 import { tablePages } from './pages.ts';
-import { quoted } from './tools.ts';
 
 /** Names that are looked for before an index may serve. */
 const SAMPLES = 12;

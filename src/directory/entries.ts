@@ -3,10 +3,10 @@ import { cleanName } from '../companies/name.ts';
 import { STAGING, type StagingPlan } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyValue } from '../postgres/copy.ts';
+import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
 import type { Changes } from './load.ts';
 import type { Difference } from './tables.ts';
-import { quoted } from './tools.ts';
 
 /** Characters (code points) of a legal name at most (contract, Files). */
 const MAX_NAME_LENGTH = 500;

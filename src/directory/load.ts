@@ -1,11 +1,11 @@
 /** Fills an Elasticsearch index from Postgres. */
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../postgres/connect.ts';
+import { quoted } from '../postgres/identifier.ts';
 import { createTextBuffer, type TextBuffer } from '../text-buffer.ts';
 import { MIB } from '../units.ts';
 import { deleteLine, indexLines, sendBulk } from './bulk.ts';
 import { eachPage, tablePages } from './pages.ts';
-import { quoted } from './tools.ts';
 
 /**
  * Requests under way at once. Elasticsearch works on each in one thread, of which it has as many as cores: this keeps three

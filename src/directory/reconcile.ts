@@ -1,6 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch';
 import postgres from 'postgres';
 import { messageOf, RefusedError } from '../errors.ts';
+import { quoted } from '../postgres/identifier.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
@@ -16,7 +17,7 @@ import {
   pointAlias,
 } from './indices.ts';
 import { assertHeld, type DirectoryLock } from './lock.ts';
-import { type DirectoryTools, NEVER_ABORTED, quoted } from './tools.ts';
+import { type DirectoryTools, NEVER_ABORTED } from './tools.ts';
 
 /** Searches that found the old index behind the alias are over by then (their own time-out is 2 s). */
 const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;

@@ -1,8 +1,8 @@
+import { quoted } from '../postgres/identifier.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments } from './indices.ts';
 import { orUnreachable } from './reconcile.ts';
 import type { DirectoryTools } from './tools.ts';
-import { quoted } from './tools.ts';
 
 /** What `index` says where searches have nothing to go to. */
 export const NO_INDEX = '(none)';

@@ -3,10 +3,10 @@
 import { STAGING } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyInto, copyValue } from '../postgres/copy.ts';
+import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
 import { eachPage, tablePages } from './pages.ts';
-import { quoted } from './tools.ts';
 
 const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
 

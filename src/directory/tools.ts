@@ -18,8 +18,3 @@ export interface DirectoryTools {
 
 /** In lines of work that must not be given up half-way, and where nobody can interrupt. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
-
-/** `name` as an SQL identifier. */
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
-}

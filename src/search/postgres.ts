@@ -15,6 +15,7 @@
  */
 import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { quoted } from '../postgres/identifier.ts';
 import type { ParsedQuery } from './query.ts';
 import { type DirectorySearch, MAX_RESULTS, SEARCH_TIMEOUT_MS, type SearchEntry } from './search.ts';
 
@@ -37,8 +38,8 @@ interface Row {
  * @param table its plain name; the indexes are named after it
  */
 export function searchIndexStatements(table: string): string[] {
-  const name = (suffix: string) => quoteIdentifier(`${table}_${suffix}`);
-  const on = `ON ${quoteIdentifier(table)}`;
+  const name = (suffix: string) => quoted(`${table}_${suffix}`);
+  const on = `ON ${quoted(table)}`;
   return [
     `CREATE INDEX ${name('by_name')} ${on} (left(normalized_name, ${INDEXED_LENGTH}))`,
     `CREATE INDEX ${name('by_sort_key')} ${on} (left(sort_key, ${INDEXED_LENGTH}))`,
@@ -128,8 +129,4 @@ function firstAfter(prefix: string): string {
   const codePoint = prefix.codePointAt(start)!;
   // Surrogates are no characters of UTF-8. The very last code point is neither letter nor digit.
   return prefix.slice(0, start) + String.fromCodePoint(codePoint === 0xd7ff ? 0xe000 : codePoint + 1);
-}
-
-function quoteIdentifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
