@@ -17,11 +17,6 @@ export function isEmail(text: string): boolean {
   );
 }
 
-/** A name of an account or a key: the rule of the command line's. */
-export function isName(text: string): boolean {
-  return text !== '' && text.length <= 200 && !/\p{Cc}/u.test(text);
-}
-
 export function isPassword(text: string): boolean {
   return text.length >= PASSWORD.min && text.length <= PASSWORD.max;
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { isName } from '../accounts/name.ts';
 
 /** Reads an option's whole number; anything else is wrong usage. */
 export function wholeNumber({ min, max }: { min: number; max: number }): (text: string) => number {
@@ -34,9 +35,9 @@ export function isRealDate(text: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
-/** Reads a name: not empty, at most 200 characters, no control characters. */
+/** Reads a name, or anything else that follows its rule. */
 export function name(text: string): string {
   const trimmed = text.trim();
-  if (trimmed !== '' && trimmed.length <= 200 && !/\p{Cc}/u.test(trimmed)) return trimmed;
+  if (isName(trimmed)) return trimmed;
   throw new InvalidArgumentError('It must have 1 to 200 characters, none of them control characters.');
 }

@@ -1,7 +1,8 @@
+import { isName } from '../../accounts/name.ts';
 import { readPlan } from '../../accounts/store.ts';
 import { MINUTE, SECOND } from '../../units.ts';
 import type { AuthAnswer } from '../auth.ts';
-import { isEmail, isName, isPassword, PASSWORD } from '../fields.ts';
+import { isEmail, isPassword, PASSWORD } from '../fields.ts';
 import { type HtmlValue, html } from '../html.ts';
 import { accountOf } from '../members.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';

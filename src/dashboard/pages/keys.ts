@@ -1,7 +1,7 @@
+import { isName } from '../../accounts/name.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
 import { type ApiKey, createKey, listKeys, revokeKey } from '../../keys/store.ts';
 import { loadLastUsed } from '../daily-calls.ts';
-import { isName } from '../fields.ts';
 import { loadAccount } from '../figures.ts';
 import { type Html, html } from '../html.ts';
 import { actorOf } from '../members.ts';

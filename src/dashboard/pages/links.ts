@@ -1,4 +1,5 @@
-import { isEmail, isName, isPassword, PASSWORD } from '../fields.ts';
+import { isName } from '../../accounts/name.ts';
+import { isEmail, isPassword, PASSWORD } from '../fields.ts';
 import { html } from '../html.ts';
 import { acceptInvitation, findInvitation } from '../invitations.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';
