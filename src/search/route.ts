@@ -1,6 +1,7 @@
 import type { Handler } from '../admission/chain.ts';
 import { type Answer, failure, written } from '../http/answer.ts';
 import type { Operation } from '../http/operation.ts';
+import { searchOf } from '../http/url.ts';
 import type { Log } from '../observability/log.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
@@ -31,7 +32,8 @@ export const searchOperation: Operation = {
 export function createSearchHandler(search: AnswerSearch, log: Log): Handler {
   return (request) =>
     async ({ directoryIndex }): Promise<Answer> => {
-      const q = queryOf(request.url);
+      // Malformed escapes are taken as they stand: a search for them finds nothing, and harms nothing.
+      const q = new URLSearchParams(searchOf(request.url)).get('q');
       if (q === null || q.trim() === '') {
         return failure('validation', 'The query parameter `q` is missing or holds only white space.');
       }
@@ -42,10 +44,4 @@ export function createSearchHandler(search: AnswerSearch, log: Log): Handler {
         return failure('search-failed');
       }
     };
-}
-
-/** Malformed escapes are taken as they stand: a search for them finds nothing, and harms nothing. */
-function queryOf(url: string): string | null {
-  const start = url.indexOf('?');
-  return start === -1 ? null : new URLSearchParams(url.slice(start)).get('q');
 }
