@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import { within } from '../../deadline.ts';
 import { SECOND } from '../../units.ts';
 import { readPassword } from './initialize.ts';
 import type { Layout } from './layout.ts';
@@ -73,19 +74,13 @@ async function ask(url: string, statement: string): Promise<{ code: string; mess
     connect_timeout: ANSWER_TIMEOUT_MS / SECOND,
     onnotice: () => undefined,
   });
-  let timer: Timer | undefined;
   try {
-    // A frozen server leaves the promise open for ever, hence the race.
-    const tooLate = new Promise<'too late'>((resolve) => {
-      timer = setTimeout(() => resolve('too late'), ANSWER_TIMEOUT_MS);
-    });
-    if ((await Promise.race([sql.unsafe(statement), tooLate])) !== 'too late') return null;
-    return { code: 'TIMEOUT', message: `no answer within ${ANSWER_TIMEOUT_MS / SECOND} s` };
+    await within(sql.unsafe(statement), ANSWER_TIMEOUT_MS, 'it');
+    return null;
   } catch (error) {
     const { code, message } = error as { code?: string; message?: string };
     return { code: code ?? '', message: message || code || String(error) };
   } finally {
-    clearTimeout(timer);
     await sql.end({ timeout: 0 });
   }
 }
