@@ -10,11 +10,11 @@ import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
 import { createProcessRateLimiter, type ProcessRateLimiter } from '../../src/rate-limit/process.ts';
-import { until } from '../api/support.ts';
 import { ledgerOf } from '../credits/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 let sql: Sql;

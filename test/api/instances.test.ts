@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { csv } from '../directory/support.ts';
 import type { ServiceProcess } from '../support/service.ts';
-import { type Api, ask, startApi, until } from './support.ts';
+import { until } from '../support/until.ts';
+import { type Api, ask, startApi } from './support.ts';
 
 let api: Api;
 let processes: ServiceProcess[];

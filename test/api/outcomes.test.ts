@@ -3,7 +3,8 @@ import { setSuspended } from '../../src/accounts/store.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
 import { csv, nif } from '../directory/support.ts';
 import { nifPtFound } from '../support/provider.ts';
-import { type Api, ask, type Caller, MODES, startApi, until } from './support.ts';
+import { until } from '../support/until.ts';
+import { type Api, ask, type Caller, MODES, startApi } from './support.ts';
 
 /** Low, so that what flows back into a bucket during a test stays below one token. */
 const PER_MINUTE = 6;

@@ -248,19 +248,6 @@ export function sendRaw({ baseUrl }: Pick<Instance, 'baseUrl'>, text: string): P
   });
 }
 
-/** Waits for something that happens by itself. */
-export async function until(
-  what: string,
-  condition: () => boolean | Promise<boolean>,
-  timeoutMs = 5000,
-): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`);
-    await Bun.sleep(10);
-  }
-}
-
 export async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
   const startMs = performance.now();
   const value = await work;

@@ -6,6 +6,7 @@ import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
+import { eventually } from '../support/until.ts';
 import { admit, admitMany, ledgerOf } from './ledger.ts';
 
 let database: TestDatabase;
@@ -50,17 +51,6 @@ async function timed(work: Promise<unknown>): Promise<{ failed: boolean; message
     (error: Error) => ({ failed: true, message: error.message }),
   );
   return { ...outcome, tookMs: performance.now() - startedAt };
-}
-
-/** Waits for what must become so within 5 s. */
-async function eventually<T>(read: () => Promise<T>, expected: T): Promise<void> {
-  const deadline = performance.now() + 5000;
-  let seen = await read();
-  while (!Bun.deepEquals(seen, expected) && performance.now() < deadline) {
-    await Bun.sleep(10);
-    seen = await read();
-  }
-  expect(seen as unknown).toEqual(expected);
 }
 
 /** Takes the account's row lock as an administrator's open transaction would; resolves once it is held. */

@@ -6,6 +6,7 @@ import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { admit, ledgerOf } from './ledger.ts';
 
 let database: TestDatabase;
@@ -62,11 +63,9 @@ async function usedOf(accountId: string): Promise<number> {
   return (await ledgerOf(sql, accountId)).used;
 }
 
-/** Waits for what must become so within 8 s. */
-async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
-  const deadline = performance.now() + 8000;
-  while (!(await isSo()) && performance.now() < deadline) await Bun.sleep(20);
-  expect(await isSo()).toBe(true);
+/** Waits until nothing of the account is spent. */
+function givenBack(accountId: string): Promise<void> {
+  return until('the credits', async () => (await usedOf(accountId)) === 0, 8000);
 }
 
 for (const fault of ['down', 'hang'] as const) {
@@ -78,7 +77,7 @@ for (const fault of ['down', 'hang'] as const) {
     owed.undo(lostAnswer.attempt);
     await Bun.sleep(1500);
     proxy.up();
-    for (const { accountId } of [late, lostAnswer]) await until(async () => (await usedOf(accountId)) === 0);
+    for (const { accountId } of [late, lostAnswer]) await givenBack(accountId);
     await Bun.sleep(1500);
     for (const { accountId } of [late, lostAnswer]) {
       expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
@@ -93,10 +92,10 @@ test('one account that somebody has locked keeps nobody else from getting theirs
     await holding`SELECT 1 FROM balances WHERE account_id = ${locked.accountId} FOR UPDATE`;
     owed.giveBack(locked.asks, locked.spent);
     owed.giveBack(other.asks, other.spent);
-    await until(async () => (await usedOf(other.accountId)) === 0);
+    await givenBack(other.accountId);
     expect(await usedOf(locked.accountId)).toBe(1);
   });
-  await until(async () => (await usedOf(locked.accountId)) === 0);
+  await givenBack(locked.accountId);
 });
 
 test('what can not be given back for five minutes is told, once each', async () => {
@@ -108,7 +107,7 @@ test('what can not be given back for five minutes is told, once each', async () 
   await Bun.sleep(1500);
   expect(lost).toEqual([]);
   nowMs += 2000;
-  await until(() => lost.length === 2);
+  await until('both losses', () => lost.length === 2, 8000);
   const calls = { [accountId]: 1 };
   expect(lost).toEqual([
     { attempt: null, calls },
@@ -123,7 +122,7 @@ test('an attempt that is looked for when it would have been forgotten is told: n
   await Bun.sleep(100);
   nowMs += 301_000;
   proxy.up();
-  await until(() => lost.length === 1);
+  await until('the loss', () => lost.length === 1, 8000);
   expect(lost[0]!.calls).toEqual({ [accountId]: 1 });
 });
 

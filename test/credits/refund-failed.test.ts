@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createMetrics } from '../../src/observability/metrics.ts';
-import { type Api, ask, startApi, until } from '../api/support.ts';
+import { type Api, ask, startApi } from '../api/support.ts';
 import { csv } from '../directory/support.ts';
+import { until } from '../support/until.ts';
 
 let api: Api;
 beforeAll(async () => {

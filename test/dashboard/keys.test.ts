@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { changePlan, setSuspended } from '../../src/accounts/store.ts';
 import type { TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
 
@@ -97,9 +98,7 @@ test('a key is revoked after a question, by whom is in the ledger, and its place
   expect(await usage(secret)).toBe(200);
   const answer = await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {});
   expect(answer.headers.get('location')).toBe('/dashboard/keys?done=revoked');
-  const deadline = Date.now() + 5000;
-  while ((await usage(secret)) !== 401 && Date.now() < deadline) await Bun.sleep(10);
-  expect(await usage(secret)).toBe(401);
+  await until('the refusal', async () => (await usage(secret)) === 401);
 
   const [event] = await service.sql`
     SELECT actor, detail FROM account_events WHERE account_id = ${accountId} AND kind = 'key-revoked'`;

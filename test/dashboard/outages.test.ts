@@ -9,6 +9,7 @@ import type { DashboardParts } from '../../src/dashboard/visit.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { spawnService, startTestService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { createVisitor, newPerson, signUp } from './visitor.ts';
 
 let database: TestDatabase;
@@ -53,9 +54,7 @@ test('Postgres hung or away: pages and forms say so within seconds, and work aga
     // The process itself is well.
     expect((await fetch(`${service.baseUrl}/health/live`)).status).toBe(200);
     proxy.up();
-    const deadline = Date.now() + 10_000;
-    while ((await visitor.get('/dashboard')).status !== 200 && Date.now() < deadline) await Bun.sleep(50);
-    expect((await visitor.get('/dashboard')).status).toBe(200);
+    await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200, 10_000);
   }
 });
 
@@ -71,9 +70,7 @@ test('an instance whose first visitor comes while Postgres is away serves the ne
     expect((await late.get('/dashboard')).status).toBe(503);
     expect((await createVisitor(instance.baseUrl).get('/dashboard/sign-in')).status).toBe(200);
     proxy.up();
-    const deadline = Date.now() + 10_000;
-    while ((await late.get('/dashboard')).status !== 200 && Date.now() < deadline) await Bun.sleep(50);
-    expect((await late.get('/dashboard')).status).toBe(200);
+    await until('the dashboard', async () => (await late.get('/dashboard')).status === 200, 10_000);
   } finally {
     proxy.up();
     await instance.kill();

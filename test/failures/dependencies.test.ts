@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { generateSecret } from '../../src/keys/secret.ts';
-import { type Api, ask, type Caller, startApi, timed, until } from '../api/support.ts';
+import { type Api, ask, type Caller, startApi, timed } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import { nifPtFound } from '../support/provider.ts';
+import { until } from '../support/until.ts';
 
 const FOUND = nif(1);
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { ask, checkLog, runCommand, until } from '../api/support.ts';
+import { ask, checkLog, runCommand } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import {
   disposeSeed,
@@ -10,6 +10,7 @@ import {
 } from '../postgres/embedded-support.ts';
 import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
 import { type ServiceProcess, spawnService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** No server of any kind around it but the provider. */
 let directory: ReturnType<typeof temporaryDirectory>;

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import { type Api, ask, type Caller, sendRaw, startApi, until } from '../api/support.ts';
+import { type Api, ask, type Caller, sendRaw, startApi } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import { nifPtFound } from '../support/provider.ts';
+import { until } from '../support/until.ts';
 
 let api: Api;
 let caller: Caller;

@@ -8,6 +8,7 @@ import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
+import { poll } from '../support/until.ts';
 
 let database: TestDatabase;
 let sql: Sql;
@@ -64,12 +65,11 @@ const bearer = (key: string) => authenticator.authenticate(`Bearer ${key}`);
 
 /** Waits for what a notification brings about: at most 2 s, the clock standing still. */
 async function soon(key: string, expected: Partial<Caller> | null): Promise<void> {
-  const deadline = performance.now() + 2000;
-  let seen = await bearer(key);
-  while (!isLike(seen, expected) && performance.now() < deadline) {
-    await Bun.sleep(5);
-    seen = await bearer(key);
-  }
+  const seen = await poll(
+    () => bearer(key),
+    (seen) => isLike(seen, expected),
+    2000,
+  );
   expectLike(seen, expected);
 }
 
@@ -358,12 +358,11 @@ describe('Postgres away', () => {
           keyId: remembered.keyId,
         });
         proxy.up();
-        const deadline = performance.now() + 5000;
-        let caller = null;
-        while (caller === null && performance.now() < deadline) {
-          caller = await authenticator.authenticate(`Bearer ${key}`).catch(() => null);
-        }
-        expect(caller).toMatchObject({ keyId });
+        const again = await poll(
+          () => authenticator.authenticate(`Bearer ${key}`).catch(() => null),
+          (caller) => caller !== null,
+        );
+        expect(again).toMatchObject({ keyId });
       } finally {
         await pool.end({ timeout: 1 });
       }

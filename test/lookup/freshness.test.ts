@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, ask, type Caller, DAY_S, setAge, startApi, until } from '../api/support.ts';
+import { type Api, ask, type Caller, DAY_S, setAge, startApi } from '../api/support.ts';
 import { nif } from '../directory/support.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
+import { until } from '../support/until.ts';
 
 const SIX_DAYS_S = 6 * DAY_S;
 

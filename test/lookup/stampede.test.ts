@@ -1,18 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import {
-  type Api,
-  ask,
-  type Caller,
-  DAY_S,
-  type Instance,
-  setAge,
-  startApi,
-  timed,
-  until,
-} from '../api/support.ts';
+import { type Api, ask, type Caller, DAY_S, type Instance, setAge, startApi, timed } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import type { CallAnswer } from '../support/client.ts';
 import { nifPtFound, viesFound } from '../support/provider.ts';
+import { until } from '../support/until.ts';
 
 const TIMEOUT_MS = 600;
 const CROWD = 50;

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { explainFileError } from '../../src/postgres/embedded/layout.ts';
+import { until } from '../support/until.ts';
 import {
   disposeSeed,
   layUsedDataDir,
@@ -11,11 +12,11 @@ import {
   spawnHolder,
   startHolder,
   temporaryDirectory,
-  until,
 } from './embedded-support.ts';
 
 // Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
 setDefaultTimeout(60_000);
+const WAIT_MS = 20_000;
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let dataDir: string;
@@ -69,7 +70,11 @@ describe('after a kill -9', () => {
     await query(embedded.url, 'CREATE TABLE kept AS SELECT 7 AS n');
     const pid = postgresPid(dataDir)!;
     process.kill(pid, 'SIGKILL');
-    await until(() => lines.includes('the embedded Postgres had ended and runs again'));
+    await until(
+      'Postgres again',
+      () => lines.includes('the embedded Postgres had ended and runs again'),
+      WAIT_MS,
+    );
     expect(await query(embedded.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
     expect(postgresPid(dataDir)).not.toBe(pid);
     await embedded.close();
@@ -81,7 +86,7 @@ describe('after a kill -9', () => {
     const holders = await Promise.all([startHolder(dataDir), startHolder(dataDir), startHolder(dataDir)]);
     const url = holders[0]!.url;
     process.kill(postgresPid(dataDir)!, 'SIGKILL');
-    await until(() => answers(url));
+    await until('Postgres again', () => answers(url), WAIT_MS);
     for (const holder of holders) expect(await holder.end('close')).toBe(0);
     expect(postgresPid(dataDir)).toBeNull();
   });
@@ -96,7 +101,7 @@ describe('after a kill -9', () => {
         return [];
       }
     };
-    await until(() => entries().some((name) => /^cluster\.new-\w+\/base/.test(name)));
+    await until('its half', () => entries().some((name) => /^cluster\.new-\w+\/base/.test(name)), WAIT_MS);
     child.kill('SIGKILL');
     await child.exited;
     expect(entries()).not.toContain('cluster');
@@ -153,12 +158,16 @@ describe('what others did', () => {
     const port = Number(new URL(embedded.url).port);
     process.kill(postgresPid(dataDir)!, 'SIGKILL');
     const intruder = listenAsSoonAsFree(port);
-    await until(() => lines.some((line) => line.startsWith(`port ${port} of the embedded Postgres`)));
+    await until(
+      'the complaint',
+      () => lines.some((line) => line.startsWith(`port ${port} of the embedded Postgres`)),
+      WAIT_MS,
+    );
     await expect(openEmbeddedPostgres(dataDir)).rejects.toThrow(
       /is taken by another program: end that program/,
     );
     intruder.stop(true);
-    await until(() => answers(embedded.url));
+    await until('Postgres again', () => answers(embedded.url), WAIT_MS);
     await embedded.close();
     expect(postgresPid(dataDir)).toBeNull();
   });

@@ -5,6 +5,7 @@ import postgres from 'postgres';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { type Layout, prepareLayout } from '../../src/postgres/embedded/layout.ts';
 import { findRunning } from '../../src/postgres/embedded/postmaster.ts';
+import { until } from '../support/until.ts';
 
 const HOLDER = join(import.meta.dir, 'embedded-holder.ts');
 
@@ -25,7 +26,7 @@ export function temporaryDirectory(name = 'embedded'): { path: string; dispose()
       const running = findRunning(layout);
       if (running === null) continue;
       process.kill(running.pid, 'SIGQUIT');
-      await until(() => findRunning(layout) === null);
+      await until('Postgres to stop', () => findRunning(layout) === null, 20_000);
     }
     rmSync(path, { recursive: true, force: true, maxRetries: 5 });
   };
@@ -116,15 +117,6 @@ export async function query<Row extends object>(url: string, statement: string):
     return [...(await sql.unsafe<Row[]>(statement))];
   } finally {
     await sql.end({ timeout: 1 });
-  }
-}
-
-/** Waits for something that other processes do. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain`);
-    await Bun.sleep(10);
   }
 }
 

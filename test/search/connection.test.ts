@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { errors } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../src/search/client.ts';
 import { FetchConnection } from '../../src/search/connection.ts';
+import { until } from '../support/until.ts';
 
 type Respond = (request: Request) => Response | Promise<Response>;
 
@@ -85,10 +86,6 @@ test('HEAD says yes or no', async () => {
   expect(await client(server.url.origin).indices.exists({ index: 'gone' })).toBe(false);
 });
 
-const until = async (when: () => boolean) => {
-  while (!when()) await Bun.sleep(5);
-};
-
 test('too late, given up, closed and away are told apart, and the server sees that nobody waits', async () => {
   let dropped = 0;
   respond = (request) => {
@@ -104,17 +101,17 @@ test('too late, given up, closed and away are told apart, and the server sees th
     );
 
   expect(await ask({ requestTimeout: 50 })).toBeInstanceOf(errors.TimeoutError);
-  await until(() => dropped === 1);
+  await until('the server to see it', () => dropped === 1);
 
   const cancelled = new AbortController();
   setTimeout(() => cancelled.abort(), 50);
   expect(await ask({ signal: cancelled.signal })).toBeInstanceOf(errors.RequestAbortedError);
-  await until(() => dropped === 2);
+  await until('the server to see it', () => dropped === 2);
 
   const closing = client(server.url.origin);
   setTimeout(() => void closing.close(), 50);
   expect(await ask({}, closing)).toBeInstanceOf(errors.RequestAbortedError);
-  await until(() => dropped === 3);
+  await until('the server to see it', () => dropped === 3);
 
   await server.stop(true);
   expect(await ask({})).toBeInstanceOf(errors.ConnectionError);

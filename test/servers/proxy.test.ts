@@ -1,33 +1,25 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
 
 /** A client that gathers what it is sent. */
 function openClient(port: number) {
   const socket = connect(port, '127.0.0.1');
   let received = '';
-  const waiting: (() => void)[] = [];
   let closed = false;
-  const wake = () => {
-    for (const resolve of waiting.splice(0)) resolve();
-  };
   socket.on('data', (chunk) => {
     received += chunk.toString();
-    wake();
   });
   socket.on('error', () => {});
   socket.on('close', () => {
     closed = true;
-    wake();
   });
-  const until = async (condition: () => boolean) => {
-    while (!condition()) await new Promise<void>((resolve) => waiting.push(resolve));
-  };
   return {
     socket,
     received: () => received,
-    receives: (text: string) => until(() => received === text),
-    closes: () => until(() => closed),
+    receives: (text: string) => until('the text', () => received === text),
+    closes: () => until('the end', () => closed),
   };
 }
 

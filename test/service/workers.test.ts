@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { requireFreePort } from '../../src/service/listen.ts';
-import { sendRaw, until } from '../api/support.ts';
+import { sendRaw } from '../api/support.ts';
 import { createTestEnvironment, type ServiceProcess, spawnService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { runCommand } from '../terminal/run.ts';
 
 /** Three processes on a busy machine. */

@@ -2,16 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { createServer } from 'node:net';
 import type { CompanySource, FaultReason, SourceName } from '../../src/sources/source.ts';
 import { type Provider, type ProviderMode, startProvider } from '../support/provider.ts';
-import {
-  CLIENT_SECRET,
-  eventually,
-  everythingIn,
-  faultOf,
-  found,
-  NIF,
-  SECRET_KEY,
-  sourceAt,
-} from './support.ts';
+import { until } from '../support/until.ts';
+import { CLIENT_SECRET, everythingIn, faultOf, found, NIF, SECRET_KEY, sourceAt } from './support.ts';
 
 const SOURCES: SourceName[] = ['nif.pt', 'vies', 'einforma'];
 
@@ -115,7 +107,7 @@ describe.each(SOURCES)('%s', (name) => {
       expect(tookMs).toBeGreaterThan(480);
       expect(tookMs).toBeLessThan(1500);
       expectNothingOfTheirs(fault);
-      await eventually(() => provider.unanswered() === 0);
+      await until('their end', () => provider.unanswered() === 0, 2000);
     },
   );
 
@@ -130,7 +122,7 @@ describe.each(SOURCES)('%s', (name) => {
     ] as const) {
       await provider.mode(mode);
       await faultOf(source.find(NIF));
-      await eventually(() => provider.unanswered() === 0);
+      await until('their end', () => provider.unanswered() === 0, 2000);
     }
   });
 
@@ -171,7 +163,7 @@ describe.each(SOURCES)('%s', (name) => {
     const faults = await Promise.all(Array.from({ length: 100 }, () => faultOf(source.find(NIF))));
     expect(new Set(faults.map(({ reason }) => reason))).toEqual(new Set(['timeout']));
     expect(performance.now() - startedMs).toBeLessThan(1500);
-    await eventually(() => provider.unanswered() === 0);
+    await until('their end', () => provider.unanswered() === 0, 2000);
   });
 
   test('fails what is still being asked when it is closed', async () => {
@@ -183,7 +175,7 @@ describe.each(SOURCES)('%s', (name) => {
     await source.close();
     expect((await question).reason).toBe('unreachable');
     expect((await faultOf(source.find(NIF))).reason).toBe('unreachable');
-    await eventually(() => provider.unanswered() === 0);
+    await until('their end', () => provider.unanswered() === 0, 2000);
   });
 });
 
@@ -205,7 +197,7 @@ describe('a provider that accepts connections and never completes TLS', () => {
     const startedMs = performance.now();
     expect((await faultOf(source.find(NIF))).reason).toBe('timeout');
     expect(performance.now() - startedMs).toBeLessThan(1500);
-    await eventually(() => open === 0);
+    await until('their end', () => open === 0, 2000);
     silent.close();
   });
 });

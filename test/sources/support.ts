@@ -57,15 +57,6 @@ export function everythingIn(error: Error): string {
   ].join('\n');
 }
 
-/** Waits for something that happens by itself, such as a socket's end, for two seconds at most. */
-export async function eventually(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 2000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error('it did not happen within two seconds');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 /** A clock that stands still until it is moved. */
 export function clock(startMs = 1_000_000) {
   let nowMs = startMs;
