@@ -12,8 +12,8 @@ const DEFAULT_LIFETIME_S = 300;
 export interface TokensOptions {
   client: JsonClient;
   url: string;
-  clientId: string | undefined;
-  clientSecret: string | undefined;
+  clientId: string;
+  clientSecret: string;
   now: () => number;
 }
 
@@ -30,7 +30,6 @@ export function createTokens({ client, url, clientId, clientSecret, now }: Token
   let pending: Promise<string> | undefined;
 
   async function request(signal: AbortSignal): Promise<string> {
-    if (!clientId || !clientSecret) throw new SourceFault('einforma', 'bad-key');
     const form = new URLSearchParams({
       grant_type: 'client_credentials',
       client_id: clientId,

@@ -9,8 +9,8 @@ import { urlUnder } from './url.ts';
 
 export interface EinformaOptions {
   url: string;
-  clientId?: string | undefined;
-  clientSecret?: string | undefined;
+  clientId: string;
+  clientSecret: string;
   timeoutMs: number;
   now: () => number;
 }

@@ -34,8 +34,10 @@ export function createSources(config: SourcesConfig, options: { now?: () => numb
   }
   if (config.registry === 'vies') sources.push(createVies({ url: config.viesUrl, timeoutMs, now }));
   if (config.registry === 'einforma') {
-    const { einformaUrl: url, einformaClientId: clientId, einformaClientSecret: clientSecret } = config;
-    sources.push(createEinforma({ url, clientId, clientSecret, timeoutMs, now }));
+    const { einformaUrl: url, einformaClientId, einformaClientSecret } = config;
+    // readConfig refuses this registry without them.
+    const credentials = { clientId: einformaClientId!, clientSecret: einformaClientSecret! };
+    sources.push(createEinforma({ url, ...credentials, timeoutMs, now }));
   }
   return sources;
 }

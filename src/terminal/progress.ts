@@ -118,9 +118,6 @@ export function showProgress(
   };
 }
 
-/** Progress that nobody sees, for callers without a terminal. */
-export const NO_PROGRESS: Progress = { phase() {}, update() {}, note() {}, finish() {}, end() {} };
-
 /** Long work with its progress on stderr; where it fails, the bar stays at what was reached. */
 export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
   const progress = showProgress();

@@ -11,8 +11,8 @@ import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createElasticsearch } from '../../src/search/client.ts';
 import { startService } from '../../src/service/serve.ts';
-import { NO_PROGRESS } from '../../src/terminal/progress.ts';
 import { type CallAnswer, type CallOptions, call } from '../support/client.ts';
+import { NO_PROGRESS } from '../support/progress.ts';
 import { type Provider, startProvider } from '../support/provider.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import {

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DebtKind, importDebts } from '../../src/debts/import.ts';
-import { NO_PROGRESS } from '../../src/terminal/progress.ts';
 import { nif } from '../directory/support.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { NO_PROGRESS } from '../support/progress.ts';
 import { createCommandLine } from '../terminal/run.ts';
 
 let database: TestDatabase;

@@ -11,13 +11,13 @@ import { createElasticsearch } from '../../src/search/client.ts';
 import { readEntry, type SearchDocument } from '../../src/search/document.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
 import { parseQuery } from '../../src/search/query.ts';
-import { NO_PROGRESS } from '../../src/terminal/progress.ts';
 import {
   createTestDatabase,
   createTestIndexAlias,
   type TestDatabase,
   testServers,
 } from '../support/database.ts';
+import { NO_PROGRESS } from '../support/progress.ts';
 
 export type Mode = 'full' | 'embedded';
 export const MODES: readonly Mode[] = ['full', 'embedded'];

@@ -129,13 +129,6 @@ describe('the token', () => {
     provider.answerToken(() => jsonAnswer({}, 404));
     expect((await faultOf(source.find(NIF))).reason).toBe('http-status');
   });
-
-  test('is not asked for without credentials', async () => {
-    const poor = sourceAt(provider, 'einforma', { einformaClientSecret: '' });
-    expect((await faultOf(poor.find(NIF))).reason).toBe('bad-key');
-    expect(provider.requests).toEqual([]);
-    await poor.close();
-  });
 });
 
 describe('the time-out', () => {

@@ -1,0 +1,4 @@
+import type { Progress } from '../../src/terminal/progress.ts';
+
+/** Progress that nobody sees. */
+export const NO_PROGRESS: Progress = { phase() {}, update() {}, note() {}, finish() {}, end() {} };
