@@ -1,6 +1,5 @@
 import type { Credits } from '../credits/admit.ts';
-import type { Admission } from '../credits/calls.ts';
-import type { CallKind } from '../credits/spend.ts';
+import type { Admission, CallKind } from '../credits/calls.ts';
 import { OverloadedError } from '../deadline.ts';
 import { type Answer, failure } from '../http/answer.ts';
 import { rateLimitHeaders, retryAfterS } from '../http/rate-limit-headers.ts';

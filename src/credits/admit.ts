@@ -4,18 +4,18 @@ import { steadyUnixMs } from '../clock.ts';
 import { within } from '../deadline.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
-import { type Admission, type Call, deal, type Group, groupCalls, type PendingCall } from './calls.ts';
+import {
+  type Admission,
+  type Ask,
+  type Call,
+  deal,
+  type Group,
+  groupCalls,
+  type PendingCall,
+} from './calls.ts';
 import { createOwed, type Lost } from './owed.ts';
 import type { Attempt } from './refund.ts';
-import {
-  type Ask,
-  type Bounds,
-  type NothingSpent,
-  type Payment,
-  type Spent,
-  spend,
-  spendIfPayable,
-} from './spend.ts';
+import { type Bounds, type NothingSpent, type Payment, type Spent, spend, spendIfPayable } from './spend.ts';
 
 export interface Credits {
   /**

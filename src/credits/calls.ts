@@ -1,4 +1,14 @@
-import type { Ask, CallKind } from './spend.ts';
+/** What a credit is spent on. */
+export type CallKind = 'search' | 'lookup';
+
+/** Calls of one account by one key and of one kind. */
+export interface Ask {
+  accountId: string;
+  /** '' for calls made in the dashboard. */
+  keyId: string;
+  kind: CallKind;
+  calls: number;
+}
 
 /** What the ledger said of one call. */
 export type Admission =

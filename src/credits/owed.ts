@@ -3,8 +3,8 @@ import { within } from '../deadline.ts';
 import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
+import type { Ask } from './calls.ts';
 import { type Attempt, REMEMBERED_MS, type Refundable, refund, undoAttempt } from './refund.ts';
-import type { Ask } from './spend.ts';
 
 const TRY_EVERY_MS = 1 * SECOND;
 const TRY_TIMEOUT_MS = 3 * SECOND;

@@ -1,6 +1,7 @@
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { MINUTE } from '../units.ts';
-import type { Ask, Spent } from './spend.ts';
+import type { Ask } from './calls.ts';
+import type { Spent } from './spend.ts';
 
 /** How long it is remembered what was moved out of the journal, and what was given back. */
 export const REMEMBERED_MS = 5 * MINUTE;

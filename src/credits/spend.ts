@@ -1,17 +1,6 @@
 import { numberArray, textArray } from '../postgres/arrays.ts';
 import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
-
-/** What a credit is spent on. */
-export type CallKind = 'search' | 'lookup';
-
-/** Calls of one account by one key and of one kind. */
-export interface Ask {
-  accountId: string;
-  /** '' for calls made in the dashboard. */
-  keyId: string;
-  kind: CallKind;
-  calls: number;
-}
+import type { Ask } from './calls.ts';
 
 /** What became of all the calls that one account asked for. */
 export interface Spent {

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
-import type { CallKind } from '../credits/spend.ts';
+import type { CallKind } from '../credits/calls.ts';
 import type { ProblemName } from './problems.ts';
 
 /** What the reference says of an endpoint: beside its handler, with the schema that types the handler's answer. */

@@ -1,4 +1,4 @@
-import type { CallKind } from '../../credits/spend.ts';
+import type { CallKind } from '../../credits/calls.ts';
 import type { Answer } from '../../http/answer.ts';
 import { problemResponse } from '../../http/problems.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
