@@ -1,8 +1,9 @@
+import type { Client } from '@elastic/elasticsearch';
 import type { Handler } from '../admission/chain.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import type { Stores } from '../service/resources.ts';
+import type { Sql } from '../postgres/connect.ts';
 import { MIB } from '../units.ts';
 import { answerCached, answerDirectly } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
@@ -13,7 +14,7 @@ import { createSearchHandler } from './route.ts';
 /** The search handler on the directory that the configuration asks for: Elasticsearch, or an index in Postgres. */
 export function openSearch(
   config: Pick<Config, 'elasticsearchAlias' | 'searchCacheMb'>,
-  { sql, elasticsearch }: Pick<Stores, 'sql' | 'elasticsearch'>,
+  { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
   log: Log,
   metrics: Metrics,
 ): Handler {
