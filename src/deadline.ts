@@ -25,7 +25,8 @@ interface Cancellable<T> extends PromiseLike<T> {
  * A frozen server leaves the promises of postgres.js unsettled until the connection is given up, seconds later or never
  * (src/postgres/connect.ts). A query that still waits for a connection is taken out of the queue, so that a hung server
  * gathers no backlog; one that was sent is left alone, since cancelling it would open one more connection to a server
- * that doesn't answer.
+ * that doesn't answer. That is for `work` that is a query itself: what a promise awaits can't be seen from here, and runs
+ * when the server is back. So hand in the query where there is one, and read its rows afterwards.
  *
  * An answer that has arrived while this process was busy is read before its time is up: whoever was late was not the other.
  */

@@ -6,8 +6,10 @@ export interface Probe {
   name: string;
   /** Without it the service can't do its work; one that isn't required is reported only. */
   required: boolean;
-  /** Resolves when it answers; a text is a warning that is shown. */
-  check(): Promise<string | undefined>;
+  /** Resolves when it answers. A query is returned as it is, not awaited, so that `within` can take it back. */
+  check(): PromiseLike<unknown>;
+  /** What is shown of it beside that it answers; undefined: nothing. */
+  warning?(): string | undefined;
 }
 
 export interface Health {
@@ -24,9 +26,10 @@ type ProbeResult = { status: 'up' | 'down'; warning?: string };
  * down or the service is stopping. Neither tells an address or an error's text.
  */
 export function createHealth(probes: Probe[], isStopping: () => boolean): Health {
-  async function probe({ check, name }: Probe): Promise<ProbeResult> {
+  async function probe({ check, name, warning: warningOf }: Probe): Promise<ProbeResult> {
     try {
-      const warning = await within(check(), PROBE_TIMEOUT_MS, name);
+      await within(check(), PROBE_TIMEOUT_MS, name);
+      const warning = warningOf?.();
       return warning === undefined ? { status: 'up' } : { status: 'up', warning };
     } catch {
       return { status: 'down' };

@@ -121,7 +121,8 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     const asked = new Set([...hashes, ...takenAlong()]);
     const askedAtMs = nowMs();
     const before = changes;
-    const callers = await within(findCallers(sql, [...asked]), QUERY_TIMEOUT_MS, 'Postgres');
+    const rows = await within(callersQuery(sql, [...asked]), QUERY_TIMEOUT_MS, 'Postgres');
+    const callers = new Map(rows.map(({ hash, ...caller }): [string, Caller] => [hash, caller]));
     if (before === changes) for (const hash of asked) remember(hash, callers.get(hash) ?? null, askedAtMs);
     return hashes.map((hash) => callers.get(hash) ?? null);
   }
@@ -154,9 +155,9 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   return { authenticate, close: () => listening.unlisten() };
 }
 
-/** Whoever these keys speak for, by their SHA-256 in base64; a key that speaks for nobody has none. */
-async function findCallers(sql: Sql, hashes: string[]): Promise<Map<string, Caller>> {
-  const rows = await sql<({ hash: string } & Caller)[]>`
+/** Whoever these keys speak for, by their SHA-256 in base64; a key that speaks for nobody has no row. */
+function callersQuery(sql: Sql, hashes: string[]) {
+  return sql<({ hash: string } & Caller)[]>`
     SELECT asked.hash, k.id AS "keyId", a.id AS "accountId",
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute"
     FROM unnest(${textArray(hashes)}::text[]) AS asked (hash)
@@ -166,7 +167,6 @@ async function findCallers(sql: Sql, hashes: string[]): Promise<Map<string, Call
     JOIN plans ON plans.name =
       CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END
     WHERE k.revoked_at IS NULL AND a.suspended_at IS NULL AND ${SENT_AT_ONCE}::text IS NOT NULL`;
-  return new Map(rows.map(({ hash, ...caller }) => [hash, caller]));
 }
 
 /** Whether the header has a key at all. One that has none is refused without looking any further. */

@@ -57,7 +57,8 @@ export function createCompanyReader(
   return createBatcher(
     async (nifs: string[]) => {
       // A connection that is gone without a word must not keep the next batch waiting.
-      const companies = await within(findCompanies(sql, nifs, maxAgeS), QUERY_TIMEOUT_MS, 'Postgres');
+      const rows = await within(companiesQuery(sql, nifs, maxAgeS), QUERY_TIMEOUT_MS, 'Postgres');
+      const companies = companiesOf(rows);
       return nifs.map((nif) => companies.get(nif) ?? null);
     },
     { ...BATCHES, timeoutMs: Math.min(BATCHES.timeoutMs, timeoutMs) },
@@ -70,7 +71,12 @@ export async function findCompanies(
   nifs: string[],
   maxAgeS: number,
 ): Promise<Map<string, StoredCompany>> {
-  const rows = await sql<CompanyRow[]>`
+  return companiesOf(await companiesQuery(sql, nifs, maxAgeS));
+}
+
+/** {@link findCompanies} as a query, for callers that bound its wait. */
+function companiesQuery(sql: Sql, nifs: string[], maxAgeS: number) {
+  return sql<CompanyRow[]>`
     SELECT c.nif, c.details::text AS details, c.source, c.fetched_at AS "fetchedAt",
       now() - c.fetched_at < ${maxAgeS}::float8 * interval '1 second' AS fresh,
       debts.kind, debts.start_amount AS start, debts.end_amount AS end,
@@ -78,6 +84,9 @@ export async function findCompanies(
     FROM companies c
     LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif
     WHERE c.nif = ANY (${textArray(nifs)}::text[]) AND ${SENT_AT_ONCE}::text IS NOT NULL`;
+}
+
+function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {
   const companies = new Map<string, StoredCompany>();
   for (const row of rows) {
     const { nif, details, source, fetchedAt, fresh } = row;

@@ -156,18 +156,19 @@ function openLog(target: LogTarget | undefined, closers: Closers): Log {
   return log;
 }
 
-function storeProbes({ sql, elasticsearch }: Stores, directoryHealth: () => DirectoryHealth): Probe[] {
-  const postgres = { name: 'postgres', required: true, check: async () => void (await sql`SELECT 1`) };
+/** What readiness asks of the stores. */
+export function storeProbes(
+  { sql, elasticsearch }: Pick<Stores, 'sql' | 'elasticsearch'>,
+  directoryHealth: () => DirectoryHealth,
+): Probe[] {
+  const postgres = { name: 'postgres', required: true, check: () => sql`SELECT 1` };
   const directory = {
     name: 'directory',
     required: false,
-    check: async () => directoryHealth().warnings.join('; ') || undefined,
+    check: async () => {},
+    warning: () => directoryHealth().warnings.join('; ') || undefined,
   };
   if (elasticsearch === null) return [postgres, directory];
   const ping = () => elasticsearch.ping({}, { maxRetries: 0, requestTimeout: SECOND });
-  return [
-    postgres,
-    { name: 'elasticsearch', required: true, check: async () => void (await ping()) },
-    directory,
-  ];
+  return [postgres, { name: 'elasticsearch', required: true, check: ping }, directory];
 }

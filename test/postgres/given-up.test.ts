@@ -1,0 +1,70 @@
+/** What waits for a connection of a hung Postgres when nobody waits for it any more must not run when it is back. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { createHealth } from '../../src/http/health.ts';
+import { createAuthenticator } from '../../src/keys/authenticate.ts';
+import { generateSecret } from '../../src/keys/secret.ts';
+import { createCompanyReader } from '../../src/lookup/store.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { storeProbes } from '../../src/service/serve.ts';
+import { until } from '../api/support.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+/** Its connections are never made. */
+let pool: Sql;
+let queries: { cancelled: unknown }[];
+
+beforeAll(async () => {
+  database = await createTestDatabase('given_up');
+  const { hostname, port } = new URL(database.url);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy.hang();
+});
+afterAll(async () => {
+  await proxy.close();
+  await database.drop();
+});
+beforeEach(() => {
+  pool = connectPostgres(proxy.url(database.url), { max: 1 });
+  queries = [];
+});
+afterEach(() => pool.end({ timeout: 0 }));
+
+/** The pool, its queries kept; notifications are heard of a Postgres that lives. */
+function kept(): Sql {
+  return new Proxy(pool, {
+    apply(target, self, parameters) {
+      const query = Reflect.apply(target, self, parameters);
+      queries.push(query);
+      return query;
+    },
+    get: (target, name) => Reflect.get(name === 'listen' ? database.sql : target, name),
+  });
+}
+
+/** Who asked may hear of it a moment before. */
+const areTakenBack = () =>
+  until('the query taken back', async () => queries.length === 1 && queries[0]!.cancelled === true);
+
+test('the probe of readiness', async () => {
+  const health = createHealth(
+    storeProbes({ sql: kept(), elasticsearch: null }, () => ({ ok: true, warnings: [] })),
+    () => false,
+  );
+  expect((await health.ready()).status).toBe(503);
+  await areTakenBack();
+});
+
+test('the look for a key', async () => {
+  const authenticator = await createAuthenticator(kept());
+  await expect(authenticator.authenticate(`Bearer ${generateSecret()}`)).rejects.toThrow('did not answer');
+  await areTakenBack();
+  await authenticator.close();
+});
+
+test('the look for a record', async () => {
+  await expect(createCompanyReader(kept(), 60)('500002576')).rejects.toThrow('did not answer');
+  await areTakenBack();
+});
