@@ -24,6 +24,9 @@ type ProbeResult = { status: 'up' | 'down'; warning?: string };
 /**
  * Liveness asks nothing. Readiness asks every dependency, each within a second, and is 503 while one that is required is
  * down or the service is stopping. Neither tells an address or an error's text.
+ *
+ * Nobody needs a key for it: those who come while the dependencies are being asked share the answers, so that a crowd costs
+ * them one question.
  */
 export function createHealth(probes: Probe[], isStopping: () => boolean): Health {
   async function probe({ check, name, warning: warningOf }: Probe): Promise<ProbeResult> {
@@ -36,8 +39,17 @@ export function createHealth(probes: Probe[], isStopping: () => boolean): Health
     }
   }
 
+  let round: Promise<ProbeResult[]> | null = null;
+
+  function askAll(): Promise<ProbeResult[]> {
+    round ??= Promise.all(probes.map(probe)).finally(() => {
+      round = null;
+    });
+    return round;
+  }
+
   async function ready(): Promise<Response> {
-    const results = await Promise.all(probes.map(probe));
+    const results = await askAll();
     const isDown = (required: boolean) =>
       probes.some((probe, index) => probe.required === required && results[index]!.status === 'down');
     const unavailable = isStopping() || isDown(true);
