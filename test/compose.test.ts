@@ -1,10 +1,16 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { CLOSE_TIMEOUT_MS } from '../src/closers.ts';
 import { readConfig } from '../src/config.ts';
+import { LONGEST_STOP_MS } from '../src/service/stop.ts';
+import { SECOND } from '../src/units.ts';
 import { ROOT } from './support/service.ts';
 
 interface Compose {
-  services: Record<string, { image?: string; environment?: Record<string, string> }>;
+  services: Record<
+    string,
+    { image?: string; environment?: Record<string, string>; stop_grace_period?: string }
+  >;
 }
 
 const { services } = Bun.YAML.parse(await Bun.file(join(ROOT, 'docker-compose.yml')).text()) as Compose;
@@ -65,4 +71,10 @@ test('the images of the servers are of exact versions, so that a pull changes no
   expect(versions.toSorted()).toEqual(['elasticsearch', 'postgres', 'redis']);
   for (const image of images.filter((image) => image.includes(':')))
     expect(image).toMatch(/:\d+\.\d+(\.\d+)?$/);
+});
+
+test('the service is not killed before the longest stop is over, also with workers', () => {
+  const graceMs = Number(/^(\d+)s$/.exec(services.api!.stop_grace_period!)![1]) * SECOND;
+  // The parent waits for its workers, and closes what it holds itself.
+  expect(graceMs).toBeGreaterThan(LONGEST_STOP_MS + CLOSE_TIMEOUT_MS);
 });

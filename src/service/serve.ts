@@ -21,12 +21,8 @@ import { createUsageHandler } from '../usage/route.ts';
 import { createApp } from './app.ts';
 import { defaultPublicUrl, freePort, listen } from './listen.ts';
 import { openStores, type Stores } from './resources.ts';
+import { DRAIN_TIMEOUT_MS } from './stop.ts';
 
-/**
- * Running requests may take this long to finish after a stop: they are paid for. Most are done at once; what isn't by
- * then must not keep a deployment waiting.
- */
-const STOP_TIMEOUT_MS = 10 * SECOND;
 /** Two batchers of the ledger, one of records, and refunds: no more statements are under way at once. */
 const BY_KEY_POOL = 6;
 const POSTGRES_POOL = {
@@ -40,7 +36,7 @@ export interface RunningService {
   /** The service's own address. */
   publicUrl: string;
   port: number;
-  /** Not ready; finishes what runs; closes everything in the reverse order of its opening. */
+  /** Not ready; finishes what runs; gives back what is owed; closes everything. Within `LONGEST_STOP_MS` (stop.ts). */
   stop(): Promise<void>;
 }
 
@@ -61,7 +57,11 @@ export interface StartOptions {
  * @throws RefusedError in one line when the port is taken or Postgres can't be reached
  */
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
-  const closers = createClosers((what, error) => log.error({ err: error }, `closing ${what} failed`));
+  const onFailed = (what: string, error: unknown) => log.error({ err: error }, `closing ${what} failed`);
+  const closers = createClosers(onFailed);
+  // On connections of `closers`, and closed before them. The credits have their last tries here: nothing that hangs comes
+  // before what is money.
+  const tasks = createClosers(onFailed);
   const log = options.log ?? openLog(options.logTo, closers);
   let stopping = false;
   try {
@@ -82,7 +82,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     observed = () => observer.running;
 
     const authenticator = await createAuthenticator(stores.sql);
-    closers.add('the authenticator', () => authenticator.close());
+    tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, closers, log, metrics);
     const byKey = connectPostgres(stores.databaseUrl, {
       ...POSTGRES_POOL,
@@ -96,12 +96,12 @@ export async function startService(config: Config, options: StartOptions = {}): 
         log.error({ attempt, calls, err: error }, 'credits spent for abandoned requests were not given back');
       },
     });
-    closers.add('the credits', () => credits.close());
-    keepMovingJournal(stores.sql, log, closers);
-    const directoryHealth = await watchDirectory({ ...stores, config }, log, closers);
+    tasks.add('the credits', () => credits.close());
+    keepMovingJournal(stores.sql, log, tasks);
+    const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const chain = createChain({ authenticator, rateLimiter, credits, log });
     const search = openSearch(config, stores, log, metrics);
-    const lookup = openLookup(config, { ...stores, byKey }, closers, log, metrics);
+    const lookup = openLookup(config, { ...stores, byKey }, tasks, log, metrics);
     const dashboard = await createDashboard({
       sql: stores.sql,
       config,
@@ -113,7 +113,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       search,
       lookup,
     });
-    closers.add('the dashboard', () => dashboard.close());
+    tasks.add('the dashboard', () => dashboard.close());
 
     const app = createApp({
       publicUrl,
@@ -137,14 +137,18 @@ export async function startService(config: Config, options: StartOptions = {}): 
         stopping = true;
         log.info({ running: observer.running }, 'stopping');
         const { server } = app; // Elysia lets go of it, and complains on stdout when it is stopped again
-        await within(Promise.resolve(app.stop()), STOP_TIMEOUT_MS, 'what was running').catch((error) =>
+        await within(Promise.resolve(app.stop()), DRAIN_TIMEOUT_MS, 'what was running').catch((error) =>
           log.warn({ err: error }, 'requests were cut off'),
         );
-        await within(Promise.resolve(server?.stop(true)), SECOND, 'the server').catch(() => {});
+        await Promise.all([
+          within(Promise.resolve(server?.stop(true)), SECOND, 'the server').catch(() => {}),
+          tasks.closeAtOnce(),
+        ]);
         await closers.close();
       },
     };
   } catch (error) {
+    await tasks.closeAtOnce();
     await closers.close();
     throw error;
   }

@@ -5,6 +5,7 @@ import { createLog, type Log } from '../observability/log.ts';
 import { SECOND } from '../units.ts';
 import { freePort, requireFreePort } from './listen.ts';
 import { openStores } from './resources.ts';
+import { LONGEST_STOP_MS } from './stop.ts';
 
 /** A worker that ended by itself is started again after this long. */
 const RESTART_PAUSE_MS = 1 * SECOND;
@@ -51,7 +52,21 @@ export function orWithoutParent(signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, alone.signal]);
 }
 
-/** Runs one worker, again and again, until the signal; then waits for its graceful end. */
+/**
+ * Ends a process and waits until it is gone: by SIGTERM, and by SIGKILL where it doesn't heed that.
+ * @param patienceMs for its graceful end
+ */
+export async function endWorker(
+  worker: Pick<Bun.Subprocess, 'kill' | 'exited'>,
+  patienceMs = LONGEST_STOP_MS,
+): Promise<void> {
+  worker.kill('SIGTERM');
+  const timer = setTimeout(() => worker.kill('SIGKILL'), patienceMs);
+  await worker.exited;
+  clearTimeout(timer);
+}
+
+/** Runs one worker, again and again, until the signal; then waits for its end. */
 async function keepWorker(
   port: number,
   signal: AbortSignal,
@@ -68,7 +83,7 @@ async function keepWorker(
       },
     );
     log.info({ pid: worker.pid }, 'started a worker');
-    const stop = () => worker.kill('SIGTERM');
+    const stop = () => void endWorker(worker);
     signal.addEventListener('abort', stop, { once: true });
     const exitCode = await worker.exited;
     signal.removeEventListener('abort', stop);

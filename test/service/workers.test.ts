@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { requireFreePort } from '../../src/service/listen.ts';
+import { endWorker } from '../../src/service/workers.ts';
 import { sendRaw } from '../api/support.ts';
 import { createTestEnvironment, type ServiceProcess, spawnService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -116,4 +117,19 @@ test('after kill -9 of their parent they stop as by SIGTERM, and the next start 
   const next = await startTwo(portOf(service));
   expect(portOf(next)).toBe(portOf(service));
   expect(await next.kill('SIGTERM')).toBe(0);
+});
+
+test('a worker that does not heed SIGTERM is killed when its time is over', async () => {
+  const stuck = Bun.spawn(['sh', '-c', 'trap "" TERM; echo; exec sleep 60'], { stdout: 'pipe' });
+  await stuck.stdout.getReader().read();
+  const startedAt = performance.now();
+  await endWorker(stuck, 300);
+  expect(performance.now() - startedAt).toBeWithin(290, 5000);
+  expect(stuck.signalCode).toBe('SIGKILL');
+});
+
+test('a worker that ends is not waited for any longer', async () => {
+  const willing = Bun.spawn(['sleep', '60']);
+  await endWorker(willing, 30_000);
+  expect(willing.signalCode).toBe('SIGTERM');
 });

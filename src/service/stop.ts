@@ -1,0 +1,14 @@
+import { CLOSE_TIMEOUT_MS } from '../closers.ts';
+import { SECOND } from '../units.ts';
+
+/**
+ * Running requests may take this long to finish after a stop: they are paid for. Most are done at once; what isn't by
+ * then must not keep a deployment waiting.
+ */
+export const DRAIN_TIMEOUT_MS = 10 * SECOND;
+
+/**
+ * From the signal to the end of a service whose stores all hang: what runs, then what works beside it, then connections.
+ * Whoever stops it has to wait longer before killing it (README; `stop_grace_period` in docker-compose.yml).
+ */
+export const LONGEST_STOP_MS = DRAIN_TIMEOUT_MS + 2 * CLOSE_TIMEOUT_MS;
