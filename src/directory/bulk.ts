@@ -28,9 +28,20 @@ interface BulkAnswer {
   items?: Record<string, { error?: { type?: string; reason?: string } }>[];
 }
 
+/** Time, as a test may want it otherwise. */
+export interface Clock {
+  /** Monotonic. */
+  nowMs(): number;
+  sleep(ms: number): Promise<void>;
+}
+
+const CLOCK: Clock = { nowMs: () => performance.now(), sleep: (ms) => Bun.sleep(ms) };
+
 /**
  * Sends one bulk request. Every entry's document id is its NIF, so that a request can be repeated: a whole one is, with
- * pauses, where Elasticsearch is too busy or away for a moment.
+ * pauses, where Elasticsearch is too busy or away for a moment. How long it is away counts from the first such failure
+ * since it last answered; how long it is busy counts from the first failure of all, so that there is an end where the two
+ * take turns.
  *
  * @throws the last error when that lasts too long, and for anything that repeating doesn't mend
  */
@@ -39,16 +50,28 @@ export async function sendBulk(
   index: string,
   lines: Buffer,
   signal: AbortSignal,
+  { nowMs, sleep }: Clock = CLOCK,
 ): Promise<void> {
-  const startedAt = Date.now();
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+  let failingSinceMs: number | null = null;
+  let goneSinceMs: number | null = null;
+  let pauseMs = FIRST_PAUSE_MS;
+  let before: Failure['kind'] | null = null;
+  for (;;) {
     signal.throwIfAborted();
     const failure = await sendOnce(client, index, lines, signal);
     if (failure === null) return;
-    const patienceMs = { busy: BUSY_PATIENCE_MS, gone: GONE_PATIENCE_MS, wrong: 0 }[failure.kind];
-    if (Date.now() - startedAt + pauseMs > patienceMs) throw failure.error;
-    // A little apart, or all that were turned away come back together.
-    await Bun.sleep(pauseMs * (0.5 + Math.random() / 2));
+    const { kind, error } = failure;
+    if (kind === 'wrong') throw error;
+    // The long pauses of a busy spell would leave one that goes away after it a single try.
+    pauseMs = kind === before ? Math.min(pauseMs * 2, LONGEST_PAUSE_MS) : FIRST_PAUSE_MS;
+    before = kind;
+    failingSinceMs ??= nowMs();
+    goneSinceMs = kind === 'gone' ? (goneSinceMs ?? nowMs()) : null;
+    const untilMs = goneSinceMs === null ? failingSinceMs + BUSY_PATIENCE_MS : goneSinceMs + GONE_PATIENCE_MS;
+    const leftMs = untilMs - nowMs();
+    if (leftMs <= 0) throw error;
+    // A little apart, or all that were turned away come back together. The last try is at the end of the time.
+    await sleep(Math.min(leftMs, pauseMs * (0.5 + Math.random() / 2)));
   }
 }
 
