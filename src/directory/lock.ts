@@ -53,7 +53,7 @@ async function acquire(
   doing: string,
   patienceMs: number,
 ): Promise<DirectoryLock> {
-  const deadline = Date.now() + patienceMs;
+  const deadline = performance.now() + patienceMs;
   for (;;) {
     const [row] = await sql<{ acquired: boolean; pid: number }[]>`
       SELECT pg_try_advisory_lock(${DIRECTORY_LOCK}) AS acquired, pg_backend_pid() AS pid`;
@@ -65,7 +65,8 @@ async function acquire(
           lock_doing = ${doing}, lock_since = now()`;
       return { sql, token, backend: row!.pid };
     }
-    if (Date.now() >= deadline) throw new RefusedError(`${await holderOf(sql)}: wait until that is done`);
+    if (performance.now() >= deadline)
+      throw new RefusedError(`${await holderOf(sql)}: wait until that is done`);
     await Bun.sleep(RETRY_MS);
     signal.throwIfAborted();
   }

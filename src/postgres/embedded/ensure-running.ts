@@ -19,8 +19,8 @@ const ANSWER_TIMEOUT_MS = 5 * SECOND;
  * @throws Error with one line when it can't be brought to answer; the signal's reason when aborted.
  */
 export async function ensureRunning(layout: Layout, options: StartOptions): Promise<Postmaster> {
-  let patienceEnds = Date.now() + PATIENCE_MS;
-  const startEnds = Date.now() + START_TIMEOUT_MS;
+  let patienceEnds = performance.now() + PATIENCE_MS;
+  const startEnds = performance.now() + START_TIMEOUT_MS;
   let trouble = 'it ended again and again';
   for (;;) {
     options.signal?.throwIfAborted();
@@ -36,10 +36,10 @@ export async function ensureRunning(layout: Layout, options: StartOptions): Prom
     } else {
       // Whoever started or stopped it was killed meanwhile; it finishes by itself, and recovery may take long.
       trouble = `it has been ${running.status} for too long`;
-      if (running.status === 'starting') patienceEnds = Math.min(Date.now() + PATIENCE_MS, startEnds);
+      if (running.status === 'starting') patienceEnds = Math.min(performance.now() + PATIENCE_MS, startEnds);
       await Bun.sleep(POLL_MS);
     }
-    if (Date.now() > patienceEnds) {
+    if (performance.now() > patienceEnds) {
       const who = running === null ? 'Postgres' : `Postgres (PID ${running.pid})`;
       throw new Error(`the embedded ${who} in ${layout.home} can't be used: ${trouble}; see ${layout.log}`);
     }

@@ -79,11 +79,11 @@ const MUTEX_TIMEOUT_MS = MINUTE;
  */
 export async function takeMutex(layout: Layout, signal?: AbortSignal): Promise<() => void> {
   const mutex = openLockFile(layout, layout.mutex);
-  const deadline = Date.now() + MUTEX_TIMEOUT_MS;
+  const deadline = performance.now() + MUTEX_TIMEOUT_MS;
   try {
     while (!mutex.tryExclusive()) {
       signal?.throwIfAborted();
-      if (Date.now() > deadline) throw new Error(mutexTimeout(layout));
+      if (performance.now() > deadline) throw new Error(mutexTimeout(layout));
       await Bun.sleep(MUTEX_POLL_MS);
     }
   } catch (error) {

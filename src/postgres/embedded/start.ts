@@ -97,12 +97,12 @@ async function isReady(layout: Layout, child: ChildProcess, signal?: AbortSignal
   child.once('error', () => {
     ended = true;
   });
-  const deadline = Date.now() + START_TIMEOUT_MS;
+  const deadline = performance.now() + START_TIMEOUT_MS;
   while (!ended) {
     signal?.throwIfAborted();
     const postmaster = readPostmaster(layout);
     if (postmaster?.pid === child.pid && postmaster?.status === 'ready') return true;
-    if (Date.now() > deadline)
+    if (performance.now() > deadline)
       throw new Error(`the embedded Postgres is not ready after 10 minutes: see ${layout.log}`);
     await Bun.sleep(POLL_MS);
   }

@@ -30,9 +30,9 @@ async function endsAfter(
   timeoutMs: number,
 ): Promise<boolean> {
   tell(pid, signal);
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   while (isPostmasterAlive(layout, pid)) {
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await Bun.sleep(POLL_MS);
   }
   return true;
@@ -43,8 +43,8 @@ export function stopPostgresNow(layout: Layout): void {
   const running = findRunning(layout);
   if (running === null) return;
   tell(running.pid, 'SIGINT');
-  const deadline = Date.now() + 3 * SECOND;
-  while (isPostmasterAlive(layout, running.pid) && Date.now() < deadline) Bun.sleepSync(POLL_MS);
+  const deadline = performance.now() + 3 * SECOND;
+  while (isPostmasterAlive(layout, running.pid) && performance.now() < deadline) Bun.sleepSync(POLL_MS);
 }
 
 function tell(pid: number, signal: NodeJS.Signals): void {
