@@ -115,8 +115,7 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
       if (error instanceof OverloadedError || isOverloaded(charge)) {
         return overloaded();
       }
-      log.warn({ err: error }, 'a key could not be looked up');
-      return failure('authentication-failed');
+      return failure('authentication-failed', undefined, { cause: error });
     }
     if (caller === null)
       return failure('unauthorized', undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
@@ -186,10 +185,8 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
       return admission.admitted
         ? { rate, refusal: null, handle, directoryIndex: admission.directoryIndex }
         : { rate, refusal: quotaExceeded(admission) };
-    } catch (error) {
-      if (request.signal.aborted) return { rate, refusal: unavailable('The connection has been closed.') };
-      log.warn({ err: error }, 'a credit could not be counted');
-      return { rate, refusal: unavailable('The credits of the account could not be counted.') };
+    } catch (cause) {
+      return { rate, refusal: unavailable('The credits of the account could not be counted.', cause) };
     }
   }
 
@@ -208,8 +205,8 @@ function overloaded(): Answer {
   return unavailable('The service is overloaded.');
 }
 
-function unavailable(detail: string): Answer {
-  return failure('service-unavailable', detail, { headers: { 'Retry-After': '1' } });
+function unavailable(detail: string, cause?: unknown): Answer {
+  return failure('service-unavailable', detail, { headers: { 'Retry-After': '1' }, cause });
 }
 
 function withHeaders(answer: Answer, headers: Record<string, string>): Answer {

@@ -96,8 +96,8 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     };
     try {
       const admission = (await askIfPayable(call)) ?? (await askInFull(call));
-      if (admission === null)
-        throw new Error('the credit ledger was too late, the account is gone, or the caller has left');
+      if (admission === null && call.signal?.aborted) throw new Error('the caller has left');
+      if (admission === null) throw new Error('the credit ledger was too late, or the account is gone');
       return admission;
     } catch (error) {
       call.abandoned = true;

@@ -50,12 +50,20 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     const trace: RequestTrace = { requestId: requestIdOf(request) };
     running += 1;
 
-    const finish = (response: Response): Response => {
+    const finish = (response: Response, error?: unknown): Response => {
       running -= 1;
       const durationMs = performance.now() - startedAt;
       metrics.request(route, response.status, durationMs);
       const { requestId, account } = trace;
-      log.request({ requestId, method: request.method, route, status: response.status, durationMs, account });
+      log.request({
+        requestId,
+        method: request.method,
+        route,
+        status: response.status,
+        durationMs,
+        account,
+        error,
+      });
       return response;
     };
     const fail = (error: unknown): Response => {
@@ -69,7 +77,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
       } catch (error) {
         return fail(error);
       }
-      return finish(response);
+      return finish(response, 'problem' in outcome ? outcome.problem.cause : undefined);
     };
     let outcome: Outcome | Promise<Outcome>;
     try {

@@ -104,6 +104,8 @@ export interface Problem {
   /** Further members of the body, as `quota`, `limit` and `reset`. */
   members?: Record<string, string | number>;
   headers?: Record<string, string>;
+  /** What was thrown, for the log line alone. */
+  cause?: unknown;
 }
 
 /** The `type` of a problem: the address of its page (contract, choice 1). */

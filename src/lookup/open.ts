@@ -40,5 +40,5 @@ export function openLookup(
     MINUTE,
   );
   closers.add('the sweep of old refreshes', sweeps.stop);
-  return createLookupHandler({ findCompany, refresher, timeoutMs, log });
+  return createLookupHandler({ findCompany, refresher, timeoutMs });
 }

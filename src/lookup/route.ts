@@ -5,7 +5,6 @@ import { type Answer, failure, written } from '../http/answer.ts';
 import { BASE_PATH } from '../http/openapi.ts';
 import type { Operation } from '../http/operation.ts';
 import { pathBehind } from '../http/url.ts';
-import type { Log } from '../observability/log.ts';
 import { writeCompany } from './present.ts';
 import type { Refresher } from './refresh.ts';
 import { CompanyAnswerSchema } from './schema.ts';
@@ -41,12 +40,11 @@ export interface LookupParts {
   refresher: Refresher;
   /** For all that a lookup does once it is paid. */
   timeoutMs: number;
-  log: Log;
 }
 
 /** Serves the stored record of a company while it is fresh, and a refreshed one otherwise. */
 export function createLookupHandler(parts: LookupParts): Handler {
-  const { findCompany, refresher, timeoutMs, log } = parts;
+  const { findCompany, refresher, timeoutMs } = parts;
 
   async function refresh(nif: string): Promise<StoredCompany | null> {
     const outcome = await refresher.refresh(nif);
@@ -70,9 +68,8 @@ export function createLookupHandler(parts: LookupParts): Handler {
         'X-Record-Source': company.source,
         'Last-Modified': company.fetchedAt.toUTCString(),
       });
-    } catch (error) {
-      log.warn({ err: error }, 'a lookup failed');
-      return failure('company-lookup-failed');
+    } catch (cause) {
+      return failure('company-lookup-failed', undefined, { cause });
     }
   }
 

@@ -18,6 +18,8 @@ export interface RequestLine {
   durationMs: number;
   /** undefined: whoever asked is not known. */
   account: string | undefined;
+  /** What was thrown by what the request needed, where it failed. */
+  error: unknown;
 }
 
 export type LogTarget = 'stdout' | 'stderr';
@@ -55,19 +57,26 @@ export function createLogTo(destination: pino.DestinationStream): Log {
 function createRequestWriter(destination: pino.DestinationStream): Log['request'] {
   let timeMs = 0;
   let time = '';
-  return ({ requestId, method, route, status, durationMs, account }) => {
+  return ({ requestId, method, route, status, durationMs, account, error }) => {
     const nowMs = Date.now();
     if (nowMs !== timeMs) {
       timeMs = nowMs;
       time = new Date(nowMs).toISOString();
     }
+    const hasFailed = error !== undefined;
+    const level = hasFailed ? pino.levels.values.warn : pino.levels.values.info;
     const whose = account === undefined ? '' : `,"account":${JSON.stringify(account)}`;
     destination.write(
-      `{"level":${pino.levels.values.info},"time":"${time}","requestId":${JSON.stringify(requestId)},` +
+      `{"level":${level},"time":"${time}","requestId":${JSON.stringify(requestId)},` +
         `"method":${JSON.stringify(method)},"route":${JSON.stringify(route)},"status":${status},` +
-        `"durationMs":${Math.round(durationMs * 100) / 100}${whose},"msg":"request"}\n`,
+        `"durationMs":${Math.round(durationMs * 100) / 100}${whose}${hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : ''},"msg":"request"}\n`,
     );
   };
+}
+
+/** Of the request's line: an outage fails thousands, and each in the same place. */
+function nameAndMessage(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${messageOf(error)}` : messageOf(error);
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Handler } from '../admission/chain.ts';
 import type { Config } from '../config.ts';
-import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { MIB } from '../units.ts';
@@ -15,13 +14,12 @@ import { createSearchHandler } from './route.ts';
 export function openSearch(
   config: Pick<Config, 'elasticsearchAlias' | 'searchCacheMb'>,
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
-  log: Log,
   metrics: Metrics,
 ): Handler {
-  if (elasticsearch === null) return createSearchHandler(answerDirectly(createPostgresSearch(sql)), log);
+  if (elasticsearch === null) return createSearchHandler(answerDirectly(createPostgresSearch(sql)));
   const search = createElasticsearchSearch(elasticsearch, config.elasticsearchAlias);
-  if (config.searchCacheMb === 0) return createSearchHandler(answerDirectly(search), log);
+  if (config.searchCacheMb === 0) return createSearchHandler(answerDirectly(search));
   const cache = createAnswerCache(config.searchCacheMb * MIB);
   metrics.observeSearchCache(cache);
-  return createSearchHandler(answerCached(search, cache), log);
+  return createSearchHandler(answerCached(search, cache));
 }

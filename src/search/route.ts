@@ -2,7 +2,6 @@ import type { Handler } from '../admission/chain.ts';
 import { type Answer, failure, written } from '../http/answer.ts';
 import type { Operation } from '../http/operation.ts';
 import { searchOf } from '../http/url.ts';
-import type { Log } from '../observability/log.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
 import { SearchAnswerSchema } from './schema.ts';
@@ -29,7 +28,7 @@ export const searchOperation: Operation = {
 };
 
 /** Searches the directory for `q`; the first one where it is repeated. */
-export function createSearchHandler(search: AnswerSearch, log: Log): Handler {
+export function createSearchHandler(search: AnswerSearch): Handler {
   return (request) =>
     async ({ directoryIndex }): Promise<Answer> => {
       // Malformed escapes are taken as they stand: a search for them finds nothing, and harms nothing.
@@ -39,9 +38,8 @@ export function createSearchHandler(search: AnswerSearch, log: Log): Handler {
       }
       try {
         return written(await search(parseQuery(q), directoryIndex));
-      } catch (error) {
-        log.warn({ err: error }, 'a search failed');
-        return failure('search-failed');
+      } catch (cause) {
+        return failure('search-failed', undefined, { cause });
       }
     };
 }

@@ -100,7 +100,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     keepMovingJournal(stores.sql, log, tasks);
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const chain = createChain({ authenticator, rateLimiter, credits, log });
-    const search = openSearch(config, stores, log, metrics);
+    const search = openSearch(config, stores, metrics);
     const lookup = openLookup(config, { ...stores, byKey }, tasks, log, metrics);
     const dashboard = await createDashboard({
       sql: stores.sql,

@@ -376,7 +376,7 @@ test('the log has neither key nor header', async () => {
   await ask(key, () => () => Promise.reject(new Error('no')));
   keysProxy.down();
   await ask(generateSecret());
-  expect(logged.length).toBeGreaterThan(1);
+  expect(logged.length).toBeGreaterThan(0);
   expect(logged.join('')).not.toContain(key.slice(10));
   expect(logged.join('')).not.toContain('Bearer');
 });

@@ -94,8 +94,14 @@ describe.each(['down', 'hang'] as const)('Elasticsearch %s', (how) => {
     await searchRecovers();
     const { used } = await api.ledger(caller);
     api.proxies.elasticsearch[how]();
+    const logged = api.logLines.length;
     const { value, ms } = await timed(get('/companies?q=empresa'));
     expect([value.status, value.kind]).toEqual([500, 'search-failed']);
+    // An outage fails thousands: one line each says why.
+    const lines = api.logLines.slice(logged);
+    expect(lines.map(({ msg }) => msg)).toEqual(['request']);
+    expect(lines[0]).toMatchObject({ level: 40, status: 500, error: expect.stringMatching(/^\w*Error: \w/) });
+    expect(JSON.stringify(lines)).not.toContain('empresa');
     expect(ms).toBeLessThan(2500);
     for (const path of [`/companies/${FOUND}`, '/usage']) {
       const other = await timed(get(path));

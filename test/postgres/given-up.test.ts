@@ -6,9 +6,9 @@ import { generateSecret } from '../../src/keys/secret.ts';
 import { createCompanyReader } from '../../src/lookup/store.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { storeProbes } from '../../src/service/serve.ts';
-import { until } from '../api/support.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 let proxy: TcpProxy;
