@@ -1,3 +1,4 @@
+import { createAccountReader } from '../accounts/reader.ts';
 import { pathOf } from '../http/url.ts';
 import { repeat } from '../periodic.ts';
 import { HOUR } from '../units.ts';
@@ -52,6 +53,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
       tools: {
         ...parts,
         auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
+        readAccount: createAccountReader(sql),
         base,
         mails: mailer !== null,
         assets: {

@@ -1,19 +1,7 @@
-import { type AccountDetails, detailsOf, findAccountsQuery } from '../accounts/store.ts';
-import { within } from '../deadline.ts';
-import type { Sql } from '../postgres/connect.ts';
+import type { AccountDetails } from '../accounts/store.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
-import { SECOND } from '../units.ts';
 import { presentUsage } from '../usage/route.ts';
 import type { UsageAnswer } from '../usage/schema.ts';
-
-const QUERY_TIMEOUT_MS = 3 * SECOND;
-
-/** The account of a page, as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
-export async function loadAccount(sql: Sql, id: string): Promise<AccountDetails> {
-  const [row] = await within(findAccountsQuery(sql, [id]), QUERY_TIMEOUT_MS, 'Postgres');
-  if (row === undefined) throw new Error('the account is gone');
-  return detailsOf(row);
-}
 
 /** What the overview shows: the usage object of `GET /usage`, and the figures that the specification derives from it. */
 export interface Figures {

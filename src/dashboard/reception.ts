@@ -4,7 +4,6 @@ import { KIB, SECOND } from '../units.ts';
 import type { ClientAddress } from './client-address.ts';
 import { formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
 import { fieldsOf } from './fields.ts';
-import { loadAccount } from './figures.ts';
 import { formatsOf, preferredLanguage } from './language.ts';
 import { accountOf } from './members.ts';
 import { messagePage } from './pages/layout.ts';
@@ -116,7 +115,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     if (session === null) return { redirect: `${tools.base}/sign-in` };
     const accountId = await within(accountOf(tools.sql, session.user), SESSION_TIMEOUT_MS, 'Postgres');
     visit.trace.account = accountId;
-    const account = await loadAccount(tools.sql, accountId);
+    const account = await tools.readAccount(accountId);
     const member: MemberVisit = { ...visit, session, user: session.user, account };
     const page = match.route.page(member);
     return match.route.path === '/try' ? page : within(page, PAGE_TIMEOUT_MS, 'the page');

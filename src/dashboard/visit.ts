@@ -1,3 +1,4 @@
+import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
 import type { Chain, Handler } from '../admission/chain.ts';
 import type { Config } from '../config.ts';
@@ -32,6 +33,7 @@ export interface DashboardParts {
 /** What every page works with. */
 export interface Tools extends DashboardParts {
   auth: Auth;
+  readAccount: ReadAccount;
   /** Whether mail can be sent. */
   mails: boolean;
   /** Path of the dashboard, `/dashboard` behind the public address's own path. */

@@ -1,13 +1,11 @@
-import { type AccountDetails, detailsOf, findAccountsQuery } from '../accounts/store.ts';
+import { createAccountReader } from '../accounts/reader.ts';
+import type { AccountDetails } from '../accounts/store.ts';
 import type { Handler } from '../admission/chain.ts';
-import { createBatcher } from '../batch.ts';
-import { within } from '../deadline.ts';
 import { type Answer, failure, success } from '../http/answer.ts';
 import type { Operation } from '../http/operation.ts';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
-import { SECOND } from '../units.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
 
 /** GET /usage */
@@ -23,31 +21,14 @@ export const usageOperation: Operation = {
   problems: [],
 };
 
-const QUERY_TIMEOUT_MS = 2 * SECOND;
-/** Two at a time, so that a connection that is gone without a word doesn't hold up everybody. */
-const BATCHES = {
-  maxBatch: 500,
-  maxRuns: 2,
-  maxWaiting: 20_000,
-  timeoutMs: QUERY_TIMEOUT_MS,
-  what: 'Postgres',
-};
-
 /** @param instant for tests: the instant to report at; absent: Postgres's clock */
 export function createUsageHandler(sql: Sql, log: Log, instant?: () => Date): Handler {
-  const ask = createBatcher(async (ids: string[]) => {
-    const query = findAccountsQuery(sql, [...new Set(ids)], instant?.());
-    const rows = await within(query, QUERY_TIMEOUT_MS, 'Postgres');
-    const accounts = new Map(rows.map((row) => [row.id, detailsOf(row)]));
-    return ids.map((id) => accounts.get(id) ?? null);
-  }, BATCHES);
+  const readAccount = createAccountReader(sql, instant);
 
   return () =>
     async ({ caller, rate }): Promise<Answer> => {
       try {
-        const account = await ask(caller.accountId);
-        if (account === null) throw new Error('the account is gone');
-        return success<UsageAnswer>(presentUsage(account, rate));
+        return success<UsageAnswer>(presentUsage(await readAccount(caller.accountId), rate));
       } catch (error) {
         log.warn({ err: error }, 'usage could not be read');
         return failure('service-unavailable', 'The usage of the account could not be read.', {

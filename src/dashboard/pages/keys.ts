@@ -2,7 +2,6 @@ import { isName } from '../../accounts/name.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
 import { type ApiKey, createKey, listKeys, revokeKey } from '../../keys/store.ts';
 import { loadLastUsed } from '../daily-calls.ts';
-import { loadAccount } from '../figures.ts';
 import { type Html, html } from '../html.ts';
 import { actorOf } from '../members.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
@@ -27,12 +26,12 @@ export async function makeKey(visit: MemberVisit): Promise<Reply> {
   if (!isName(name)) return refuse(texts.keyNameInvalid, 422);
   try {
     const { secret } = await createKey(tools.sql, account.id, name, actorOf(user));
-    return keysPage({ ...visit, account: await loadAccount(tools.sql, account.id) }, secret, null);
+    return keysPage({ ...visit, account: await tools.readAccount(account.id) }, secret, null);
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
     // The account exists, so it is the quota: reached a moment ago, in another tab.
     tools.log.info({ account: account.id, reason: messageOf(error) }, 'a key was refused');
-    const fresh = await loadAccount(tools.sql, account.id);
+    const fresh = await tools.readAccount(account.id);
     const message = texts.quotaReached(formats.number(fresh.keyLimit ?? fresh.keys));
     return keysPage({ ...visit, account: fresh }, null, { message, status: 409 });
   }

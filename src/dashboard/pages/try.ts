@@ -2,7 +2,6 @@ import type { CallKind } from '../../credits/calls.ts';
 import type { Answer } from '../../http/answer.ts';
 import { problemResponse } from '../../http/problems.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
-import { loadAccount } from '../figures.ts';
 import { type Html, html } from '../html.ts';
 import type { MemberVisit, Reply } from '../visit.ts';
 import { alert, memberPage, token } from './layout.ts';
@@ -57,7 +56,7 @@ export async function tryCall(visit: MemberVisit): Promise<Reply> {
     kind === 'search' ? tools.search : tools.lookup,
   );
   const tried = await describe(tools.publicUrl, kind, address, answer);
-  return tryPage({ ...visit, account: await loadAccount(tools.sql, account.id) }, tried);
+  return tryPage({ ...visit, account: await tools.readAccount(account.id) }, tried);
 }
 
 async function describe(publicUrl: string, kind: CallKind, address: string, answer: Answer): Promise<Tried> {
