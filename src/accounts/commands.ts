@@ -4,17 +4,9 @@ import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
 import { answers } from '../terminal/command.ts';
 import { fields, printable, table } from '../terminal/text.ts';
 import { instant, name, oneOf, wholeNumber } from '../terminal/values.ts';
-import {
-  type AccountDetails,
-  changeLimits,
-  changePlan,
-  createAccount,
-  listAccounts,
-  type Plan,
-  requireAccount,
-  type Subscription,
-  setSuspended,
-} from './store.ts';
+import { changeLimits, changePlan, setSuspended } from './changes.ts';
+import type { Plan, Subscription } from './plan.ts';
+import { type AccountDetails, createAccount, listAccounts, requireAccount } from './store.ts';
 
 const readPlan = oneOf<Plan>('free', 'plus');
 

@@ -1,4 +1,5 @@
-import { type Actor, lockAccount, recordEvent } from '../accounts/store.ts';
+import { type Actor, recordEvent } from '../accounts/events.ts';
+import { lockAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
 

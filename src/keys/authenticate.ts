@@ -1,4 +1,4 @@
-import { ACCOUNT_CHANGED } from '../accounts/store.ts';
+import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import { createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import { textArray } from '../postgres/arrays.ts';

@@ -1,5 +1,6 @@
+import { type Actor, recordEvent } from '../accounts/events.ts';
 import { newId } from '../accounts/ids.ts';
-import { type Actor, lockAccount, recordEvent, requireAccount } from '../accounts/store.ts';
+import { lockAccount, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { generateSecret, hashSecret, secretStart } from './secret.ts';

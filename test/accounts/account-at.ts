@@ -1,4 +1,5 @@
-import { createAccount, type Plan, type Subscription } from '../../src/accounts/store.ts';
+import type { Plan, Subscription } from '../../src/accounts/plan.ts';
+import { createAccount } from '../../src/accounts/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 
 /**

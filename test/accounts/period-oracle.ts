@@ -1,4 +1,4 @@
-import type { Plan } from '../../src/accounts/store.ts';
+import type { Plan } from '../../src/accounts/plan.ts';
 
 export interface PlanTerms {
   plan: Plan;

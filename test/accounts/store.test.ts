@@ -1,12 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import {
-  changeLimits,
-  changePlan,
-  createAccount,
-  findAccount,
-  listAccounts,
-  setSuspended,
-} from '../../src/accounts/store.ts';
+import { changeLimits, changePlan, setSuspended } from '../../src/accounts/changes.ts';
+import { createAccount, findAccount, listAccounts } from '../../src/accounts/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { setSuspended } from '../../src/accounts/store.ts';
+import { setSuspended } from '../../src/accounts/changes.ts';
 import { type Chain, createChain, type Handler } from '../../src/admission/chain.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { type Answer, failure, success } from '../../src/http/answer.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { setSuspended } from '../../src/accounts/store.ts';
+import { setSuspended } from '../../src/accounts/changes.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
 import { csv, nif } from '../directory/support.ts';
 import { nifPtFound } from '../support/provider.ts';

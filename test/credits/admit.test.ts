@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { changeLimits, changePlan, findAccount } from '../../src/accounts/store.ts';
+import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
+import { findAccount } from '../../src/accounts/store.ts';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
 import { grantCredits } from '../../src/credits/grant.ts';
 import type { Sql } from '../../src/postgres/connect.ts';

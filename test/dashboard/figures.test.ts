@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { changeLimits, changePlan } from '../../src/accounts/store.ts';
+import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/credits/grant.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { call } from '../support/client.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { changePlan, setSuspended } from '../../src/accounts/store.ts';
+import { changePlan, setSuspended } from '../../src/accounts/changes.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { changeLimits, changePlan, setSuspended } from '../../src/accounts/store.ts';
+import { changeLimits, changePlan, setSuspended } from '../../src/accounts/changes.ts';
 import { OverloadedError } from '../../src/deadline.ts';
 import { type Authenticator, type Caller, createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret, hashSecret } from '../../src/keys/secret.ts';

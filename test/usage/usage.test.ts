@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { changeLimits, changePlan } from '../../src/accounts/store.ts';
+import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';

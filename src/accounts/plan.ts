@@ -1,0 +1,69 @@
+/** Plans, and the periods that they are counted in. */
+import { RefusedError } from '../errors.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
+
+export type Plan = 'free' | 'plus';
+
+/** When a Plus subscription began (its periods are counted from there) and when it lapses. */
+export interface Subscription {
+  /** Absent: now. Not in the future. */
+  periodStart?: Date | undefined;
+  /** Absent: it doesn't lapse. */
+  until?: Date | undefined;
+}
+
+export interface Period {
+  start: Date;
+  /** Exclusive. */
+  end: Date;
+}
+
+/** What a plan gives to an account that has no limits of its own. */
+export interface PlanQuotas {
+  includedCredits: number;
+  /** null: unlimited. */
+  keyLimit: number | null;
+}
+
+export async function readPlan(sql: Sql, plan: Plan): Promise<PlanQuotas> {
+  const [row] = await sql<PlanQuotas[]>`
+    SELECT included_credits AS "includedCredits", api_keys AS "keyLimit" FROM plans WHERE name = ${plan}`;
+  return row!;
+}
+
+/** SQL: the period of the balances row `b` at the instant (null: now), rolled over if the stored one has ended. */
+export function currentPeriod(sql: Sql | Transaction, instant: Date | null = null) {
+  const at = sql`coalesce(${instant}::timestamptz, now())`;
+  return sql`CASE WHEN ${at} < b.period_end
+    THEN ROW(b.period_plan, b.period_start, b.period_end)::quota_period
+    ELSE account_period(b.plan, b.plan_since, b.plus_anchor, b.plus_until, ${at}) END`;
+}
+
+export async function effectivePlan(sql: Transaction, id: string): Promise<Plan> {
+  const [row] = await sql<
+    { plan: Plan }[]
+  >`SELECT (${currentPeriod(sql)}).plan FROM balances b WHERE account_id = ${id}`;
+  return row!.plan;
+}
+
+/** Postgres's clock, as exact as a `Date`: what is written and what is compared with it are the same instant. */
+export async function clock(sql: Transaction): Promise<Date> {
+  const [row] = await sql<{ now: Date }[]>`SELECT date_trunc('milliseconds', clock_timestamp()) AS now`;
+  return row!.now;
+}
+
+/** @throws RefusedError when it begins in the future or ends before it begins */
+export function checkSubscription(
+  { periodStart, until }: Subscription,
+  now: Date,
+): { anchor: Date; until: Date | null } {
+  const anchor = periodStart ?? now;
+  if (anchor > now) throw new RefusedError(`--period-start ${iso(anchor)} is in the future`);
+  if (until !== undefined && until <= anchor)
+    throw new RefusedError('--until must be later than --period-start');
+  return { anchor, until: until ?? null };
+}
+
+export function iso(date: Date | null): string | null {
+  return date?.toISOString() ?? null;
+}
