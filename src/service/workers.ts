@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { createClosers } from '../closers.ts';
-import { type Config, ConfigError } from '../config.ts';
+import type { Config } from '../config.ts';
+import { ConfigError } from '../environment.ts';
 import { createLog, type Log } from '../observability/log.ts';
 import { SECOND } from '../units.ts';
 import { freePort, requireFreePort } from './listen.ts';

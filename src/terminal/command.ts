@@ -1,7 +1,8 @@
 import { userInfo } from 'node:os';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
-import { type Config, ConfigError, readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
+import { ConfigError } from '../environment.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { openStores } from '../service/resources.ts';

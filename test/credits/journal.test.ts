@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { changeLimits, changePlan } from '../../src/accounts/store.ts';
+import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { moveJournal } from '../../src/credits/journal.ts';
 import { refund, undoAttempt } from '../../src/credits/refund.ts';
