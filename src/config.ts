@@ -42,6 +42,7 @@ export interface Config {
   einformaUrl: string;
   einformaClientId: string | null;
   einformaClientSecret: string | null;
+  /** For each provider whole: connection, token, headers and body together. */
   providerTimeoutMs: number;
   recordMaxAgeS: number;
   metricsToken: string | null;

@@ -178,7 +178,14 @@ describe('a value that makes no sense', () => {
   });
 
   test('an empty value, or one of white space, counts as absent', () => {
-    for (const name of [...Object.keys(BAD), 'DATA_DIR', 'EINFORMA_CLIENT_ID', 'NIF_PT_KEY_FILE']) {
+    const others = [
+      'DATA_DIR',
+      'NIF_PT_KEY',
+      'NIF_PT_KEY_FILE',
+      'EINFORMA_CLIENT_ID',
+      'EINFORMA_CLIENT_SECRET',
+    ];
+    for (const name of [...Object.keys(BAD), ...others]) {
       expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
       expect(readConfig({ [name]: ' \t' })).toEqual(readConfig({}));
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { CompanyDetails, SourceName } from '../sources/source.ts';
+import type { CompanyDetails, SourceName } from '../sources/answer.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { writeDetails } from './present.ts';
 

@@ -20,15 +20,9 @@ export function openLookup(
   log: Log,
   metrics: Metrics,
 ): Handler {
-  const { nifPtKey, einformaClientId, einformaClientSecret, ...rest } = config;
-  const sources = createSources({
-    ...rest,
-    ...(nifPtKey === null ? {} : { nifPtKey }),
-    ...(einformaClientId === null ? {} : { einformaClientId }),
-    ...(einformaClientSecret === null ? {} : { einformaClientSecret }),
-  });
+  const sources = createSources(config);
   for (const source of sources) closers.add(source.name, () => source.close());
-  if (nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
+  if (config.nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }
   // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract, choice 8); the rest is for the way out.

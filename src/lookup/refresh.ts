@@ -1,6 +1,6 @@
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { type CompanySource, SourceFault } from '../sources/source.ts';
+import { type CompanySource, SourceFault } from '../sources/answer.ts';
 import { SECOND } from '../units.ts';
 import { createRefreshLeases, type RefreshOutcome } from './lease.ts';
 import type { FindCompany } from './store.ts';

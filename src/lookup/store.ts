@@ -3,7 +3,7 @@ import { within } from '../deadline.ts';
 import type { DebtKind } from '../debts/import.ts';
 import { textArray } from '../postgres/arrays.ts';
 import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
-import type { SourceName } from '../sources/source.ts';
+import type { SourceName } from '../sources/answer.ts';
 import { SECOND } from '../units.ts';
 
 /** A range of debt, as the dataset of that date has it. */

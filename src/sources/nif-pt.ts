@@ -16,7 +16,8 @@ const WINDOW_MS: Record<string, number> = { minute: MINUTE, hour: HOUR, day: DAY
 
 export interface NifPtOptions {
   url: string;
-  key?: string | undefined;
+  /** null: none is sent. */
+  key: string | null;
   timeoutMs: number;
   now: () => number;
 }
@@ -64,11 +65,11 @@ export function createNifPt({ url, key, timeoutMs, now }: NifPtOptions): Company
   };
 }
 
-function questionUrl(base: string, nif: string, key: string | undefined): URL {
+function questionUrl(base: string, nif: string, key: string | null): URL {
   const url = new URL(base);
   url.searchParams.set('json', '1');
   url.searchParams.set('q', nif);
-  if (key) url.searchParams.set('key', key);
+  if (key !== null) url.searchParams.set('key', key);
   return url;
 }
 

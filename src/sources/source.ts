@@ -1,22 +1,21 @@
+import type { Config } from '../config.ts';
 import type { CompanySource } from './answer.ts';
 import { createEinforma } from './einforma.ts';
 import { createNifPt, isDefaultNifPtUrl } from './nif-pt.ts';
 import { createVies } from './vies.ts';
 
-export * from './answer.ts';
-
 /** The part of the configuration that says whom to ask (contract, "Configuration"). */
-export interface SourcesConfig {
-  nifPtUrl: string;
-  nifPtKey?: string;
-  registry: 'vies' | 'einforma' | 'none';
-  viesUrl: string;
-  einformaUrl: string;
-  einformaClientId?: string;
-  einformaClientSecret?: string;
-  /** For each provider whole: connection, token, headers and body together. */
-  providerTimeoutMs: number;
-}
+export type SourcesConfig = Pick<
+  Config,
+  | 'nifPtUrl'
+  | 'nifPtKey'
+  | 'registry'
+  | 'viesUrl'
+  | 'einformaUrl'
+  | 'einformaClientId'
+  | 'einformaClientSecret'
+  | 'providerTimeoutMs'
+>;
 
 /**
  * The sources in the order in which they are asked: nif.pt (only with a key, or when the URL is another than the
@@ -29,7 +28,7 @@ export function createSources(config: SourcesConfig, options: { now?: () => numb
   const now = options.now ?? (() => performance.now());
   const timeoutMs = config.providerTimeoutMs;
   const sources: CompanySource[] = [];
-  if (config.nifPtKey || !isDefaultNifPtUrl(config.nifPtUrl)) {
+  if (config.nifPtKey !== null || !isDefaultNifPtUrl(config.nifPtUrl)) {
     sources.push(createNifPt({ url: config.nifPtUrl, key: config.nifPtKey, timeoutMs, now }));
   }
   if (config.registry === 'vies') sources.push(createVies({ url: config.viesUrl, timeoutMs, now }));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import type { CompanySource } from '../../src/sources/source.ts';
+import type { CompanySource } from '../../src/sources/answer.ts';
 import {
   nifPtBadKey,
   nifPtError,
@@ -50,7 +50,7 @@ describe('the question', () => {
   });
 
   test('has no key when none is configured, and one of odd characters arrives as it is', async () => {
-    const keyless = sourceAt(provider, 'nif.pt', { nifPtKey: '' });
+    const keyless = sourceAt(provider, 'nif.pt', { nifPtKey: null });
     await keyless.find(NIF);
     expect(provider.requests[0]!.url.searchParams.has('key')).toBe(false);
     await keyless.close();

@@ -8,16 +8,18 @@ import { faultOf, NIF, sourceAt } from './support.ts';
 describe('createSources', () => {
   const config: SourcesConfig = {
     nifPtUrl: 'https://www.nif.pt/',
+    nifPtKey: null,
     registry: 'vies',
     viesUrl: 'https://ec.europa.eu/taxation_customs/vies/rest-api',
     einformaUrl: 'https://developers.einforma.com/api/v1',
+    einformaClientId: null,
+    einformaClientSecret: null,
     providerTimeoutMs: 5000,
   };
 
   test.each<[string, Partial<SourcesConfig>, string[]]>([
     ['nif.pt is not asked without a key', {}, ['vies']],
     ['nor when the default is written without its slash', { nifPtUrl: 'https://www.nif.pt' }, ['vies']],
-    ['nor when the key is empty', { nifPtKey: '' }, ['vies']],
     ['it comes first when it has a key', { nifPtKey: 'k' }, ['nif.pt', 'vies']],
     ['or when the URL is another', { nifPtUrl: 'http://127.0.0.1:1/' }, ['nif.pt', 'vies']],
     ['eInforma can be the registry', { nifPtKey: 'k', registry: 'einforma' }, ['nif.pt', 'einforma']],

@@ -1,11 +1,6 @@
 import { inspect } from 'node:util';
-import {
-  type CompanySource,
-  createSources,
-  SourceFault,
-  type SourceName,
-  type SourcesConfig,
-} from '../../src/sources/source.ts';
+import { type CompanySource, SourceFault, type SourceName } from '../../src/sources/answer.ts';
+import { createSources, type SourcesConfig } from '../../src/sources/source.ts';
 import { einformaReport, nifPtFound, type Provider, viesFound } from '../support/provider.ts';
 
 export const NIF = '509442013';
@@ -20,7 +15,7 @@ export function sourceAt(
 ): CompanySource {
   const config: SourcesConfig = {
     nifPtUrl: name === 'nif.pt' ? `${provider.url}/` : 'https://www.nif.pt/',
-    ...(name === 'nif.pt' ? { nifPtKey: SECRET_KEY } : {}),
+    nifPtKey: name === 'nif.pt' ? SECRET_KEY : null,
     registry: name === 'nif.pt' ? 'none' : name,
     viesUrl: `${provider.url}/vies/rest-api`,
     einformaUrl: `${provider.url}/api/v1`,
