@@ -1,3 +1,4 @@
+import { createAccountReader } from '../accounts/reader.ts';
 import { createChain } from '../admission/chain.ts';
 import { type Closers, createClosers } from '../closers.ts';
 import type { Config } from '../config.ts';
@@ -124,7 +125,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       health: createHealth([...storeProbes(stores, directoryHealth), ...probes], () => stopping),
       search,
       lookup,
-      usage: createUsageHandler(stores.sql, log),
+      usage: createUsageHandler(createAccountReader(stores.sql)),
       dashboard,
     });
     listen(app, config, port, options.sharePort === true);

@@ -1,10 +1,8 @@
-import { createAccountReader } from '../accounts/reader.ts';
+import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
 import type { Handler } from '../admission/chain.ts';
 import { type Answer, failure, success } from '../http/answer.ts';
 import type { Operation } from '../http/operation.ts';
-import type { Log } from '../observability/log.ts';
-import type { Sql } from '../postgres/connect.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
 
@@ -21,18 +19,16 @@ export const usageOperation: Operation = {
   problems: [],
 };
 
-/** @param instant for tests: the instant to report at; absent: Postgres's clock */
-export function createUsageHandler(sql: Sql, log: Log, instant?: () => Date): Handler {
-  const readAccount = createAccountReader(sql, instant);
-
+/** Reports the account as it stands after this request's admission. */
+export function createUsageHandler(readAccount: ReadAccount): Handler {
   return () =>
     async ({ caller, rate }): Promise<Answer> => {
       try {
         return success<UsageAnswer>(presentUsage(await readAccount(caller.accountId), rate));
-      } catch (error) {
-        log.warn({ err: error }, 'usage could not be read');
+      } catch (cause) {
         return failure('service-unavailable', 'The usage of the account could not be read.', {
           headers: { 'Retry-After': '1' },
+          cause,
         });
       }
     };

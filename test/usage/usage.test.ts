@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
+import { createAccountReader } from '../../src/accounts/reader.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
-import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createUsageHandler } from '../../src/usage/route.ts';
 import type { UsageAnswer } from '../../src/usage/schema.ts';
@@ -22,7 +22,7 @@ describe('the usage object', () => {
   afterAll(() => database.drop());
 
   async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
-    const handler = createUsageHandler(sql, createLogTo({ write() {} }), () => new Date(at));
+    const handler = createUsageHandler(createAccountReader(sql, () => new Date(at)));
     const answer = await handler(new Request('http://service/usage'))({
       caller: { accountId, keyId: 'key_test', requestsPerMinute: 60 },
       rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
