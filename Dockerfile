@@ -5,16 +5,17 @@ COPY patches ./patches
 RUN bun install --frozen-lockfile --production
 
 FROM oven/bun:1.4.5
-# A user of its own that owns nothing: a fixed number, so that a mounted secret can be given to it.
+# A user of its own: a fixed number, so that a mounted secret can be given to it. It owns nothing but DATA_DIR, which is for
+# trying it out without a database: a named volume that is mounted there takes over its owner and mode.
 RUN groupadd --system --gid 10001 directory \
-  && useradd --system --uid 10001 --gid directory --no-create-home --shell /usr/sbin/nologin directory
+  && useradd --system --uid 10001 --gid directory --no-create-home --shell /usr/sbin/nologin directory \
+  && install --directory --owner=directory --group=directory --mode=700 /var/lib/company-directory
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json bun.lock tsconfig.json ./
 COPY search-mappings ./search-mappings
 COPY src ./src
 USER directory
-# DATA_DIR is for trying it out without a database; then mount a volume there that the user may write.
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/var/lib/company-directory
 EXPOSE 3000
 STOPSIGNAL SIGTERM

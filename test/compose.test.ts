@@ -78,3 +78,12 @@ test('the service is not killed before the longest stop is over, also with worke
   // The parent waits for its workers, and closes what it holds itself.
   expect(graceMs).toBeGreaterThan(LONGEST_STOP_MS + CLOSE_TIMEOUT_MS);
 });
+
+test("the image's DATA_DIR is there for its user alone, who could not make it", async () => {
+  const dockerfile = await Bun.file(join(ROOT, 'Dockerfile')).text();
+  const user = /^USER (\w+)$/m.exec(dockerfile)![1];
+  const dataDir = /^ENV .*\bDATA_DIR=(\S+)/m.exec(dockerfile)![1];
+  expect(dockerfile.slice(0, dockerfile.indexOf('\nUSER '))).toContain(
+    `install --directory --owner=${user} --group=${user} --mode=700 ${dataDir}\n`,
+  );
+});
