@@ -1,0 +1,84 @@
+/** What `.ci/run` makes of a run of the tests; `npx` and docker are stand-ins. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { until } from './api/support.ts';
+import { ROOT } from './support/service.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ci-test-'));
+  for (const name of ['docker', 'docker-compose']) await write(name, 'exit 1');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function write(name: string, script: string): Promise<void> {
+  await Bun.write(join(folder, name), `#!/bin/sh\n${script}\n`);
+  await chmod(join(folder, name), 0o755);
+}
+
+const start = (env: Record<string, string> = {}) =>
+  Bun.spawn([join(ROOT, '.ci/run')], {
+    env: { PATH: `${folder}:${process.env.PATH}`, ...env },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+
+/** @param tests what a shell does in place of `bun run test`. @returns exit code and last line */
+async function run(tests: string, env: Record<string, string> = {}) {
+  await write('npx', `case "$*" in *'run test') ${tests} ;; esac`);
+  const process = start(env);
+  const [stdout, code] = await Promise.all([process.stdout.text(), process.exited]);
+  return { code, stdout, last: stdout.trimEnd().split('\n').at(-1) };
+}
+
+const summary = (...lines: string[]) => `printf '%s\\n' ${lines.map((line) => `' ${line}'`).join(' ')}`;
+
+test('the last line counts the tests, the type check and the lint', async () => {
+  const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
+  expect([code, last]).toEqual([0, '9 passed, 0 failed']);
+  expect(stdout).toContain('\n 7 pass\n');
+});
+
+test('a test that fails is counted', async () => {
+  const { code, last } = await run(`${summary('7 pass', '2 fail')}; exit 1`);
+  expect([code, last]).toEqual([1, '9 passed, 2 failed']);
+});
+
+test('a test that is skipped or only noted down has failed, though bun ends with 0', async () => {
+  const { code, last } = await run(summary('7 pass', '2 skip', '1 todo', '0 fail'));
+  expect([code, last]).toEqual([1, '9 passed, 3 failed']);
+});
+
+test('no tests at all is a failure', async () => {
+  const { code, last } = await run('true');
+  expect([code, last]).toEqual([1, '2 passed, 1 failed']);
+});
+
+test('tests that hang are ended, have failed, and the rest goes on', async () => {
+  const { code, last } = await run(`${summary('7 pass')}; sleep 60`, { CI_TEST_LIMIT: '1s' });
+  expect([code, last]).toEqual([1, '9 passed, 1 failed']);
+});
+
+test('what the tests leave behind, their output in its hands, is not waited for', async () => {
+  const startedAt = performance.now();
+  const { last } = await run(`setsid sleep 20 & ${summary('7 pass', '0 fail')}`);
+  expect(last).toBe('9 passed, 0 failed');
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
+});
+
+test('a signal ends it, and what it has started', async () => {
+  await write('npx', `echo $$ > ${folder}/pid; exec sleep 60`);
+  const process = start();
+  let pid = '';
+  await until('the tests', async () => {
+    pid = await Bun.file(join(folder, 'pid'))
+      .text()
+      .catch(() => '');
+    return pid !== '';
+  });
+  process.kill('SIGTERM');
+  expect(await process.exited).toBe(130);
+  expect(await Bun.file(`/proc/${pid.trim()}/stat`).exists()).toBe(false);
+});
