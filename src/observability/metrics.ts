@@ -36,13 +36,14 @@ export function createMetrics(runningRequests: () => number): Metrics {
       this.set(process.memoryUsage.rss());
     },
   });
-  new Gauge({
+  new Counter({
     name: 'process_cpu_seconds_total',
     help: 'User and system CPU time.',
     registers,
     collect() {
       const { user, system } = process.cpuUsage();
-      this.set((user + system) / 1e6);
+      this.reset();
+      this.inc((user + system) / 1e6);
     },
   });
   const sources = new Counter({
@@ -67,14 +68,15 @@ export function createMetrics(runningRequests: () => number): Metrics {
     redisAway: (away) => redisAway.set(away ? 1 : 0),
     refundFailed: (credits) => refundsFailed.inc(credits),
     observeSearchCache(cache) {
-      new Gauge({
+      new Counter({
         name: 'search_cache_answers_total',
         help: 'Searches for names, by whether the cache of answers had them.',
         labelNames: ['outcome'],
         registers,
         collect() {
-          this.set({ outcome: 'hit' }, cache.hits);
-          this.set({ outcome: 'miss' }, cache.misses);
+          this.reset();
+          this.inc({ outcome: 'hit' }, cache.hits);
+          this.inc({ outcome: 'miss' }, cache.misses);
         },
       });
       new Gauge({
