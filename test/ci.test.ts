@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from './api/support.ts';
+import { until } from './support/until.ts';
 import { ROOT } from './support/service.ts';
 
 let folder: string;
