@@ -1,7 +1,9 @@
 /** The file of `--rejects`: what didn't go in, and why, as CSV `line,reason,row` (contract, "Files"). */
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { write } from 'node:fs';
+import { open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { KIB } from '../units.ts';
 import { FileError, writeError } from './file-error.ts';
 import { MAX_RAW_CHARACTERS, type RejectedRow } from './rows.ts';
@@ -19,26 +21,26 @@ export interface RejectsWriter {
 }
 
 const FLUSH_AT_CHARACTERS = 64 * KIB;
+/** A pipe that doesn't wait for its reader is tried again after this long. */
+const FULL_PIPE_PAUSE_MS = 5;
+/** The kernel's own bound on links that lead to links. */
+const MAX_LINKS = 40;
 
 /**
  * Opens a file for rejects. It is written under another name beside its place and renamed by `finish`, so nobody sees
- * half of it. A device or a pipe (`/dev/stderr`, `/dev/null`) is written to as it is.
+ * half of it. A device or a pipe (`/dev/null`) is written to as it is, and so is a descriptor of this process
+ * (`/dev/stderr`), whatever it leads to: a log file that others write to as well is neither emptied nor replaced.
  *
  * @param readFrom the file that is being read, which must not be overwritten
  * @throws {FileError} a directory, no permission, no such folder, or the file that is being read
  */
 export async function openRejects(path: string, readFrom?: string): Promise<RejectsWriter> {
-  const target = await targetOf(path, readFrom);
-  const writtenTo = target.isSpecial
-    ? target.path
-    : join(dirname(target.path), `.${basename(target.path).slice(0, 100)}.${randomUUID().slice(0, 8)}.tmp`);
   const failure = (error: unknown) => writeError(path, error);
-
-  let handle: FileHandle;
+  let output: Output;
   try {
-    handle = await open(writtenTo, target.isSpecial ? 'w' : 'wx');
+    output = await openOutput(path, readFrom);
   } catch (error) {
-    throw failure(error);
+    throw error instanceof FileError ? error : failure(error);
   }
   let isOpen = true;
   let pending = 'line,reason,row\n';
@@ -47,7 +49,7 @@ export async function openRejects(path: string, readFrom?: string): Promise<Reje
     const text = pending;
     pending = '';
     try {
-      await handle.writeFile(text);
+      await output.write(text);
     } catch (error) {
       throw failure(error);
     }
@@ -56,8 +58,7 @@ export async function openRejects(path: string, readFrom?: string): Promise<Reje
   async function discard(): Promise<void> {
     if (!isOpen) return;
     isOpen = false;
-    await handle.close();
-    if (!target.isSpecial) await rm(writtenTo, { force: true });
+    await output.discard();
   }
 
   return {
@@ -70,32 +71,110 @@ export async function openRejects(path: string, readFrom?: string): Promise<Reje
     async finish() {
       try {
         await flush();
-        if (!target.isSpecial) {
-          await handle.sync();
-          await rename(writtenTo, target.path);
-        }
+        await output.finish();
       } catch (error) {
         await discard();
         throw error instanceof FileError ? error : failure(error);
       }
       isOpen = false;
-      await handle.close();
     },
     discard,
   };
 }
 
-async function targetOf(path: string, readFrom?: string): Promise<{ path: string; isSpecial: boolean }> {
+/** Where the text goes; ended by `finish` or `discard`. */
+interface Output {
+  write(text: string): Promise<void>;
+  finish(): Promise<void>;
+  /** Also after a `finish` that failed. */
+  discard(): Promise<void>;
+}
+
+async function openOutput(path: string, readFrom?: string): Promise<Output> {
   const there = await stat(path).catch(() => null);
-  if (there === null) return { path: resolve(path), isSpecial: false };
-  if (there.isDirectory()) throw new FileError(`${path}: is a directory, not a file`);
-  if (!there.isFile()) return { path, isSpecial: true };
-  const source = readFrom === undefined ? null : await stat(readFrom).catch(() => null);
-  if (source !== null && source.ino === there.ino && source.dev === there.dev) {
-    throw new FileError(`${path}: is the file that is read: write the rejects to another`);
+  if (there?.isDirectory()) throw new FileError(`${path}: is a directory, not a file`);
+  if (there?.isFile()) {
+    const source = readFrom === undefined ? null : await stat(readFrom).catch(() => null);
+    if (source !== null && source.ino === there.ino && source.dev === there.dev) {
+      throw new FileError(`${path}: is the file that is read: write the rejects to another`);
+    }
   }
+  const descriptor = await descriptorOf(path);
+  if (descriptor !== null) {
+    if (there === null) throw new FileError(`${path}: is not open`);
+    return throughDescriptor(descriptor);
+  }
+  if (there !== null && !there.isFile()) return asItIs(path);
   // Through a link to what it names, so that the link stays.
-  return { path: await realpath(path), isSpecial: false };
+  return inItsPlace(there === null ? resolve(path) : await realpath(path));
+}
+
+async function inItsPlace(path: string): Promise<Output> {
+  const unfinished = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID().slice(0, 8)}.tmp`);
+  const handle = await open(unfinished, 'wx');
+  return {
+    write: (text) => handle.writeFile(text),
+    async finish() {
+      await handle.sync();
+      await rename(unfinished, path);
+      await handle.close();
+    },
+    async discard() {
+      await handle.close();
+      await rm(unfinished, { force: true });
+    },
+  };
+}
+
+async function asItIs(path: string): Promise<Output> {
+  const handle = await open(path, 'w');
+  const close = () => handle.close();
+  return { write: (text) => handle.writeFile(text), finish: close, discard: close };
+}
+
+/** The descriptor stays open: the process goes on with it. */
+function throughDescriptor(descriptor: number): Output {
+  const nothing = async () => {};
+  return {
+    async write(text) {
+      let bytes = Buffer.from(text);
+      while (bytes.length > 0) bytes = bytes.subarray(await writeSome(descriptor, bytes));
+    },
+    finish: nothing,
+    discard: nothing,
+  };
+}
+
+const writeOnce = promisify(write);
+
+/** Writes where the descriptor stands. @returns how many bytes went */
+async function writeSome(descriptor: number, bytes: Buffer): Promise<number> {
+  try {
+    return (await writeOnce(descriptor, bytes)).bytesWritten;
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'EAGAIN') throw error;
+    await Bun.sleep(FULL_PIPE_PAUSE_MS);
+    return 0;
+  }
+}
+
+/**
+ * The descriptor of this process that a path stands for, itself or through links (`/dev/stderr`, `/dev/fd/3`,
+ * `/proc/self/fd/3`); null: none. Opened anew, it would be another file than the one that is held: from its beginning.
+ */
+async function descriptorOf(path: string): Promise<number | null> {
+  const descriptors = ['/dev/fd', await realpath('/proc/self/fd').catch(() => null)];
+  let at = path;
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const folder = await realpath(dirname(at)).catch(() => null);
+    if (folder === null) return null;
+    const name = basename(at);
+    if (descriptors.includes(folder) && /^\d{1,9}$/.test(name)) return Number(name);
+    const target = await readlink(join(folder, name)).catch(() => null);
+    if (target === null) return null;
+    at = resolve(folder, target);
+  }
+  return null;
 }
 
 /**

@@ -62,6 +62,33 @@ test('- is standard input, its format told by the first line', async () => {
   expect(await new Response(child.stdout).json()).toMatchObject({ read: 1, imported: 1 });
 });
 
+test('rejects go into the log that standard error is appended to, and leave what it has', async () => {
+  const file = await bench.write('some-bad.csv', `${csv(0, 2)}1,x\n`);
+  for (const [redirected, device] of [
+    ['>> "$LOG" 2>&1', '/dev/stderr'],
+    ['>> "$LOG"', '/dev/stdout'],
+    ['>> "$LOG" 2>&1', '/dev/fd/1'],
+  ]) {
+    const log = await bench.write('n.log', 'old\n');
+    const command = `exec "$BUN" src/main.ts companies import "$FILE" --dry-run --json --rejects ${device} ${redirected}`;
+    const child = Bun.spawn(['sh', '-c', command], {
+      cwd: ROOT,
+      env: {
+        ...bareEnvironment(),
+        DATABASE_URL: bench.database.url,
+        BUN: process.execPath,
+        FILE: file,
+        LOG: log,
+      },
+      stderr: 'pipe',
+    });
+    expect([device, await child.exited]).toEqual([device, 0]);
+    expect(await Bun.file(log).text()).toMatch(
+      /^old\nline,reason,row\n4,"NIF is not nine digits","1,x"\n\{"read":3,[^\n]+\}\n$/,
+    );
+  }
+});
+
 test('what can not be read or used is one line and exit 1; wrong usage is 2', async () => {
   const cases: [string[], number, RegExp][] = [
     [[bench.path('missing.csv')], 1, /^error: .+missing\.csv: no such file\n$/],

@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'bun:test';
 import {
   chmodSync,
+  closeSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  statSync,
   symlinkSync,
+  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -90,6 +94,51 @@ describe('the file of rejects', () => {
     await nowhere.finish();
     await (await openRejects('/dev/null')).discard();
     expect((await Bun.file('/dev/null').stat()).isCharacterDevice()).toBe(true);
+  });
+
+  test('goes through a descriptor where that stands: its file is neither emptied nor replaced', async () => {
+    const log = fileWith('run.log', 'old\n');
+    const { ino } = statSync(log);
+    const ways = [
+      (fd: number) => `/dev/fd/${fd}`,
+      (fd: number) => `/proc/self/fd/${fd}`,
+      (fd: number) => `/proc/${process.pid}/fd/${fd}`,
+      (fd: number) => {
+        const link = join(folder, `to-${fd}`);
+        if (!existsSync(link)) symlinkSync(`/dev/fd/${fd}`, link);
+        return link;
+      },
+    ];
+    let expected = 'old\n';
+    for (const flags of ['a', 'r+'] as const) {
+      const fd = openSync(log, flags);
+      // Opened with r+, it stands at the beginning: what is there is written over, as the shell does with 1<>.
+      if (flags === 'r+') writeSync(fd, expected);
+      for (const way of ways) {
+        const writer = await openRejects(way(fd));
+        await writer.write([{ line: 2, reason: 'r', raw: 'x' }]);
+        await writer.finish();
+        await (await openRejects(way(fd))).discard();
+        // Still open.
+        writeSync(fd, 'new\n');
+        expected += 'line,reason,row\n2,"r","x"\nnew\n';
+        expect(readFileSync(log, 'utf8')).toBe(expected);
+      }
+      closeSync(fd);
+    }
+    expect(statSync(log).ino).toBe(ino);
+  });
+
+  test('is not put through a descriptor that is closed, only read, or of the file that is read', async () => {
+    const source = fileWith('read.csv', 'nif,legal_name\n');
+    const fd = openSync(source, 'r');
+    expect(await refusal(openRejects(`/dev/fd/${fd}`, source))).toBe(
+      `/dev/fd/${fd}: is the file that is read: write the rejects to another`,
+    );
+    const writer = await openRejects(`/dev/fd/${fd}`);
+    expect(await refusal(writer.finish())).toBe(`/dev/fd/${fd}: is not open for writing`);
+    closeSync(fd);
+    expect(await refusal(openRejects('/dev/fd/999999'))).toBe('/dev/fd/999999: is not open');
   });
 
   test('is refused where it cannot be, in one line', async () => {
