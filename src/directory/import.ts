@@ -1,5 +1,5 @@
 import { normalizationFingerprint } from '../companies/name.ts';
-import { messageOf, RefusedError } from '../errors.ts';
+import { RefusedError } from '../errors.ts';
 import type { RowSource } from '../files/source.ts';
 import { stageFile } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -17,7 +17,7 @@ import {
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { buildAnew } from './rebuild.ts';
-import { collectGarbage, orLater, orUnreachable, reconcile, tidyUp } from './reconcile.ts';
+import { collectGarbage, failureOf, orLater, orUnchanged, reconcile, tidyUp } from './reconcile.ts';
 import { NO_INDEX, serving } from './status.ts';
 import { buildSearchIndexes, buildTable, compareStaged, copyNormalized, type Difference } from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
@@ -77,7 +77,7 @@ export async function importCompanies(
   }
   return withDirectoryLock(tools, 'companies import', async (lock) => {
     const directory = await reconcile(tools, lock);
-    await orUnreachable(() => collectGarbage(tools, lock));
+    await orUnchanged(() => collectGarbage(tools, lock));
     const startedAt = Date.now();
     const { report, difference } = await readAndCompare(
       tools,
@@ -125,7 +125,7 @@ async function readAndCompare(
         ` nothing has changed; --force replaces the directory all the same`,
     );
   }
-  const { index } = await serving(tools);
+  const { index } = await serving(tools, orUnchanged);
   const report: ImportReport = {
     read: staged.read,
     imported: difference.imported,
@@ -144,7 +144,8 @@ async function readAndCompare(
 async function isServed(tools: DirectoryTools, { id, current }: Directory): Promise<boolean> {
   const { elasticsearch: client } = tools;
   if (client === null) return true;
-  if (current.indexName === null || (await serving(tools)).index !== current.indexName) return false;
+  if (current.indexName === null || (await serving(tools, orUnchanged)).index !== current.indexName)
+    return false;
   return isOurs(client, current.indexName, id);
 }
 
@@ -195,7 +196,7 @@ async function replaceGeneration(
     // The rows are complete: Postgres goes on with them, and the index follows (contract: index rebuild).
     await makeCurrent(lock, directory, generation, null, tools.actor);
     throw new RefusedError(
-      `the rows are in Postgres, but Elasticsearch failed: ${messageOf(error)}: searches still see the old` +
+      `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
         ` directory; run "index rebuild" when Elasticsearch is well`,
     );
   }

@@ -5,7 +5,7 @@ import { buildIndex } from './build-index.ts';
 import { type Directory, makeCurrent, makePreviousCurrent, nextGeneration } from './generations.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
-import { collectGarbage, orLater, orUnreachable, reconcile, tidyUp } from './reconcile.ts';
+import { collectGarbage, orLater, orUnchanged, reconcile, tidyUp } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
 import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
@@ -19,7 +19,7 @@ import type { DirectoryTools } from './tools.ts';
 export function rebuildIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
   return withDirectoryLock(tools, 'index rebuild', async (lock) => {
     const directory = await reconcile(tools, lock);
-    await orUnreachable(() => collectGarbage(tools, lock));
+    await orUnchanged(() => collectGarbage(tools, lock));
     try {
       await buildAnew(tools, lock, directory, progress, 'rebuild');
     } finally {
@@ -70,7 +70,7 @@ export async function buildAnew(
     await makeCurrent(lock, directory, generation, null, tools.actor);
     return;
   }
-  const index = await orUnreachable(() =>
+  const index = await orUnchanged(() =>
     buildIndex(tools, client, {
       directoryId: directory.id,
       generation: next.id,
@@ -111,7 +111,7 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
       await makePreviousCurrent(lock, previous, null);
       return indexStatus(tools);
     }
-    const index = await orUnreachable(async () => {
+    const index = await orUnchanged(async () => {
       if (previous.indexName !== null && (await isOurs(client, previous.indexName, id))) {
         return { name: previous.indexName, fingerprint: previous.indexFingerprint! };
       }

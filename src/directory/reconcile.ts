@@ -42,7 +42,7 @@ export async function reconcile(tools: DirectoryTools, lock: DirectoryLock): Pro
   if (client === null) return { ...directory, movedTo: null };
   const alias = tools.config.elasticsearchAlias;
   let movedTo: string | null = null;
-  await orUnreachable(async () => {
+  await orUnchanged(async () => {
     const { current } = directory;
     const targets = await aliasTargets(client, alias);
     if (current.indexName !== null) {
@@ -74,14 +74,36 @@ async function serveEmptyIndex(
   await pointAlias(client, alias, name);
 }
 
+/** What an error of Elasticsearch comes to, in a few words. */
+export function failureOf(error: unknown): string {
+  if (error instanceof errors.ProductNotSupportedError) return 'what answers is not Elasticsearch';
+  if (error instanceof errors.DeserializationError) return 'its answer is not JSON';
+  // A proxy before it answers with a page of its own.
+  if (error instanceof errors.ResponseError && typeof error.body !== 'object')
+    return `it answers HTTP ${error.statusCode}`;
+  return messageOf(error);
+}
+
 /** Runs requests to Elasticsearch; its failure becomes one line for an operator. Postgres's own is left as it is. */
-export async function orUnreachable<T>(work: () => Promise<T>): Promise<T> {
+export function orUnreachable<T>(work: () => Promise<T>): Promise<T> {
+  return orRefused(work, '');
+}
+
+/** The same in what would change the directory, before it has. */
+export function orUnchanged<T>(work: () => Promise<T>): Promise<T> {
+  return orRefused(work, 'nothing has changed');
+}
+
+async function orRefused<T>(work: () => Promise<T>, outcome: string): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof RefusedError || error instanceof postgres.PostgresError) throw error;
+    const isOfClient = error instanceof errors.ElasticsearchClientError;
+    const advice = isOfClient ? 'check ELASTICSEARCH_URL and the server' : '';
+    const consequence = [outcome, advice].filter((part) => part !== '').join('; ');
     throw new RefusedError(
-      `Elasticsearch doesn't answer as it should: ${messageOf(error)}: nothing has changed`,
+      `Elasticsearch doesn't answer as it should: ${failureOf(error)}${consequence && `: ${consequence}`}`,
       { cause: error },
     );
   }
@@ -99,10 +121,10 @@ export async function orLater<T>(change: string, work: () => Promise<T>): Promis
   } catch (error) {
     const isRefused = error instanceof RefusedError;
     if (!isRefused && !(error instanceof errors.ElasticsearchClientError)) throw error; // Postgres's
-    // Not the line of orUnreachable: it says that nothing has changed.
-    const said = messageOf(isRefused ? (error.cause ?? error) : error);
+    // Not the line of orUnreachable: this one has advice of its own.
+    const failure = failureOf(isRefused ? (error.cause ?? error) : error);
     throw new RefusedError(
-      `the ${change} is done, but Elasticsearch failed: ${said}: searches follow within 15 s where a server runs, else` +
+      `the ${change} is done, but Elasticsearch failed: ${failure}: searches follow within 15 s where a server runs, else` +
         ' when one starts; "index status" shows what they go to',
       { cause: error },
     );
@@ -152,7 +174,7 @@ export async function tidyUp(
       return collectGarbage(tools, lock);
     });
   } catch (error) {
-    progress.note(`warning: old tables and indices stay until the next run: ${messageOf(error)}`);
+    progress.note(`warning: old tables and indices stay until the next run: ${failureOf(error)}`);
   }
 }
 

@@ -19,10 +19,16 @@ export interface IndexStatus {
   drift?: number;
 }
 
-/** What searches go to now. */
-export async function serving({ sql, elasticsearch, config }: DirectoryTools): Promise<{ index: string }> {
+/**
+ * What searches go to now.
+ * @param orFail what a failure of Elasticsearch is said with
+ */
+export async function serving(
+  { sql, elasticsearch, config }: DirectoryTools,
+  orFail: typeof orUnreachable = orUnreachable,
+): Promise<{ index: string }> {
   if (elasticsearch === null) return { index: (await readDirectory(sql)).current.tableName };
-  const targets = await orUnreachable(() => aliasTargets(elasticsearch, config.elasticsearchAlias));
+  const targets = await orFail(() => aliasTargets(elasticsearch, config.elasticsearchAlias));
   return { index: targets[0] ?? NO_INDEX };
 }
 

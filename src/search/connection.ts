@@ -10,6 +10,18 @@ import {
 
 type Headers = Record<string, string>;
 
+/** By the error's code. Bun's own words are for programmers (`pass verbose: true …`), and these reach operators. */
+const FAILURES: Record<string, string> = {
+  // Bun says so of every connection that doesn't come about.
+  ECONNREFUSED: 'the connection is refused, or the host is out of reach',
+  ENOTFOUND: 'the host is not found',
+  EAI_AGAIN: 'the host is not found',
+  ECONNRESET: 'the connection was closed without a whole answer',
+  Malformed_HTTP_Response: 'what answers is not HTTP',
+  EPROTO: 'what answers does not speak TLS',
+};
+const ADVICE = /[.:]? (?:For more information, pass .*|Is the computer able .*)$/s;
+
 /**
  * The client's connection to Elasticsearch through Bun's own `fetch`. The client's default one needs parts of undici that
  * Bun's copy lacks, and fails at its first call; its other one goes through `node:http`, which takes half as long again
@@ -39,13 +51,13 @@ export class FetchConnection extends BaseConnection {
     const cancel = () => cancelling.abort(new errors.RequestAbortedError('Request aborted'));
     options.signal?.addEventListener('abort', cancel, { once: true });
     const timeoutMs = options.timeout ?? this.timeout;
-    const expire = () => cancelling.abort(new errors.TimeoutError('Request timed out'));
+    const expire = () => cancelling.abort(new errors.TimeoutError('no answer in time'));
     const timer = timeoutMs === null ? undefined : setTimeout(expire, timeoutMs);
     try {
       return await this.#send(params, cancelling.signal);
     } catch (error) {
       if (cancelling.signal.aborted) throw cancelling.signal.reason;
-      throw new errors.ConnectionError(error instanceof Error ? error.message : 'Connection failed');
+      throw new errors.ConnectionError(failureOf(error));
     } finally {
       clearTimeout(timer);
       options.signal?.removeEventListener('abort', cancel);
@@ -82,4 +94,10 @@ export class FetchConnection extends BaseConnection {
     for (const running of this.#running)
       running.abort(new errors.RequestAbortedError('The client was closed'));
   }
+}
+
+function failureOf(error: unknown): string {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  const known = typeof code === 'string' ? FAILURES[code] : undefined;
+  return known ?? (typeof message === 'string' ? message.replace(ADVICE, '') : 'the connection failed');
 }

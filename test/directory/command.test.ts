@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { bareEnvironment, ROOT } from '../support/service.ts';
-import { createCommandLine } from '../terminal/run.ts';
+import { createCommandLine, runCommand } from '../terminal/run.ts';
 import { createWorkbench, csv, nif, type Workbench } from './support.ts';
 
 let bench: Workbench;
@@ -104,6 +104,17 @@ test('what can not be read or used is one line and exit 1; wrong usage is 2', as
     expect(outcome.code).toBe(code);
     expect(outcome.stderr).toMatch(message);
   }
+});
+
+test('Elasticsearch out of reach is one plain line', async () => {
+  const env = { DATABASE_URL: bench.database.url, ELASTICSEARCH_URL: 'http://127.0.0.1:1' };
+  expect(await runCommand(env, 'index', 'status', '--json')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      "error: Elasticsearch doesn't answer as it should: the connection is refused, or the host is out of reach:" +
+      ' check ELASTICSEARCH_URL and the server\n',
+  });
 });
 
 test('Ctrl-C in the middle of an import is one line, and changes nothing', async () => {

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { ensureSearchable } from '../../src/directory/ensure.ts';
+import { indexStatus } from '../../src/directory/status.ts';
+import { createElasticsearch } from '../../src/search/client.ts';
 import { testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createWorkbench, csv, indicesOf, nif, type Workbench } from './support.ts';
@@ -24,6 +26,9 @@ async function downWhileIndexing(): Promise<void> {
   while ((await indicesOf(bench)).length === before) await Bun.sleep(5);
   proxy.down();
 }
+
+const CLOSED = "Elasticsearch doesn't answer as it should: the connection was closed without a whole answer";
+const CHECK = 'check ELASTICSEARCH_URL and the server';
 
 test('Elasticsearch gone halfway: Postgres goes on, status shows the drift, and a rebuild reconciles them', async () => {
   await bench.importText(csv(0, 10));
@@ -170,9 +175,7 @@ test('Elasticsearch gone while leftovers are cleared away: one line, and nothing
   };
   Object.assign(indices, { getMapping: replaced });
   for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild]) {
-    await expect(run()).rejects.toThrow(
-      /^Elasticsearch doesn't answer as it should: .+: nothing has changed$/,
-    );
+    await expect(run()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
     proxy.up();
   }
   expect(await bench.rows()).toHaveLength(10);
@@ -182,12 +185,31 @@ test('Elasticsearch away from the start: nothing changes', async () => {
   await bench.importText(csv(0, 10));
   const before = await bench.status();
   proxy.down();
-  for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild, bench.rollback, bench.status]) {
-    await expect(run()).rejects.toThrow(
-      /^Elasticsearch doesn't answer as it should: .+: nothing has changed$/,
-    );
+  for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild, bench.rollback]) {
+    await expect(run()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
   }
+  // Reads only: that nothing has changed goes without saying.
+  await expect(bench.status()).rejects.toThrow(`${CLOSED}: ${CHECK}`);
   proxy.up();
   expect(await bench.status()).toEqual(before);
   expect(await bench.rows()).toHaveLength(10);
+});
+
+test('what answers in its place is named in plain words', async () => {
+  const html = { 'content-type': 'text/html' };
+  for (const [answer, words] of [
+    [() => new Response('<p>Hello', { headers: html }), 'what answers is not Elasticsearch'],
+    [() => new Response('<p>Bad gateway', { status: 502, headers: html }), 'it answers HTTP 502'],
+  ] as const) {
+    const other = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: answer });
+    const elasticsearch = createElasticsearch({
+      elasticsearchUrl: other.url.origin,
+      elasticsearchApiKey: null,
+    });
+    await expect(indexStatus({ ...bench.tools, elasticsearch })).rejects.toThrow(
+      `Elasticsearch doesn't answer as it should: ${words}: ${CHECK}`,
+    );
+    await elasticsearch!.close();
+    await other.stop(true);
+  }
 });

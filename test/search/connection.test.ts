@@ -117,6 +117,36 @@ test('too late, given up, closed and away are told apart, and the server sees th
   expect(await ask({})).toBeInstanceOf(errors.ConnectionError);
 });
 
+test('why it failed is said in plain words, without Bun’s advice to programmers', async () => {
+  const reply = (text: string) =>
+    Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data(socket) {
+          socket.end(text);
+        },
+      },
+    });
+  const [garbage, hangUp] = [reply('-ERR unknown command\r\n'), reply('')];
+  const messageAt = (url: string) =>
+    client(url)
+      .transport.request({ method: 'GET', path: '/' }, { maxRetries: 0, requestTimeout: 2_000 })
+      .then(String, (error) => error.message);
+  const at = (port: number, scheme = 'http') => messageAt(`${scheme}://127.0.0.1:${port}`);
+  const here = server.port!;
+  expect(await at(here, 'https')).toBe('what answers does not speak TLS');
+  expect(await at(garbage.port)).toBe('what answers is not HTTP');
+  expect(await at(hangUp.port)).toBe('the connection was closed without a whole answer');
+  expect(await messageAt('http://nowhere.invalid:9200')).toBe('the host is not found');
+  respond = () => new Promise(() => {});
+  expect(await at(here)).toBe('no answer in time');
+  await server.stop(true);
+  expect(await at(here)).toBe('the connection is refused, or the host is out of reach');
+  garbage.stop(true);
+  hangUp.stop(true);
+});
+
 test('a connection that was closed while it was free is made again', async () => {
   const one = client(server.url.origin);
   const ask = () => one.transport.request({ method: 'GET', path: '/' }, { maxRetries: 0 });
