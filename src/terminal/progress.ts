@@ -71,7 +71,8 @@ export function showProgress(
   const show = () => {
     if (current === null) return;
     shownAt = now();
-    if (isTerminal) stream.write(CLEAR_LINE + cut(line(), (stream.columns ?? 80) - 1));
+    // A terminal that doesn't know its width says 0 (`docker exec -t`, a serial line).
+    if (isTerminal) stream.write(CLEAR_LINE + cut(line(), (stream.columns || 80) - 1));
     else stream.write(`${line()}\n`);
   };
   const timer = setInterval(show, isTerminal ? REDRAW_MS : PLAIN_LINE_MS);

@@ -88,6 +88,13 @@ test('on a pipe nothing is said about the time left; a line stays within the ter
   progress.end();
 });
 
+test('a terminal that says it has 0 columns is taken for one of 80', () => {
+  const { progress, take } = stand(true, 0);
+  progress.phase('x'.repeat(200));
+  expect(take()).toBe(`\r\u001b[K${'x'.repeat(79)}`);
+  progress.end();
+});
+
 test('names from files reach the terminal without their control characters', () => {
   const { progress, take } = stand(true);
   progress.phase('reading \u001b[31mred\u0007.csv');
