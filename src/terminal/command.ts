@@ -68,10 +68,7 @@ export function fail(error: unknown): void {
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/** Neither variable is there in a container or under cron, and Bun knows a user's name by USER alone. */
 function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'unknown'; // a user without an entry, as in a container
-  }
+  return process.env.USER || process.env.LOGNAME || `uid ${userInfo().uid}`;
 }

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { userInfo } from 'node:os';
 import { createAccount } from '../../src/accounts/store.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createCommandLine } from './run.ts';
+import { createCommandLine, runCommand } from './run.ts';
 
 let database: TestDatabase;
 let cli: ReturnType<typeof createCommandLine>;
@@ -201,11 +200,23 @@ describe('account credits', () => {
     const events = await database.sql`
       SELECT actor, credits, balance, note, reference FROM account_events
       WHERE account_id = ${id} AND kind = 'credits' ORDER BY id`;
-    const actor = `cli:${userInfo().username}`;
+    const actor = `cli:uid ${process.getuid!()}`;
     expect(events.map((row) => ({ ...row }))).toEqual([
       { actor, credits: 100, balance: 100, note: 'gift', reference: null },
       { actor, credits: 50, balance: 150, note: '', reference: 'invoice-17' },
     ]);
+  });
+
+  test('are kept with who added them: USER, else LOGNAME, else the number of the user', async () => {
+    const id = await create();
+    for (const env of [{ USER: 'maria', LOGNAME: 'rui' }, { LOGNAME: 'rui' }, { USER: '', LOGNAME: '' }]) {
+      const tools = { ...env, DATABASE_URL: database.url };
+      expect((await runCommand(tools, 'account', 'credits', id, '--add', '1')).code).toBe(0);
+    }
+    const events = await database.sql`
+      SELECT actor FROM account_events WHERE account_id = ${id} AND kind = 'credits' ORDER BY id`;
+    const uid = process.getuid!();
+    expect(events.map(({ actor }) => actor)).toEqual(['cli:maria', 'cli:rui', `cli:uid ${uid}`]);
   });
 
   test('no amount, one that makes no sense, and an empty reference are wrong usage', async () => {
