@@ -4,6 +4,7 @@ import { inviteCommand } from './dashboard/commands.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';
+import { withoutSecrets } from './keys/secret.ts';
 import { recordCommands } from './lookup/commands.ts';
 import { serviceCommands } from './service/commands.ts';
 import { EXIT_USAGE, fail } from './terminal/command.ts';
@@ -13,7 +14,9 @@ function createProgram(): Command {
   const program = new Command('directory')
     .usage('COMMAND [options]')
     .description('The company directory: its server, accounts, keys, directory files and search index.')
-    .helpCommand(false);
+    .helpCommand(false)
+    // Wrong usage is said with what was typed.
+    .configureOutput({ writeErr: (text) => process.stderr.write(withoutSecrets(text)) });
   serviceCommands(program);
   accountCommands(program);
   inviteCommand(program);

@@ -7,6 +7,8 @@ const RANDOM_BYTES = 21; // 168 random bits
 const CHECKSUM_BYTES = 4;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 const SHAPE = /^svc_[a-z2-7]{40}$/;
+/** What may be a key, or the most of one that was copied in part. */
+const LIKELY_SECRET = /svc_[A-Za-z0-9]{16,}/g;
 /** Characters of a key. */
 export const SECRET_LENGTH = KEY_PREFIX.length + 40;
 /** Characters of the secret that are stored in clear, for recognition: the prefix and six more. */
@@ -38,6 +40,11 @@ export function hashSecret(secret: string, encoding: 'base64' | 'buffer' = 'buff
 /** The characters by which its owner recognizes a key in a list. */
 export function secretStart(secret: string): string {
   return secret.slice(0, START_LENGTH);
+}
+
+/** The text with every key in it cut to its start: for messages that repeat what was typed, which end up in logs. */
+export function withoutSecrets(text: string): string {
+  return text.replace(LIKELY_SECRET, (secret) => `${secretStart(secret)}…`);
 }
 
 function checksum(bytes: Uint8Array): Buffer {

@@ -3,7 +3,7 @@ import { newId } from '../accounts/ids.ts';
 import { lockAccount, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { generateSecret, hashSecret, secretStart } from './secret.ts';
+import { generateSecret, hashSecret, KEY_PREFIX, secretStart } from './secret.ts';
 
 export interface ApiKey {
   id: string;
@@ -53,6 +53,11 @@ export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
 
 /** Revokes a key for good. Repeating it keeps the first date. @throws RefusedError for an unknown key */
 export async function revokeKey(sql: Sql, id: string, actor: Actor): Promise<{ id: string; revoked: Date }> {
+  if (id.startsWith(KEY_PREFIX)) {
+    throw new RefusedError(
+      "that is a key's secret, or its beginning: ids begin with key_, and `key list ACCOUNT` shows them",
+    );
+  }
   return sql.begin(async (sql) => {
     const [key] = await sql<{ account_id: string; revoked_at: Date | null }[]>`
       SELECT account_id, revoked_at FROM api_keys WHERE id = ${id} FOR UPDATE`;

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { ConfigError } from '../environment.ts';
 import { messageOf, RefusedError } from '../errors.ts';
+import { withoutSecrets } from '../keys/secret.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { openStores } from '../service/resources.ts';
 import { watchInterrupts } from './interrupt.ts';
@@ -64,7 +65,7 @@ async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promis
 
 /** Prints the error's one line and sets the exit code. */
 export function fail(error: unknown): void {
-  process.stderr.write(`error: ${printable(messageOf(error))}\n`);
+  process.stderr.write(`error: ${withoutSecrets(printable(messageOf(error)))}\n`);
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
 }
 

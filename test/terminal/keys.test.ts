@@ -69,6 +69,36 @@ test('unknown accounts and keys fail with exit code 1', async () => {
   expect((await cli.refusal('key', 'revoke', 'key_none', '--json')).code).toBe(1);
 });
 
+test('a secret where an id belongs is not repeated, by any command', async () => {
+  const account = await createAccount();
+  const { secret } = await cli.json('key', 'create', account);
+  const ids = 'ids begin with key_, and `key list ACCOUNT` shows them';
+  for (const given of [secret, secret.slice(0, 10), 'svc_']) {
+    expect(await cli.refusal('key', 'revoke', given)).toEqual({
+      code: 1,
+      stderr: `error: that is a key's secret, or its beginning: ${ids}\n`,
+    });
+  }
+  const unknown = `error: there is no account "${secret.slice(0, 10)}…": see \`account list\`\n`;
+  for (const [words, code, said] of [
+    [['key', 'list', secret], 1, unknown],
+    [['key', 'create', secret], 1, unknown],
+    [['account', 'show', secret], 1, unknown],
+    [['account', 'suspend', secret.slice(0, -3)], 1, unknown],
+    [['account', 'invite', secret, '--email', 'maria@example.com'], 1, /^error: /],
+    [['companies', 'show', secret], 2, /nine digits/],
+    [['key', secret], 2, /^error: /],
+    [['key', 'revoke', 'key_none', secret], 2, /^error: /],
+    [['key', 'list', account, `--${secret}`], 2, /^error: /],
+    [['companies', 'import', secret], 1, /^error: /],
+  ] as const) {
+    const outcome = await cli.refusal(...words);
+    expect([words, outcome.code]).toEqual([words, code]);
+    expect(outcome.stderr).toMatch(said);
+    expect(outcome.stderr).not.toContain(secret.slice(0, 20));
+  }
+});
+
 test('control characters of a key’s name reach no terminal', async () => {
   const account = await createAccount();
   await createKey(database.sql, account, 'a\u001b]0;title\u0007b', 'test');
