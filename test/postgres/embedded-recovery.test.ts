@@ -220,6 +220,16 @@ describe('what can’t work ends with one line that says what to do', () => {
     );
   });
 
+  test('a DATA_DIR that can’t be made', async () => {
+    const tooLong = join(directory.path, 'x'.repeat(300));
+    // Nobody but root gets so far there.
+    for (const path of process.getuid?.() === 0 ? ['/proc/company-directory', tooLong] : [tooLong]) {
+      const said = await failure(path);
+      expect(said).toStartWith(`DATA_DIR ${path} can't be made or used (E`);
+      expect(said).toMatch(/^[^\n]+\): set DATA_DIR to another path$/);
+    }
+  });
+
   test('a DATA_DIR that can’t be written', async () => {
     let closed = '/sys/company-directory';
     if (process.getuid?.() !== 0) {

@@ -12,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { messageOf } from '../../errors.ts';
 
 /** Where everything of one embedded Postgres lies; all of it below `home`, which its owner alone can enter. */
 export interface Layout {
@@ -50,7 +51,13 @@ export function prepareLayout(dataDir: string): Layout {
     if ((statSync(home).mode & 0o777) !== 0o700) chmodSync(home, 0o700);
     return layoutAt(absolute, realpathSync(home));
   } catch (error) {
-    throw explainFileError(error, absolute);
+    const explained = explainFileError(error, absolute);
+    if (explained !== error) throw explained;
+    // A file system without folders of ours (/proc), a name too long, …
+    throw new Error(
+      `DATA_DIR ${absolute} can't be made or used (${messageOf(error)}): set DATA_DIR to another path`,
+      { cause: error },
+    );
   }
 }
 
