@@ -16,7 +16,7 @@ const MAX_HEADER_BYTES = 64 * KIB;
 /**
  * Listens on the port.
  * @param sharePort other processes listen there too, and the kernel deals the connections out
- * @throws RefusedError in one line when the port is taken
+ * @throws RefusedError in one line when the port is taken, or the host none of this machine's
  */
 export function listen(app: AnyElysia, config: Config, port: number, sharePort: boolean): void {
   // Bun's idle time-out cuts a request in flight that has written nothing yet: it must outlast the slowest lookup.
@@ -36,25 +36,32 @@ export function listen(app: AnyElysia, config: Config, port: number, sharePort: 
       maxRequestBodySize: MAX_BODY_BYTES,
     });
   } catch (error) {
-    throw portTaken(config.host, port, error);
+    throw notListening(config.host, port, error);
   }
 }
 
-/** @throws RefusedError when somebody listens on the port */
+/** @throws RefusedError when somebody listens on the port, or nobody can on the host */
 export function requireFreePort(host: string, port: number): void {
   try {
     Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
   } catch (error) {
-    throw portTaken(host, port, error);
+    throw notListening(host, port, error);
   }
 }
 
-/** A port that is free now, for `PORT=0`: the address must be known before the app is made. */
+/**
+ * A port that is free now, for `PORT=0`: the address must be known before the app is made.
+ * @throws RefusedError when nobody can listen on the host
+ */
 export function freePort(host: string): number {
-  const listener = Bun.listen({ hostname: host, port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
+  try {
+    const listener = Bun.listen({ hostname: host, port: 0, socket: { data() {} } });
+    const { port } = listener;
+    listener.stop(true);
+    return port;
+  } catch (error) {
+    throw notListening(host, 0, error);
+  }
 }
 
 /** The contract's default of `PUBLIC_URL`. */
@@ -62,6 +69,16 @@ export function defaultPublicUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function portTaken(host: string, port: number, error: unknown): RefusedError {
-  return new RefusedError(`can't listen on ${host}:${port}: ${messageOf(error)}`);
+/** By the error's code: Bun's own words differ between its listeners, and not all of them have the cause. */
+const CAUSES: Record<string, string> = {
+  EADDRINUSE: 'something listens there already: stop it, or set another PORT (or HOST)',
+  EADDRNOTAVAIL: 'HOST is no address of this machine',
+  EACCES: 'this user may not: set PORT to 1024 or above',
+};
+
+function notListening(host: string, port: number, error: unknown): RefusedError {
+  const { code } = error as { code?: unknown };
+  // A name that stands for no address at all has no code.
+  const cause = CAUSES[typeof code === 'string' ? code : 'EADDRNOTAVAIL'] ?? messageOf(error);
+  return new RefusedError(`can't listen on ${host}:${port}: ${cause}`);
 }

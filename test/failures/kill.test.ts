@@ -111,8 +111,9 @@ test('a taken port ends the start with one line and exit 1, and leaves the first
   const error = await api.spawnInstance({ PORT: port }).catch(({ message }: Error) => message);
   const [summary, ...lines] = String(error).split('\n').filter(Boolean);
   expect(summary).toBe('serve ended with 1 before it listened');
-  expect(lines).toHaveLength(1);
-  expect(lines[0]).toContain(`can't listen on 127.0.0.1:${port}`);
+  expect(lines).toEqual([
+    `error: can't listen on 127.0.0.1:${port}: something listens there already: stop it, or set another PORT (or HOST)`,
+  ]);
   expect((await fetch(`${api.baseUrl}/health/live`)).status).toBe(200);
 });
 

@@ -88,6 +88,26 @@ test('without REDIS_URL they are refused, exit 2: every worker would have bucket
   expect(stderr).toMatch(/^error: [^\n]*REDIS_URL[^\n]*\n$/);
 });
 
+test('on a taken port, or where HOST is none of this machine, they don’t start: one line, exit 1', async () => {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+  const refusal = (env: Record<string, string>) =>
+    runCommand({ ...environment.env, ...env }, 'serve', '--workers', '2');
+  const taken = `127.0.0.1:${listener.port}`;
+  expect(await refusal({ PORT: String(listener.port) })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `error: can't listen on ${taken}: something listens there already: stop it, or set another PORT (or HOST)\n`,
+  });
+  listener.stop(true);
+  for (const PORT of ['0', '3000']) {
+    expect(await refusal({ HOST: '192.0.2.1', PORT })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error: can't listen on 192.0.2.1:${PORT}: HOST is no address of this machine\n`,
+    });
+  }
+});
+
 test('two workers share the connections to one port; SIGTERM ends both, exit 0, and the port is free', async () => {
   const service = await startTwo();
   expect(sum(await sharesOf(service))).toBe(REQUESTS);
