@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { isName } from '../accounts/name.ts';
+import { SECOND } from '../units.ts';
 
 /** Reads an option's whole number; anything else is wrong usage. */
 export function wholeNumber({ min, max }: { min: number; max: number }): (text: string) => number {
@@ -18,13 +19,25 @@ export function oneOf<T extends string>(...words: T[]): (text: string) => T {
   };
 }
 
-const INSTANT = /^(\d{4}-\d{2}-\d{2})[Tt ](?:[01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
+const INSTANT =
+  /^(\d{4}-\d{2}-\d{2})[Tt ]((?:[01]\d|2[0-3]):[0-5]\d:)([0-5]\d|60)(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Reads an RFC 3339 instant, e.g. `2026-01-31T00:00:00Z`. A day that its month doesn't have is wrong usage. */
+/**
+ * Reads an RFC 3339 instant, e.g. `2026-01-31T00:00:00Z`. A day that its month doesn't have is wrong usage, and so is what
+ * isn't in the years 1 to 9999 in UTC, which an offset can lead out of: Postgres has no year 0, and JSON no year 10000.
+ * A leap second, which ends a day in UTC, is the second after it: no clock here has it.
+ */
 export function instant(text: string): Date {
-  const day = INSTANT.exec(text)?.[1];
-  const date = new Date(text.replace(' ', 'T').toUpperCase());
-  if (day !== undefined && !Number.isNaN(date.getTime()) && isRealDate(day)) return date;
+  const [, day, minute, second, fraction = '', zone] = INSTANT.exec(text) ?? [];
+  if (day !== undefined && isRealDate(day)) {
+    const isLeap = second === '60';
+    const date = new Date(`${day}T${minute}${isLeap ? '59' : second}${fraction}${zone!.toUpperCase()}`);
+    if (isLeap) date.setTime(date.getTime() + SECOND);
+    // A date that is none is in no year.
+    const year = date.getUTCFullYear();
+    const isOurs = year >= 1 && year <= 9999;
+    if (isOurs && (!isLeap || date.toISOString().includes('T00:00:00'))) return date;
+  }
   throw new InvalidArgumentError('It must be an RFC 3339 instant, as 2026-01-31T00:00:00Z.');
 }
 

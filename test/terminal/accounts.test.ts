@@ -45,6 +45,9 @@ describe('account create', () => {
       [],
       ['--name', 'a\u001b[31mb'],
       ['--name', 'x', '--plan', 'plus', '--period-start', '2026-01-01T00:00:00'],
+      // Postgres has no year 0, and nobody a year 10000.
+      ['--name', 'x', '--plan', 'plus', '--period-start', '0001-01-01T00:00:00+10:00'],
+      ['--name', 'x', '--plan', 'plus', '--until', '9999-12-31T23:59:59-10:00'],
     ]) {
       expect([words, (await cli.refusal('account', 'create', ...words)).code]).toEqual([words, 2]);
     }
