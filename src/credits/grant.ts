@@ -28,7 +28,6 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
       { credits: number }[]
     >`SELECT credits FROM balances WHERE account_id = ${accountId}`;
     const balance = account!.credits + credits;
-    if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);
     const isNew = await recordEvent(sql, accountId, {
       kind: 'credits',
       actor,
@@ -47,6 +46,8 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
       }
       return account!.credits;
     }
+    // Only now: a repeated grant adds nothing, however full the account is.
+    if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);
     await sql`UPDATE balances SET credits = ${balance} WHERE account_id = ${accountId}`;
     return balance;
   });

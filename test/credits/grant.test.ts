@@ -74,6 +74,22 @@ test('a balance beyond the most that an account can hold is refused', async () =
   expect((await events(accountId)).map(({ balance }) => balance)).toEqual([MAX_BALANCE]);
 });
 
+test('the same reference answers the same where adding it again would be too much', async () => {
+  const { accountId } = await createCaller(sql);
+  const most = { credits: 0.6 * MAX_BALANCE, reference: 'big' };
+  expect(await grantCredits(sql, accountId, most, 'test')).toBe(0.6 * MAX_BALANCE);
+  expect(await grantCredits(sql, accountId, most, 'test')).toBe(0.6 * MAX_BALANCE);
+  for (const grant of [
+    { ...most, reference: 'other' },
+    { credits: MAX_BALANCE, reference: 'big' },
+  ]) {
+    const refused = grantCredits(sql, accountId, grant, 'test');
+    expect(refused).rejects.toBeInstanceOf(RefusedError);
+    await refused.catch(() => {});
+  }
+  expect((await events(accountId)).map(({ reference }) => reference)).toEqual(['big']);
+});
+
 test('an unknown account is refused', async () => {
   expect(grantCredits(sql, 'acc_none', { credits: 1 }, 'test')).rejects.toThrow(
     'there is no account "acc_none"',
