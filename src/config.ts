@@ -1,4 +1,5 @@
 import {
+  asciiSecret,
   ConfigError,
   type Environment,
   hostName,
@@ -97,7 +98,7 @@ export function readConfig(env: Environment = process.env): Config {
       max: 2 ** 31 - 1,
       fallback: (6 * DAY) / SECOND,
     }),
-    metricsToken: secret('METRICS_TOKEN'),
+    metricsToken: asciiSecret('METRICS_TOKEN', secret('METRICS_TOKEN')),
     authSecret: longSecret('AUTH_SECRET', secret('AUTH_SECRET')),
     signUp: oneOf(env, 'SIGN_UP', ['open', 'closed'], 'open'),
     smtpUrl: url('SMTP_URL', secret('SMTP_URL'), ['smtp:', 'smtps:']),

@@ -103,9 +103,10 @@ export function redisUrl(name: string, value: string | null): string | null {
 export function url(name: string, value: string | null, protocols: string[]): string | null {
   if (value === null) return null;
   const starts = protocols.map((protocol) => `${protocol}//`);
-  if (!starts.some((start) => value.toLowerCase().startsWith(start)) || !URL.canParse(value)) {
+  if (!starts.some((start) => value.toLowerCase().startsWith(start))) {
     throw new ConfigError(`${name} must be an address that begins with ${starts.join(' or ')}`);
   }
+  if (!URL.canParse(value)) throw new ConfigError(`${name} is no address: ${likelyCause(value)}`);
   const { username, password, hostname, hash } = new URL(value);
   if (!isPercentEncoded(username + password)) {
     throw new ConfigError(`${name} has a % in its user name or password that must be written as %25`);
@@ -115,6 +116,12 @@ export function url(name: string, value: string | null, protocols: string[]): st
   // Everything behind it is lost: of a password that has one, host and database too.
   if (hash !== '') throw new ConfigError(`${name} has a #: in a user name or password it is written as %23`);
   return value;
+}
+
+function likelyCause(value: string): string {
+  return /[#?/]/.test(value.slice(value.indexOf('//') + 2))
+    ? 'a #, ? or / in a user name or password is written as %23, %3F or %2F'
+    : 'its host name or port makes no sense';
 }
 
 function isPercentEncoded(text: string): boolean {
@@ -140,6 +147,12 @@ export function indexName(env: Environment, name: string, fallback: string): str
   throw new ConfigError(
     `${name} must be lower-case letters, digits, - and _, beginning with a letter, not ${quote(value)}`,
   );
+}
+
+/** It comes back in a header, which holds nothing else. The value is not repeated in the message. */
+export function asciiSecret(name: string, value: string | null): string | null {
+  if (value === null || /^[\x21-\x7e]+$/.test(value)) return value;
+  throw new ConfigError(`${name} must be ASCII characters without spaces`);
 }
 
 /** What signs sessions must not be guessed. The value is not repeated in the message. */

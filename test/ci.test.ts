@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from './support/until.ts';
 import { ROOT } from './support/service.ts';
+import { until } from './support/until.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -138,7 +138,7 @@ const BAD: Record<string, string[]> = {
   EINFORMA_URL: ['einforma', 'ws://einforma', 'https://einforma/v1?a=1', 'https://einforma/v1#a'],
   PROVIDER_TIMEOUT_MS: ['0', '-5', '5s', '1.5', '100001'],
   RECORD_MAX_AGE_S: ['-1', 'six days', '1e9', '99999999999'],
-  METRICS_TOKEN: ['a\u0007'],
+  METRICS_TOKEN: ['a\u0007', 'tök', 'two words'],
 };
 
 test('addresses of databases are taken in the forms that their clients know', () => {
@@ -157,6 +157,15 @@ test('addresses of databases are taken in the forms that their clients know', ()
 });
 
 describe('a value that makes no sense', () => {
+  test('of an address says what it likely is', () => {
+    const encoded = 'a #, ? or / in a user name or password is written as %23, %3F or %2F';
+    for (const password of ['pa#ss', 'pa?ss', 'pa/ss']) {
+      const message = refusal({ DATABASE_URL: `postgres://postgres:${password}@host:5432/db` });
+      expect(message).toBe(`DATABASE_URL is no address: ${encoded}`);
+    }
+    expect(refusal({ DATABASE_URL: 'postgres://host:port' })).toContain('host name or port');
+  });
+
   for (const [name, values] of Object.entries(BAD)) {
     test(`of ${name} is refused in one line that names it`, () => {
       for (const value of values) {

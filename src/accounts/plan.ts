@@ -60,7 +60,9 @@ export function checkSubscription(
   const anchor = periodStart ?? now;
   if (anchor > now) throw new RefusedError(`--period-start ${iso(anchor)} is in the future`);
   if (until !== undefined && until <= anchor)
-    throw new RefusedError('--until must be later than --period-start');
+    throw new RefusedError(
+      `--until must be later than ${periodStart === undefined ? 'now' : '--period-start'}`,
+    );
   return { anchor, until: until ?? null };
 }
 

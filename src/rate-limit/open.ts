@@ -25,7 +25,7 @@ export async function openRateLimiter(
   closers.add('Redis', async () => redis.disconnect());
   // A first request that came before the connection would be limited by a bucket of its own.
   await within(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) =>
-    log.warn({ err: error }, 'Redis is away at start'),
+    log.warn({ err: error }, 'Redis is away at start, or refuses: check REDIS_URL'),
   );
   const rateLimiter = createRedisRateLimiter(redis, {
     onFallback: (error) => {
