@@ -50,20 +50,25 @@ const BEYOND = -2;
 
 /**
  * A parser of one layout. A row with fewer columns than wanted has null for them; one with text in more columns than the
- * header has is rejected. A row of which the quotes make no
- * sense is rejected by its first line alone, and reading goes on at the next: the quote may be a stray one.
+ * header has is rejected. A row of CSV of which the quotes make no
+ * sense is rejected by its first line alone, and reading goes on at the next: the quote may be a stray one. In TSV, which
+ * has no quotes unless a spreadsheet wrote it, a field that isn't quoted from end to end is taken as it stands.
  */
 export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
   const noValues: (string | null)[] = new Array<null>(width).fill(null);
   const columnsOfFile = slots?.length ?? 0;
   /** How far the row at hand was looked at. */
   let at = 0;
+  /** Bytes of it that were read twice, because a quote was none. */
+  let reread = 0;
 
   return (cursor, found, maxRows = Number.POSITIVE_INFINITY) => {
     while (cursor.at < cursor.end && found.rows.length < maxRows) {
       const outcome = parseRow(cursor, found);
-      if (outcome === ADDED) continue;
+      // All of the row is read again then, and counted in the end.
       if (outcome === CUT) return;
+      cursor.bytesReread += reread;
+      if (outcome === ADDED) continue;
       const lineBreakAt = nextLineBreak(cursor, cursor.at);
       if (lineBreakAt !== -1) cursor.bytesReread += Math.max(0, at - lineBreakAt);
       if (!rejectLine(cursor, found, outcome)) return;
@@ -82,11 +87,14 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
     let anyQuote = false;
     let anyBeyond = false;
     let i = rowAt;
+    reread = 0;
 
     for (;;) {
       const slot = slots === null ? column : column < columnsOfFile ? slots[column]! : BEYOND;
-      if (i < limit && bytes[i] === QUOTE) {
+      let isQuoted = i < limit && bytes[i] === QUOTE;
+      if (isQuoted) {
         anyQuote = true;
+        const lineBreaksBefore = lineBreaks;
         const from = ++i;
         let doubled = false;
         for (; i < limit; i++) {
@@ -104,18 +112,27 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
         const closed = i < limit && bytes[i] === QUOTE;
         // A quote at the very end of what is in memory may be the first of two.
         if (!final && limit < longest && (closed ? i + 1 : i) >= limit) return CUT;
-        if (!closed) return REASONS.quoteNotClosed;
-        if (slot >= 0) {
-          const text = bytes.utf8Slice(from, i);
+        const to = i;
+        if (closed) {
+          i++;
+          while (i < limit && bytes[i] === SPACE && delimiter !== SPACE) i++;
+          if (i < limit && bytes[i] === CR && (i + 1 >= limit || bytes[i + 1] === LF)) i++;
+        }
+        if (!closed || (i < limit && bytes[i] !== delimiter && bytes[i] !== LF)) {
+          if (delimiter !== TAB) return closed ? REASONS.textAfterQuote : REASONS.quoteNotClosed;
+          // Most programs write TSV without quoting: it is text that begins with a quote.
+          isQuoted = false;
+          reread += i - from;
+          i = from - 1;
+          lineBreaks = lineBreaksBefore;
+        } else if (slot >= 0) {
+          const text = bytes.utf8Slice(from, to);
           values[slot] = doubled ? text.replaceAll('""', '"') : text;
         } else if (slot === BEYOND) {
-          anyBeyond ||= !isBlank(bytes, from, i);
+          anyBeyond ||= !isBlank(bytes, from, to);
         }
-        i++;
-        while (i < limit && bytes[i] === SPACE && delimiter !== SPACE) i++;
-        if (i < limit && bytes[i] === CR && (i + 1 >= limit || bytes[i + 1] === LF)) i++;
-        if (i < limit && bytes[i] !== delimiter && bytes[i] !== LF) return REASONS.textAfterQuote;
-      } else {
+      }
+      if (!isQuoted) {
         const from = i;
         let seen = 0;
         for (; i < limit; i++) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { WINDOW_BYTES } from '../../src/files/open-rows.ts';
+import { REASONS } from '../../src/files/rows.ts';
 import { readAll, streamOf } from './reading.ts';
 
 const field = fc.string({
@@ -88,6 +89,74 @@ describe('any CSV that another program wrote', () => {
   });
 });
 
+/** TSV as it is meant: what is quoted from end to end is unquoted, every other field runs to the next tab or line break. */
+function readPlainly(text: string): Written['rows'] {
+  const quoted = /"((?:[^"]|"")*)" *(?=\t|\r?\n|\r?$)/y;
+  const plain = /[^\t\n]*/y;
+  const rows: Written['rows'] = [];
+  let at = 0;
+  while (at < text.length) {
+    const line = text.slice(0, at).split('\n').length;
+    const from = at;
+    const values: string[] = [];
+    for (;;) {
+      quoted.lastIndex = plain.lastIndex = at;
+      const match = quoted.exec(text);
+      if (match !== null) {
+        values.push(match[1]!.replaceAll('""', '"'));
+        at = quoted.lastIndex;
+        if (text[at] === '\r') at++;
+      } else {
+        const [value] = plain.exec(text)!;
+        at += value.length;
+        values.push(text[at] === '\t' ? value : value.replace(/\r$/, ''));
+      }
+      if (text[at] !== '\t') break;
+      at++;
+    }
+    const isBlank = values.length === 1 && /^[ \r]*$/.test(text.slice(from, at));
+    if (!isBlank) rows.push({ line, values });
+    at++;
+  }
+  return rows;
+}
+
+describe('any TSV, whatever quotes are in it', () => {
+  const unit = fc.constantFrom('"', '"', '\t', '\n', '\r\n', ' ', 'a', 'é');
+  const anything = fc.string({ unit, maxLength: 60 });
+
+  test('reads as it is meant: no row is lost for its quotes', async () => {
+    await fc.assert(
+      fc.asyncProperty(anything, async (text) => {
+        const content = `nif\tother\tlegal_name\n${text}`;
+        const { rows, rejected } = await readAll({ stdin: streamOf(content, [1 << 20]) });
+        const expected = readPlainly(content).slice(1);
+        const hasNoMore = ({ values }: Written['rows'][number]) => !/[^ \t]/.test(values.slice(3).join(''));
+        expect(rows.map(({ line, values }) => [line, ...values])).toEqual(
+          expected.filter(hasNoMore).map(({ line, values: [nif, , name] }) => [line, nif!, name ?? null]),
+        );
+        const beyond = expected.filter((row) => !hasNoMore(row));
+        expect(rejected.map(({ line, reason }) => [line, reason])).toEqual(
+          beyond.map(({ line }) => [line, REASONS.tooManyFields]),
+        );
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  test('reads the same however it arrives in pieces, packed or not', async () => {
+    await fc.assert(
+      fc.asyncProperty(anything, pieces, async (text, sizes) => {
+        const content = `nif\tlegal_name\n${text}`;
+        const whole = await readAll({ stdin: streamOf(content, [1 << 20]) });
+        expect(await readAll({ stdin: streamOf(content, sizes) })).toEqual(whole);
+        expect(await readAll({ stdin: streamOf(gzipSync(content), sizes) })).toEqual(whole);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
 test('any bytes at all are rows, rejects or one clear refusal', async () => {
   const anything = fc.string({
     unit: fc.constantFrom('"', ',', '\n', '\r', 'x', '\u0000', 'é', '{', '}', '\t', '[', ':'),
@@ -132,6 +201,30 @@ describe('the edge of what is in memory', () => {
         [3, '2,"open'],
         [5, '4,"x"y'],
       ]);
+    }
+  }, 60_000);
+
+  test('changes nothing in TSV either, whose quotes may be text', async () => {
+    const header = 'nif\tlegal_name\n';
+    const tricky = Buffer.from('1\t"a ""b""\r\nç"\r\n2\t"open\n3\t"x" y\n4\t""z\r\n5\t"\n');
+    for (let edge = 0; edge <= tricky.length; edge++) {
+      const length = WINDOW_BYTES - header.length - edge;
+      const line = `0\t${'f'.repeat(997)}\n`;
+      const filler = line.repeat(Math.floor(length / 1_000) - 1);
+      const last = `0\t${'f'.repeat(length - filler.length - 3)}\n`;
+      const content = Buffer.concat([Buffer.from(header + filler + last), tricky, Buffer.from('6\tend\n')]);
+      const { rows, rejected } = await readAll({ stdin: streamOf(content, [100_000]) });
+      const others = rows.filter((row) => row.values[0] !== '0');
+      const firstLine = rows.length - others.length + 2;
+      expect(others.map((row) => [row.line - firstLine, ...row.values])).toEqual([
+        [0, '1', 'a "b"\r\nç'],
+        [2, '2', '"open'],
+        [3, '3', '"x" y'],
+        [4, '4', '""z'],
+        [5, '5', '"'],
+        [6, '6', 'end'],
+      ]);
+      expect(rejected).toEqual([]);
     }
   }, 60_000);
 });

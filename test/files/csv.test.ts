@@ -192,6 +192,61 @@ describe('quotes that make no sense', () => {
   });
 });
 
+describe('quotes in TSV', () => {
+  const readTsv = (content: string) => readAll({ path: fileWith('rows.tsv', `nif\tlegal_name\n${content}`) });
+
+  test('around a whole field are taken off, as a spreadsheet puts them there, over several lines too', async () => {
+    const content = '1\t"a\tb"\n2\t"O ""Zé"""\r\n3\t"c\nd"\n"4"\t"e" \n5\t""\n';
+    const reading = await readTsv(content);
+    expect(reading.rows.map((row) => [row.line, ...row.values])).toEqual([
+      [2, '1', 'a\tb'],
+      [3, '2', 'O "Zé"'],
+      [4, '3', 'c\nd'],
+      [6, '4', 'e'],
+      [7, '5', ''],
+    ]);
+    expect(reading.rejected).toEqual([]);
+  });
+
+  test('elsewhere are text: most programs write TSV without quoting', async () => {
+    const content = '1\t"Foo" Lda\n2\t"open\r\n3\t"a""b\n"4\tO "Zé"\n5\t""\u00e9\n6\t"\n7\t"last';
+    const reading = await readTsv(content);
+    expect(reading.rows.map((row) => [row.line, ...row.values])).toEqual([
+      [2, '1', '"Foo" Lda'],
+      [3, '2', '"open'],
+      [4, '3', '"a""b'],
+      [5, '"4', 'O "Zé"'],
+      [6, '5', '""é'],
+      [7, '6', '"'],
+      [8, '7', '"last'],
+    ]);
+    expect(reading.rejected).toEqual([]);
+  });
+
+  test('that are never closed are text in a long file too', async () => {
+    const many = Array.from({ length: 50_000 }, (_, i) => `${i}\tname of ${i}`);
+    const { rows, rejected } = await readTsv(`-1\t"open\n${many.join('\n')}\n`);
+    expect(rows.map((row) => row.values.join('\t'))).toEqual(['-1\t"open', ...many]);
+    expect(rows.at(-1)!.line).toBe(50_002);
+    expect(rejected).toEqual([]);
+  });
+
+  test.each([
+    ['that close at once', 'x\t"\t"\n'],
+    ['that are doubled and never closed', '"x\t""\n'],
+    ['with text behind them', '"x"y\t"x" z\n'],
+    ['that open another field in every line', 'x"\t"\n'],
+    ['that close a field of the line before and open another', 'x\t"\n"\t"\n'],
+  ])('%s, on every line, cost time in proportion to the file', async (_, line) => {
+    const times = 400_000;
+    const startedAt = performance.now();
+    const { rows } = await readTsv(`${line.repeat(times)}1\ta\n`);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    const lines = times * (line.split('\n').length - 1);
+    expect(rows.at(-1)).toEqual({ line: lines + 2, values: ['1', 'a'], raw: '1\ta' });
+  });
+});
+
 describe('rows over 64 KiB', () => {
   const LONGEST = 64 * 1024;
   const rowOf = (length: number) => `1,${'x'.repeat(length - 2)}`;
