@@ -1,6 +1,7 @@
 /** Single values of the environment: each is read and checked, and what makes no sense is refused in a line that names it. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { userInfo } from 'node:os';
 
 /** A value in the environment that makes no sense. The message is one line that names the variable. */
 export class ConfigError extends Error {
@@ -13,6 +14,11 @@ export type Environment = Record<string, string | undefined>;
 export function text(env: Environment, name: string): string | null {
   const value = env[name]?.trim();
   return value === undefined || value === '' ? null : value;
+}
+
+/** Who runs this. Neither variable is there in a container or under cron, and Bun knows a user's name by USER alone. */
+export function userName(env: Environment = process.env): string {
+  return text(env, 'USER') ?? text(env, 'LOGNAME') ?? `uid ${userInfo().uid}`;
 }
 
 /** The value, or what is in the file that `NAME_FILE` names. */

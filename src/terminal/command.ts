@@ -1,8 +1,7 @@
-import { userInfo } from 'node:os';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
-import { ConfigError } from '../environment.ts';
+import { ConfigError, userName } from '../environment.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import { withoutSecrets } from '../keys/secret.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -67,9 +66,4 @@ async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promis
 export function fail(error: unknown): void {
   process.stderr.write(`error: ${withoutSecrets(printable(messageOf(error)))}\n`);
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
-}
-
-/** Neither variable is there in a container or under cron, and Bun knows a user's name by USER alone. */
-function userName(): string {
-  return process.env.USER || process.env.LOGNAME || `uid ${userInfo().uid}`;
 }
