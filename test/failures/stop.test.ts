@@ -23,7 +23,7 @@ test('a stop while Postgres hangs ends in its time, and what is owed is not behi
   const { ms } = await timed(service.stop());
   // Nothing was under way: what works beside requests, and the connections.
   expect(ms).toBeLessThan(2 * CLOSE_TIMEOUT_MS + 500);
-  const owed = lines().indexOf('a credit spent for an abandoned request was not given back');
+  const owed = lines().indexOf('credits spent for abandoned requests were not given back');
   expect(owed).toBeGreaterThan(0);
   const closing = lines().findIndex((line) => line.startsWith('closing '));
   expect(closing).toBeGreaterThan(owed);
