@@ -197,7 +197,7 @@ const PREPARED_DOCUMENTS = 200_000;
 
 async function bareBulk(client: Client, rows: number, { documents, parallel }: BulkShape): Promise<number> {
   const index = `${ALIAS}-bare-${Date.now()}`;
-  await createIndex(client, index, { directory: 'bench', generation: 0, fingerprint: '' }, NEVER_ABORTED);
+  await createIndex(client, index, { directory: 'bench', generation: 0, fingerprint: '' });
   let seconds = 0;
   let prepared: Buffer[] = [];
   const send = async () => {

@@ -58,7 +58,7 @@ export async function buildIndex(
     await loadChanges(client, since!.changes, name, { signal, onRows });
   } else {
     progress.phase('indexing');
-    await createIndex(client, name, meta, signal);
+    await createIndex(client, name, meta);
     await loadTable(client, sql, table, name, { signal, onRows });
     // Not a copy with its few changes: that would write all of it anew.
     progress.phase('merging the index');

@@ -52,13 +52,11 @@ function servingSettings(): estypes.IndicesIndexSettings {
   } as unknown as estypes.IndicesIndexSettings;
 }
 
-/** An empty index that is ready to be loaded. */
-export async function createIndex(
-  client: Client,
-  name: string,
-  meta: IndexMeta,
-  signal: AbortSignal,
-): Promise<void> {
+/**
+ * An empty index that is ready to be loaded. Not to be interrupted: Elasticsearch would go on, and the index be there only
+ * after whoever was interrupted has looked for what is to be removed. It takes a moment.
+ */
+export async function createIndex(client: Client, name: string, meta: IndexMeta): Promise<void> {
   const mapping = readMapping();
   const { auto_expand_replicas: _, ...index } = mapping.settings.index as Record<string, unknown>;
   await client.indices.create(
@@ -67,11 +65,14 @@ export async function createIndex(
       settings: { ...mapping.settings, index: { ...index, ...LOADING } } as estypes.IndicesIndexSettings,
       mappings: { ...mapping.mappings, _meta: { ...meta } } as estypes.MappingTypeMapping,
     },
-    { ...LONG, signal },
+    LONG,
   );
 }
 
-/** A copy of a complete index that changes can be written to: hard links, so it takes a second or two. */
+/**
+ * A copy of a complete index that changes can be written to: hard links, so it takes a second or two. As `createIndex`, it is
+ * interrupted only when it is there.
+ */
 export async function cloneIndex(
   client: Client,
   source: string,
@@ -88,7 +89,7 @@ export async function cloneIndex(
   };
   await client.indices.clone(
     { index: source, target: name, settings, wait_for_active_shards: 'all', timeout: '5m' },
-    { ...LONG, signal },
+    LONG,
   );
   await client.indices.putMapping({ index: name, _meta: { ...meta } }, { ...LONG, signal });
 }

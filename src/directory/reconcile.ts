@@ -67,7 +67,7 @@ async function serveEmptyIndex(
 ): Promise<void> {
   const name = newIndexName(alias);
   const fingerprint = mappingFingerprint();
-  await createIndex(client, name, { directory: id, generation: current.id, fingerprint }, NEVER_ABORTED);
+  await createIndex(client, name, { directory: id, generation: current.id, fingerprint });
   await finishIndex(client, name, NEVER_ABORTED);
   await lock.sql`
     UPDATE directory_generations SET index_name = ${name}, index_fingerprint = ${fingerprint} WHERE id = ${current.id}`;

@@ -4,7 +4,9 @@ import { directoryHealth, ensureSearchable } from '../../src/directory/ensure.ts
 import { readDirectory } from '../../src/directory/generations.ts';
 import { createIndex } from '../../src/directory/indices.ts';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
+import { rebuildIndex } from '../../src/directory/rebuild.ts';
 import { type SearchDocument, searchDocument } from '../../src/search/document.ts';
+import { NO_PROGRESS } from '../support/progress.ts';
 import { createWorkbench, csv, indicesOf, MODES, nif, tablesOf, type Workbench } from './support.ts';
 
 for (const mode of MODES) {
@@ -187,6 +189,27 @@ for (const mode of MODES) {
   });
 }
 
+test('interrupted while its index is being created, a rebuild leaves none behind', async () => {
+  const bench = await createWorkbench('full');
+  try {
+    await bench.importText(csv(0, 10));
+    const indices = await indicesOf(bench);
+    for (const afterMs of [0, 5, 10, 20, 40, 80]) {
+      const controller = new AbortController();
+      const interrupt = () => controller.abort(new Error('interrupted'));
+      const phase = (name: string) => void (name === 'indexing' && setTimeout(interrupt, afterMs));
+      const tools = { ...bench.tools, signal: controller.signal };
+      await rebuildIndex(tools, { ...NO_PROGRESS, phase }).then(
+        () => Promise.reject(new Error('it was done before')),
+        (error) => expect(error.message).toBe('interrupted'),
+      );
+      expect(await indicesOf(bench)).toEqual(indices);
+    }
+  } finally {
+    await bench.close();
+  }
+});
+
 test('an index that is built whole is one segment: a search looks into each', async () => {
   const bench = await createWorkbench('full');
   try {
@@ -211,7 +234,7 @@ test('an index whose documents are not what the rows say is refused before searc
     const right = searchDocument(nif(1), name);
     const check = async (label: string, document: SearchDocument) => {
       const index = `${bench.alias}-${label}`;
-      await createIndex(client, index, { directory: '', generation: 0, fingerprint: '' }, bench.tools.signal);
+      await createIndex(client, index, { directory: '', generation: 0, fingerprint: '' });
       await client.index({ index, document, refresh: true });
       const options = { index, table: current.tableName, rows: 1, signal: bench.tools.signal };
       return checkIndex(client, bench.tools.sql, options);
