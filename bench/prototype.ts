@@ -45,12 +45,12 @@ const BATCHES = {
 /** How often each account is in a batch, by its id in order. */
 function countsOf(accountIds: string[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const id of accountIds.sort()) counts.set(id, (counts.get(id) ?? 0) + 1);
+  for (const id of accountIds.toSorted()) counts.set(id, (counts.get(id) ?? 0) + 1);
   return counts;
 }
 
 const take = createBatcher(async (accountIds: string[]) => {
-  const counts = countsOf([...accountIds]);
+  const counts = countsOf(accountIds);
   await takePrototype.call(
     redis,
     counts.size,
@@ -61,7 +61,7 @@ const take = createBatcher(async (accountIds: string[]) => {
 }, BATCHES);
 
 const pay = createBatcher(async (accountIds: string[]) => {
-  const counts = countsOf([...accountIds]);
+  const counts = countsOf(accountIds);
   const paid = await sql<{ id: string }[]>`
     UPDATE prototype_balances b SET used = b.used + wanted.calls
     FROM unnest(${textArray([...counts.keys()])}::text[], ${numberArray([...counts.values()])}::bigint[]) AS wanted (id, calls)

@@ -14,7 +14,6 @@ import {
   type PendingCall,
 } from './calls.ts';
 import { createOwed, type Lost } from './owed.ts';
-import type { Attempt } from './refund.ts';
 import { type Bounds, type NothingSpent, type Payment, type Spent, spend, spendIfPayable } from './spend.ts';
 
 export interface Credits {
@@ -115,11 +114,11 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     if (byAccount.size === 0) return calls.map(() => null);
     const askedAtMs = steadyUnixMs();
     const deadline = new Date(askedAtMs + clockOffsetMs + deadlineMs);
-    const attempts: Attempt[] = [];
+    const attempts: string[] = [];
     let isOver = false;
     const answer = runUnlocked(statement, byAccount, deadline, (id) => {
       if (isOver) throw new Error('nobody waits for it any more');
-      attempts.push({ id, calls: callsOf(byAccount), deadline });
+      attempts.push(id);
     });
     const answered = within(answer, RUN_TIMEOUT_MS, 'the credit ledger');
     underWay.add(answered);
@@ -130,7 +129,10 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     } catch (error) {
       isOver = true;
       // Everyone is told 503: whatever it has spent, or still will, is given back as a whole.
-      if (isInDoubt(error)) for (const attempt of attempts) owed.undo(attempt);
+      if (isInDoubt(error)) {
+        const calls = callsOf(byAccount);
+        for (const id of attempts) owed.undo({ id, calls, deadline });
+      }
       throw error;
     } finally {
       underWay.delete(answered);
