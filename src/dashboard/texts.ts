@@ -122,8 +122,16 @@ const en = {
   keyNameHint: 'Where it is used, as “production”.',
   createKey: 'Create key',
   keyNameInvalid: 'A name has 1 to 200 characters, none of them control characters.',
-  quotaReached: (limit: string) =>
-    `All ${limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.`,
+  tooManyKeys: {
+    plan: (limit: string) =>
+      `All ${limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.`,
+    active: (limit: string) =>
+      `An account can have ${limit} keys at a time, and all are in use. Revoke one to create another.`,
+    createdPerDay: (limit: string) =>
+      `An account can create ${limit} keys in 24 hours, and has created them. Try again later.`,
+    everCreated: (limit: string) =>
+      `An account can create ${limit} keys in all, revoked ones included. Ask whoever runs this service.`,
+  },
   confirmFirst: 'Confirm your email before you create a key.',
   unnamed: 'Unnamed',
   begins: 'Begins with',
@@ -134,6 +142,7 @@ const en = {
   revoke: 'Revoke',
   revoked: 'Revoked',
   revokedKeys: (count: string) => `Revoked keys (${count})`,
+  olderRevokedKeys: (count: string) => `${count} revoked earlier are not listed here.`,
   revokeTitle: (name: string) => `Revoke “${name}”?`,
   revokeLead: (start: string) =>
     `Calls with ${start}… are refused within 5 seconds, everywhere. This can’t be undone.`,
@@ -311,8 +320,16 @@ const pt: Texts = {
   keyNameHint: 'Onde é usada, como “produção”.',
   createKey: 'Criar chave',
   keyNameInvalid: 'O nome tem de 1 a 200 caracteres, sem caracteres de controlo.',
-  quotaReached: (limit) =>
-    `As ${limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
+  tooManyKeys: {
+    plan: (limit) =>
+      `As ${limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
+    active: (limit) =>
+      `Uma conta pode ter ${limit} chaves ao mesmo tempo, e estão todas em uso. Revogue uma para criar outra.`,
+    createdPerDay: (limit) =>
+      `Uma conta pode criar ${limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
+    everCreated: (limit) =>
+      `Uma conta pode criar ${limit} chaves no total, incluindo as revogadas. Contacte quem gere este serviço.`,
+  },
   confirmFirst: 'Confirme o seu email antes de criar uma chave.',
   unnamed: 'Sem nome',
   begins: 'Começa por',
@@ -323,6 +340,7 @@ const pt: Texts = {
   revoke: 'Revogar',
   revoked: 'Revogada',
   revokedKeys: (count) => `Chaves revogadas (${count})`,
+  olderRevokedKeys: (count) => `${count} revogadas há mais tempo não aparecem aqui.`,
   revokeTitle: (name) => `Revogar “${name}”?`,
   revokeLead: (start) =>
     `As chamadas com ${start}… são recusadas em menos de 5 segundos, em todo o lado. Não é reversível.`,

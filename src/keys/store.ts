@@ -1,8 +1,8 @@
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { newId } from '../accounts/ids.ts';
-import { lockAccount, requireAccount } from '../accounts/store.ts';
+import { type AccountDetails, lockAccount, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
-import type { Sql } from '../postgres/connect.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
 import { generateSecret, hashSecret, KEY_PREFIX, secretStart } from './secret.ts';
 
 export interface ApiKey {
@@ -15,8 +15,30 @@ export interface ApiKey {
 }
 
 /**
- * Creates a key. The secret is not stored and can't be had again.
- * @throws RefusedError for an unknown account, or when the plan's key quota is reached
+ * Bounds on one account's keys, whatever its plan: lists, counts and the ledger stay small. `everCreated` counts revoked keys
+ * too, because their rows stay.
+ */
+export const KEY_CAPS = { active: 200, createdPerDay: 20, everCreated: 1000 };
+
+/** Which bound refuses a key: the plan's quota, or one of {@link KEY_CAPS}. */
+export type KeyBound = 'plan' | keyof typeof KEY_CAPS;
+
+/** A key was refused because its account has too many already. */
+export class TooManyKeysError extends RefusedError {
+  constructor(
+    readonly bound: KeyBound,
+    /** How many the bound allows. */
+    readonly limit: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Creates a key. The secret is not stored and can't be shown again.
+ * @throws RefusedError for an unknown account
+ * @throws TooManyKeysError when the plan's key quota, or one of {@link KEY_CAPS}, is reached
  */
 export async function createKey(
   sql: Sql,
@@ -29,12 +51,7 @@ export async function createKey(
   await sql.begin(async (sql) => {
     // The account's lock: two that ask for the last free place at once get one key.
     await lockAccount(sql, accountId);
-    const account = await requireAccount(sql, accountId);
-    if (account.keyLimit !== null && account.keys >= account.keyLimit) {
-      throw new RefusedError(
-        `the account has ${account.keys} keys, and its plan allows ${account.keyLimit}: revoke one first`,
-      );
-    }
+    await refuseTooMany(sql, await requireAccount(sql, accountId));
     await sql`
       INSERT INTO api_keys (id, account_id, name, start, secret_sha256)
       VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)})`;
@@ -43,13 +60,80 @@ export async function createKey(
   return { id, secret };
 }
 
+/** Must run under the account's lock. @throws TooManyKeysError when the account may not create another key now */
+async function refuseTooMany(sql: Transaction, { id, keys, keyLimit }: AccountDetails): Promise<void> {
+  const { active, createdPerDay, everCreated } = KEY_CAPS;
+  if (keyLimit !== null && keys >= keyLimit) {
+    throw new TooManyKeysError(
+      'plan',
+      keyLimit,
+      `the account has ${keys} keys, and its plan allows ${keyLimit}: revoke one first`,
+    );
+  }
+  if (keys >= active) {
+    throw new TooManyKeysError(
+      'active',
+      active,
+      `the account has ${keys} keys, and no account may have more than ${active}: revoke one first`,
+    );
+  }
+  const [created] = await sql<{ ever: number; lastDay: number }[]>`
+    SELECT count(*) AS ever, count(*) FILTER (WHERE created_at > now() - interval '1 day') AS "lastDay"
+    FROM api_keys WHERE account_id = ${id}`;
+  if (created!.ever >= everCreated) {
+    throw new TooManyKeysError(
+      'everCreated',
+      everCreated,
+      `the account has created ${everCreated} keys, revoked ones included, which is the most an account may create`,
+    );
+  }
+  if (created!.lastDay >= createdPerDay) {
+    throw new TooManyKeysError(
+      'createdPerDay',
+      createdPerDay,
+      `the account has created ${createdPerDay} keys in the last 24 hours, which is the most in that time: try again later`,
+    );
+  }
+}
+
 /** The account's keys, revoked ones too, oldest first. @throws RefusedError for an unknown account */
 export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
   await requireAccount(sql, accountId);
   return sql<ApiKey[]>`
-    SELECT id, name, start, created_at AS created, revoked_at AS revoked
-    FROM api_keys WHERE account_id = ${accountId} ORDER BY created_at, id`;
+    SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} ORDER BY created_at, id`;
 }
+
+/** Revoked keys that {@link recentKeys} returns at most. */
+const RECENTLY_REVOKED = 50;
+
+/**
+ * An account's keys as a page can show them, the latest first: the active ones, the 50 that were revoked last, and how many
+ * revoked ones there are in all.
+ */
+export async function recentKeys(
+  sql: Sql,
+  accountId: string,
+): Promise<{ active: ApiKey[]; revoked: ApiKey[]; revokedCount: number }> {
+  const [active, revoked] = await Promise.all([
+    sql<ApiKey[]>`
+      SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL
+      ORDER BY created_at DESC, id DESC`,
+    sql<(ApiKey & { of: number })[]>`
+      SELECT ${columns(sql)}, count(*) OVER () AS of FROM api_keys
+      WHERE account_id = ${accountId} AND revoked_at IS NOT NULL
+      ORDER BY revoked_at DESC, id DESC LIMIT ${RECENTLY_REVOKED}`,
+  ]);
+  return { active, revoked, revokedCount: revoked[0]?.of ?? 0 };
+}
+
+/** One key of the account; `null` when the account has no such key. */
+export async function findKey(sql: Sql, accountId: string, id: string): Promise<ApiKey | null> {
+  const [key] = await sql<ApiKey[]>`
+    SELECT ${columns(sql)} FROM api_keys WHERE id = ${id} AND account_id = ${accountId}`;
+  return key ?? null;
+}
+
+const columns = (sql: Sql) => sql`id, name, start, created_at AS created, revoked_at AS revoked`;
 
 /** Revokes a key for good. Repeating it keeps the first date. @throws RefusedError for an unknown key */
 export async function revokeKey(sql: Sql, id: string, actor: Actor): Promise<{ id: string; revoked: Date }> {

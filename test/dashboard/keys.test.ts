@@ -87,6 +87,30 @@ test('Plus has no quota', async () => {
   expect((await visitor.get('/dashboard/keys')).textOf('[data-figure=quota]')).toBe('3 in use, no limit');
 });
 
+test('more keys than an account may create are refused with the reason, and only the latest revoked ones are listed', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  await makeKey(visitor, 'first');
+  await service.sql`
+    INSERT INTO api_keys (id, account_id, name, start, secret_sha256, revoked_at)
+    SELECT 'key_' || ${accountId} || n, ${accountId}, 'stored ' || n, 'svc_', sha256(gen_random_uuid()::text::bytea), now()
+    FROM generate_series(1, 120) AS n`;
+  const refused = await visitor.submit('/dashboard/keys', { name: 'one more' });
+  expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
+    409,
+    'An account can create 20 keys in 24 hours, and has created them. Try again later.',
+  ]);
+  const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
+  expect(portuguese.textOf('details .hint')).toBe('70 revogadas há mais tempo não aparecem aqui.');
+  const page = await visitor.get('/dashboard/keys');
+  expect(page.textOf('details summary')).toBe('Revoked keys (120)');
+  expect(page.document.querySelectorAll('details tbody tr').length).toBe(50);
+  expect(page.textOf('details .hint')).toBe('70 revoked earlier are not listed here.');
+  const [key] =
+    await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
+  expect((await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {})).status).toBe(303);
+});
+
 test('a key is revoked after a question, by whom is in the ledger, and its place is free again', async () => {
   const visitor = createVisitor(service.baseUrl);
   const person = newPerson();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createAccount } from '../../src/accounts/store.ts';
 import { hashSecret } from '../../src/keys/secret.ts';
-import { createKey, listKeys, revokeKey } from '../../src/keys/store.ts';
+import { createKey, findKey, KEY_CAPS, listKeys, recentKeys, revokeKey } from '../../src/keys/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createAccountAt } from '../accounts/account-at.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -65,7 +65,7 @@ test('five that ask for the two places at once get two keys', async () => {
   expect(await listKeys(sql, account)).toHaveLength(2);
 });
 
-test('Plus has as many keys as it wants; once it lapses, those it has stay and no further one is made', async () => {
+test('Plus has no quota; once it lapses, those it has stay and no further one is made', async () => {
   const plus = await newAccount('plus');
   for (let count = 0; count < 5; count += 1) await createKey(sql, plus, '', 'test');
   expect(await listKeys(sql, plus)).toHaveLength(5);
@@ -77,6 +77,85 @@ test('Plus has as many keys as it wants; once it lapses, those it has stay and n
   await createKey(sql, lapsed, '', 'test');
   await createKey(sql, lapsed, '', 'test');
   expect(createKey(sql, lapsed, '', 'test')).rejects.toThrow('its plan allows 2');
+});
+
+/** Stores keys that were created `daysAgo` days ago, each revoked a second after the one before it unless they are active. */
+async function storeKeys(accountId: string, count: number, daysAgo: number, state: 'active' | 'revoked') {
+  await sql`
+    INSERT INTO api_keys (id, account_id, name, start, secret_sha256, created_at, revoked_at)
+    SELECT ${`key_${accountId}_${daysAgo}_`} || n, ${accountId}, 'stored ' || n, 'svc_', sha256(gen_random_uuid()::text::bytea),
+      now() - ${daysAgo} * interval '1 day',
+      CASE WHEN ${state === 'revoked'} THEN now() - interval '1 hour' + n * interval '1 second' END
+    FROM generate_series(1, ${count}) AS n`;
+}
+
+test('an account creates 20 keys in 24 hours, revoked ones included, and no more at once or one by one', async () => {
+  const account = await newAccount('plus');
+  await storeKeys(account, 50, 1.01, 'revoked');
+  for (let count = 0; count < 18; count += 1) {
+    const { id } = await createKey(sql, account, '', 'test');
+    await revokeKey(sql, id, 'test');
+  }
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 5 }, () => createKey(sql, account, '', 'test')),
+  );
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+  await expect(createKey(sql, account, '', 'test')).rejects.toThrow('created 20 keys in the last 24 hours');
+  expect(await listKeys(sql, account)).toHaveLength(70);
+  const events =
+    await sql`SELECT 1 FROM account_events WHERE account_id = ${account} AND kind = 'key-created'`;
+  expect(events).toHaveLength(20);
+  await sql`UPDATE api_keys SET created_at = created_at - interval '1 day' WHERE account_id = ${account}`;
+  await createKey(sql, account, '', 'test');
+});
+
+test('an account creates 1,000 keys in all, revoked ones included', async () => {
+  const account = await newAccount();
+  await storeKeys(account, KEY_CAPS.everCreated - 1, 30, 'revoked');
+  const { id } = await createKey(sql, account, '', 'test');
+  await revokeKey(sql, id, 'test');
+  await expect(createKey(sql, account, '', 'test')).rejects.toThrow(
+    'created 1000 keys, revoked ones included',
+  );
+  expect(await listKeys(sql, account)).toHaveLength(1000);
+});
+
+test('Plus has at most 200 active keys; a revoked one makes room', async () => {
+  const account = await newAccount('plus');
+  await storeKeys(account, KEY_CAPS.active - 1, 30, 'active');
+  const { id } = await createKey(sql, account, '', 'test');
+  await expect(createKey(sql, account, '', 'test')).rejects.toThrow('no account may have more than 200');
+  await revokeKey(sql, id, 'test');
+  await createKey(sql, account, '', 'test');
+});
+
+test('the recent keys are all active ones and the 50 revoked last, with the count of all revoked ones', async () => {
+  const account = await newAccount('plus');
+  await storeKeys(account, 60, 3, 'revoked');
+  await storeKeys(account, 30, 2, 'active');
+  const { active, revoked, revokedCount } = await recentKeys(sql, account);
+  expect([active.length, revoked.length, revokedCount]).toEqual([30, 50, 60]);
+  expect(active.every((key) => key.revoked === null)).toBe(true);
+  expect(revoked.map((key) => key.name)).toEqual(Array.from({ length: 50 }, (_, n) => `stored ${60 - n}`));
+  expect(await recentKeys(sql, await newAccount())).toEqual({ active: [], revoked: [], revokedCount: 0 });
+});
+
+test('a key is found by its id in its own account only', async () => {
+  const [own, other] = [await newAccount(), await newAccount()];
+  const { id } = await createKey(sql, own, 'mine', 'test');
+  expect(await findKey(sql, own, id)).toMatchObject({ id, name: 'mine', revoked: null });
+  expect(await findKey(sql, other, id)).toBeNull();
+  expect(await findKey(sql, own, 'key_none')).toBeNull();
+});
+
+test('active keys are counted by an index that holds no revoked key', async () => {
+  const account = await newAccount('plus');
+  await storeKeys(account, 900, 30, 'revoked');
+  await storeKeys(account, 2, 29, 'active');
+  await sql`ANALYZE api_keys`;
+  const plan = await sql`
+    EXPLAIN SELECT count(*) FROM api_keys k WHERE k.account_id = ${account} AND k.revoked_at IS NULL`;
+  expect(plan.map((row) => row['QUERY PLAN']).join('\n')).toContain('api_keys_active');
 });
 
 test('revoking twice keeps the first date and leaves one row in the ledger', async () => {

@@ -1,6 +1,13 @@
 import { isName } from '../../accounts/name.ts';
-import { messageOf, RefusedError } from '../../errors.ts';
-import { type ApiKey, createKey, listKeys, revokeKey } from '../../keys/store.ts';
+import { messageOf } from '../../errors.ts';
+import {
+  type ApiKey,
+  createKey,
+  findKey,
+  recentKeys,
+  revokeKey,
+  TooManyKeysError,
+} from '../../keys/store.ts';
 import { loadLastUsed } from '../daily-calls.ts';
 import { type Html, html } from '../html.ts';
 import { actorOf } from '../members.ts';
@@ -28,23 +35,22 @@ export async function makeKey(visit: MemberVisit): Promise<Reply> {
     const { secret } = await createKey(tools.sql, account.id, name, actorOf(user));
     return keysPage({ ...visit, account: await tools.readAccount(account.id) }, secret, null);
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    // The account exists, so it is the quota: reached a moment ago, in another tab.
+    if (!(error instanceof TooManyKeysError)) throw error;
     tools.log.info({ account: account.id, reason: messageOf(error) }, 'a key was refused');
+    // Another tab may have created keys since the account was read.
     const fresh = await tools.readAccount(account.id);
-    const message = texts.quotaReached(formats.number(fresh.keyLimit ?? fresh.keys));
+    const message = texts.tooManyKeys[error.bound](formats.number(error.limit));
     return keysPage({ ...visit, account: fresh }, null, { message, status: 409 });
   }
 }
 
 async function keysPage(visit: MemberVisit, secret: string | null, refusal: Refusal | null): Promise<Reply> {
   const { tools, texts, formats, account, url } = visit;
-  const [keys, lastUsed] = await Promise.all([
-    listKeys(tools.sql, account.id),
+  const [{ active, revoked, revokedCount }, lastUsed] = await Promise.all([
+    recentKeys(tools.sql, account.id),
     loadLastUsed(tools.sql, account.id),
   ]);
-  const active = keys.filter((key) => key.revoked === null).reverse();
-  const revoked = keys.filter((key) => key.revoked !== null).reverse();
+  const older = revokedCount - revoked.length;
   const limit = account.keyLimit === null ? null : formats.number(account.keyLimit);
   const body = html`
 ${secret === null && notice(url.searchParams.get('done') === 'revoked' ? texts.keyRevoked : null)}
@@ -58,7 +64,9 @@ ${active.length === 0 ? html`<div class="card empty"><h2>${texts.keysEmpty}</h2>
 ${createForm(visit, refusal)}
 ${
   revoked.length > 0 &&
-  html`<details class="card"><summary>${texts.revokedKeys(formats.number(revoked.length))}</summary>${list(visit, revoked, lastUsed)}</details>`
+  html`<details class="card"><summary>${texts.revokedKeys(formats.number(revokedCount))}</summary>${list(visit, revoked, lastUsed)}${
+    older > 0 && html`<p class="hint">${texts.olderRevokedKeys(formats.number(older))}</p>`
+  }</details>`
 }`;
   return memberPage(visit, {
     section: '/keys',
@@ -126,7 +134,7 @@ function createForm(visit: MemberVisit, refusal: Refusal | null): Html {
   const why = awaitsConfirmation(visit)
     ? texts.confirmFirst
     : full
-      ? texts.quotaReached(formats.number(account.keyLimit ?? 0))
+      ? texts.tooManyKeys.plan(formats.number(account.keyLimit ?? 0))
       : null;
   return html`
 <section class="card create" aria-labelledby="create-title">
@@ -175,8 +183,7 @@ export async function revoke(visit: MemberVisit): Promise<Reply> {
 
 /** The key of the path, if it is the member's own: another account's key is as unknown as one that isn't there. */
 async function ownKey({ tools, account, params }: MemberVisit): Promise<ApiKey | null> {
-  const keys = await listKeys(tools.sql, account.id);
-  return keys.find((key) => key.id === params.id) ?? null;
+  return findKey(tools.sql, account.id, params.id ?? '');
 }
 
 function nameOf(key: ApiKey, { texts }: MemberVisit): string {
