@@ -61,26 +61,46 @@ interface KnownKey {
   isAskedAgain: boolean;
 }
 
+/** What was heard while a query was in flight: its answer may be from before these changes. */
+interface Overlap {
+  /** Accounts. */
+  changed: Set<string>;
+  /** Notifications may have been missed. */
+  allChanged: boolean;
+}
+
 /** @param nowMs a monotonic clock, for tests */
 export async function createAuthenticator(sql: Sql, nowMs = () => performance.now()): Promise<Authenticator> {
   // By SHA-256, so that no secret stays in memory longer than its request; in the order in which they were asked.
   const known = new Map<string, KnownKey>();
+  /** The hashes in `known`, by account: a change costs as much as its account has keys in use. */
+  const hashesOf = new Map<string, Set<string>>();
   /** Until when each is refused without asking. */
   const unknown = new Map<string, number>();
   const ask = createBatcher(askAll, BATCHES);
-  // Counts the changes heard of: an answer that was asked for before one may be from before it, and is not kept.
-  let changes = 0;
+  /** Queries in flight, each with the accounts that changed since it was sent. */
+  const inFlight = new Set<Overlap>();
 
+  function forget(hash: string): void {
+    const accountId = known.get(hash)?.caller.accountId;
+    if (accountId === undefined) return;
+    known.delete(hash);
+    const hashes = hashesOf.get(accountId)!;
+    hashes.delete(hash);
+    if (hashes.size === 0) hashesOf.delete(accountId);
+  }
+
+  /** Refused keys stay refused until their second is over: nothing says whose they are. */
   function forgetAccount(accountId: string): void {
-    changes += 1;
-    unknown.clear();
-    for (const [hash, { caller }] of known) if (caller.accountId === accountId) known.delete(hash);
+    for (const overlap of inFlight) overlap.changed.add(accountId);
+    for (const hash of [...(hashesOf.get(accountId) ?? [])]) forget(hash);
   }
 
   function forgetAll(): void {
-    changes += 1;
+    for (const overlap of inFlight) overlap.allChanged = true;
     unknown.clear();
     known.clear();
+    hashesOf.clear();
   }
 
   // After a reconnection notifications may have been missed: `onlisten` runs then too.
@@ -91,13 +111,16 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   );
 
   function remember(hash: string, caller: Caller | null, askedAtMs: number): void {
-    known.delete(hash);
+    forget(hash);
     unknown.delete(hash);
     if (caller === null) {
       if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
       unknown.set(hash, askedAtMs + UNKNOWN_LIFE_MS);
     } else {
-      if (known.size >= MAX_KNOWN) known.delete(oldestOf(known));
+      if (known.size >= MAX_KNOWN) forget(oldestOf(known));
+      const hashes = hashesOf.get(caller.accountId);
+      if (hashes === undefined) hashesOf.set(caller.accountId, new Set([hash]));
+      else hashes.add(hash);
       known.set(hash, { caller, untilMs: askedAtMs + KNOWN_LIFE_MS, isUsed: false, isAskedAgain: false });
     }
   }
@@ -108,7 +131,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     const now = nowMs();
     for (const [hash, entry] of known) {
       if (left === 0 || entry.untilMs > now + AHEAD_MS) return;
-      if (entry.untilMs <= now) known.delete(hash);
+      if (entry.untilMs <= now) forget(hash);
       else if (entry.isUsed && !entry.isAskedAgain) {
         left -= 1;
         entry.isAskedAgain = true;
@@ -120,10 +143,19 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   async function askAll(hashes: string[]): Promise<(Caller | null)[]> {
     const asked = new Set([...hashes, ...takenAlong()]);
     const askedAtMs = nowMs();
-    const before = changes;
-    const rows = await within(callersQuery(sql, [...asked]), QUERY_TIMEOUT_MS, 'Postgres');
+    const overlap: Overlap = { changed: new Set(), allChanged: false };
+    inFlight.add(overlap);
+    let rows: Awaited<ReturnType<typeof callersQuery>>;
+    try {
+      rows = await within(callersQuery(sql, [...asked]), QUERY_TIMEOUT_MS, 'Postgres');
+    } finally {
+      inFlight.delete(overlap);
+    }
     const callers = new Map(rows.map(({ hash, ...caller }): [string, Caller] => [hash, caller]));
-    if (before === changes) for (const hash of asked) remember(hash, callers.get(hash) ?? null, askedAtMs);
+    for (const hash of asked) {
+      const caller = callers.get(hash) ?? null;
+      if (!mayBeStale(caller, overlap)) remember(hash, caller, askedAtMs);
+    }
     return hashes.map((hash) => callers.get(hash) ?? null);
   }
 
@@ -153,6 +185,11 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   }
 
   return { authenticate, close: () => listening.unlisten() };
+}
+
+/** Whether the answer may be older than a change of its account. It is used for the request that asked, and not remembered. */
+function mayBeStale(caller: Caller | null, { changed, allChanged }: Overlap): boolean {
+  return allChanged || (caller !== null && changed.has(caller.accountId));
 }
 
 /** Whoever these keys speak for, by their SHA-256 in base64; a key that speaks for nobody has no row. */
