@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { userInfo } from 'node:os';
+import { codeOf } from './errors.ts';
 
 /** A value in the environment that makes no sense. The message is one line that names the variable. */
 export class ConfigError extends Error {
@@ -40,9 +41,7 @@ function findSecret(env: Environment, name: string): string | null {
     return content;
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    throw new ConfigError(
-      `${name}_FILE can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
-    );
+    throw new ConfigError(`${name}_FILE can't be read (${codeOf(error) ?? 'unknown error'})`);
   }
 }
 

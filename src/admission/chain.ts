@@ -146,8 +146,8 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     try {
       return withHeaders(await handle({ caller, rate, directoryIndex }), headers);
     } catch (error) {
-      log.error({ err: error }, 'a handler failed');
-      return failure('internal-error', undefined, { headers });
+      log.bug(error, 'a handler failed');
+      return failure('internal-error', undefined, { headers, cause: error });
     } finally {
       if (charge === 'search') searches.end();
     }
@@ -176,8 +176,8 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     try {
       handle = handler(request);
     } catch (error) {
-      log.error({ err: error }, 'a handler failed to begin');
-      return { rate, refusal: failure('internal-error') };
+      log.bug(error, 'a handler failed to begin');
+      return { rate, refusal: failure('internal-error', undefined, { cause: error }) };
     }
     if (charge === null) return { rate, refusal: null, handle, directoryIndex: null };
     try {

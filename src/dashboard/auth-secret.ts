@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RefusedError } from '../errors.ts';
+import { codeOf, RefusedError } from '../errors.ts';
 import type { Log } from '../observability/log.ts';
 
 const FILE = 'auth-secret';
@@ -35,7 +35,7 @@ export async function keptAuthSecret(dataDir: string): Promise<string> {
   try {
     await link(draft, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });
   }
@@ -52,7 +52,7 @@ async function read(path: string): Promise<string | null> {
     await chmod(path, 0o600);
     return secret;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
   }
 }

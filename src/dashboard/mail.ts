@@ -1,4 +1,5 @@
 import nodemailer from 'nodemailer';
+import { codeOf } from '../errors.ts';
 import type { Log } from '../observability/log.ts';
 import { SECOND } from '../units.ts';
 import type { Language } from './language.ts';
@@ -43,9 +44,7 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
       const text = `${lead}\n\n${url}\n\n${texts.mailIgnore}\n\n${texts.brand}\n`;
       const sent = transport
         .sendMail({ to, subject: `${texts.brand}: ${subject}`, text })
-        .catch((error) =>
-          log.error({ kind, code: (error as NodeJS.ErrnoException).code }, 'a mail was not sent'),
-        )
+        .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))
         .finally(() => sending.delete(sent));
       sending.add(sent);
     },

@@ -1,6 +1,6 @@
 import { type Client, errors } from '@elastic/elasticsearch';
 import postgres from 'postgres';
-import { messageOf, RefusedError } from '../errors.ts';
+import { codeOf, messageOf, RefusedError } from '../errors.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import type { Progress } from '../terminal/progress.ts';
@@ -170,7 +170,7 @@ export async function tidyUp(
   try {
     await collectGarbage(tools, lock).catch((error) => {
       // The cancellation of an interrupted run can arrive late, and hit this.
-      if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
+      if (codeOf(error) !== QUERY_CANCELED) throw error;
       return collectGarbage(tools, lock);
     });
   } catch (error) {

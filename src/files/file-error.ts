@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { messageOf } from '../errors.ts';
+import { codeOf, messageOf } from '../errors.ts';
 
 /**
  * A file (or standard input) that can't be used as a whole: missing, not readable, of the wrong format or encoding,
@@ -12,14 +12,13 @@ export class FileError extends Error {
 
 /** One line about a failed operation of the file system, by its error code. */
 export function fileSystemError(name: string, error: unknown): FileError {
-  const code = (error as { code?: unknown }).code;
-  const said = typeof code === 'string' ? PLAIN_WORDS[code] : undefined;
+  const said = PLAIN_WORDS[codeOf(error) ?? ''];
   return new FileError(`${name}: ${said ?? messageOf(error)}`, { cause: error });
 }
 
 /** The same for a file that is written: what is missing then is its folder. */
 export function writeError(path: string, error: unknown): FileError {
-  const { code } = error as { code?: unknown };
+  const code = codeOf(error);
   if (code !== 'ENOENT' && code !== 'ENOTDIR') return fileSystemError(path, error);
   return new FileError(`${path}: there is no folder ${dirname(path)}: make it first`, { cause: error });
 }

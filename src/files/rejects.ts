@@ -4,6 +4,7 @@ import { write } from 'node:fs';
 import { open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { codeOf } from '../errors.ts';
 import { KIB } from '../units.ts';
 import { FileError, writeError } from './file-error.ts';
 import { MAX_RAW_CHARACTERS, type RejectedRow } from './rows.ts';
@@ -152,7 +153,7 @@ async function writeSome(descriptor: number, bytes: Buffer): Promise<number> {
   try {
     return (await writeOnce(descriptor, bytes)).bytesWritten;
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'EAGAIN') throw error;
+    if (codeOf(error) !== 'EAGAIN') throw error;
     await Bun.sleep(FULL_PIPE_PAUSE_MS);
     return 0;
   }

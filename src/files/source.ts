@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import type { ReadableStreamDefaultReader } from 'node:stream/web';
 import { createGunzip } from 'node:zlib';
+import { codeOf } from '../errors.ts';
 import { KIB } from '../units.ts';
 import { FileError, fileSystemError } from './file-error.ts';
 
@@ -195,7 +196,7 @@ function unpacked(first: Uint8Array, more: AsyncGenerator<Uint8Array>): AsyncIte
 }
 
 function sourceError(name: string, error: unknown): FileError {
-  const code = String((error as { code?: unknown }).code ?? '');
+  const code = codeOf(error) ?? '';
   if (code === 'Z_BUF_ERROR') {
     return new FileError(`${name}: the gzip data ends in the middle: it was cut off`, { cause: error });
   }

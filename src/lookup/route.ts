@@ -1,6 +1,7 @@
 import type { Handler } from '../admission/chain.ts';
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { within } from '../deadline.ts';
+import { isBug } from '../errors.ts';
 import { type Answer, failure, written } from '../http/answer.ts';
 import { BASE_PATH } from '../http/openapi.ts';
 import type { Operation } from '../http/operation.ts';
@@ -69,6 +70,7 @@ export function createLookupHandler(parts: LookupParts): Handler {
         'Last-Modified': company.fetchedAt.toUTCString(),
       });
     } catch (cause) {
+      if (isBug(cause)) throw cause;
       return failure('company-lookup-failed', undefined, { cause });
     }
   }

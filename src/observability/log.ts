@@ -1,11 +1,13 @@
 import pino from 'pino';
-import { messageOf } from '../errors.ts';
-import { KIB } from '../units.ts';
+import { codeOf, messageOf } from '../errors.ts';
+import { KIB, MINUTE } from '../units.ts';
 
 /** One JSON object a line. No key, secret, query, name or NIF ever goes in. */
 export type Log = pino.Logger & {
   /** Writes the line of a request, as pino would. Each request has one, and pino takes three times as long to. */
   request(line: RequestLine): void;
+  /** Writes an unexpected error with its stack, at most once a minute for each message: every request meets the same bug. */
+  bug(error: unknown, what: string): void;
 };
 
 /** The line that each request leaves. */
@@ -51,7 +53,28 @@ export function createLogTo(destination: pino.DestinationStream): Log {
     { base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: serializeError } },
     destination,
   );
-  return Object.assign(log, { request: createRequestWriter(destination) });
+  const bug = createBugWriter((error, what) => log.error({ err: error }, what));
+  return Object.assign(log, { request: createRequestWriter(destination), bug });
+}
+
+const BUG_EVERY_MS = 1 * MINUTE;
+/** Different messages that are remembered at most. */
+const MAX_BUGS = 100;
+
+/** @param nowMs a monotonic clock, for tests */
+export function createBugWriter(
+  write: (error: unknown, what: string) => void,
+  nowMs = () => performance.now(),
+): Log['bug'] {
+  const writtenMs = new Map<string, number>();
+  return (error, what) => {
+    const message = nameAndMessage(error);
+    const now = nowMs();
+    if (now - (writtenMs.get(message) ?? Number.NEGATIVE_INFINITY) < BUG_EVERY_MS) return;
+    if (writtenMs.size >= MAX_BUGS) writtenMs.clear();
+    writtenMs.set(message, now);
+    write(error, what);
+  };
 }
 
 function createRequestWriter(destination: pino.DestinationStream): Log['request'] {
@@ -85,11 +108,10 @@ function nameAndMessage(error: unknown): string {
  */
 function serializeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: messageOf(error) };
-  const { code } = error as NodeJS.ErrnoException;
   const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line));
   return {
     type: error.name,
-    code,
+    code: codeOf(error) ?? undefined,
     message: messageOf(error),
     stack: frames?.slice(0, 5).map((line) => line.trim()),
   };

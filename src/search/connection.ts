@@ -7,6 +7,7 @@ import {
   type ConnectionRequestResponseAsStream,
   errors,
 } from '@elastic/elasticsearch';
+import { codeOf } from '../errors.ts';
 
 type Headers = Record<string, string>;
 
@@ -97,7 +98,6 @@ export class FetchConnection extends BaseConnection {
 }
 
 function failureOf(error: unknown): string {
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  const known = typeof code === 'string' ? FAILURES[code] : undefined;
-  return known ?? (typeof message === 'string' ? message.replace(ADVICE, '') : 'the connection failed');
+  const known = FAILURES[codeOf(error) ?? ''];
+  return known ?? (error instanceof Error ? error.message.replace(ADVICE, '') : 'the connection failed');
 }

@@ -51,13 +51,17 @@ export function searchLines(index: string, filter: object, size = MAX_RESULTS): 
   ];
 }
 
-/** Sends searches together. @returns what came of each, in their order */
+/**
+ * Sends searches together.
+ * @returns what came of each, in their order
+ * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
+ */
 export async function sendSearches(
   client: Client,
   lines: string[],
   timeoutMs: number,
 ): Promise<ItemResponse[]> {
-  const answer = await client.transport.request<{ responses: ItemResponse[] }>(
+  const answer = await client.transport.request<{ responses?: ItemResponse[] } | string | null>(
     {
       method: 'POST',
       path: '/_msearch',
@@ -66,7 +70,11 @@ export async function sendSearches(
     },
     { requestTimeout: timeoutMs, maxRetries: 0 },
   );
-  return answer.responses;
+  const responses = answer !== null && typeof answer === 'object' ? answer.responses : undefined;
+  if (!Array.isArray(responses) || responses.length !== lines.length / 2) {
+    throw new Error('Elasticsearch did not answer every search of the request');
+  }
+  return responses;
 }
 
 /** Why a search failed; null: it didn't. */

@@ -1,4 +1,5 @@
 import type { Handler } from '../admission/chain.ts';
+import { isBug } from '../errors.ts';
 import { type Answer, failure, written } from '../http/answer.ts';
 import type { Operation } from '../http/operation.ts';
 import { searchOf } from '../http/url.ts';
@@ -39,6 +40,7 @@ export function createSearchHandler(search: AnswerSearch): Handler {
       try {
         return written(await search(parseQuery(q), directoryIndex));
       } catch (cause) {
+        if (isBug(cause)) throw cause;
         return failure('search-failed', undefined, { cause });
       }
     };

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { Agent } from 'undici/index.js';
+import { codeOf } from '../errors.ts';
 import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
 import { BodyFault, readBody } from './body.ts';
 
@@ -105,10 +106,10 @@ export function isObject(value: unknown): value is JsonObject {
 
 function reasonOf(error: unknown): FaultReason {
   if (error instanceof BodyFault) return error.reason;
-  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
+  const code = codeOf(error);
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return 'too-large';
   // What came isn't HTTP.
-  if (name === 'HTTPParserError') return 'unreadable';
+  if (error instanceof Error && error.name === 'HTTPParserError') return 'unreadable';
   return 'unreachable';
 }

@@ -1,6 +1,7 @@
 import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
 import type { Handler } from '../admission/chain.ts';
+import { isBug } from '../errors.ts';
 import { type Answer, failure, success } from '../http/answer.ts';
 import type { Operation } from '../http/operation.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
@@ -26,6 +27,7 @@ export function createUsageHandler(readAccount: ReadAccount): Handler {
       try {
         return success<UsageAnswer>(presentUsage(await readAccount(caller.accountId), rate));
       } catch (cause) {
+        if (isBug(cause)) throw cause;
         return failure('service-unavailable', 'The usage of the account could not be read.', {
           headers: { 'Retry-After': '1' },
           cause,

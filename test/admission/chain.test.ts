@@ -156,6 +156,25 @@ describe('what a request costs', () => {
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
   });
 
+  test('a bug that many requests meet leaves one line with its stack', async () => {
+    const { key } = await createCaller(sql);
+    const buggy: Handler = () => async () => {
+      throw new TypeError('null is not an object');
+    };
+    for (let request = 0; request < 3; request += 1) {
+      expect(await ask(key, buggy)).toMatchObject({ kind: 'internal-error' });
+    }
+    expect(logged.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({
+        msg: 'a handler failed',
+        err: expect.objectContaining({
+          type: 'TypeError',
+          stack: expect.arrayContaining([expect.any(String)]),
+        }),
+      }),
+    ]);
+  });
+
   test('no key, an unknown, a revoked and a suspended one: nothing, no handler, and all the same answer', async () => {
     const revoked = await createCaller(sql);
     await revokeKey(sql, revoked.keyId, 'test');

@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { messageOf } from '../../errors.ts';
+import { codeOf, messageOf } from '../../errors.ts';
 
 /** Where everything of one embedded Postgres lies; all of it below `home`, which its owner alone can enter. */
 export interface Layout {
@@ -117,7 +117,7 @@ export function giveToOwner(layout: Layout, path: string): void {
 
 /** Turns a failed file operation below DATA_DIR into one line that says what to do; other errors pass as they are. */
 export function explainFileError(error: unknown, dataDir: string): Error {
-  const code = (error as { code?: unknown } | null)?.code;
+  const code = codeOf(error);
   switch (code) {
     case 'EACCES':
     case 'EPERM':

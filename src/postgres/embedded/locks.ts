@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { codeOf } from '../../errors.ts';
 import { MINUTE, SECOND } from '../../units.ts';
 import { explainFileError, giveToOwner, type Layout, writePrivateFile } from './layout.ts';
 
@@ -32,7 +33,7 @@ export function openLockFile(layout: Layout, path: string): LockFile {
       return true;
     } catch (error) {
       release();
-      if ((error as { code?: string }).code?.startsWith('SQLITE_BUSY')) return false;
+      if (codeOf(error)?.startsWith('SQLITE_BUSY')) return false;
       throw explainFileError(error, layout.dataDir);
     }
   };
@@ -64,7 +65,7 @@ function makeLockFile(layout: Layout, path: string): void {
     closeSync(openSync(path, 'wx', 0o600));
     giveToOwner(layout, path);
   } catch (error) {
-    if ((error as { code?: string }).code !== 'EEXIST') throw explainFileError(error, layout.dataDir);
+    if (codeOf(error) !== 'EEXIST') throw explainFileError(error, layout.dataDir);
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '../../errors.ts';
 import type { Layout } from './layout.ts';
 
 /** What `postmaster.pid` says about the Postgres of a data directory. */
@@ -48,7 +49,7 @@ export function isPidTaken(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as { code?: string }).code === 'EPERM';
+    return codeOf(error) === 'EPERM';
   }
 }
 
