@@ -49,7 +49,7 @@ export interface Config {
   metricsToken: string | null;
   /** Signs the dashboard's sessions; null: one is made and kept in `dataDir`. */
   authSecret: string | null;
-  /** Whether anyone may make a dashboard sign-in and a Free account, or only who was invited. */
+  /** `open`: anyone can create a Free account in the dashboard. `closed`: only an invitation opens it. */
   signUp: 'open' | 'closed';
   /** null: the dashboard sends no mail, and so confirms no email and resets no password. */
   smtpUrl: string | null;
@@ -100,7 +100,7 @@ export function readConfig(env: Environment = process.env): Config {
     }),
     metricsToken: asciiSecret('METRICS_TOKEN', secret('METRICS_TOKEN')),
     authSecret: longSecret('AUTH_SECRET', secret('AUTH_SECRET')),
-    signUp: oneOf(env, 'SIGN_UP', ['open', 'closed'], 'open'),
+    signUp: oneOf(env, 'SIGN_UP', ['open', 'closed'], 'closed'),
     smtpUrl: url('SMTP_URL', secret('SMTP_URL'), ['smtp:', 'smtps:']),
     mailFrom: mailAddress(env, 'MAIL_FROM'),
     trustProxy: networks(env, 'TRUST_PROXY'),

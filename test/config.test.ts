@@ -39,6 +39,7 @@ test('without any variable, the defaults of the contract', () => {
     providerTimeoutMs: 5000,
     recordMaxAgeS: 518_400,
     metricsToken: null,
+    signUp: 'closed',
   });
 });
 

@@ -1,5 +1,6 @@
 import nodemailer from 'nodemailer';
 import { codeOf } from '../errors.ts';
+import { isLoopbackHost } from '../http/loopback.ts';
 import type { Log } from '../observability/log.ts';
 import { SECOND } from '../units.ts';
 import type { Language } from './language.ts';
@@ -19,11 +20,22 @@ export interface Mailer {
   close(): Promise<void>;
 }
 
+/**
+ * Whether mail is only sent over TLS. Without this, an attacker on the way can strip STARTTLS and read reset links. A relay on
+ * this machine is exempt, and so is an address that says itself how it wants it (`?ignoreTLS=true`).
+ */
+function requiresTls(smtpUrl: string): boolean {
+  const { hostname, searchParams } = new URL(smtpUrl);
+  const isSaid = ['requireTLS', 'ignoreTLS', 'opportunisticTLS'].some((name) => searchParams.has(name));
+  return !isSaid && !isLoopbackHost(hostname);
+}
+
 /** @param from null: `no-reply@` the host of `publicUrl` */
 export function createMailer(smtpUrl: string, from: string | null, publicUrl: string, log: Log): Mailer {
   const transport = nodemailer.createTransport(
     {
       url: smtpUrl,
+      requireTLS: requiresTls(smtpUrl),
       connectionTimeout: 10 * SECOND,
       greetingTimeout: 10 * SECOND,
       socketTimeout: 20 * SECOND,

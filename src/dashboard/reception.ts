@@ -1,4 +1,5 @@
 import { within } from '../deadline.ts';
+import { isLoopbackHost } from '../http/loopback.ts';
 import { pathOf, searchOf } from '../http/url.ts';
 import { KIB, SECOND } from '../units.ts';
 import type { ClientAddress } from './client-address.ts';
@@ -16,7 +17,6 @@ const SESSION_TIMEOUT_MS = 3 * SECOND;
 /** A page that is not there by then is given up. Calls made by hand have the API's own limits, which are longer. */
 const PAGE_TIMEOUT_MS = 10 * SECOND;
 const MAX_FORM_BYTES = 16 * KIB;
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 interface ReceptionParts {
   secret: string;
@@ -128,7 +128,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
   function otherLoopbackName(request: Request, url: URL): string | null {
     const asked = (request.headers.get('host') ?? '').replace(/:\d*$/, '').toLowerCase();
     if (request.method !== 'GET' || asked === hostname) return null;
-    if (!LOOPBACK.test(hostname) || !LOOPBACK.test(asked)) return null;
+    if (!isLoopbackHost(hostname) || !isLoopbackHost(asked)) return null;
     return url.href;
   }
 

@@ -42,12 +42,12 @@ async function demo(): Promise<void> {
 const OWN_VARIABLES = ['HOST', 'PORT', 'DATA_DIR'];
 
 /**
- * The defaults, on the example provider. A shell or a .env that is set up for another service must not matter: the curl
+ * The defaults, on the example provider and with open sign-up. A shell or a .env that is set up for another service must not matter: the curl
  * lines would go to its PUBLIC_URL, key and all, and what it says about sources could end the start.
  */
 function demoConfig(providerUrl: string): Config {
   const own = Object.fromEntries(OWN_VARIABLES.map((name) => [name, process.env[name]]));
-  return { ...readConfig(own), nifPtUrl: providerUrl, registry: 'none' };
+  return { ...readConfig(own), nifPtUrl: providerUrl, registry: 'none', signUp: 'open' };
 }
 
 /** How the demo's account is used. */

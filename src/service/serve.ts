@@ -23,6 +23,7 @@ import { createApp } from './app.ts';
 import { defaultPublicUrl, freePort, listen } from './listen.ts';
 import { openStores, type Stores } from './resources.ts';
 import { DRAIN_TIMEOUT_MS } from './stop.ts';
+import { warnAtStart } from './warnings.ts';
 
 /** Two batchers of the ledger, one of records, and refunds: no more statements are under way at once. */
 const BY_KEY_POOL = 6;
@@ -129,6 +130,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       dashboard,
     });
     listen(app, config, port, options.sharePort === true);
+    // A worker's parent has said them once for all.
+    if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl }, 'listening');
 
     return {

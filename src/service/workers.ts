@@ -4,9 +4,10 @@ import type { Config } from '../config.ts';
 import { ConfigError } from '../environment.ts';
 import { createLog, type Log } from '../observability/log.ts';
 import { SECOND } from '../units.ts';
-import { freePort, requireFreePort } from './listen.ts';
+import { defaultPublicUrl, freePort, requireFreePort } from './listen.ts';
 import { openStores } from './resources.ts';
 import { LONGEST_STOP_MS } from './stop.ts';
+import { warnAtStart } from './warnings.ts';
 
 /** A worker that ended by itself is started again after this long. */
 const RESTART_PAUSE_MS = 1 * SECOND;
@@ -32,6 +33,7 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
       onLog: (line) => log.info({ line }, 'the stores'),
     });
     closers.add('the stores', () => stores.close());
+    warnAtStart(log, config, config.publicUrl ?? defaultPublicUrl(config.host, port));
     log.info({ workers: count, port }, 'starting workers');
     await Promise.all(
       Array.from({ length: count }, (_, index) => keepWorker(port, signal, log.child({ worker: index + 1 }))),

@@ -305,6 +305,28 @@ describe('with SMTP_URL', () => {
     expect(await makeKey(visitor)).toMatch(/^svc_/);
   });
 
+  test('an account that awaits confirmation spends nothing on trying calls', async () => {
+    const tryForm = { form: '.try-form' };
+    const visitor = createVisitor(service.baseUrl);
+    const person = newPerson();
+    const { accountId } = await signUp(visitor, person);
+    const early = await visitor.submit('/dashboard/try', { q: 'padaria', kind: 'search' }, tryForm);
+    expect(said(early)).toEqual([403, 'Confirm your email before you try a call.']);
+    expect((await visitor.submit('/dashboard/try', { q: '500002576', kind: 'lookup' }, tryForm)).status).toBe(
+      403,
+    );
+    const path = linkIn((await mail.mailTo(person.email)).text).slice(service.baseUrl.length);
+    const used = async () =>
+      (await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`)[0]!.used;
+    expect(await used()).toBe(0);
+
+    await visitor.submit(path, {});
+    expect((await visitor.submit('/dashboard/try', { q: 'padaria', kind: 'search' }, tryForm)).status).toBe(
+      200,
+    );
+    expect(await used()).toBe(1);
+  });
+
   test('a wrong or foreign confirmation link confirms nobody', async () => {
     const visitor = createVisitor(service.baseUrl);
     const person = newPerson();

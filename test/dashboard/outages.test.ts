@@ -24,6 +24,7 @@ beforeAll(async () => {
     DATABASE_URL: proxy.url(database.url),
     TRUST_PROXY: '127.0.0.1',
     AUTH_SECRET: 'x'.repeat(40),
+    SIGN_UP: 'open',
   };
   service = await startTestService({ env });
 });

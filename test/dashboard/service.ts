@@ -1,9 +1,11 @@
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-/** The service as the dashboard's tests want it: it believes what a visitor says of their address. */
+/** The service as the dashboard's tests want it: sign-up is open, and `X-Forwarded-For` is believed. */
 export function startDashboardService(env: Record<string, string> = {}): Promise<TestService> {
-  return startTestService({ env: { TRUST_PROXY: '127.0.0.1, ::1', AUTH_SECRET: 'x'.repeat(40), ...env } });
+  return startTestService({
+    env: { TRUST_PROXY: '127.0.0.1, ::1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open', ...env },
+  });
 }
 
 /** Writes earlier days' calls, as admissions on those days would have counted them. */

@@ -11,6 +11,8 @@ export interface MailServer {
   url: string;
   /** The next mail to an address that has not been asked for yet. @throws when none comes within 5 s */
   mailTo(address: string): Promise<ReceivedMail>;
+  /** Mails to an address that came and have not been asked for. */
+  received(address: string): number;
   stop(): Promise<void>;
 }
 
@@ -36,6 +38,7 @@ export async function startMailServer(): Promise<MailServer> {
         await Bun.sleep(10);
       }
     },
+    received: (address) => mails.filter((mail) => mail.to.includes(address)).length,
     async stop() {
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -85,6 +88,9 @@ function converse(socket: Socket, keep: (mail: ReceivedMail) => void): void {
         case 'QUIT':
           say('221 bye');
           socket.end();
+          break;
+        case 'STARTTLS':
+          say('502 not implemented');
           break;
         default:
           say('250 ok');

@@ -18,6 +18,7 @@ const OF_ANOTHER_SERVICE = {
   REGISTRY: 'einforma',
   NIF_PT_KEY_FILE: '/none/nif-pt-key',
   AUTH_SECRET: 'short',
+  SIGN_UP: 'closed',
 };
 let demo: ChildProcess;
 let stdout = '';
@@ -100,6 +101,11 @@ test('it prints a key and three lines that begin with curl: search, lookup, usag
   expect(usage.data.quotas.requests).toEqual({ used: 2, limit: 500, unit: 'calls' });
 });
 
+test('its dashboard lets anyone sign up', async () => {
+  const address = /running at ([^\s,]+)/.exec(stdout)![1]!;
+  expect((await fetch(`${address}/dashboard/sign-up`)).status).toBe(200);
+});
+
 test('it says where the names are from and that the example provider leaves the rest empty', () => {
   expect(stdout).toMatch(/IMPIC/);
   expect(stdout).toMatch(/leaves? the rest empty/);
@@ -110,6 +116,6 @@ test('SIGTERM stops all of it', async () => {
   demo.kill('SIGTERM');
   await exited;
   await until('Postgres to stop', () => postgresPid(dataDir) === null, 10_000);
-  const address = /running at (\S+)/.exec(stdout)![1]!;
+  const address = /running at ([^\s,]+)/.exec(stdout)![1]!;
   expect(await fetch(`${address}/health/live`).catch(() => 'refused')).toBe('refused');
 });

@@ -49,7 +49,10 @@ export function memberPage(
   };
 }
 
-/** Whether the member must confirm their email before a key is made: whoever calls the API can be reached. */
+/**
+ * Whether the member must confirm their email before they create a key or try a call. Without SMTP_URL no member does: no email
+ * can be confirmed then, so sign-up is closed by default, and the start warns when an operator opens it to the public.
+ */
 export function awaitsConfirmation({ tools, user }: MemberVisit): boolean {
   return tools.mails && !user.emailVerified;
 }

@@ -4,7 +4,7 @@ import { problemResponse } from '../../http/problems.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import { type Html, html } from '../html.ts';
 import type { MemberVisit, Reply } from '../visit.ts';
-import { alert, memberPage, token } from './layout.ts';
+import { alert, awaitsConfirmation, memberPage, token } from './layout.ts';
 
 const MAX_QUERY = 500;
 /** What no address of one company can end with: `.` and `..` are taken out of a path before it is sent. */
@@ -41,6 +41,7 @@ function queryOf({ fields }: MemberVisit): string {
 export async function tryCall(visit: MemberVisit): Promise<Reply> {
   const { tools, texts, fields, account, trace } = visit;
   if (account.suspended) return tryPage(visit, null, { status: 403, message: texts.suspended });
+  if (awaitsConfirmation(visit)) return tryPage(visit, null, { status: 403, message: texts.confirmToTry });
   const kind: CallKind = fields('kind') === 'lookup' ? 'lookup' : 'search';
   const query = queryOf(visit);
   if (kind === 'lookup' && NO_NIF.includes(query.trim())) {

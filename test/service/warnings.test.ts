@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test';
+import { readConfig } from '../../src/config.ts';
+import { defaultPublicUrl } from '../../src/service/listen.ts';
+import { startWarnings } from '../../src/service/warnings.ts';
+import { startTestService } from '../support/service.ts';
+
+/** The variables that a start with this environment warns about. */
+function warned(env: Record<string, string>): string[] {
+  const config = readConfig(env);
+  const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
+  return startWarnings(config, publicUrl).map((warning) => /^[A-Z_]+/.exec(warning)![0]);
+}
+
+const HTTPS = { PUBLIC_URL: 'https://api.example.pt' };
+
+test('a service on a loopback address is not warned about', () => {
+  expect(warned({ SIGN_UP: 'open' })).toEqual([]);
+  expect(warned({ SIGN_UP: 'open', HOST: 'localhost' })).toEqual([]);
+  expect(warned({ SIGN_UP: 'open', HOST: '::1' })).toEqual([]);
+  expect(warned({ SIGN_UP: 'open', PUBLIC_URL: 'http://127.1.2.3:8080/directory' })).toEqual([]);
+});
+
+test('open sign-up without mail is warned about on a public address', () => {
+  const proxied = { TRUST_PROXY: '10.0.0.1' };
+  expect(warned({ ...HTTPS, ...proxied })).toEqual([]);
+  expect(warned({ ...HTTPS, ...proxied, SIGN_UP: 'open' })).toEqual(['SIGN_UP']);
+  expect(warned({ ...HTTPS, ...proxied, SIGN_UP: 'open', SMTP_URL: 'smtp://mail.example.pt' })).toEqual([]);
+  const everyAddress = { HOST: '0.0.0.0', PUBLIC_URL: 'http://localhost:3000' };
+  expect(warned({ ...everyAddress, ...proxied, SIGN_UP: 'open' })).toEqual(['SIGN_UP']);
+});
+
+test('a public address without TRUST_PROXY is warned about', () => {
+  expect(warned(HTTPS)).toEqual(['TRUST_PROXY']);
+  expect(warned({ HOST: '192.0.2.1', PUBLIC_URL: 'http://localhost:3000' })).toEqual(['TRUST_PROXY']);
+});
+
+test('an http PUBLIC_URL is warned about unless it is a loopback address', () => {
+  const proxied = { TRUST_PROXY: '10.0.0.1' };
+  expect(warned({ PUBLIC_URL: 'http://api.example.pt', ...proxied })).toEqual(['PUBLIC_URL']);
+  expect(warned({ HOST: '0.0.0.0', ...proxied })).toEqual(['PUBLIC_URL']);
+  expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://[::1]:3000', ...proxied })).toEqual([]);
+});
+
+test('the log of a start has each warning once, and starts all the same', async () => {
+  const service = await startTestService({
+    env: { ...HTTPS, SIGN_UP: 'open', AUTH_SECRET: 'x'.repeat(40) },
+  });
+  try {
+    const warnings = service.logLines.filter(({ level, msg }) => level === 40 && /^[A-Z_]+ is/.test(msg));
+    expect(warnings.map(({ msg }) => msg.split(' ')[0])).toEqual(['SIGN_UP', 'TRUST_PROXY']);
+    expect((await fetch(`${service.baseUrl}/health/live`)).status).toBe(200);
+  } finally {
+    await service.stop();
+  }
+});
