@@ -182,6 +182,7 @@ export async function pointAlias(client: Client, alias: string, index: string): 
       { ...SHORT, requestTimeout: 30 * SECOND },
     );
   } catch (error) {
+    // Only asks why it failed. If that can't be answered either, the first failure is the one to report.
     if (await client.indices.exists({ index: alias }, SHORT).catch(() => false)) {
       const isAlias = await client.indices.existsAlias({ name: alias }, SHORT).catch(() => true);
       if (!isAlias) {

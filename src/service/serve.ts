@@ -65,7 +65,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   // before what is money.
   const tasks = createClosers(onFailed);
   const log = options.log ?? openLog(options.logTo, closers);
-  const stopping = new AbortController();
+  let stopping = false;
   try {
     const port = config.port === 0 ? freePort(config.host) : config.port;
     const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);
@@ -114,7 +114,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
       rateLimiter,
       search,
       lookup,
-      stopping: stopping.signal,
     });
     tasks.add('the dashboard', () => dashboard.close());
 
@@ -124,10 +123,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       observer,
       metrics,
       metricsToken: config.metricsToken,
-      health: createHealth(
-        [...storeProbes(stores, directoryHealth), ...probes],
-        () => stopping.signal.aborted,
-      ),
+      health: createHealth([...storeProbes(stores, directoryHealth), ...probes], () => stopping),
       search,
       lookup,
       usage: createUsageHandler(createAccountReader(stores.sql)),
@@ -142,14 +138,16 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl,
       port,
       async stop() {
-        stopping.abort();
+        stopping = true;
         log.info({ running: observer.running }, 'stopping');
         const { server } = app; // Elysia lets go of it, and complains on stdout when it is stopped again
         await within(Promise.resolve(app.stop()), DRAIN_TIMEOUT_MS, 'what was running').catch((error) =>
           log.warn({ err: error }, 'requests were cut off'),
         );
         await Promise.all([
-          within(Promise.resolve(server?.stop(true)), SECOND, 'the server').catch(() => {}),
+          within(Promise.resolve(server?.stop(true)), SECOND, 'the server').catch((error) =>
+            log.warn({ err: error }, 'connections were left open'),
+          ),
           tasks.closeAtOnce(),
         ]);
         await closers.close();
