@@ -17,6 +17,7 @@ import {
   text,
   url,
 } from './environment.ts';
+import { checkTrust, databaseUrl } from './tls.ts';
 import { DAY, SECOND } from './units.ts';
 
 export interface Config {
@@ -66,13 +67,14 @@ export interface Config {
  * @throws ConfigError for the first value that makes no sense
  */
 export function readConfig(env: Environment = process.env): Config {
+  checkTrust(env);
   const secret = (name: string) => readSecret(env, name);
   const registry = oneOf(env, 'REGISTRY', ['vies', 'einforma', 'none'], 'vies');
   const config: Config = {
     host: hostName(env, 'HOST', '127.0.0.1'),
     port: integer(env, 'PORT', { min: 0, max: 65_535, fallback: 3000 }),
     publicUrl: publicUrl('PUBLIC_URL', text(env, 'PUBLIC_URL')),
-    databaseUrl: url('DATABASE_URL', secret('DATABASE_URL'), ['postgres:', 'postgresql:']),
+    databaseUrl: databaseUrl('DATABASE_URL', secret('DATABASE_URL')),
     elasticsearchUrl: httpUrl('ELASTICSEARCH_URL', secret('ELASTICSEARCH_URL')),
     elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY'),
     elasticsearchAlias: indexName(env, 'ELASTICSEARCH_ALIAS', 'companies'),

@@ -1,3 +1,4 @@
+import { errors } from '@elastic/elasticsearch';
 import type { Closers } from '../closers.ts';
 import { within } from '../deadline.ts';
 import type { Log } from '../observability/log.ts';
@@ -29,8 +30,10 @@ export async function watchDirectory(
     if (health.warnings.join() === before) return;
     if (health.ok) log.info('the directory is in order');
     else {
-      const err = health.error === undefined ? {} : { err: health.error };
-      log.warn({ warnings: health.warnings, ...err }, 'the directory needs attention');
+      const { warnings, error } = health;
+      const advice = error instanceof errors.ElasticsearchClientError ? ': check ELASTICSEARCH_URL' : '';
+      const err = error === undefined ? {} : { err: error };
+      log.warn({ warnings, ...err }, `the directory needs attention${advice}`);
     }
   }
 
@@ -38,6 +41,11 @@ export async function watchDirectory(
   closers.add('the watch of the directory', looks.stop);
   const first = looks.run();
   if (tools.elasticsearch === null) await first;
-  else await within(first, FIRST_CHECK_TIMEOUT_MS, 'Elasticsearch').catch(() => {});
+  else {
+    // The check itself never fails, and goes on: its outcome is logged when it has one.
+    await within(first, FIRST_CHECK_TIMEOUT_MS, 'Elasticsearch').catch((error) =>
+      log.warn({ err: error }, 'started before the directory was checked: check ELASTICSEARCH_URL'),
+    );
+  }
   return () => health;
 }

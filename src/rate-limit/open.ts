@@ -5,6 +5,7 @@ import { within } from '../deadline.ts';
 import type { Probe } from '../http/health.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import { tlsFault } from '../tls.ts';
 import { SECOND } from '../units.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
@@ -24,15 +25,16 @@ export async function openRateLimiter(
   const redis = connectRedis(config.redisUrl);
   closers.add('Redis', async () => redis.disconnect());
   // A first request that came before the connection would be limited by a bucket of its own.
-  await within(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) =>
-    log.warn({ err: error }, 'Redis is away at start, or refuses: check REDIS_URL'),
-  );
+  await within(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) => {
+    const fault = tlsFault(error);
+    const problem = fault === null ? 'Redis is away at start, or refuses' : `Redis is not used: ${fault}`;
+    log.warn({ err: error }, `${problem}: check REDIS_URL`);
+  });
   const rateLimiter = createRedisRateLimiter(redis, {
     onFallback: (error) => {
       metrics.redisAway(true);
       log.warn({ err: error }, 'Redis is away: this process limits by its own buckets');
     },
-    onLocalDecision: metrics.localDecision,
     onRecovered: () => {
       metrics.redisAway(false);
       log.info('Redis is back');

@@ -8,6 +8,7 @@ import {
   errors,
 } from '@elastic/elasticsearch';
 import { codeOf } from '../errors.ts';
+import { certificateFault } from '../tls.ts';
 
 type Headers = Record<string, string>;
 
@@ -98,6 +99,6 @@ export class FetchConnection extends BaseConnection {
 }
 
 function failureOf(error: unknown): string {
-  const known = FAILURES[codeOf(error) ?? ''];
+  const known = certificateFault(error) ?? FAILURES[codeOf(error) ?? ''];
   return known ?? (error instanceof Error ? error.message.replace(ADVICE, '') : 'the connection failed');
 }

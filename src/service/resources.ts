@@ -7,6 +7,7 @@ import { connectPostgres, type PostgresOptions, type Sql } from '../postgres/con
 import { openEmbeddedPostgres } from '../postgres/embedded/embedded.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { createElasticsearch } from '../search/client.ts';
+import { tlsFault } from '../tls.ts';
 import { SECOND } from '../units.ts';
 
 /** The two stores that both the server and the commands work on. */
@@ -49,7 +50,7 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
     closers.add('Postgres', () => sql.end({ timeout: 2 }));
     await within(sql`SELECT 1`, 5 * SECOND, 'Postgres').catch((error) => {
       throw new RefusedError(
-        `Postgres can't be reached: ${messageOf(error)}: check DATABASE_URL and the server`,
+        `Postgres can't be reached: ${tlsFault(error) ?? messageOf(error)}: check DATABASE_URL and the server`,
       );
     });
     const migrated = await migrate(sql);

@@ -1,10 +1,12 @@
 import type { Config } from '../config.ts';
 import { isLoopbackHost } from '../http/loopback.ts';
 import type { Log } from '../observability/log.ts';
+import { transportWarnings } from '../tls.ts';
 
 /** Logs each warning about the configuration, once at start. */
 export function warnAtStart(log: Pick<Log, 'warn'>, config: Config, publicUrl: string): void {
-  for (const warning of startWarnings(config, publicUrl)) log.warn(warning);
+  const warnings = [...startWarnings(config, publicUrl), ...transportWarnings(config)];
+  for (const warning of warnings) log.warn(warning);
 }
 
 /**

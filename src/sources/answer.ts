@@ -31,6 +31,8 @@ export type SourceAnswer =
 export type FaultReason =
   | 'timeout'
   | 'unreachable'
+  /** Its TLS certificate is not accepted: expired, for another host, or of an authority that is not trusted. */
+  | 'certificate'
   | 'redirect'
   | 'http-status'
   | 'too-large'

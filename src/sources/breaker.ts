@@ -14,6 +14,7 @@ const OPEN_MS = 10 * SECOND;
 const COUNTED: ReadonlySet<FaultReason> = new Set<FaultReason>([
   'timeout',
   'unreachable',
+  'certificate',
   'redirect',
   'http-status',
   'too-large',

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { Agent } from 'undici/index.js';
 import { codeOf } from '../errors.ts';
+import { certificateFault } from '../tls.ts';
 import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
 import { BodyFault, readBody } from './body.ts';
 
@@ -107,6 +108,7 @@ export function isObject(value: unknown): value is JsonObject {
 function reasonOf(error: unknown): FaultReason {
   if (error instanceof BodyFault) return error.reason;
   const code = codeOf(error);
+  if (certificateFault(error) !== null) return 'certificate';
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return 'too-large';
   // What came isn't HTTP.

@@ -13,8 +13,15 @@ import type { StartRequest } from './servers.ts';
 const INITDB_TIMEOUT_MS = 60_000;
 const USER = 'postgres';
 
-/** Starts a Postgres on an empty data folder and resolves with the URL of its `postgres` database. */
-export async function startPostgres(context: NativeContext, request: StartRequest): Promise<string> {
+/**
+ * Starts a Postgres on an empty data folder and resolves with the URL of its `postgres` database.
+ * @param further settings beside those that every test server has
+ */
+export async function startPostgres(
+  context: NativeContext,
+  request: Pick<StartRequest, 'maxConnections' | 'purpose'>,
+  further: Record<string, string> = {},
+): Promise<string> {
   const binaries = await reachableBinaries(context);
   const data = join(context.runFolder, 'postgres');
   const password = randomBytes(18).toString('base64url');
@@ -44,6 +51,7 @@ export async function startPostgres(context: NativeContext, request: StartReques
       // The tests kill our own process, never the machine: what the kernel has taken is durable enough for them. A
       // benchmark of durable commits asks for the real thing.
       ...(request.purpose === 'benchmarks' ? {} : { fsync: 'off', full_page_writes: 'off' }),
+      ...further,
     };
     const server = startProcess({
       command: join(binaries, 'postgres'),

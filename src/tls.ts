@@ -1,0 +1,110 @@
+/** Encryption of connections: what the configuration may ask for, and what a failed one means in plain words. */
+import { getCACertificates } from 'node:tls';
+import type { Config } from './config.ts';
+import { ConfigError, type Environment, text, url } from './environment.ts';
+import { codeOf } from './errors.ts';
+import { isLoopbackHost } from './http/loopback.ts';
+
+const SSL_MODES = ['disable', 'require', 'verify-full'];
+/** libpq's parameters that postgres.js doesn't know: it would send them to the server, which refuses them. */
+const UNKNOWN_PARAMETERS = ['ssl', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslcrl'];
+
+/**
+ * A Postgres address whose `sslmode` postgres.js obeys. Its `prefer` and `allow` go on in plain text if the server, or
+ * a machine in between, says that there is no TLS; `verify-ca` is not the one of libpq.
+ *
+ * @throws ConfigError without the value, which may hold a password
+ */
+export function databaseUrl(name: string, value: string | null): string | null {
+  const address = url(name, value, ['postgres:', 'postgresql:']);
+  if (address === null) return null;
+  const { searchParams } = new URL(address);
+  const unknown = UNKNOWN_PARAMETERS.find((parameter) => searchParams.has(parameter));
+  if (unknown !== undefined) {
+    throw new ConfigError(
+      `${name} has ${unknown}, which is not supported: set sslmode, and name a certificate authority in NODE_EXTRA_CA_CERTS`,
+    );
+  }
+  if (searchParams.getAll('sslmode').every((mode) => SSL_MODES.includes(mode))) return address;
+  throw new ConfigError(`${name} must have one of sslmode=${SSL_MODES.join(', ')}, or no sslmode`);
+}
+
+/**
+ * Bun reads `NODE_EXTRA_CA_CERTS` when the process starts, before any `.env`, and goes on without a file that it can't
+ * read. `NODE_TLS_REJECT_UNAUTHORIZED=0` turns every check of a certificate off.
+ *
+ * @throws ConfigError for a certificate authority that is not in force, or checks that are off
+ */
+export function checkTrust(env: Environment): void {
+  if (text(env, 'NODE_TLS_REJECT_UNAUTHORIZED') === '0') {
+    throw new ConfigError(
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 accepts every certificate: unset it, and name a certificate authority in NODE_EXTRA_CA_CERTS',
+    );
+  }
+  if (text(env, 'NODE_EXTRA_CA_CERTS') !== null && getCACertificates('extra').length === 0) {
+    throw new ConfigError(
+      'NODE_EXTRA_CA_CERTS must name a readable file of PEM certificates, in the environment of the process (not in .env)',
+    );
+  }
+}
+
+const UNTRUSTED =
+  'no authority that is trusted here has signed its certificate (NODE_EXTRA_CA_CERTS names further ones)';
+
+const CERTIFICATE_FAULTS = new Map([
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another host name'],
+  ['CERT_HAS_EXPIRED', 'its certificate has expired'],
+  ['CERT_NOT_YET_VALID', 'its certificate is not valid yet: check the clocks'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNTRUSTED],
+  ['UNABLE_TO_GET_ISSUER_CERT', UNTRUSTED],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', UNTRUSTED],
+  ['SELF_SIGNED_CERT_IN_CHAIN', UNTRUSTED],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNTRUSTED],
+]);
+
+/** Why a server's certificate was not accepted, in plain words; `null` means that the error is about something else. */
+export function certificateFault(error: unknown): string | null {
+  return CERTIFICATE_FAULTS.get(codeOf(error) ?? '') ?? null;
+}
+
+/** Why TLS didn't come about: its certificate, or a server that doesn't speak TLS; `null` means something else. */
+export function tlsFault(error: unknown): string | null {
+  const message = error instanceof Error ? error.message : '';
+  // Bun's words for a connection that is closed during the handshake.
+  const isCutOff = message.includes('before secure TLS connection was established');
+  return isCutOff ? 'it ended the connection instead of speaking TLS' : certificateFault(error);
+}
+
+/** The configured addresses on other machines that are spoken to in plain text, or unverified; a line of advice each. */
+export function transportWarnings(config: Config): string[] {
+  const plain: [string, string | null, string][] = [
+    ['REDIS_URL', config.redisUrl, 'rediss:'],
+    ['ELASTICSEARCH_URL', config.elasticsearchUrl, 'https:'],
+    ['NIF_PT_URL', config.nifPtUrl, 'https:'],
+    ['VIES_URL', config.viesUrl, 'https:'],
+    ['EINFORMA_URL', config.einformaUrl, 'https:'],
+  ];
+  const warnings = plain
+    .filter(([, address, secure]) => address !== null && isElsewhere(address) && !isOf(address, secure))
+    .map(([name, , secure]) => `${name} is spoken to in plain text: use ${secure}`);
+  const postgres = config.databaseUrl === null ? null : postgresWarning(config.databaseUrl);
+  return postgres === null ? warnings : [postgres, ...warnings];
+}
+
+function postgresWarning(address: string): string | null {
+  if (!isElsewhere(address)) return null;
+  const mode = new URL(address).searchParams.getAll('sslmode').at(-1) ?? 'disable';
+  if (mode === 'disable') return 'DATABASE_URL is spoken to in plain text: add sslmode=verify-full';
+  if (mode === 'require') {
+    return 'DATABASE_URL has sslmode=require, which encrypts but accepts any certificate: use sslmode=verify-full';
+  }
+  return null;
+}
+
+const isOf = (address: string, protocol: string) => new URL(address).protocol === protocol;
+
+/** Not this machine, nor a name without a dot: those are found in a container's own network alone. */
+function isElsewhere(address: string): boolean {
+  const { hostname } = new URL(address);
+  return /[.:]/.test(hostname) && !isLoopbackHost(hostname);
+}

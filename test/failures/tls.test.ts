@@ -1,0 +1,199 @@
+/** Connections to the dependencies by TLS, with certificates of an authority of the test's own. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { within } from '../../src/deadline.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { runCommand } from '../api/support.ts';
+import { csv, nif } from '../directory/support.ts';
+import { type Authority, type Certificate, createAuthority } from '../support/certificates.ts';
+import { call } from '../support/client.ts';
+import { createTestIndexAlias, testServers } from '../support/database.ts';
+import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
+import {
+  type SecurePostgres,
+  startSecurePostgres,
+  startSecureRedis,
+  startTlsProxy,
+} from '../support/secure-servers.ts';
+import { createCaller, type ServiceProcess, spawnService } from '../support/service.ts';
+
+const HOSTS = ['localhost', '127.0.0.1'];
+const UNTRUSTED = 'no authority that is trusted here has signed its certificate';
+/** What is wrong with a certificate, and what the operator is told. */
+const WRONG: [string, (ours: Authority, others: Authority) => Certificate, string][] = [
+  ['of another authority', (_, others) => others.issue(HOSTS), UNTRUSTED],
+  ['for another host', (ours) => ours.issue(['db.example']), 'its certificate is for another host name'],
+  ['that has expired', (ours) => ours.issue(HOSTS, { expired: true }), 'its certificate has expired'],
+];
+
+const authority = createAuthority('Authority of the test');
+const others = createAuthority('Authority of others');
+const index = createTestIndexAlias();
+const closing: (() => unknown)[] = [];
+let folder: string;
+let postgres: SecurePostgres;
+let provider: Provider;
+let sql: Sql;
+/** By TLS alone and verified, whatever is in it. */
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tls-test-'));
+  await Bun.write(join(folder, 'ca.pem'), authority.cert);
+  const good = authority.issue(HOSTS);
+  postgres = await startSecurePostgres(good);
+  provider = await startProvider();
+  provider.answerAll((number) => nifPtFound(number));
+  sql = connectPostgres(`${postgres.url}?sslmode=require`, { max: 2, applicationName: 'test' });
+  env = {
+    NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'),
+    DATABASE_URL: `${postgres.url}?sslmode=verify-full`,
+    ELASTICSEARCH_ALIAS: index.alias,
+    REGISTRY: 'none',
+    DATA_DIR: folder,
+    AUTH_SECRET: 'a-secret-of-this-test-32-characters',
+    ...(await startOthers(good)),
+  };
+});
+afterAll(async () => {
+  await sql.end({ timeout: 5 });
+  for (const close of closing) await close();
+  await provider.close();
+  await index.cleanup();
+  await postgres.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Redis, Elasticsearch and nif.pt with one certificate. */
+async function startOthers(certificate: Certificate): Promise<Record<string, string>> {
+  const redis = await startSecureRedis(certificate);
+  const elasticsearch = await startTlsProxy(certificate, testServers().elasticsearchUrl);
+  const nifPt = await startTlsProxy(certificate, provider.url);
+  closing.push(redis.stop, elasticsearch.close, nifPt.close);
+  return {
+    REDIS_URL: redis.url,
+    ELASTICSEARCH_URL: `https://localhost:${elasticsearch.port}`,
+    NIF_PT_URL: `https://127.0.0.1:${nifPt.port}/`,
+  };
+}
+
+async function withService<T>(
+  further: Record<string, string>,
+  work: (service: ServiceProcess) => Promise<T>,
+) {
+  const service = await spawnService({ ...env, ...further });
+  try {
+    return await work(service);
+  } finally {
+    await service.kill();
+  }
+}
+
+/** Level and text of the lines that are no requests. */
+const said = ({ logLines }: ServiceProcess) => logLines.map(({ level, msg }) => `${level} ${msg}`);
+
+async function readiness({ baseUrl }: ServiceProcess) {
+  const answer = await fetch(`${baseUrl}/health/ready`);
+  const { dependencies } = (await answer.json()) as { dependencies: Record<string, { status: string }> };
+  return {
+    status: answer.status,
+    postgres: dependencies.postgres!.status,
+    redis: dependencies.redis!.status,
+  };
+}
+
+test('with verified TLS to every dependency the service serves, and the commands work', async () => {
+  await Bun.write(join(folder, 'companies.csv'), csv(1, 4));
+  const imported = await runCommand(env, ['companies', 'import', join(folder, 'companies.csv'), '--json']);
+  expect(imported).toMatchObject({ code: 0, stderr: '', json: { imported: 3 } });
+  await withService({}, async (service) => {
+    const { key } = await createCaller(sql);
+    expect((await call(service.url, '/companies?q=empresa', { key })).body.data).toHaveLength(3);
+    expect((await call(service.url, `/companies/${nif(1)}`, { key })).status).toBe(200);
+    expect(provider.lookups()).toHaveLength(1);
+    expect(await readiness(service)).toEqual({ status: 200, postgres: 'up', redis: 'up' });
+    const connections = await sql<{ ssl: boolean }[]>`
+      SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+      WHERE application_name LIKE 'company-directory%'`;
+    expect([...connections]).toEqual([{ ssl: true }]);
+    expect(said(service).filter((line) => !line.startsWith('30 '))).toEqual([]);
+  });
+});
+
+describe.each(WRONG)('a certificate %s', (_, issue, fault) => {
+  test('of Postgres ends the start with a line that names the variable and the cause', async () => {
+    await postgres.use(issue(authority, others));
+    const { code, stderr } = await runCommand(env, ['serve']);
+    await postgres.use(authority.issue(HOSTS));
+    expect(stderr).toMatch(/^error: Postgres can't be reached: [^\n]+: check DATABASE_URL and the server\n$/);
+    expect(stderr).toContain(fault);
+    expect(code).toBe(1);
+  });
+
+  test('of the others: Redis and Elasticsearch are named in the log, and a lookup is 502', async () => {
+    const wrong = await startOthers(issue(authority, others));
+    await withService(wrong, async (service) => {
+      const { key } = await createCaller(sql);
+      const asked = provider.requests.length;
+      expect((await call(service.url, `/companies/${nif(2)}`, { key })).kind).toBe('company-lookup-failed');
+      expect((await call(service.url, '/companies?q=empresa', { key })).kind).toBe('search-failed');
+      expect(await readiness(service)).toEqual({ status: 503, postgres: 'up', redis: 'down' });
+      expect(provider.requests).toHaveLength(asked);
+      const lines = service.logLines.map((line) => JSON.stringify(line));
+      const logged = (...parts: string[]) => lines.some((text) => parts.every((part) => text.includes(part)));
+      expect(logged('Redis is not used', fault, 'check REDIS_URL')).toBeTrue();
+      expect(logged('the directory needs attention: check ELASTICSEARCH_URL', fault)).toBeTrue();
+      expect(logged('a source failed', '"reason":"certificate"')).toBeTrue();
+    });
+    const { code, stderr } = await runCommand({ ...env, ...wrong }, ['index', 'status']);
+    expect(stderr).toMatch(/^error: [^\n]+: check ELASTICSEARCH_URL and the server\n$/);
+    expect(code).toBe(1);
+  });
+});
+
+test('sslmode=require encrypts, whatever the certificate is', async () => {
+  await postgres.use(others.issue(['db.example']));
+  const pool = connectPostgres(`${postgres.url}?sslmode=require`, { max: 1 });
+  const [row] = await pool<{ ssl: boolean }[]>`SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`;
+  expect(row).toEqual({ ssl: true });
+  await pool.end({ timeout: 5 });
+  await postgres.use(authority.issue(HOSTS));
+});
+
+describe.each(['require', 'verify-full'])('sslmode=%s', (mode) => {
+  test('a Postgres without TLS ends the start with a line that says so', async () => {
+    const url = new URL(testServers().postgresUrl);
+    url.searchParams.set('sslmode', mode);
+    const { code, stderr } = await runCommand({ ...env, DATABASE_URL: url.href }, ['serve']);
+    expect(stderr).toBe(
+      "error: Postgres can't be reached: it ended the connection instead of speaking TLS: check DATABASE_URL and the server\n",
+    );
+    expect(code).toBe(1);
+  });
+
+  test('a server that denies TLS is told nothing in plain text', async () => {
+    const heard: Uint8Array[] = [];
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (bytes) => {
+        if (heard.push(Buffer.from(bytes)) === 1) socket.write('N');
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+    const { port } = server.address() as { port: number };
+    const pool = connectPostgres(`postgres://maria:secret@127.0.0.1:${port}/books?sslmode=${mode}`, {
+      max: 1,
+    });
+    await expect(within(pool`SELECT 1`, 5000, 'Postgres')).rejects.toThrow('CONNECT_TIMEOUT');
+    await pool.end({ timeout: 1 });
+    server.close();
+    const [request, ...rest] = heard;
+    expect(Buffer.from(request!).toString('hex')).toBe('0000000804d2162f');
+    // A TLS handshake, and nothing else: no name of a user or of a database.
+    expect(Buffer.concat(rest).subarray(0, 2).toString('hex')).toBe('1603');
+    expect(Buffer.concat(rest).toString('latin1')).not.toMatch(/maria|books/);
+  });
+});

@@ -1,0 +1,142 @@
+/** Servers that speak TLS, with certificates of the test's own. */
+import { chownSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect as connectTo } from 'node:net';
+import { join } from 'node:path';
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { cacheFolder, createRunFolder, removeFolder } from '../servers/folders.ts';
+import type { NativeContext } from '../servers/native.ts';
+import { freePort, startOnFreePort } from '../servers/ports.ts';
+import { acceptsQueries, startPostgres } from '../servers/postgres.ts';
+import { type ServerProcess, startProcess, stopProcess } from '../servers/processes.ts';
+import { ensureRedis } from '../servers/redis.ts';
+import { serverUser } from '../servers/server-user.ts';
+import type { Certificate } from './certificates.ts';
+import { until } from './until.ts';
+
+export interface SecurePostgres {
+  /** On 127.0.0.1, without `sslmode`. */
+  url: string;
+  /** Serves with another certificate; resolves when new connections see it. */
+  use(certificate: Certificate): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts a Postgres that takes connections by TLS alone, from the binaries that the embedded one has. */
+export async function startSecurePostgres(certificate: Certificate): Promise<SecurePostgres> {
+  const { context, stop } = await createContext();
+  const files = writeCertificate(context, certificate);
+  const settings = { ssl: 'on', ssl_cert_file: files.cert, ssl_key_file: files.key };
+  const url = await startPostgres(context, { maxConnections: 50, purpose: 'tests' }, settings);
+  const port = Number(new URL(url).port);
+  const data = join(context.runFolder, 'postgres');
+  const postmaster = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
+  const access = join(data, 'pg_hba.conf');
+  writeFileSync(access, readFileSync(access, 'utf8').replace(/^host\b/gm, 'hostssl'));
+  process.kill(postmaster, 'SIGHUP');
+  await until('TLS alone', async () => !(await acceptsQueries(url)));
+  return {
+    url,
+    async use(next) {
+      writeCertificate(context, next);
+      process.kill(postmaster, 'SIGHUP');
+      await until('the certificate', async () => (await postgresCertificate(port)) === next.cert);
+    },
+    stop,
+  };
+}
+
+/** Starts a Redis that speaks TLS alone. */
+export async function startSecureRedis(
+  certificate: Certificate,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const { context, stop } = await createContext();
+  const missing = await ensureRedis(context.cache, context.say);
+  if (missing !== undefined) throw new Error(missing);
+  const files = writeCertificate(context, certificate);
+  const port = await startOnFreePort('Redis', async () => {
+    const port = await freePort();
+    const server = startProcess({
+      command: 'redis-server',
+      args: [
+        ...['--port', '0', '--tls-port', String(port), '--bind', '127.0.0.1', '--dir', context.runFolder],
+        ...['--tls-cert-file', files.cert, '--tls-key-file', files.key, '--tls-auth-clients', 'no'],
+        ...['--save', '', '--appendonly', 'no'],
+      ],
+      user: context.user,
+    });
+    context.own(server, 'SIGKILL');
+    return {
+      server,
+      port,
+      isReady: async () =>
+        (await certificateOf(connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }))) !== null,
+    };
+  });
+  return { url: `rediss://127.0.0.1:${port}`, stop };
+}
+
+/** A TLS server of this process that passes everything on to a server that speaks none. */
+export async function startTlsProxy(
+  certificate: Certificate,
+  target: string,
+): Promise<{ port: number; close(): void }> {
+  const { hostname, port } = new URL(target);
+  const server = createTlsServer(certificate, (socket) => {
+    const upstream = connectTo(Number(port), hostname);
+    socket.on('error', () => upstream.destroy());
+    upstream.on('error', () => socket.destroy());
+    socket.pipe(upstream).pipe(socket);
+  });
+  server.on('tlsClientError', () => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  return { port: (server.address() as { port: number }).port, close: () => void server.close() };
+}
+
+/** Run folder and processes of one server; `stop` ends it and removes its files. */
+async function createContext(): Promise<{ context: NativeContext; stop(): Promise<void> }> {
+  const user = await serverUser();
+  const runFolder = createRunFolder(user);
+  const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];
+  const context: NativeContext = {
+    runFolder,
+    cache: cacheFolder(user),
+    user,
+    say: () => {},
+    own: (process, stopSignal) => owned.push({ process, stopSignal }),
+  };
+  return {
+    context,
+    async stop() {
+      await Promise.all(owned.map(({ process, stopSignal }) => stopProcess(process, stopSignal)));
+      await removeFolder(runFolder);
+    },
+  };
+}
+
+function writeCertificate({ runFolder, user }: NativeContext, certificate: Certificate) {
+  const files = { cert: join(runFolder, 'server.crt'), key: join(runFolder, 'server.key') };
+  writeFileSync(files.cert, certificate.cert);
+  writeFileSync(files.key, certificate.key, { mode: 0o600 });
+  if (user) for (const file of [files.cert, files.key]) chownSync(file, user.uid, user.gid);
+  return files;
+}
+
+/** What Postgres shows behind its answer to an SSLRequest, as PEM. */
+function postgresCertificate(port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connectTo(port, '127.0.0.1');
+    socket.on('error', () => resolve(null));
+    socket.once('data', () => resolve(certificateOf(connectTls({ socket, rejectUnauthorized: false }))));
+    socket.write(Buffer.from('0000000804d2162f', 'hex'));
+  });
+}
+
+function certificateOf(socket: TLSSocket): Promise<string | null> {
+  return new Promise((resolve) => {
+    socket.on('error', () => resolve(null));
+    socket.once('secureConnect', () => {
+      resolve(socket.getPeerX509Certificate()?.toString() ?? null);
+      socket.destroy();
+    });
+  });
+}
