@@ -10,7 +10,7 @@ import { serviceCommands } from './service/commands.ts';
 import { EXIT_USAGE, fail } from './terminal/command.ts';
 
 /** `bun directory …`: every command of the service (contract, Command line). */
-function createProgram(): Command {
+export function createProgram(): Command {
   const program = new Command('directory')
     .usage('COMMAND [options]')
     .description('The company directory: its server, accounts, keys, directory files and search index.')
@@ -34,11 +34,13 @@ function exitWithOurCodes(command: Command): void {
   for (const child of command.commands) exitWithOurCodes(child);
 }
 
-// Whoever read the answer may be gone (`| head`): one line, not a stack.
-process.stdout.on('error', fail);
-try {
-  await createProgram().parseAsync();
-} catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
-  else fail(error);
+if (import.meta.main) {
+  // Whoever read the answer may be gone (`| head`): one line, not a stack.
+  process.stdout.on('error', fail);
+  try {
+    await createProgram().parseAsync();
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
+    else fail(error);
+  }
 }

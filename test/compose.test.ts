@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { CLOSE_TIMEOUT_MS } from '../src/closers.ts';
-import { readConfig } from '../src/config.ts';
 import { LONGEST_STOP_MS } from '../src/service/stop.ts';
 import { SECOND } from '../src/units.ts';
+import { variablesOfConfig } from './support/config-variables.ts';
 import { ROOT } from './support/service.ts';
 
 interface Compose {
@@ -34,25 +34,8 @@ const FIXED: Record<string, string> = {
   AUTH_SECRET: 'from a secret',
 };
 
-/** Every variable that the configuration asks for, without the `NAME_FILE` of secrets. */
-function variablesOfConfig(): string[] {
-  const asked = new Set<string>();
-  readConfig(
-    new Proxy<Record<string, string>>(
-      {},
-      {
-        get(_, name) {
-          asked.add(String(name));
-          return undefined;
-        },
-      },
-    ),
-  );
-  return [...asked].filter((name) => !name.endsWith('_FILE'));
-}
-
 test('the compose file passes every variable on, but for those left out or fixed for a reason', () => {
-  const expected = variablesOfConfig().filter((name) => !(name in LEFT_OUT));
+  const expected = variablesOfConfig().names.filter((name) => !(name in LEFT_OUT));
   const names = Object.keys(environment).map((name) => name.replace(/_FILE$/, ''));
   expect(names.toSorted()).toEqual(expected.toSorted());
   for (const name of expected.filter((name) => !(name in FIXED))) {

@@ -1,4 +1,5 @@
 import { betterAuth } from 'better-auth';
+import { isAPIError } from 'better-auth/api';
 import { Kysely } from 'kysely';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -65,7 +66,10 @@ export interface Auth {
    * @throws when it could not do it, as with Postgres away
    */
   call(endpoint: AuthEndpoint, body: Record<string, unknown>, asker: Asker): Promise<AuthAnswer>;
-  /** @returns false for a token that is wrong or too old */
+  /**
+   * @returns false for a token that is wrong or too old
+   * @throws when it could not be checked, as with Postgres away
+   */
   confirmEmail(token: string): Promise<boolean>;
   hashPassword(password: string): Promise<string>;
 }
@@ -203,8 +207,9 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
       try {
         await auth.api.verifyEmail({ query: { token } });
         return true;
-      } catch {
-        return false;
+      } catch (error) {
+        if (isAPIError(error) && error.statusCode < 500) return false;
+        throw error;
       }
     },
 

@@ -97,9 +97,29 @@ export function plotDailyCalls(all: Series[], options: PlotOptions): string {
   svg.setAttribute('role', 'img');
   svg.setAttribute('aria-label', label);
   svg.removeAttribute('font-family');
-  return svg.outerHTML.replace(/\d+\.\d{2,}/g, (number: string) =>
-    String(Math.round(Number(number) * 10) / 10),
-  );
+  for (const element of svg.querySelectorAll('*')) roundNumbers(element);
+  return svg.outerHTML;
+}
+
+/** Attributes of coordinates. Text is left alone: a key's name can look like a number. */
+const COORDINATES = ['x', 'y', 'x1', 'x2', 'y1', 'y2', 'width', 'height', 'transform', 'd'];
+
+/** What is used of an element; the DOM's own types are not loaded. */
+interface Attributes {
+  getAttribute(name: string): string | null;
+  setAttribute(name: string, value: string): void;
+}
+
+/** One decimal is enough for a pixel, and keeps the page small. */
+function roundNumbers(element: Attributes): void {
+  for (const name of COORDINATES) {
+    const value = element.getAttribute(name);
+    if (value === null) continue;
+    const rounded = value.replace(/\d+\.\d{2,}/g, (number: string) =>
+      String(Math.round(Number(number) * 10) / 10),
+    );
+    if (rounded !== value) element.setAttribute(name, rounded);
+  }
 }
 
 function tallest(bars: { day: Date; calls: number }[]): number {

@@ -1,10 +1,11 @@
 import { within } from '../deadline.ts';
 import { isLoopbackHost } from '../http/loopback.ts';
 import { pathOf, searchOf } from '../http/url.ts';
-import { KIB, SECOND } from '../units.ts';
+import { SECOND } from '../units.ts';
 import type { ClientAddress } from './client-address.ts';
 import { formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
 import { fieldsOf } from './fields.ts';
+import { readForm, type Unread } from './form.ts';
 import { formatsOf, preferredLanguage } from './language.ts';
 import { accountOf } from './members.ts';
 import { messagePage } from './pages/layout.ts';
@@ -16,7 +17,8 @@ import type { MemberVisit, Reply, Tools, Visit } from './visit.ts';
 const SESSION_TIMEOUT_MS = 3 * SECOND;
 /** A page that is not there by then is given up. Calls made by hand have the API's own limits, which are longer. */
 const PAGE_TIMEOUT_MS = 10 * SECOND;
-const MAX_FORM_BYTES = 16 * KIB;
+/** nginx's status for a request whose sender closed the connection. */
+const CLIENT_CLOSED = 499;
 
 interface ReceptionParts {
   secret: string;
@@ -80,7 +82,13 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
       tools.log.error({ err: error, requestId: trace.requestId }, 'a page of the dashboard failed');
       reply = messagePage(visit, 503, visit.texts.failed, visit.texts.failedLead, { 'Retry-After': '5' });
     }
-    return respond(reply, { request, cookies, requestId: trace.requestId, language: visit.texts.lang });
+    return respond(reply, {
+      request,
+      cookies,
+      requestId: trace.requestId,
+      language: visit.texts.lang,
+      hasLinkToken: url.searchParams.has('token'),
+    });
   }
 
   async function answer(visit: Visit, match: Match | null, cookies: string[]): Promise<Reply> {
@@ -103,8 +111,9 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
       if (from !== null && from !== origin) {
         return messagePage(visit, 403, texts.formExpired, texts.wrongAddress(`${tools.publicUrl}/dashboard`));
       }
-      const form = await readForm(request);
-      if (form === null || !isFormToken(secret, owner, form.get(TOKEN_FIELD) ?? '')) {
+      const form = await readForm(request, tools.stopping);
+      if (typeof form === 'string') return unreadPage(visit, form);
+      if (!isFormToken(secret, owner, form.get(TOKEN_FIELD) ?? '')) {
         return messagePage(visit, 403, texts.formExpired, texts.formExpiredLead);
       }
       visit.fields = fieldsOf(form);
@@ -135,11 +144,21 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
   return { receive };
 }
 
-/** The form of a request; null when it is none, or too large. */
-async function readForm(request: Request): Promise<URLSearchParams | null> {
-  const type = request.headers.get('content-type') ?? '';
-  if (!type.startsWith('application/x-www-form-urlencoded')) return null;
-  if (Number(request.headers.get('content-length') ?? 0) > MAX_FORM_BYTES) return null;
-  const body = await request.text();
-  return body.length > MAX_FORM_BYTES ? null : new URLSearchParams(body);
+/** The page of a form that was not read. Nobody sees that of a sender who is gone: it is for the log and the metrics. */
+function unreadPage(visit: Visit, unread: Unread): Reply {
+  const { texts } = visit;
+  // What is left of the body is not read, so the connection can't be used again.
+  const closing = { Connection: 'close' };
+  switch (unread) {
+    case 'not a form':
+      return messagePage(visit, 403, texts.formExpired, texts.formExpiredLead);
+    case 'too large':
+      return messagePage(visit, 413, texts.failed, texts.formTooLarge, closing);
+    case 'too slow':
+      return messagePage(visit, 408, texts.failed, texts.formTooSlow, closing);
+    case 'gone':
+      return messagePage(visit, CLIENT_CLOSED, texts.failed, texts.formTooSlow, closing);
+    case 'stopping':
+      return messagePage(visit, 503, texts.failed, texts.failedLead, { ...closing, 'Retry-After': '5' });
+  }
 }

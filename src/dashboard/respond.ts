@@ -15,12 +15,17 @@ const CONTENT_SECURITY_POLICY = [
 const HEADERS = {
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
   'X-Content-Type-Options': 'nosniff',
-  // Links in mails hold one-time tokens: no other site is told where a visitor came from.
   'Referrer-Policy': 'same-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cache-Control': 'private, no-store',
   Vary: 'Accept-Language, Accept-Encoding',
 };
+
+/**
+ * The policy of a page whose address holds a one-time token: not even the dashboard's own files are told the address.
+ * Not `no-referrer`: browsers then send `Origin: null` with the page's form, which is refused as another site's.
+ */
+const REFERRER_OF_LINKS = 'strict-origin';
 
 interface Around {
   request: Request;
@@ -28,10 +33,15 @@ interface Around {
   cookies: string[];
   requestId: string;
   language: string;
+  /** Whether the page's address holds a one-time token. */
+  hasLinkToken: boolean;
 }
 
 /** The HTTP answer of a page, a redirect or a file. */
-export function respond(reply: Reply, { request, cookies, requestId, language }: Around): Response {
+export function respond(
+  reply: Reply,
+  { request, cookies, requestId, language, hasLinkToken }: Around,
+): Response {
   const headers = new Headers({ ...HEADERS, 'X-Request-Id': requestId });
   if ('file' in reply) {
     headers.set('Content-Type', reply.type);
@@ -45,6 +55,7 @@ export function respond(reply: Reply, { request, cookies, requestId, language }:
   }
   headers.set('Content-Type', 'text/html; charset=utf-8');
   headers.set('Content-Language', language);
+  if (hasLinkToken) headers.set('Referrer-Policy', REFERRER_OF_LINKS);
   for (const [name, value] of Object.entries(reply.headers ?? {})) headers.set(name, value);
   const status = reply.status ?? 200;
   if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) {

@@ -184,6 +184,8 @@ const en = {
 
   formExpired: 'This form is out of date',
   formExpiredLead: 'It was left open too long, or sent from another page. Open it again.',
+  formTooLarge: 'The form is larger than 16 KiB.',
+  formTooSlow: 'The form took too long to arrive. Send it again.',
   wrongAddress: (address: string) => `This service is set up for ${address}. Open the dashboard there.`,
   notFound: 'There is nothing here',
   notFoundLead: 'The page is gone, or it isn’t yours.',
@@ -383,6 +385,8 @@ const pt: Texts = {
 
   formExpired: 'Este formulário caducou',
   formExpiredLead: 'Ficou aberto demasiado tempo, ou foi enviado de outra página. Abra-o de novo.',
+  formTooLarge: 'O formulário tem mais de 16 KiB.',
+  formTooSlow: 'O formulário demorou demasiado a chegar. Envie-o de novo.',
   wrongAddress: (address) => `Este serviço está configurado para ${address}. Abra o painel nesse endereço.`,
   notFound: 'Não há nada aqui',
   notFoundLead: 'A página já não existe, ou não é sua.',

@@ -28,6 +28,8 @@ export interface DashboardParts {
   rateLimiter: RateLimiter;
   search: Handler;
   lookup: Handler;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
 }
 
 /** What every page works with. */

@@ -8,6 +8,8 @@ export interface Metrics {
   source(source: string, outcome: string): void;
   /** Whether rate limits are kept by this process alone because Redis is away. */
   redisAway(away: boolean): void;
+  /** A request that a bucket of this process admitted or refused, because Redis was away or late. */
+  localDecision(): void;
   /** A credit that was spent for a request answered 503 and could not be given back. */
   refundFailed(credits: number): void;
   /** Shows how the cache of search answers does. */
@@ -57,6 +59,11 @@ export function createMetrics(runningRequests: () => number): Metrics {
     help: '1 while rate limits are kept by this process alone because Redis is away.',
     registers,
   });
+  const localDecisions = new Counter({
+    name: 'rate_limit_local_decisions_total',
+    help: 'Requests admitted or refused by a bucket of this process alone, because Redis was away or late.',
+    registers,
+  });
   const refundsFailed = new Counter({
     name: 'credit_refunds_failed_total',
     help: 'Credits that were spent, or may have been, for requests answered 503, and could not be given back.',
@@ -66,6 +73,7 @@ export function createMetrics(runningRequests: () => number): Metrics {
     request,
     source: (source, outcome) => sources.inc({ source, outcome }),
     redisAway: (away) => redisAway.set(away ? 1 : 0),
+    localDecision: () => localDecisions.inc(),
     refundFailed: (credits) => refundsFailed.inc(credits),
     observeSearchCache(cache) {
       new Counter({

@@ -35,6 +35,7 @@ export async function openRateLimiter(
       metrics.redisAway(true);
       log.warn({ err: error }, 'Redis is away: this process limits by its own buckets');
     },
+    onLocalDecision: metrics.localDecision,
     onRecovered: () => {
       metrics.redisAway(false);
       log.info('Redis is back');

@@ -5,8 +5,8 @@ import type { RateLimiter } from './limiter.ts';
 
 /** Buckets in this process: all there is without Redis, and what takes over while Redis is away. */
 export interface ProcessRateLimiter extends RateLimiter {
-  /** Puts a bucket where another clock's answer says it is. */
-  remember(accountId: string, units: number, limit: number): void;
+  /** Lowers a bucket to what Redis says of it. It never raises one: only time fills the process's own buckets. */
+  lower(accountId: string, units: number, limit: number): void;
   /** How many buckets are held. */
   readonly size: number;
 }
@@ -36,10 +36,11 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs): Pr
       const units = unitsNow(buckets.get(accountId) ?? null, limit, now);
       return decide(units >= UNITS_PER_TOKEN, units, limit, now);
     },
-    remember(accountId, units, limit) {
+    lower(accountId, units, limit) {
       const now = nowUs();
       sweep(now);
-      buckets.set(accountId, { units, atUs: now, limit });
+      const own = unitsNow(buckets.get(accountId) ?? null, limit, now);
+      buckets.set(accountId, { units: Math.min(own, units), atUs: now, limit });
     },
     get size() {
       return buckets.size;

@@ -53,18 +53,22 @@ interface Want {
 
 /**
  * Buckets in Redis, shared by all instances, taken from by one atomic script for all that arrives in one turn of the
- * event loop, by Redis's clock. While Redis is away the process's own buckets decide, from where Redis last had them:
- * the service keeps limiting, per process.
+ * event loop, by Redis's clock. While Redis is away the process's own buckets decide: the service keeps limiting, per process.
+ *
+ * An answer of Redis only ever lowers the process's own bucket, and only time fills it. So an account gets at most what the
+ * shared bucket holds plus what one bucket in each process holds, however often Redis is late or away.
+ *
+ * @param options.onLocalDecision told of each request for a token that the process's own bucket decides
  */
 export function createRedisRateLimiter(
   redis: Redis,
-  { onFallback = (_error: unknown) => {}, onRecovered = () => {} } = {},
+  { onFallback = (_error: unknown) => {}, onRecovered = () => {}, onLocalDecision = () => {} } = {},
 ): RateLimiter {
   const local = createProcessRateLimiter();
   const ask = createBatcher(async (wants: Want[]) => {
     // Those that gathered while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
-    return within(runScript(redis as BucketCommands, wants, local.remember), REDIS_TIMEOUT_MS, 'Redis');
+    return within(runScript(redis as BucketCommands, wants, local.lower), REDIS_TIMEOUT_MS, 'Redis');
   }, BATCHES);
   let pausedUntilMs = 0;
   let away = false;
@@ -90,7 +94,10 @@ export function createRedisRateLimiter(
 
   return {
     take: (accountId, limit) =>
-      decideFor({ accountId, limit, tokens: 1 }, () => local.take(accountId, limit)),
+      decideFor({ accountId, limit, tokens: 1 }, () => {
+        onLocalDecision();
+        return local.take(accountId, limit);
+      }),
     peek: (accountId, limit) =>
       decideFor({ accountId, limit, tokens: 0 }, () => local.peek(accountId, limit)),
   };
@@ -100,7 +107,7 @@ export function createRedisRateLimiter(
 async function runScript(
   redis: BucketCommands,
   wants: Want[],
-  remember: ProcessRateLimiter['remember'],
+  lower: ProcessRateLimiter['lower'],
 ): Promise<RateDecision[]> {
   const buckets = new Map<string, { limit: number; tokens: number; given: number; units: number }>();
   for (const { accountId, limit, tokens } of wants) {
@@ -116,7 +123,7 @@ async function runScript(
   for (const [accountId, bucket] of buckets) {
     bucket.given = Number(answers[position++]);
     bucket.units = Number(answers[position++]);
-    remember(accountId, bucket.units, bucket.limit);
+    lower(accountId, bucket.units, bucket.limit);
   }
   return wants.map(({ accountId, tokens }) => {
     const bucket = buckets.get(accountId)!;

@@ -65,7 +65,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   // before what is money.
   const tasks = createClosers(onFailed);
   const log = options.log ?? openLog(options.logTo, closers);
-  let stopping = false;
+  const stopping = new AbortController();
   try {
     const port = config.port === 0 ? freePort(config.host) : config.port;
     const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);
@@ -114,6 +114,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       rateLimiter,
       search,
       lookup,
+      stopping: stopping.signal,
     });
     tasks.add('the dashboard', () => dashboard.close());
 
@@ -123,7 +124,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
       observer,
       metrics,
       metricsToken: config.metricsToken,
-      health: createHealth([...storeProbes(stores, directoryHealth), ...probes], () => stopping),
+      health: createHealth(
+        [...storeProbes(stores, directoryHealth), ...probes],
+        () => stopping.signal.aborted,
+      ),
       search,
       lookup,
       usage: createUsageHandler(createAccountReader(stores.sql)),
@@ -138,7 +142,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl,
       port,
       async stop() {
-        stopping = true;
+        stopping.abort();
         log.info({ running: observer.running }, 'stopping');
         const { server } = app; // Elysia lets go of it, and complains on stdout when it is stopped again
         await within(Promise.resolve(app.stop()), DRAIN_TIMEOUT_MS, 'what was running').catch((error) =>

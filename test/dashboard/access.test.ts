@@ -176,7 +176,7 @@ describe('forms', () => {
 
   test('a form over 16 KiB, or of another type, is refused', async () => {
     const big = await owner.submit('/dashboard/keys', { name: 'x'.repeat(20_000) });
-    expect(big.status).toBe(403);
+    expect(big.status).toBe(413);
     const response = await fetch(`${service.baseUrl}/dashboard/keys`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Cookie: cookiesOf(owner) },

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { createAccount } from '../../src/accounts/store.ts';
+import { invite } from '../../src/dashboard/invitations.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { launchBrowser } from './browser.ts';
@@ -133,6 +135,22 @@ describe('in a real browser', () => {
       expect(secrets.sort()).toEqual([0, 1]);
       await page.goto(dashboard('/keys'));
       expect(await page.textContent('[data-figure=quota]')).toBe('2 of 2 in use');
+    }));
+
+  test('the page of a one-time link tells nobody its token, and its form is taken', () =>
+    inBrowser({}, async (page) => {
+      const { id } = await createAccount(service.sql, { name: 'Invited Lda', plan: 'free' }, 'test');
+      const { token } = await invite(service.sql, { accountId: id, email: 'ana@example.com' }, 'test');
+      const referers: string[] = [];
+      page.on('request', (request) => void referers.push(request.headers().referer ?? ''));
+      await page.goto(dashboard(`/invitation?token=${token}`));
+      await page.waitForLoadState('networkidle');
+      await page.fill('#name', 'Ana');
+      await page.fill('#password', 'correct horse battery');
+      await page.click('button[type=submit]');
+      await page.waitForURL(dashboard());
+      expect(referers.length).toBeGreaterThan(3);
+      expect(referers.filter((referer) => referer.includes(token))).toEqual([]);
     }));
 
   test('everything but the copy button works without scripts', () =>

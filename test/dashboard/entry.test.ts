@@ -331,8 +331,10 @@ describe('with SMTP_URL', () => {
     const visitor = createVisitor(service.baseUrl);
     const person = newPerson();
     await signUp(visitor, person);
-    for (const token of ['', 'x', 'eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImEifQ.']) {
-      const answer = await visitor.submit(`/dashboard/confirm?token=${token}`, {});
+    const page = await visitor.get('/dashboard/settings');
+    const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    for (const token of ['', 'x', 'eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImEifQ.', 'eyJh.eyJl.c2ln']) {
+      const answer = await visitor.post('/dashboard/confirm', { token, form_token });
       expect(answer.status).toBe(404);
     }
     const [user] =

@@ -147,6 +147,18 @@ describe('calls a day', () => {
     ]);
   });
 
+  test('a number in the name of a key is not rounded with those of the drawing', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const { id } = await createKey(service.sql, accountId, 'v3.14159', 'test');
+    await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: id, kind: 'search', calls: 3 }]);
+    const page = await visitor.get('/dashboard?by=key');
+    expect(barsOf(page)).toEqual(['v3.14159: 3']);
+    expect(page.document.querySelector('svg')!.querySelector('path, rect')!.outerHTML).not.toMatch(
+      /\d\.\d\d/,
+    );
+  });
+
   test('with many keys the busiest five have a colour of their own, and nothing is left out', async () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);
@@ -360,6 +372,15 @@ describe('text from outside', () => {
       expect(text).not.toContain('alert(1)');
     }
   });
+});
+
+test('a name of what every object has is no notice', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  for (const name of ['constructor', '__proto__', 'toString']) {
+    const page = await visitor.get(`/dashboard/settings?done=${name}`);
+    expect(page.textOf('[role=status]')).toBeNull();
+  }
 });
 
 describe('languages', () => {

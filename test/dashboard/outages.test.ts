@@ -59,6 +59,26 @@ test('Postgres hung or away: pages and forms say so within seconds, and work aga
   }
 });
 
+test('Postgres away: a confirmation link is not called dead, and works when Postgres is back', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const person = newPerson();
+  await signUp(visitor, person);
+  const { createEmailVerificationToken } = await import('better-auth/api');
+  const token = await createEmailVerificationToken('x'.repeat(40), person.email);
+  const path = `/dashboard/confirm?token=${token}`;
+  const stranger = createVisitor(service.baseUrl);
+  const page = await stranger.get(path);
+  const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+  proxy.down();
+  try {
+    expect((await stranger.post('/dashboard/confirm', { token, form_token })).status).toBe(503);
+  } finally {
+    proxy.up();
+  }
+  await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200, 10_000);
+  expect((await stranger.post('/dashboard/confirm', { token, form_token })).status).toBe(200);
+});
+
 test('an instance whose first visitor comes while Postgres is away serves the next one when it is back', async () => {
   const visitor = createVisitor(service.baseUrl);
   await signUp(visitor);

@@ -5,11 +5,13 @@ import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
 import { connectRedis, createRedisRateLimiter } from '../../src/rate-limit/redis.ts';
 import { testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
 
 let proxy: TcpProxy;
 let redis: Redis;
 let limiter: RateLimiter;
 let changes: string[];
+let localDecisions: number;
 
 beforeAll(async () => {
   const { hostname, port } = new URL(testServers().redisUrl);
@@ -18,11 +20,15 @@ beforeAll(async () => {
 beforeEach(async () => {
   proxy.up();
   changes = [];
+  localDecisions = 0;
   redis = connectRedis(proxy.url(testServers().redisUrl));
   await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
   limiter = createRedisRateLimiter(redis, {
     onFallback: () => changes.push('away'),
     onRecovered: () => changes.push('back'),
+    onLocalDecision: () => {
+      localDecisions += 1;
+    },
   });
 });
 afterEach(() => redis.disconnect());
@@ -98,6 +104,72 @@ for (const fault of ['down', 'hang'] as const) {
     });
   });
 }
+
+describe('Redis answers late, or now and then', () => {
+  const LIMIT = 60;
+
+  /** What one bucket gives in the time since it was full. */
+  const bucketSince = (startMs: number) => LIMIT + Math.floor((performance.now() - startMs) / 1000);
+
+  async function admittedOf(account: string, asks: number): Promise<number> {
+    const decisions = await Promise.all(Array.from({ length: asks }, () => limiter.take(account, LIMIT)));
+    return decisions.filter(({ admitted }) => admitted).length;
+  }
+
+  /** Asks for other accounts until the process says so. */
+  async function untilChangedTo(change: string): Promise<void> {
+    await until(`Redis ${change}`, async () => {
+      await limiter.take(newAccount(), LIMIT);
+      return changes.at(-1) === change;
+    });
+  }
+
+  test('answers that come after their time give nothing: no more than the process has in its own bucket', async () => {
+    const account = newAccount();
+    proxy.delay(300);
+    const startMs = performance.now();
+    let admitted = 0;
+    while (performance.now() - startMs < 5000) {
+      admitted += await admittedOf(account, 10);
+      await Bun.sleep(20);
+    }
+    expect(admitted).toBeGreaterThanOrEqual(LIMIT);
+    expect(admitted).toBeLessThanOrEqual(bucketSince(startMs));
+  });
+
+  test.each([
+    ['late', () => proxy.delay(300)],
+    ['away', () => proxy.down()],
+  ])(
+    'an answer between two times of being %s gives back nothing that the process has given',
+    async (_how, fault) => {
+      const account = newAccount();
+      const startMs = performance.now();
+      let admitted = 0;
+      for (let time = 0; time < 4; time += 1) {
+        fault();
+        await untilChangedTo('away');
+        admitted += await admittedOf(account, 2 * LIMIT);
+        proxy.up();
+        await untilChangedTo('back');
+        admitted += await admittedOf(account, 1);
+      }
+      // That of the process is empty, and that of Redis has given one token each time.
+      expect(admitted).toBeLessThanOrEqual(bucketSince(startMs) + 4);
+      // All together: never more than both.
+      admitted += await admittedOf(account, 3 * LIMIT);
+      expect(admitted).toBeLessThanOrEqual(2 * bucketSince(startMs));
+    },
+  );
+
+  test('what the process decides is counted', async () => {
+    await admittedOf(newAccount(), 5);
+    expect(localDecisions).toBe(0);
+    proxy.down();
+    await admittedOf(newAccount(), 5);
+    expect(localDecisions).toBe(5);
+  });
+});
 
 test('a Redis that answers errors is passed over, and the service keeps limiting', async () => {
   const account = newAccount();

@@ -94,6 +94,24 @@ describe('proxy', () => {
     late.socket.destroy();
   });
 
+  test('delays what comes back, in its order, and nothing else, until it is up again', async () => {
+    const client = openClient(proxy.port);
+    client.socket.write('a');
+    await client.receives('a');
+    proxy.delay(200);
+    const startMs = performance.now();
+    for (const text of ['b', 'c', 'd']) {
+      client.socket.write(text);
+      await until('the text', () => heard.endsWith(text));
+    }
+    await client.receives('abcd');
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(190);
+    proxy.up();
+    client.socket.write('e');
+    await client.receives('abcde');
+    client.socket.destroy();
+  });
+
   test('resets open and new connections while down and serves new ones when up again', async () => {
     const open = openClient(proxy.port);
     open.socket.write('1');

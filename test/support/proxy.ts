@@ -1,4 +1,5 @@
 import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 export type TcpProxy = {
   /** Where it listens on 127.0.0.1; the same through every `down` and `up`. */
@@ -14,16 +15,19 @@ export type TcpProxy = {
    * without a word. New ones work as before.
    */
   mute(): void;
-  /** Everything passes; what `hang` held back comes first. */
+  /** Everything passes, but all that the dependency sends arrives `ms` later, until `up`. */
+  delay(ms: number): void;
+  /** Everything passes at once; what `hang` held back comes first. */
   up(): void;
   close(): Promise<void>;
 };
 
-type Pair = { client: Socket; upstream: Socket | undefined; passing: boolean };
+type Pair = { client: Socket; upstream: Socket | undefined; late: Transform; passing: boolean };
 
 /** Starts a TCP proxy before a dependency, to take it away, freeze it and bring it back in tests of failures. */
 export async function startProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   let mode: 'up' | 'hang' | 'down' = 'up';
+  let delayMs = 0;
   const pairs = new Set<Pair>();
   const mute = new Set<Pair>();
 
@@ -33,7 +37,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
       client.resetAndDestroy();
       return;
     }
-    const pair: Pair = { client, upstream: undefined, passing: false };
+    const pair: Pair = { client, upstream: undefined, late: delayed(() => delayMs), passing: false };
     pairs.add(pair);
     client.setNoDelay(true);
     client.on('error', () => end(pair));
@@ -45,7 +49,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
     if (pair.passing) return;
     pair.passing = true;
     pair.upstream ??= connectUpstream(pair);
-    pair.client.pipe(pair.upstream).pipe(pair.client);
+    pair.client.pipe(pair.upstream).pipe(pair.late).pipe(pair.client);
   };
   const connectUpstream = (pair: Pair) => {
     const upstream = connectTo(target.port, target.host);
@@ -58,7 +62,8 @@ export async function startProxy(target: { host: string; port: number }): Promis
     if (!pair.passing || !pair.upstream) return;
     pair.passing = false;
     pair.client.unpipe(pair.upstream);
-    pair.upstream.unpipe(pair.client);
+    pair.upstream.unpipe(pair.late);
+    pair.late.unpipe(pair.client);
     pair.client.pause();
     pair.upstream.pause();
   };
@@ -99,8 +104,12 @@ export async function startProxy(target: { host: string; port: number }): Promis
       }
       pairs.clear();
     },
+    delay: (ms) => {
+      delayMs = ms;
+    },
     up: () => {
       mode = 'up';
+      delayMs = 0;
       for (const pair of pairs) letPass(pair);
     },
     close: async () => {
@@ -108,4 +117,19 @@ export async function startProxy(target: { host: string; port: number }): Promis
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** Lets each chunk through `delayMs` after it came, in their order. */
+function delayed(delayMs: () => number): Transform {
+  const waiting: Buffer[] = [];
+  const late: Transform = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (waiting.length === 0 && delayMs() === 0) return done(null, chunk);
+      waiting.push(chunk);
+      // Each timer lets the oldest through, whichever it was set for: none overtakes another.
+      setTimeout(() => late.push(waiting.shift()), delayMs());
+      done();
+    },
+  });
+  return late;
 }

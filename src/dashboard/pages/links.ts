@@ -2,11 +2,10 @@ import { isName } from '../../accounts/name.ts';
 import { isEmail, isPassword, PASSWORD } from '../fields.ts';
 import { html } from '../html.ts';
 import { acceptInvitation, findInvitation } from '../invitations.ts';
+import { linkTokenOf } from '../link-token.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
 import { alert, cardPage, field, messagePage, token } from './layout.ts';
-
-const linkToken = ({ url }: Visit) => url.searchParams.get('token') ?? '';
 
 /** GET /dashboard/forgot */
 export async function showForgot(visit: Visit): Promise<Reply> {
@@ -42,21 +41,24 @@ ${alert(refusal?.message ?? null)}
 
 /** GET /dashboard/reset?token= */
 export async function showReset(visit: Visit): Promise<Reply> {
-  return resetPage(visit, linkToken(visit), null);
+  const linkToken = linkTokenOf(visit, 'reset');
+  return linkToken === null ? invalidLink(visit) : resetPage(visit, linkToken, null);
 }
 
 /** POST /dashboard/reset */
 export async function reset(visit: Visit): Promise<Reply> {
   const { tools, texts, fields, asker } = visit;
+  const linkToken = linkTokenOf(visit, 'reset');
+  if (linkToken === null) return invalidLink(visit);
   const newPassword = fields('password');
   if (!isPassword(newPassword)) {
     const message = texts.passwordInvalid(PASSWORD.min, PASSWORD.max);
-    return resetPage(visit, fields('token'), { message, status: 422 });
+    return resetPage(visit, linkToken, { message, status: 422 });
   }
-  const answer = await tools.auth.call('/reset-password', { token: fields('token'), newPassword }, asker);
+  const answer = await tools.auth.call('/reset-password', { token: linkToken, newPassword }, asker);
   if (answer.ok) return redirectTo(visit, '/sign-in?done=password');
   const refusal = tooMany(visit, answer);
-  return refusal === null ? invalidLink(visit) : resetPage(visit, fields('token'), refusal);
+  return refusal === null ? invalidLink(visit) : resetPage(visit, linkToken, refusal);
 }
 
 function resetPage(visit: Visit, linkToken: string, refusal: Refusal | null): Reply {
@@ -75,10 +77,12 @@ ${alert(refusal?.message ?? null)}
 /** GET /dashboard/confirm?token=: the press is a POST, since a mail scanner opens links too. */
 export async function showConfirm(visit: Visit): Promise<Reply> {
   const { texts, tools } = visit;
+  const linkToken = linkTokenOf(visit, 'confirm');
+  if (linkToken === null) return invalidLink(visit);
   const body = html`
 <form method="post" action="${tools.base}/confirm">
   ${token(visit)}
-  <input type="hidden" name="token" value="${linkToken(visit)}">
+  <input type="hidden" name="token" value="${linkToken}">
   <button class="wide" type="submit">${texts.confirmButton}</button>
 </form>`;
   return cardPage(visit, { title: texts.confirmTitle, lead: texts.confirmLead, body });
@@ -86,21 +90,24 @@ export async function showConfirm(visit: Visit): Promise<Reply> {
 
 /** POST /dashboard/confirm */
 export async function confirm(visit: Visit): Promise<Reply> {
-  const { tools, texts, fields } = visit;
-  if (!(await tools.auth.confirmEmail(fields('token')))) return invalidLink(visit);
+  const { tools, texts } = visit;
+  const linkToken = linkTokenOf(visit, 'confirm');
+  if (linkToken === null || !(await tools.auth.confirmEmail(linkToken))) return invalidLink(visit);
   if (visit.session !== null) return redirectTo(visit, '?done=confirmed');
   return messagePage(visit, 200, texts.confirmTitle, texts.confirmed);
 }
 
 /** GET /dashboard/invitation?token= */
 export async function showInvitation(visit: Visit): Promise<Reply> {
-  return invitationPage(visit, linkToken(visit), null);
+  const linkToken = linkTokenOf(visit, 'invitation');
+  return linkToken === null ? invalidLink(visit) : invitationPage(visit, linkToken, null);
 }
 
 /** POST /dashboard/invitation: the user exists afterwards and is signed in. */
 export async function takeInvitation(visit: Visit): Promise<Reply> {
   const { tools, texts, fields, asker } = visit;
-  const linkToken = fields('token');
+  const linkToken = linkTokenOf(visit, 'invitation');
+  if (linkToken === null) return invalidLink(visit);
   const name = fields('name').trim();
   const password = fields('password');
   const invalid = (message: string) => invitationPage(visit, linkToken, { message, status: 422 });

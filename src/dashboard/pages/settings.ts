@@ -35,7 +35,9 @@ export async function sendConfirmation(visit: MemberVisit): Promise<Reply> {
 
 function settingsPage(visit: MemberVisit, refusal: Refusal | null): Reply {
   const { texts, tools, user, account, url } = visit;
-  const done = { password: texts.passwordSaved, sent: texts.confirmSent }[url.searchParams.get('done') ?? ''];
+  const notices: Record<string, string> = { password: texts.passwordSaved, sent: texts.confirmSent };
+  const asked = url.searchParams.get('done') ?? '';
+  const done = Object.hasOwn(notices, asked) ? notices[asked] : null;
   const body = html`
 ${refusal === null && notice(done)}
 <h1>${texts.settingsTitle}</h1>

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { type MailServer, startMailServer } from './smtp.ts';
+import { createVisitor, newPerson, signUp, type Visitor } from './visitor.ts';
+
+let mail: MailServer;
+let service: TestService;
+beforeAll(async () => {
+  mail = await startMailServer();
+  service = await startDashboardService({ SMTP_URL: mail.url });
+});
+afterAll(async () => {
+  await service.stop();
+  await mail.stop();
+});
+
+/** The path of the link in the next mail to an address. */
+async function linkTo(email: string): Promise<string> {
+  const { text } = await mail.mailTo(email);
+  return /http\S+/.exec(text)![0].slice(service.baseUrl.length);
+}
+
+async function formToken(visitor: Visitor): Promise<string> {
+  const page = await visitor.get('/dashboard/sign-in');
+  return page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+}
+
+const KINDS = ['reset', 'confirm', 'invitation'] as const;
+
+describe('a token of a wrong shape', () => {
+  test('is a dead link: with a NUL, of a wrong length, of a wrong alphabet', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const form_token = await formToken(visitor);
+    const choice = { name: 'Maria', password: 'correct horse battery', form_token };
+    for (const kind of KINDS) {
+      for (const token of ['\0', `${'a'.repeat(23)}\0`, '', 'a', 'ã'.repeat(24), 'a'.repeat(10_000)]) {
+        const opened = await visitor.get(`/dashboard/${kind}?token=${encodeURIComponent(token)}`);
+        const sent = await visitor.post(`/dashboard/${kind}`, { ...choice, token });
+        expect([kind, token, opened.status, sent.status]).toEqual([kind, token, 404, 404]);
+      }
+    }
+    expect(service.logLines.filter((line) => Number(line.level) >= 50)).toEqual([]);
+  });
+});
+
+describe('one-time tokens', () => {
+  test('do not leave the page in a Referer, whatever the answer is', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    for (const kind of KINDS) {
+      for (const token of ['x', 'a'.repeat(24), 'a.b.c', 'a'.repeat(32)]) {
+        const { headers } = await visitor.get(`/dashboard/${kind}?token=${token}`);
+        expect(headers.get('referrer-policy')).toBe('strict-origin');
+      }
+    }
+  });
+});
+
+describe('a confirmation', () => {
+  test('is bound to its user: not to another with the same email', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(service.baseUrl), person);
+    const link = await linkTo(person.email);
+    await service.sql`DELETE FROM dashboard_users WHERE "email" = ${person.email}`;
+    const second = createVisitor(service.baseUrl);
+    await signUp(second, person);
+    expect((await second.submit(link, {})).status).toBe(404);
+    const confirmed = () =>
+      service.sql`SELECT "emailVerified" AS confirmed FROM dashboard_users WHERE "email" = ${person.email}`;
+    expect([...(await confirmed())]).toEqual([{ confirmed: false }]);
+    expect((await second.submit(await linkTo(person.email), {})).status).toBe(303);
+    expect([...(await confirmed())]).toEqual([{ confirmed: true }]);
+  });
+});
+
+describe('a password', () => {
+  const NEW = 'another long password';
+
+  test('is reset whole or not at all: a fault in between leaves the link, the sessions and the old password', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const person = newPerson();
+    await signUp(visitor, person);
+    await mail.mailTo(person.email);
+    const stranger = createVisitor(service.baseUrl);
+    await stranger.submit('/dashboard/forgot', { email: person.email });
+    const link = await linkTo(person.email);
+
+    await failing('dashboard_credentials', async () => {
+      expect((await stranger.submit(link, { password: NEW })).status).toBe(503);
+    });
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+    expect((await createVisitor(service.baseUrl).submit('/dashboard/sign-in', { ...person })).status).toBe(
+      303,
+    );
+
+    expect((await stranger.submit(link, { password: NEW })).status).toBe(303);
+    expect((await visitor.get('/dashboard')).status).toBe(303);
+    const again = { email: person.email, password: NEW };
+    expect((await createVisitor(service.baseUrl).submit('/dashboard/sign-in', again)).status).toBe(303);
+  });
+
+  test('is changed whole or not at all: a fault in between leaves the other sessions and the old password', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const person = newPerson();
+    await signUp(visitor, person);
+    const elsewhere = createVisitor(service.baseUrl);
+    await elsewhere.submit('/dashboard/sign-in', { ...person });
+    const change = () =>
+      visitor.submit(
+        '/dashboard/settings',
+        { present: person.password, password: NEW },
+        { form: 'form[action$="/settings"]' },
+      );
+    await failing('dashboard_sessions', async () => {
+      expect((await change()).status).toBe(503);
+    });
+    expect((await elsewhere.get('/dashboard')).status).toBe(200);
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+    expect((await change()).status).toBe(303);
+    expect((await elsewhere.get('/dashboard')).status).toBe(303);
+  });
+
+  /** Runs while no row of a table can be written. */
+  async function failing(table: string, during: () => Promise<void>) {
+    const { sql } = service;
+    await sql`ALTER TABLE ${sql(table)} ADD CONSTRAINT broken CHECK (false) NOT VALID`;
+    try {
+      await during();
+    } finally {
+      await sql`ALTER TABLE ${sql(table)} DROP CONSTRAINT broken`;
+    }
+  }
+});
