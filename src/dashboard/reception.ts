@@ -1,14 +1,17 @@
-import { within } from '../deadline.ts';
+import { OverloadedError, within } from '../deadline.ts';
 import { isLoopbackHost } from '../http/loopback.ts';
 import { pathOf, searchOf } from '../http/url.ts';
+import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
 import type { ClientAddress } from './client-address.ts';
 import { formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
 import { fieldsOf } from './fields.ts';
 import { readForm, type Unread } from './form.ts';
+import { createGate } from './gate.ts';
 import { formatsOf, preferredLanguage } from './language.ts';
 import { accountOf } from './members.ts';
 import { messagePage } from './pages/layout.ts';
+import { createRequestLimit } from './request-limit.ts';
 import { respond } from './respond.ts';
 import type { Match } from './routes.ts';
 import { TEXTS } from './texts.ts';
@@ -19,6 +22,8 @@ const SESSION_TIMEOUT_MS = 3 * SECOND;
 const PAGE_TIMEOUT_MS = 10 * SECOND;
 /** nginx's status for a request whose sender closed the connection. */
 const CLIENT_CLOSED = 499;
+/** The dashboard shares its process with the API: pages are made few at a time, over a pool of half as many connections. */
+const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND };
 
 interface ReceptionParts {
   secret: string;
@@ -36,11 +41,13 @@ export interface Reception {
 }
 
 /**
- * What every request passes before its page: who is it, does the form come from a page of ours, and may they see what they
- * ask for. In this order, in one place.
+ * What every request passes before its page: is there room for it, who is it, does the form come from a page of ours, and may
+ * they see what they ask for. In this order, in one place.
  */
 export function createReception({ secret, clientAddress, tools }: ReceptionParts): Reception {
   const { origin, hostname } = new URL(tools.publicUrl);
+  const gate = createGate(GATE);
+  const requestLimit = createRequestLimit(tools.rateLimiter);
   const cookieOptions = { path: tools.base, secure: origin.startsWith('https:') };
 
   async function receive(
@@ -79,8 +86,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     try {
       reply = await answer(visit, match, cookies);
     } catch (error) {
-      tools.log.error({ err: error, requestId: trace.requestId }, 'a page of the dashboard failed');
-      reply = messagePage(visit, 503, visit.texts.failed, visit.texts.failedLead, { 'Retry-After': '5' });
+      reply = failedPage(visit, error);
     }
     return respond(reply, {
       request,
@@ -92,10 +98,28 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
   }
 
   async function answer(visit: Visit, match: Match | null, cookies: string[]): Promise<Reply> {
+    const stillRefusedMs = requestLimit.stillRefusedMs(visit.asker);
+    if (stillRefusedMs > 0) return tooManyPage(visit, stillRefusedMs);
+    // Outside the gate: a slow sender would keep a place.
+    const form = match?.route?.method === 'POST' ? await readForm(visit.request, tools.stopping) : null;
+    if (typeof form === 'string') return unreadPage(visit, form);
+    return gate((leave) => admit(visit, match, form, cookies, leave));
+  }
+
+  async function admit(
+    visit: Visit,
+    match: Match | null,
+    form: URLSearchParams | null,
+    cookies: string[],
+    leave: () => void,
+  ): Promise<Reply> {
     const { request, texts, asker } = visit;
     const known = await within(tools.auth.session(asker.cookie), SESSION_TIMEOUT_MS, 'Postgres');
     cookies.push(...known.cookies);
     visit.session = known.session;
+    const waitMs = await requestLimit.take(asker, visit.session?.user.id ?? null);
+    if (waitMs > 0) return tooManyPage(visit, waitMs);
+
     const owner = formOwner(visit.session?.id ?? null, asker.cookie, cookieOptions);
     if (owner.setCookie !== null) cookies.push(owner.setCookie);
     visit.formToken = formToken(secret, owner);
@@ -111,9 +135,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
       if (from !== null && from !== origin) {
         return messagePage(visit, 403, texts.formExpired, texts.wrongAddress(`${tools.publicUrl}/dashboard`));
       }
-      const form = await readForm(request, tools.stopping);
-      if (typeof form === 'string') return unreadPage(visit, form);
-      if (!isFormToken(secret, owner, form.get(TOKEN_FIELD) ?? '')) {
+      if (form === null || !isFormToken(secret, owner, form.get(TOKEN_FIELD) ?? '')) {
         return messagePage(visit, 403, texts.formExpired, texts.formExpiredLead);
       }
       visit.fields = fieldsOf(form);
@@ -126,8 +148,29 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     visit.trace.account = accountId;
     const account = await tools.readAccount(accountId);
     const member: MemberVisit = { ...visit, session, user: session.user, account };
-    const page = match.route.page(member);
-    return match.route.path === '/try' ? page : within(page, PAGE_TIMEOUT_MS, 'the page');
+    if (match.route.path === '/try') {
+      // A call has the API's own limits; a slow source must not keep pages from being shown.
+      leave();
+      return match.route.page(member);
+    }
+    return within(match.route.page(member), PAGE_TIMEOUT_MS, 'the page');
+  }
+
+  function failedPage(visit: Visit, error: unknown): Reply {
+    const { texts, trace } = visit;
+    if (error instanceof OverloadedError || (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) {
+      return messagePage(visit, 503, texts.busy, texts.busyLead, { 'Retry-After': '1' });
+    }
+    tools.log.error({ err: error, requestId: trace.requestId }, 'a page of the dashboard failed');
+    return messagePage(visit, 503, texts.failed, texts.failedLead, { 'Retry-After': '5' });
+  }
+
+  function tooManyPage(visit: Visit, waitMs: number): Reply {
+    const { texts } = visit;
+    const seconds = String(Math.ceil(waitMs / SECOND));
+    return messagePage(visit, 429, texts.tooManyRequests, texts.tooManyRequestsLead, {
+      'Retry-After': seconds,
+    });
   }
 
   /**

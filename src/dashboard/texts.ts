@@ -191,6 +191,11 @@ const en = {
   notFoundLead: 'The page is gone, or it isn’t yours.',
   failed: 'That did not work',
   failedLead: 'The service could not do it just now. Try again in a moment.',
+  busy: 'The dashboard is busy',
+  busyLead: 'Too many pages are asked for just now. Try again in a moment.',
+  tooManyRequests: 'Too many requests',
+  tooManyRequestsLead:
+    'You have asked for too many pages within a minute. Wait a few seconds, then try again.',
   back: 'Back to the dashboard',
 
   mailConfirmSubject: 'Confirm your email',
@@ -392,6 +397,10 @@ const pt: Texts = {
   notFoundLead: 'A página já não existe, ou não é sua.',
   failed: 'Não foi possível',
   failedLead: 'O serviço não conseguiu agora. Tente de novo dentro de momentos.',
+  busy: 'O painel está ocupado',
+  busyLead: 'Há demasiados pedidos neste momento. Tente de novo dentro de momentos.',
+  tooManyRequests: 'Demasiados pedidos',
+  tooManyRequestsLead: 'Pediu demasiadas páginas num minuto. Espere uns segundos e tente de novo.',
   back: 'Voltar ao painel',
 
   mailConfirmSubject: 'Confirme o seu email',

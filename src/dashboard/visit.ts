@@ -14,6 +14,7 @@ import type { Texts } from './texts.ts';
 
 /** What the service gives the dashboard to work with. */
 export interface DashboardParts {
+  /** The dashboard's own pool. */
   sql: Sql;
   config: Pick<
     Config,

@@ -34,6 +34,12 @@ const POSTGRES_POOL = {
   lockTimeoutMs: 0.5 * SECOND,
 };
 
+/**
+ * The dashboard's own pool. Pages never take a connection that the API needs, and a member's forms that wait for their
+ * account's lock give up soon.
+ */
+const DASHBOARD_POOL = { ...POSTGRES_POOL, max: 4, lockTimeoutMs: 0.2 * SECOND };
+
 export interface RunningService {
   /** The service's own address. */
   publicUrl: string;
@@ -104,8 +110,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const chain = createChain({ authenticator, rateLimiter, credits, log });
     const search = openSearch(config, stores, metrics);
     const lookup = openLookup(config, { ...stores, byKey }, tasks, log, metrics);
+    const dashboardSql = connectPostgres(stores.databaseUrl, DASHBOARD_POOL);
+    closers.add("the dashboard's Postgres", () => dashboardSql.end({ timeout: 2 }));
     const dashboard = await createDashboard({
-      sql: stores.sql,
+      sql: dashboardSql,
       config,
       publicUrl,
       log,

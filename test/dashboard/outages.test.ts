@@ -6,6 +6,7 @@ import { keptAuthSecret } from '../../src/dashboard/auth-secret.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import { removeExpired } from '../../src/dashboard/remove-expired.ts';
 import type { DashboardParts } from '../../src/dashboard/visit.ts';
+import { createProcessRateLimiter } from '../../src/rate-limit/process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { spawnService, startTestService, type TestService } from '../support/service.ts';
@@ -113,6 +114,7 @@ test('a dashboard that could not open for its first visitor opens for the next',
       },
     },
     log: { warn() {}, error() {} },
+    rateLimiter: createProcessRateLimiter(),
     observer: {
       observe: (_request: Request, _route: string, answer: (trace: { requestId: string }) => unknown) =>
         answer({ requestId: 'test' }),

@@ -1,0 +1,73 @@
+import { expect, test } from 'bun:test';
+import { createGate } from '../../src/dashboard/gate.ts';
+import { OverloadedError } from '../../src/deadline.ts';
+
+const LIMITS = { maxRunning: 2, maxWaiting: 3, maxWaitMs: 60_000 };
+
+/** Tasks that end when the test says so. */
+function createTasks() {
+  const begun: number[] = [];
+  const ends = new Map<number, (error?: Error) => void>();
+  const task = (id: number) => () => {
+    begun.push(id);
+    return new Promise<number>((resolve, reject) => {
+      ends.set(id, (error) => (error === undefined ? resolve(id) : reject(error)));
+    });
+  };
+  return { begun, task, end: (id: number, error?: Error) => ends.get(id)!(error) };
+}
+
+test('as many tasks run as there are places; the next wait in their order; further ones are refused at once', async () => {
+  const gate = createGate(LIMITS);
+  const { begun, task, end } = createTasks();
+  const running = [1, 2, 3, 4, 5].map((id) => gate(task(id)));
+  await expect(gate(task(6))).rejects.toBeInstanceOf(OverloadedError);
+  expect(begun).toEqual([1, 2]);
+  end(2);
+  await running[1];
+  expect(begun).toEqual([1, 2, 3]);
+  end(1, new Error('failed'));
+  await expect(running[0]!).rejects.toThrow('failed');
+  expect(begun).toEqual([1, 2, 3, 4]);
+  for (const id of [3, 4]) end(id);
+  await Promise.all(running.slice(2, 4));
+  end(5);
+  expect(await running[4]).toBe(5);
+  const more = [7, 8].map((id) => gate(task(id)));
+  expect(begun.slice(5)).toEqual([7, 8]);
+  for (const id of [7, 8]) end(id);
+  await Promise.all(more);
+});
+
+test('a task that leaves early gives its place away, once', async () => {
+  const gate = createGate({ ...LIMITS, maxRunning: 1 });
+  const { begun, task, end } = createTasks();
+  let leaveFirst = () => {};
+  const first = gate((leave) => {
+    leaveFirst = leave;
+    return task(1)();
+  });
+  const others = [2, 3].map((id) => gate(task(id)));
+  leaveFirst();
+  leaveFirst();
+  end(1);
+  await first;
+  expect(begun).toEqual([1, 2]);
+  end(2);
+  await others[0];
+  end(3);
+  await others[1];
+});
+
+test('a task whose turn does not come in time is refused and never runs', async () => {
+  const gate = createGate({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 20 });
+  const { begun, task, end } = createTasks();
+  const first = gate(task(1));
+  await expect(gate(task(2))).rejects.toBeInstanceOf(OverloadedError);
+  end(1);
+  await first;
+  const third = gate(task(3));
+  expect(begun).toEqual([1, 3]);
+  end(3);
+  await third;
+});

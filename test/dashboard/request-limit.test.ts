@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createRequestLimit, networkOf } from '../../src/dashboard/request-limit.ts';
+import { createProcessRateLimiter } from '../../src/rate-limit/process.ts';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, signUp } from './visitor.ts';
+
+const SESSION = 'dashboard.session_token';
+
+function setUp() {
+  let nowMs = 1000;
+  const rateLimiter = createProcessRateLimiter(() => nowMs * 1000);
+  const limit = createRequestLimit(rateLimiter, () => nowMs);
+  const asker = (cookie: string | null, address = '192.0.2.1') => ({ cookie, address, acceptLanguage: null });
+  const takeAll = async (of: ReturnType<typeof asker>, userId: string | null) => {
+    let taken = 0;
+    while ((await limit.take(of, userId)) === 0) taken += 1;
+    return taken;
+  };
+  return { limit, asker, takeAll, pass: (ms: number) => (nowMs += ms) };
+}
+
+describe('the buckets', () => {
+  test('a member has 120 requests, from all browsers together, and two a second after that', async () => {
+    const { limit, asker, takeAll, pass } = setUp();
+    expect(await takeAll(asker(`${SESSION}=one`), 'user')).toBe(120);
+    const second = asker(`x=y; __Secure-${SESSION}=two`, '192.0.2.2');
+    expect(limit.stillRefusedMs(second)).toBe(0);
+    expect(await limit.take(second, 'user')).toBe(500);
+    expect(await limit.take(second, 'other user')).toBe(0);
+    pass(500);
+    expect(await limit.take(second, 'user')).toBe(0);
+    expect(await limit.take(second, 'user')).toBe(500);
+  });
+
+  test('an asker that was refused is refused without a look at its bucket until its token is there', async () => {
+    const { limit, asker, takeAll, pass } = setUp();
+    const refused = asker(`${SESSION}=one`);
+    await takeAll(refused, 'user');
+    expect(limit.stillRefusedMs(asker(`other=cookie; ${SESSION}=one`, '192.0.2.9'))).toBe(500);
+    expect(limit.stillRefusedMs(asker(`${SESSION}=two`))).toBe(0);
+    expect(limit.stillRefusedMs(asker(null))).toBe(0);
+    pass(499);
+    expect(limit.stillRefusedMs(refused)).toBe(1);
+    pass(1);
+    expect(limit.stillRefusedMs(refused)).toBe(0);
+  });
+
+  test('visitors share 300 requests an address, an IPv6 /64 counting as one', async () => {
+    const { limit, asker, takeAll } = setUp();
+    expect(await takeAll(asker(null, '2001:db8:1:2::1'), null)).toBe(300);
+    expect(await limit.take(asker('dashboard.form=x', '2001:db8:1:2:ffff::7'), null)).toBe(200);
+    expect(limit.stillRefusedMs(asker(null, '2001:db8:1:2::9'))).toBe(200);
+    expect(await limit.take(asker(null, '2001:db8:1:3::1'), null)).toBe(0);
+  });
+
+  test('networks', () => {
+    for (const [address, network] of [
+      ['192.0.2.1', '192.0.2.1'],
+      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+      ['2001:0DB8:0001::', '2001:db8:1:0::/64'],
+      ['::1', '0:0:0:0::/64'],
+      ['1::2:3:4:5:6:7', '1:0:2:3::/64'],
+      ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ] as const)
+      expect([address, networkOf(address)]).toEqual([address, network]);
+  });
+});
+
+describe('over HTTP', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startDashboardService();
+  });
+  afterAll(() => service.stop());
+
+  test('a member who asks for too many pages is told to wait; other members and the API bucket are not touched', async () => {
+    const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
+    await signUp(visitor);
+    await signUp(other);
+    let answer = await visitor.get('/dashboard/settings');
+    for (let count = 0; count < 200 && answer.status === 200; count += 1) {
+      answer = await visitor.get('/dashboard/settings');
+    }
+    expect([answer.status, answer.textOf('h1'), answer.headers.get('retry-after')]).toEqual([
+      429,
+      'Too many requests',
+      '1',
+    ]);
+    // By its session's cookie, whatever other cookies the browser sends.
+    expect([...visitor.cookies.keys()]).toContain(SESSION);
+    const form = await visitor.post('/dashboard/keys', { name: 'x' });
+    expect([form.status, form.headers.get('cache-control')]).toEqual([429, 'private, no-store']);
+    const overview = await other.get('/dashboard');
+    expect([overview.status, overview.textOf('[data-figure=remaining]')]).toEqual([200, '20']);
+  });
+
+  test('visitors of one address who ask too often are told to wait; those of another are not', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const statuses = await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        const seen = new Set<number>();
+        for (let count = 0; count < 40; count += 1) {
+          seen.add((await visitor.get('/dashboard/sign-in')).status);
+        }
+        return seen;
+      }),
+    );
+    expect(statuses.some((seen) => seen.has(429))).toBe(true);
+    expect((await createVisitor(service.baseUrl).get('/dashboard/sign-in')).status).toBe(200);
+  });
+});
