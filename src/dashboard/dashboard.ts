@@ -5,6 +5,7 @@ import { HOUR } from '../units.ts';
 import { loadAssets } from './assets.ts';
 import { ownAuthSecret } from './auth-secret.ts';
 import { createClientAddress } from './client-address.ts';
+import { createDrawings } from './drawings.ts';
 import type { Mailer } from './mail.ts';
 import { createReception, type Reception } from './reception.ts';
 import { removeExpired } from './remove-expired.ts';
@@ -54,6 +55,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
         ...parts,
         auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
         readAccount: createAccountReader(sql),
+        drawings: createDrawings(),
         base,
         mails: mailer !== null,
         assets: {

@@ -31,7 +31,16 @@ export interface Formats {
   duration(ms: number): string;
 }
 
+/** One for each language: Intl's formatters are expensive to make. */
+const FORMATS = new Map<Language, Formats>();
+
 export function formatsOf(language: Language): Formats {
+  const known = FORMATS.get(language) ?? createFormats(language);
+  FORMATS.set(language, known);
+  return known;
+}
+
+function createFormats(language: Language): Formats {
   const locale = { en: 'en-GB', pt: 'pt-PT' }[language];
   const at = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' });

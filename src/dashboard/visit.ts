@@ -7,6 +7,7 @@ import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Asker, Auth, Session, User } from './auth.ts';
+import type { Drawings } from './drawings.ts';
 import type { Fields } from './fields.ts';
 import type { Html } from './html.ts';
 import type { Formats } from './language.ts';
@@ -37,6 +38,8 @@ export interface DashboardParts {
 export interface Tools extends DashboardParts {
   auth: Auth;
   readAccount: ReadAccount;
+  /** Plots that were drawn a moment ago. */
+  drawings: Drawings;
   /** Whether mail can be sent. */
   mails: boolean;
   /** Path of the dashboard, `/dashboard` behind the public address's own path. */

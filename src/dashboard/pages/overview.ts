@@ -120,15 +120,19 @@ function emptyPlot({ texts }: MemberVisit): Html {
 
 async function plots(visit: MemberVisit, today: string, all: Series[], total: number): Promise<Html> {
   const { texts, formats, tools } = visit;
-  // Only now: the library is large, and an instance whose dashboard nobody opens does without it.
-  const { plotDailyCalls } = await import('../plot.ts');
-  const label = texts.plotLabel(formats.number(total), PLOTTED_DAYS);
-  const draw = (width: number, height: number) =>
-    trusted(plotDailyCalls(all, { today, width, height, label, formats }));
+  const key = [visit.account.id, today, texts.lang, ...all.map((series) => series.label)].join('\n');
+  const drawing = await tools.drawings(key, async () => {
+    // Only now: the library is large, and an instance whose dashboard nobody opens does without it.
+    const { plotDailyCalls } = await import('../plot.ts');
+    const label = texts.plotLabel(formats.number(total), PLOTTED_DAYS);
+    const draw = (width: number, height: number) =>
+      trusted(plotDailyCalls(all, { today, width, height, label, formats }));
+    return { wide: draw(1000, 260), narrow: draw(360, 220) };
+  });
   return html`
 <ul class="legend">${all.map((series) => html`<li>${series.label} <strong>${formats.number(series.total)}</strong></li>`)}</ul>
-<div class="plot-wide">${draw(1000, 260)}</div>
-<div class="plot-narrow">${draw(360, 220)}</div>
+<div class="plot-wide">${drawing.wide}</div>
+<div class="plot-narrow">${drawing.narrow}</div>
 <div class="under">
   <details>
     <summary>${texts.table}</summary>
