@@ -62,7 +62,7 @@ export const PROBLEMS = {
     status: 502,
     title: 'The company could not be looked up',
     cause:
-      'There is no fresh record of this company, and no source could tell: they failed, were too slow, or did not know.',
+      'There is no fresh record of this company, and no source could tell: they failed, were too slow, or did not know. Or the account has used up its refreshes of the day.',
     fix: 'Try again later. The request has cost its credit.',
   },
   'not-found': {

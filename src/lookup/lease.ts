@@ -18,6 +18,8 @@ type OtherAttempt =
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** Rows of ended attempts stay this long for those who wait for them. */
 const KEEP_MS = 1 * MINUTE;
+/** A definite "no such company" answers for this long without a further question to a source (contract: not found). */
+export const NOT_FOUND_MS = 5 * MINUTE;
 
 /**
  * One refresh at a time for a NIF over all instances, by a row in Postgres rather than a lock, so that no connection
@@ -27,7 +29,7 @@ const KEEP_MS = 1 * MINUTE;
  * the attempt that it belongs to, and for its being under way.
  */
 export function createRefreshLeases(sql: Sql, leaseMs: number) {
-  /** Takes the lease of a NIF if nobody has it; otherwise says whose attempt is under way. */
+  /** Takes the lease of a NIF if nobody has it and it was not found lately; otherwise says how the other attempt stands. */
   async function acquire(nif: string): Promise<LeaseState> {
     const attempt = randomUUID();
     const taken = sql<{ attempt: string }[]>`
@@ -35,7 +37,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       VALUES (${nif}, ${attempt}, clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond')
       ON CONFLICT (nif) DO UPDATE SET
         attempt = excluded.attempt, expires_at = excluded.expires_at, outcome = NULL
-      WHERE company_refreshes.outcome IS NOT NULL OR company_refreshes.expires_at <= clock_timestamp()
+      WHERE company_refreshes.outcome <> 'not-found' OR company_refreshes.expires_at <= clock_timestamp()
       RETURNING attempt`;
     const [row] = await within(taken, QUERY_TIMEOUT_MS, 'Postgres').catch((error) => {
       // It may be taken all the same, or be taken later: everybody would follow an attempt that nobody makes.
@@ -68,11 +70,12 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
     );
   }
 
-  /** Ends an attempt that stored nothing. One that has ended stays as it is. */
+  /** Ends an attempt that stored nothing; `not-found` is remembered. One that has ended stays as it is. */
   async function end(nif: string, attempt: string, outcome: RefreshOutcome): Promise<void> {
     await within(
       sql`
-        UPDATE company_refreshes SET outcome = ${outcome}
+        UPDATE company_refreshes SET outcome = ${outcome}, expires_at = CASE WHEN ${outcome === 'not-found'}
+          THEN clock_timestamp() + ${NOT_FOUND_MS}::float8 * interval '1 millisecond' ELSE expires_at END
         WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`,
       QUERY_TIMEOUT_MS,
       'Postgres',
@@ -115,5 +118,5 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
     );
   }
 
-  return { acquire, look, end, store, sweep };
+  return { acquire, look, withdraw, end, store, sweep };
 }

@@ -20,7 +20,12 @@ export function openLookup(
   log: Log,
   metrics: Metrics,
 ): Handler {
-  const sources = createSources(config);
+  const sources = createSources(config, {
+    onLimit: (source, window) => {
+      metrics.sourceLimit(source, window);
+      log.warn({ source, window }, 'a source has reached its limit');
+    },
+  });
   for (const source of sources) closers.add(source.name, () => source.close());
   if (config.nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
@@ -34,5 +39,5 @@ export function openLookup(
     MINUTE,
   );
   closers.add('the sweep of old refreshes', sweeps.stop);
-  return createLookupHandler({ findCompany, refresher, timeoutMs });
+  return createLookupHandler({ findCompany, refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
 }

@@ -1,7 +1,9 @@
+import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { type CompanySource, SourceFault } from '../sources/answer.ts';
 import { SECOND } from '../units.ts';
+import { createRefreshBudget } from './budget.ts';
 import { createRefreshLeases, type RefreshOutcome } from './lease.ts';
 import type { FindCompany } from './store.ts';
 
@@ -16,12 +18,19 @@ export interface RefresherOptions {
   onAnswer?: (source: string, outcome: string) => void;
 }
 
+/** Whose budget a refresh is taken from. */
+type Payer = Pick<Caller, 'accountId' | 'requestsPerMinute'>;
+
+/** `over-budget`: the account has caused as many refreshes today as it may, and no source was asked. */
+export type RefreshResult = RefreshOutcome | 'over-budget';
+
 export interface Refresher {
   /**
-   * Brings the record of a NIF up to date and stores it. Whoever asks for a NIF that is being refreshed, here or on
-   * another instance, waits and shares the outcome, failure included (contract, choice 8).
+   * Brings the record of a NIF up to date and stores it. Callers that ask for a NIF that is being refreshed, here or on
+   * another instance, wait and share the outcome, failure included (contract, choice 8). Only the caller that begins a refresh
+   * pays for it from its account's budget of the day.
    */
-  refresh(nif: string): Promise<RefreshOutcome>;
+  refresh(nif: string, caller: Payer): Promise<RefreshResult>;
   /** Removes the traces of ended refreshes; to be called now and then. */
   sweep(): Promise<void>;
 }
@@ -35,21 +44,27 @@ export function createRefresher(options: RefresherOptions): Refresher {
   /** Longest that an attempt can take: two sources, and storing what they said. */
   const attemptMs = 2 * providerTimeoutMs + 1 * SECOND;
   const leases = createRefreshLeases(sql, attemptMs);
-  const running = new Map<string, Promise<RefreshOutcome>>();
+  const budget = createRefreshBudget(sql);
+  const running = new Map<string, { accountId: string; result: Promise<RefreshResult> }>();
 
-  function refresh(nif: string): Promise<RefreshOutcome> {
-    let attempt = running.get(nif);
-    if (attempt === undefined) {
-      attempt = leadOrFollow(nif).finally(() => running.delete(nif));
-      running.set(nif, attempt);
+  async function refresh(nif: string, caller: Payer): Promise<RefreshResult> {
+    for (;;) {
+      let attempt = running.get(nif);
+      if (attempt === undefined) {
+        const result = leadOrFollow(nif, caller).finally(() => running.delete(nif));
+        attempt = { accountId: caller.accountId, result };
+        running.set(nif, attempt);
+      }
+      const result = await attempt.result;
+      // One account's budget says nothing about another's: this one begins the refresh itself.
+      if (result !== 'over-budget' || attempt.accountId === caller.accountId) return result;
     }
-    return attempt;
   }
 
-  async function leadOrFollow(nif: string): Promise<RefreshOutcome> {
+  async function leadOrFollow(nif: string, caller: Payer): Promise<RefreshResult> {
     const giveUpAtMs = performance.now() + attemptMs;
     const first = await leases.acquire(nif);
-    if (first.state === 'ours') return lead(nif, first.attempt);
+    if (first.state === 'ours') return lead(nif, first.attempt, caller);
     let followed: typeof first = first;
     for (
       let pauseMs = FIRST_LOOK_MS;
@@ -59,20 +74,24 @@ export function createRefresher(options: RefresherOptions): Refresher {
       if (followed.state === 'ended') return followed.outcome;
       await Bun.sleep(pauseMs);
       const now = await leases.look(nif);
-      // The attempt that we followed is gone (its process died): somebody has to begin again.
-      if (now === null) return leadOrFollow(nif);
+      // The attempt that we followed is gone: its process died, or its account had no budget. We begin again.
+      if (now === null) return leadOrFollow(nif, caller);
       followed = now;
     }
     return 'failed';
   }
 
-  async function lead(nif: string, attempt: string): Promise<RefreshOutcome> {
+  async function lead(nif: string, attempt: string, caller: Payer): Promise<RefreshResult> {
     try {
       // Between our reading the stored record and our getting the lease another attempt may have ended.
       const stored = await findCompany(nif);
       if (stored?.fresh === true) {
         await leases.end(nif, attempt, 'found');
         return 'found';
+      }
+      if (!(await budget.take(caller))) {
+        await leases.withdraw(nif, attempt);
+        return 'over-budget';
       }
       const outcome = await askSources(nif, attempt);
       if (outcome !== 'found') await leases.end(nif, attempt, outcome);

@@ -6,6 +6,7 @@ import { type Answer, failure, written } from '../http/answer.ts';
 import { BASE_PATH } from '../http/openapi.ts';
 import type { Operation } from '../http/operation.ts';
 import { pathBehind } from '../http/url.ts';
+import type { Caller } from '../keys/authenticate.ts';
 import { writeCompany } from './present.ts';
 import type { Refresher } from './refresh.ts';
 import { CompanyAnswerSchema } from './schema.ts';
@@ -41,28 +42,42 @@ export interface LookupParts {
   refresher: Refresher;
   /** For all that a lookup does once it is paid. */
   timeoutMs: number;
+  /** Told of each lookup that fails because its account has used up its refreshes of the day. */
+  onOverBudget?: () => void;
+}
+
+const OVER_BUDGET =
+  'The account has used up its refreshes of the day (UTC): companies without a fresh record are looked up again tomorrow.';
+
+class OverBudgetError extends Error {
+  override readonly name = 'OverBudgetError';
+
+  constructor() {
+    super('the account has used up its refreshes of the day');
+  }
 }
 
 /** Serves the stored record of a company while it is fresh, and a refreshed one otherwise. */
 export function createLookupHandler(parts: LookupParts): Handler {
-  const { findCompany, refresher, timeoutMs } = parts;
+  const { findCompany, refresher, timeoutMs, onOverBudget } = parts;
 
-  async function refresh(nif: string): Promise<StoredCompany | null> {
-    const outcome = await refresher.refresh(nif);
+  async function refresh(nif: string, caller: Caller): Promise<StoredCompany | null> {
+    const outcome = await refresher.refresh(nif, caller);
     if (outcome === 'not-found') return null;
+    if (outcome === 'over-budget') throw new OverBudgetError();
     // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
     const refreshed = outcome === 'found' ? await findCompany(nif) : null;
     if (refreshed === null) throw new Error('no source could tell');
     return refreshed;
   }
 
-  async function answer(nif: string, reading: ReturnType<FindCompany>): Promise<Answer> {
+  async function answer(nif: string, reading: ReturnType<FindCompany>, caller: Caller): Promise<Answer> {
     const sinceMs = performance.now();
     try {
       let company = await reading;
       if (company?.fresh !== true) {
         const leftMs = timeoutMs - (performance.now() - sinceMs);
-        company = await within(refresh(nif), leftMs, 'the lookup');
+        company = await within(refresh(nif, caller), leftMs, 'the lookup');
       }
       if (company === null) return failure('company-not-found', 'No company has this NIF.');
       return written(`{"result":"success","data":${writeCompany(company)}}`, {
@@ -71,6 +86,10 @@ export function createLookupHandler(parts: LookupParts): Handler {
       });
     } catch (cause) {
       if (isBug(cause)) throw cause;
+      if (cause instanceof OverBudgetError) {
+        onOverBudget?.();
+        return failure('company-lookup-failed', OVER_BUDGET, { cause });
+      }
       return failure('company-lookup-failed', undefined, { cause });
     }
   }
@@ -83,7 +102,7 @@ export function createLookupHandler(parts: LookupParts): Handler {
     // While the credit is spent: one wait less. Where there is no credit nobody looks at it.
     const reading = findCompany(nif);
     reading.catch(() => {});
-    return () => answer(nif, reading);
+    return ({ caller }) => answer(nif, reading, caller);
   };
 }
 

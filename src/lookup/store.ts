@@ -102,8 +102,10 @@ function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {
   return companies;
 }
 
-/** Removes a stored record, so that the next lookup refreshes it. @returns whether there was one */
+/** Removes a stored record, and that the NIF was not found, so that the next lookup refreshes it. @returns whether a record was stored */
 export async function forgetCompany(sql: Sql, nif: string): Promise<boolean> {
-  const rows = await sql`DELETE FROM companies WHERE nif = ${nif} RETURNING 1`;
+  const rows = await sql`
+    WITH not_found AS (DELETE FROM company_refreshes WHERE nif = ${nif} AND outcome = 'not-found')
+    DELETE FROM companies WHERE nif = ${nif} RETURNING 1`;
   return rows.length === 1;
 }

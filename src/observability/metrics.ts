@@ -6,6 +6,10 @@ export interface Metrics {
   request(route: string, status: number, durationMs: number): void;
   /** One question to a company data source. */
   source(source: string, outcome: string): void;
+  /** A source answered that its limit is reached. @param window what the limit counts in, `minute` to `month` */
+  sourceLimit(source: string, window: string): void;
+  /** A lookup that failed because its account had used up its refreshes of the day. */
+  refreshRefused(): void;
   /** Whether rate limits are kept by this process alone because Redis is away. */
   redisAway(away: boolean): void;
   /** A request that a bucket of this process admitted or refused, because Redis was away or late. */
@@ -54,6 +58,19 @@ export function createMetrics(runningRequests: () => number): Metrics {
     labelNames: ['source', 'outcome'],
     registers,
   });
+  const sourceLimits = new Counter({
+    name: 'source_limits_total',
+    help: 'Answers of company data sources that their limit is reached, by source and the window of the limit.',
+    labelNames: ['source', 'window'],
+    registers,
+  });
+  // Prometheus sees no increase in a series that begins at 1.
+  for (const window of ['minute', 'hour', 'day', 'month']) sourceLimits.inc({ source: 'nif.pt', window }, 0);
+  const refreshesRefused = new Counter({
+    name: 'refreshes_refused_total',
+    help: 'Lookups that failed because their account had used up its refreshes of the day.',
+    registers,
+  });
   const redisAway = new Gauge({
     name: 'rate_limit_local',
     help: '1 while rate limits are kept by this process alone because Redis is away.',
@@ -72,6 +89,8 @@ export function createMetrics(runningRequests: () => number): Metrics {
   return {
     request,
     source: (source, outcome) => sources.inc({ source, outcome }),
+    sourceLimit: (source, window) => sourceLimits.inc({ source, window }),
+    refreshRefused: () => refreshesRefused.inc(),
     redisAway: (away) => redisAway.set(away ? 1 : 0),
     localDecision: () => localDecisions.inc(),
     refundFailed: (credits) => refundsFailed.inc(credits),

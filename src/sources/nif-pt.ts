@@ -11,8 +11,13 @@ const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;
 const BAD_KEY = /\bkey is not valid\b/i;
 
+/** What nif.pt counts its limits in. */
+export type LimitWindow = 'minute' | 'hour' | 'day' | 'month';
+
 /** Rolling windows, as nif.pt doesn't say at which instant its counts start again. */
-const WINDOW_MS: Record<string, number> = { minute: MINUTE, hour: HOUR, day: DAY, month: 30 * DAY };
+const WINDOW_MS: Record<LimitWindow, number> = { minute: MINUTE, hour: HOUR, day: DAY, month: 30 * DAY };
+/** Inside a longer window nif.pt is asked this often: credits that the operator buys there must not wait for its end. */
+const PROBE_EVERY_MS = 1 * HOUR;
 
 export interface NifPtOptions {
   url: string;
@@ -20,6 +25,8 @@ export interface NifPtOptions {
   key: string | null;
   timeoutMs: number;
   now: () => number;
+  /** Told of each answer that a limit is reached. */
+  onLimit: (window: LimitWindow) => void;
 }
 
 /** The default URL isn't asked without a key (contract, NIF_PT_KEY). */
@@ -29,16 +36,20 @@ export function isDefaultNifPtUrl(url: string): boolean {
 
 /**
  * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`, HTTP 200 for everything, `result` says what it is. After a limit
- * answer it isn't asked for the window that it named (contract, choice 7).
+ * answer it isn't asked for the window that it named, but for one question an hour (contract: not found). The first of these
+ * that gets an answer ends the window.
  */
-export function createNifPt({ url, key, timeoutMs, now }: NifPtOptions): CompanySource {
+export function createNifPt({ url, key, timeoutMs, now, onLimit }: NifPtOptions): CompanySource {
   const name = 'nif.pt';
   const client = createJsonClient(name, timeoutMs);
   const guarded = createBreaker(name, now);
   let limitedUntilMs = Number.NEGATIVE_INFINITY;
+  let nextProbeMs = Number.NEGATIVE_INFINITY;
 
-  function limitReached(window: string): SourceFault {
-    limitedUntilMs = Math.max(limitedUntilMs, now() + (WINDOW_MS[window] ?? MINUTE));
+  function limitReached(window: LimitWindow): SourceFault {
+    limitedUntilMs = Math.max(limitedUntilMs, now() + WINDOW_MS[window]);
+    nextProbeMs = Math.max(nextProbeMs, now() + PROBE_EVERY_MS);
+    onLimit(window);
     return new SourceFault(name, 'limit');
   }
 
@@ -51,15 +62,21 @@ export function createNifPt({ url, key, timeoutMs, now }: NifPtOptions): Company
     const message = cleanText(body.message);
     if (NOT_FOUND.test(message)) return { kind: 'not-found' };
     const window = LIMIT.exec(message)?.[1];
-    if (window) throw limitReached(window.toLowerCase());
+    if (window) throw limitReached(window.toLowerCase() as LimitWindow);
     throw new SourceFault(name, BAD_KEY.test(message) ? 'bad-key' : 'provider-error');
   }
 
   return {
     name,
     async find(nif) {
-      if (now() < limitedUntilMs) throw new SourceFault(name, 'skipped');
-      return guarded(() => ask(nif));
+      const isProbe = now() < limitedUntilMs;
+      if (isProbe) {
+        if (now() < nextProbeMs) throw new SourceFault(name, 'skipped');
+        nextProbeMs = now() + PROBE_EVERY_MS;
+      }
+      const answer = await guarded(() => ask(nif));
+      if (isProbe) limitedUntilMs = Number.NEGATIVE_INFINITY;
+      return answer;
     },
     close: () => client.close(),
   };

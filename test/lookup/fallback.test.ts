@@ -174,6 +174,11 @@ describe('nif.pt and VIES', () => {
       expect((await look(number)).headers.get('X-Record-Source')).toBe('vies');
     }
     expect(api.provider.lookups()).toHaveLength(before + 1);
+    // The operator is told in the log and by a metric.
+    const told = api.logLines.filter(({ msg }) => msg === 'a source has reached its limit');
+    expect(told).toEqual([expect.objectContaining({ level: 40, source: 'nif.pt', window: 'minute' })]);
+    const metrics = await (await fetch(`${api.baseUrl}/metrics`)).text();
+    expect(metrics).toContain('\nsource_limits_total{source="nif.pt",window="minute"} 1\n');
   });
 });
 

@@ -24,6 +24,11 @@ const stored = async (number: string) =>
     await api.sql`SELECT details->>'title' AS title, source, fetched_at FROM companies WHERE nif = ${number}`
   )[0];
 
+/** Whether a definite "not found" answers for the NIF. */
+const remembered = async (number: string) =>
+  (await api.sql`SELECT 1 FROM company_refreshes WHERE nif = ${number} AND outcome = 'not-found'`).length ===
+  1;
+
 /** A NIF that nobody has used, stored so long ago under the title `old`; the provider knows it as `new`. */
 async function storedBefore(ageS: number): Promise<string> {
   const number = nif(next++);
@@ -93,10 +98,43 @@ describe('freshness', () => {
       const { status, kind } = await look(number);
       expect([status, kind]).toEqual([404, 'company-not-found']);
     }
-    expect(asked(number)).toBe(3);
     expect((await stored(number))!.title).toBe('old');
-    api.provider.answer(number, nifPtFound(number, { title: 'back' }));
-    expect((await look(number)).body.data.title).toBe('back');
+    expect(await remembered(number)).toBe(true);
+  });
+
+  test('for five minutes after a definite "not found" no source is asked again, by any instance', async () => {
+    const number = nif(next++);
+    const second = await api.startInstance();
+    expect((await look(number)).status).toBe(404);
+    api.provider.answer(number, nifPtFound(number, { title: 'founded' }));
+    for (const at of [api, second, api]) expect((await look(number, at)).kind).toBe('company-not-found');
+    expect(asked(number)).toBe(1);
+    await second.stop();
+    const [row] = await api.sql`
+      SELECT extract(epoch FROM expires_at - clock_timestamp())::float8 AS seconds
+      FROM company_refreshes WHERE nif = ${number}`;
+    expect(row!.seconds).toBeGreaterThan(270);
+    expect(row!.seconds).toBeLessThanOrEqual(300);
+    await api.sql`UPDATE company_refreshes SET expires_at = clock_timestamp() WHERE nif = ${number}`;
+    expect((await look(number)).body.data.title).toBe('founded');
+  });
+
+  test('`companies forget` ends that, also when no record is stored', async () => {
+    const number = nif(next++);
+    expect((await look(number)).status).toBe(404);
+    const forgotten = await api.command('companies', 'forget', number, '--json');
+    expect([forgotten.code, forgotten.json]).toEqual([0, { nif: number, forgotten: false }]);
+    api.provider.answer(number, nifPtFound(number, { title: 'founded' }));
+    expect((await look(number)).body.data.title).toBe('founded');
+  });
+
+  test('a failure is not remembered', async () => {
+    const number = nif(next++);
+    await api.provider.mode({ status: 500 });
+    for (let i = 1; i < 3; i++) {
+      expect((await look(number)).status).toBe(502);
+      expect(asked(number)).toBe(i);
+    }
   });
 
   test('RECORD_MAX_AGE_S says from which age on a record is refreshed; 0 refreshes always', async () => {

@@ -8,6 +8,7 @@ import type { CompanyDetails } from '../../src/sources/answer.ts';
 import { nif } from '../directory/support.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { createCaller } from '../support/service.ts';
 
 const LEASE_MS = 1500;
 
@@ -118,6 +119,7 @@ test('an attempt that was told a failure stores nothing afterwards', async () =>
 
 test('who has lost the lease answers what became of it: the record of another attempt, or a failure', async () => {
   const { sql } = database;
+  const { accountId } = await createCaller(sql);
   const leases = createRefreshLeases(sql, LEASE_MS);
   for (const [isFoundByOthers, outcome, title] of [
     [true, 'found', 'newer'],
@@ -143,7 +145,7 @@ test('who has lost the lease answers what became of it: the record of another at
         },
       ],
     });
-    expect(await refresher.refresh(number)).toBe(outcome);
+    expect(await refresher.refresh(number, { accountId, requestsPerMinute: 20 })).toBe(outcome);
     expect(await titleOf(number)).toBe(title);
   }
 });

@@ -197,11 +197,10 @@ describe('an answer without a company', () => {
 
 describe('after a limit', () => {
   const SECOND = 1000;
+  const HOUR = 3600 * SECOND;
   test.each([
     ['minute', 60 * SECOND],
-    ['hour', 3600 * SECOND],
-    ['day', 86_400 * SECOND],
-    ['month', 30 * 86_400 * SECOND],
+    ['hour', HOUR],
   ] as const)(
     'per %s nif.pt is left alone for %d ms, for all companies, and asked again then',
     async (window, windowMs) => {
@@ -216,6 +215,68 @@ describe('after a limit', () => {
       expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
     },
   );
+
+  describe.each([
+    ['day', 24 * HOUR],
+    ['month', 30 * 24 * HOUR],
+  ] as const)('per %s', (window, windowMs) => {
+    test('everybody asks again when the window is over', async () => {
+      provider.answer(NIF, nifPtLimit(window));
+      await faultOf(source.find(NIF));
+      time.advance(windowMs);
+      provider.hold();
+      provider.answer(NIF, nifPtFound(NIF));
+      const questions = [source.find(NIF), source.find('500000000')];
+      await provider.arrived(3);
+      provider.release();
+      expect((await Promise.all(questions)).map(({ kind }) => kind)).toEqual(['found', 'not-found']);
+    });
+
+    test('nif.pt is asked once an hour until the window is over, however many lookups there are', async () => {
+      provider.answerAll(() => nifPtLimit(window));
+      await faultOf(source.find(NIF));
+      for (let hour = 1; hour <= 5; hour += 1) {
+        time.advance(HOUR - 1);
+        expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
+        time.advance(1);
+        const faults = await Promise.all(Array.from({ length: 5 }, () => faultOf(source.find(NIF))));
+        expect(faults.map(({ reason }) => reason).sort()).toEqual(['limit', ...Array(4).fill('skipped')]);
+        expect(provider.requests).toHaveLength(1 + hour);
+      }
+    });
+
+    test('the window ends with the first of these questions that gets an answer', async () => {
+      provider.answer(NIF, nifPtLimit(window));
+      await faultOf(source.find(NIF));
+      time.advance(HOUR);
+      expect(await source.find('500000000')).toEqual({ kind: 'not-found' });
+      provider.answer(NIF, nifPtFound(NIF));
+      for (let lookup = 0; lookup < 3; lookup += 1) {
+        expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+      }
+    });
+
+    test('a question that fails in another way leaves the window as it is', async () => {
+      provider.answer(NIF, nifPtLimit(window));
+      await faultOf(source.find(NIF));
+      time.advance(HOUR);
+      provider.answer(NIF, nifPtError('Something new'));
+      expect((await faultOf(source.find(NIF))).reason).toBe('provider-error');
+      expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
+    });
+
+    test('the operator is told of each limit answer, with its window', async () => {
+      const told: string[] = [];
+      const observed = sourceAt(provider, 'nif.pt', {
+        now: time.now,
+        onLimit: (...limit) => void told.push(limit.join(' ')),
+      });
+      provider.answer(NIF, nifPtLimit(window));
+      for (let lookup = 0; lookup < 3; lookup += 1) await faultOf(observed.find(NIF));
+      expect(told).toEqual([`nif.pt ${window}`]);
+      await observed.close();
+    });
+  });
 
   test('a shorter limit does not shorten a longer one', async () => {
     provider.hold();

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { type CompanySource, SourceFault, type SourceName } from '../../src/sources/answer.ts';
-import { createSources, type SourcesConfig } from '../../src/sources/source.ts';
+import { createSources, type SourcesConfig, type SourcesOptions } from '../../src/sources/source.ts';
 import { einformaReport, nifPtFound, type Provider, viesFound } from '../support/provider.ts';
 
 export const NIF = '509442013';
@@ -11,7 +11,7 @@ export const CLIENT_SECRET = 'cl13nt-s3cret';
 export function sourceAt(
   provider: Provider,
   name: SourceName,
-  { now, ...overrides }: Partial<SourcesConfig> & { now?: () => number } = {},
+  { now, onLimit, ...overrides }: Partial<SourcesConfig> & SourcesOptions = {},
 ): CompanySource {
   const config: SourcesConfig = {
     nifPtUrl: name === 'nif.pt' ? `${provider.url}/` : 'https://www.nif.pt/',
@@ -24,7 +24,7 @@ export function sourceAt(
     providerTimeoutMs: 2000,
     ...overrides,
   };
-  const sources = createSources(config, now ? { now } : {});
+  const sources = createSources(config, { ...(now ? { now } : {}), ...(onLimit ? { onLimit } : {}) });
   if (sources.length !== 1) throw new Error(`one source expected, not ${sources.length}`);
   return sources[0]!;
 }

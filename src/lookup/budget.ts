@@ -1,0 +1,33 @@
+import { within } from '../deadline.ts';
+import type { Caller } from '../keys/authenticate.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { SECOND } from '../units.ts';
+
+/**
+ * Refreshes that an account may cause on a day (UTC) for each request a minute of its limit: 200 for the Free plan, 600
+ * for Plus. The providers' quotas are shared by all accounts, and one account must not use them up.
+ */
+export const DAILY_REFRESHES_PER_REQUEST_A_MINUTE = 10;
+
+const QUERY_TIMEOUT_MS = 2 * SECOND;
+
+/** Counts the refreshes of each account and day, for all instances together. */
+export interface RefreshBudget {
+  /** Takes one refresh from the account's budget of today, by Postgres's clock. @returns whether there was one */
+  take(caller: Pick<Caller, 'accountId' | 'requestsPerMinute'>): Promise<boolean>;
+}
+
+export function createRefreshBudget(sql: Sql): RefreshBudget {
+  return {
+    async take({ accountId, requestsPerMinute }) {
+      const perDay = requestsPerMinute * DAILY_REFRESHES_PER_REQUEST_A_MINUTE;
+      const taken = sql`
+        INSERT INTO account_refreshes AS r (account_id, day, refreshes) VALUES (${accountId}, current_date, 1)
+        ON CONFLICT (account_id) DO UPDATE SET
+          day = excluded.day, refreshes = CASE WHEN r.day = excluded.day THEN r.refreshes + 1 ELSE 1 END
+        WHERE r.day <> excluded.day OR r.refreshes < ${perDay}
+        RETURNING 1`;
+      return (await within(taken, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
+    },
+  };
+}
