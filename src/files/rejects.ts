@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf } from '../errors.ts';
 import { KIB } from '../units.ts';
+import { csvCell } from './cell.ts';
 import { FileError, writeError } from './file-error.ts';
 import { MAX_RAW_CHARACTERS, type RejectedRow } from './rows.ts';
 
@@ -24,6 +25,8 @@ export interface RejectsWriter {
 const FLUSH_AT_CHARACTERS = 64 * KIB;
 /** A pipe that doesn't wait for its reader is tried again after this long. */
 const FULL_PIPE_PAUSE_MS = 5;
+/** A file of rejects has NIFs and names of natural persons. One that replaces a stricter file is as strict. */
+const OWNER_ALONE = 0o600;
 /** The kernel's own bound on links that lead to links. */
 const MAX_LINKS = 40;
 
@@ -65,7 +68,7 @@ export async function openRejects(path: string, readFrom?: string): Promise<Reje
   return {
     async write(rejected) {
       for (const { line, reason, raw } of rejected) {
-        pending += `${line},${cell(reason)},${cell(raw)}\n`;
+        pending += `${line},${csvCell(reason)},${csvCell(raw.slice(0, MAX_RAW_CHARACTERS))}\n`;
         if (pending.length >= FLUSH_AT_CHARACTERS) await flush();
       }
     },
@@ -107,12 +110,16 @@ async function openOutput(path: string, readFrom?: string): Promise<Output> {
   }
   if (there !== null && !there.isFile()) return asItIs(path);
   // Through a link to what it names, so that the link stays.
-  return inItsPlace(there === null ? resolve(path) : await realpath(path));
+  return there === null
+    ? inItsPlace(resolve(path), OWNER_ALONE)
+    : inItsPlace(await realpath(path), OWNER_ALONE & there.mode);
 }
 
-async function inItsPlace(path: string): Promise<Output> {
+/** @param mode of the new file, whatever the umask */
+async function inItsPlace(path: string, mode: number): Promise<Output> {
   const unfinished = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID().slice(0, 8)}.tmp`);
-  const handle = await open(unfinished, 'wx');
+  const handle = await open(unfinished, 'wx', OWNER_ALONE);
+  await handle.chmod(mode);
   return {
     write: (text) => handle.writeFile(text),
     async finish() {
@@ -176,20 +183,4 @@ async function descriptorOf(path: string): Promise<number | null> {
     at = resolve(folder, target);
   }
   return null;
-}
-
-/**
- * A quoted CSV field that neither a spreadsheet nor a terminal obeys: control characters and line breaks become
- * spaces, as do marks that reverse text; what a spreadsheet would take for a formula gets an apostrophe in front, also
- * behind a semicolon or bar, where a spreadsheet that separates by those begins a cell whatever the quotes say.
- */
-function cell(text: string): string {
-  const plain = text
-    .slice(0, MAX_RAW_CHARACTERS)
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu, ' ')
-    .replace(/^(?=\s*[=+\-@＝＋－＠])/u, "'")
-    .replace(/([;|]["'\s]*)(?=[=@＝＋－＠]|[+-](?!\d+(?:[.,]\d+)?(?:["\s]*[;|]|["\s]*$)))/gu, "$1'");
-  const guarded = /^[\t\r]/.test(text) && !plain.startsWith("'") ? `'${plain}` : plain;
-  return `"${guarded.replaceAll('"', '""')}"`;
 }

@@ -100,7 +100,7 @@ describe('calls a day', () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);
     const first = await createKey(service.sql, accountId, 'first, "the best"', 'test');
-    const second = await createKey(service.sql, accountId, '=second', 'test');
+    const second = await createKey(service.sql, accountId, 'x;=2+5;', 'test');
     await storeCalls(service.sql, accountId, [
       { daysAgo: 90, keyId: first.id, kind: 'search', calls: 1000 }, // a day too old
       { daysAgo: 89, keyId: first.id, kind: 'search', calls: 7 },
@@ -112,11 +112,11 @@ describe('calls a day', () => {
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
     expect(csv.split('\r\n')).toEqual([
-      'day,key_id,key_name,searches,lookups,calls',
-      `${day(89)},${first.id},"first, ""the best""",7,3,10`,
-      `${day(2)},${second.id},'=second,0,40,40`,
-      `${day(2)},,dashboard,2,0,2`,
-      `${day(0)},${first.id},"first, ""the best""",1,0,1`,
+      '"day","key_id","key_name","searches","lookups","calls"',
+      `"${day(89)}","${first.id}","first, ""the best""","7","3","10"`,
+      `"${day(2)}","${second.id}","x;'=2+5;","0","40","40"`,
+      `"${day(2)}","","dashboard","2","0","2"`,
+      `"${day(0)}","${first.id}","first, ""the best""","1","0","1"`,
       '',
     ]);
 
@@ -139,7 +139,7 @@ describe('calls a day', () => {
 
     const byKey = await visitor.get('/dashboard?by=key');
     expect(tableOf(byKey)).toEqual([
-      ['Day', '=second', 'first, "the best"', 'Dashboard (Try it)', 'Total'],
+      ['Day', 'x;=2+5;', 'first, "the best"', 'Dashboard (Try it)', 'Total'],
       [day(0), '0', '1', '0', '1'],
       [day(2), '40', '0', '2', '42'],
       [day(89), '0', '10', '0', '10'],
@@ -266,7 +266,7 @@ describe('Try it', () => {
     expect(body.data.quotas.requests.used).toBe(3);
     expect(body.data.rateLimit.remaining).toBeLessThanOrEqual(17);
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
-    expect(csv).toContain(',,dashboard,1,2,3');
+    expect(csv).toContain(',"","dashboard","1","2","3"');
   });
 
   test('a lookup of nothing asks for a NIF and is no call', async () => {

@@ -80,6 +80,34 @@ describe('the file of rejects', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
+  test('is for its owner alone, and as strict as the file that it replaces', async () => {
+    const write = async (path: string) => {
+      const writer = await openRejects(path);
+      const unfinished = readdirSync(folder).find((name) => name.endsWith('.tmp'))!;
+      expect(statSync(join(folder, unfinished)).mode & 0o077).toBe(0);
+      await writer.finish();
+      return (statSync(path).mode & 0o777).toString(8);
+    };
+    const umask = process.umask(0);
+    try {
+      expect(await write(join(folder, 'new.csv'))).toBe('600');
+      for (const [before, after] of [
+        [0o666, '600'],
+        [0o640, '600'],
+        [0o600, '600'],
+        [0o400, '400'],
+      ] as const) {
+        const path = fileWith(`mode-${before}.csv`, 'before');
+        chmodSync(path, before);
+        const link = join(folder, `mode-link-${before}.csv`);
+        symlinkSync(path, link);
+        expect(await write(link)).toBe(after);
+      }
+    } finally {
+      process.umask(umask);
+    }
+  });
+
   test('goes through a link, and to a device as it is', async () => {
     const path = fileWith('linked.csv', 'before');
     const link = join(folder, 'link.csv');
