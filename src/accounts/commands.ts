@@ -152,7 +152,7 @@ function creditsCommand(account: Command): void {
     .command('credits')
     .argument('<id>')
     .requiredOption('--add <n>', 'purchased credits to add', wholeNumber({ min: 1, max: MAX_BALANCE }))
-    .option('--note <text>', 'why, for the ledger')
+    .option('--note <text>', 'why; the customer sees it in the dashboard')
     .option('--reference <ref>', 'of the sale, say: the same reference adds once', name)
     .description('add purchased credits')
     .addHelpText(

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { mayHoldSecret } from '../keys/secret.ts';
 
 /** Short and plain: what can be printed anywhere and found again. */
 const ACCEPTABLE = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The caller's `X-Request-Id` if it is short and plain, otherwise a new one. */
+/** The caller's `X-Request-Id` if it is short, plain and no key; otherwise a new one. Every log line has it. */
 export function requestIdOf(request: Request): string {
   const given = request.headers.get('x-request-id');
-  return given !== null && ACCEPTABLE.test(given) ? given : randomUUID();
+  const isAcceptable = given !== null && ACCEPTABLE.test(given) && !mayHoldSecret(given);
+  return isAcceptable ? given : randomUUID();
 }

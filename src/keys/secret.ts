@@ -9,6 +9,8 @@ const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 const SHAPE = /^svc_[a-z2-7]{40}$/;
 /** What may be a key, or the most of one that was copied in part. */
 const LIKELY_SECRET = /svc_[A-Za-z0-9]{16,}/g;
+/** The same, and a key whose prefix was left out. */
+const HOLDS_SECRET = /svc_[A-Za-z0-9]{16,}|[a-z2-7]{40}/;
 /** Characters of a key. */
 export const SECRET_LENGTH = KEY_PREFIX.length + 40;
 /** Characters of the secret that are stored in clear, for recognition: the prefix and six more. */
@@ -45,6 +47,11 @@ export function secretStart(secret: string): string {
 /** The text with every key in it cut to its start: for messages that repeat what was typed, which end up in logs. */
 export function withoutSecrets(text: string): string {
   return text.replace(LIKELY_SECRET, (secret) => `${secretStart(secret)}…`);
+}
+
+/** Whether a text that will be logged may hold a key. Hexadecimal digests of 40 digits and more nearly never look like one. */
+export function mayHoldSecret(text: string): boolean {
+  return HOLDS_SECRET.test(text);
 }
 
 function checksum(bytes: Uint8Array): Buffer {

@@ -19,13 +19,16 @@ afterAll(() => api.stop());
 const page = (path: string, init: RequestInit = {}) => fetch(api.baseUrl + path, init);
 
 describe('request ids', () => {
-  test.each(['a', 'req-1.2_3', 'A'.repeat(64), crypto.randomUUID()])('%s is kept', async (id) => {
-    for (const path of ['/usage', '/companies', '/nothing', `/companies/${FOUND}`]) {
-      const { headers } = await ask(api, path, { key: caller.key, headers: { 'X-Request-Id': id } });
-      expect(headers.get('X-Request-Id')).toBe(id);
-      expect(api.logLines.at(-1)).toMatchObject({ msg: 'request', requestId: id });
-    }
-  });
+  test.each(['a', 'req-1.2_3', 'A'.repeat(64), crypto.randomUUID(), '0af7651916cd43dd8448eb211c80319c'])(
+    '%s is kept',
+    async (id) => {
+      for (const path of ['/usage', '/companies', '/nothing', `/companies/${FOUND}`]) {
+        const { headers } = await ask(api, path, { key: caller.key, headers: { 'X-Request-Id': id } });
+        expect(headers.get('X-Request-Id')).toBe(id);
+        expect(api.logLines.at(-1)).toMatchObject({ msg: 'request', requestId: id });
+      }
+    },
+  );
 
   test.each(['', 'a b', 'A'.repeat(65), 'a\tb', '<script>', 'a,b', 'ação', '"x"', 'a/b'])(
     '%j is replaced by an id of the service',
@@ -35,6 +38,14 @@ describe('request ids', () => {
       expect(JSON.stringify(api.logLines.at(-1))).toContain(headers.get('X-Request-Id')!);
     },
   );
+
+  test('a key is replaced, whole or in part', async () => {
+    for (const id of [caller.key, caller.key.slice(4), `id-${caller.key.slice(0, 20)}`]) {
+      const { headers } = await ask(api, '/usage', { key: caller.key, headers: { 'X-Request-Id': id } });
+      expect(headers.get('X-Request-Id')).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+      expect(JSON.stringify(api.logLines)).not.toContain(id);
+    }
+  });
 
   test('two requests never get the same one', async () => {
     const ids = await Promise.all(
