@@ -1,4 +1,5 @@
 import { within } from '../deadline.ts';
+import type { Log } from '../observability/log.ts';
 import { SECOND } from '../units.ts';
 
 /** A dependency that readiness asks. */
@@ -23,18 +24,28 @@ type ProbeResult = { status: 'up' | 'down'; warning?: string };
 
 /**
  * Liveness asks nothing. Readiness asks every dependency, each within a second, and is 503 while one that is required is
- * down or the service is stopping. Neither tells an address or an error's text.
+ * down or the service is stopping. Neither tells an address or an error's text: why a dependency is down is in the log, once
+ * for each time that it goes.
  *
  * Nobody needs a key for it: those who come while the dependencies are being asked share the answers, so that a crowd costs
  * them one question.
  */
-export function createHealth(probes: Probe[], isStopping: () => boolean): Health {
+export function createHealth(
+  probes: Probe[],
+  isStopping: () => boolean,
+  log: Pick<Log, 'info' | 'warn'>,
+): Health {
+  const down = new Set<string>();
+
   async function probe({ check, name, warning: warningOf }: Probe): Promise<ProbeResult> {
     try {
       await within(check(), PROBE_TIMEOUT_MS, name);
+      if (down.delete(name)) log.info({ dependency: name }, 'a dependency is up again');
       const warning = warningOf?.();
       return warning === undefined ? { status: 'up' } : { status: 'up', warning };
-    } catch {
+    } catch (error) {
+      if (!down.has(name)) log.warn({ dependency: name, err: error }, 'a dependency is down');
+      down.add(name);
       return { status: 'down' };
     }
   }

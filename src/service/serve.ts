@@ -135,6 +135,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       health: createHealth(
         [...storeProbes(stores, directoryHealth), ...probes],
         () => stopping.signal.aborted,
+        log,
       ),
       search,
       lookup,

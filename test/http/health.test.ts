@@ -1,5 +1,13 @@
 import { expect, test } from 'bun:test';
-import { createHealth } from '../../src/http/health.ts';
+import { createHealth, type Probe } from '../../src/http/health.ts';
+import { createLogTo } from '../../src/observability/log.ts';
+
+const lines: Record<string, unknown>[] = [];
+const log = createLogTo({ write: (line) => void lines.push(JSON.parse(line)) });
+
+/** Readiness of one required dependency. */
+const healthOf = (check: Probe['check']) =>
+  createHealth([{ name: 'postgres', required: true, check }], () => false, log);
 
 test('those who ask for readiness at once share one question; whoever comes after it is a new one', async () => {
   let asked = 0;
@@ -10,7 +18,7 @@ test('those who ask for readiness at once share one question; whoever comes afte
       answer = resolve;
     });
   };
-  const health = createHealth([{ name: 'postgres', required: true, check }], () => false);
+  const health = healthOf(check);
   for (const round of [1, 2]) {
     const crowd = Array.from({ length: 100 }, () => health.ready());
     expect(asked).toBe(round);
@@ -26,11 +34,34 @@ test('those who ask for readiness at once share one question; whoever comes afte
 
 test('a dependency that fails is down for everybody who asked, and asked again by the next', async () => {
   const answers = [Promise.reject(new Error('away')), Promise.resolve()];
-  const health = createHealth(
-    [{ name: 'postgres', required: true, check: () => answers.shift()! }],
-    () => false,
-  );
+  const health = healthOf(() => answers.shift()!);
   const crowd = await Promise.all([health.ready(), health.ready()]);
   expect(crowd.map(({ status }) => status)).toEqual([503, 503]);
   expect((await health.ready()).status).toBe(200);
+});
+
+test('the log says once why a dependency is down, and once that it is up again', async () => {
+  lines.length = 0;
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), {
+    code: 'ECONNREFUSED',
+    query: 'SELECT 1',
+  });
+  const outcomes = [null, refused, new Error('still away'), null, null, refused];
+  const health = healthOf(async () => {
+    const error = outcomes.shift();
+    if (error) throw error;
+  });
+  for (const status of [200, 503, 503, 200, 200, 503]) expect((await health.ready()).status).toBe(status);
+  const down = {
+    level: 40,
+    dependency: 'postgres',
+    err: { type: 'Error', code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' },
+    msg: 'a dependency is down',
+  };
+  expect(lines).toMatchObject([
+    down,
+    { level: 30, dependency: 'postgres', msg: 'a dependency is up again' },
+    down,
+  ]);
+  expect(JSON.stringify(lines)).not.toContain('SELECT');
 });

@@ -4,6 +4,7 @@ import { createHealth } from '../../src/http/health.ts';
 import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
 import { createCompanyReader } from '../../src/lookup/store.ts';
+import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { storeProbes } from '../../src/service/serve.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -52,6 +53,7 @@ test('the probe of readiness', async () => {
   const health = createHealth(
     storeProbes({ sql: kept(), elasticsearch: null }, () => ({ ok: true, warnings: [] })),
     () => false,
+    createLogTo({ write: () => {} }),
   );
   expect((await health.ready()).status).toBe(503);
   await areTakenBack();
