@@ -1,6 +1,9 @@
-import { expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { copyFile, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CLOSE_TIMEOUT_MS } from '../src/closers.ts';
+import { readConfig } from '../src/config.ts';
 import { LONGEST_STOP_MS } from '../src/service/stop.ts';
 import { SECOND } from '../src/units.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
@@ -9,11 +12,27 @@ import { ROOT } from './support/service.ts';
 interface Compose {
   services: Record<
     string,
-    { image?: string; environment?: Record<string, string>; stop_grace_period?: string }
+    {
+      image?: string;
+      environment?: Record<string, string>;
+      stop_grace_period?: string;
+      cap_drop?: string[];
+      cap_add?: string[];
+      security_opt?: string[];
+      pids_limit?: number;
+      tmpfs?: string[];
+      ports?: string[];
+      networks?: string[];
+      secrets?: string[];
+    }
   >;
+  networks: Record<string, { internal?: boolean }>;
+  secrets: Record<string, { file: string }>;
 }
 
-const { services } = Bun.YAML.parse(await Bun.file(join(ROOT, 'docker-compose.yml')).text()) as Compose;
+const { services, networks, secrets } = Bun.YAML.parse(
+  await Bun.file(join(ROOT, 'docker-compose.yml')).text(),
+) as Compose;
 const environment = services.api!.environment!;
 
 /** Variables that the compose file deliberately doesn't have, and why. */
@@ -22,6 +41,7 @@ const LEFT_OUT: Record<string, string> = {
     'a path on the host says nothing inside the container; docs/operating.md has the override',
   NODE_TLS_REJECT_UNAUTHORIZED: 'is only ever refused',
   DATA_DIR: 'nothing is stored in the container: Postgres is a server, and AUTH_SECRET a file',
+  ELASTICSEARCH_API_KEY: 'the Elasticsearch beside it takes user and password, in its URL',
 };
 
 /** Variables that the compose file sets itself, whatever the shell says, and why. */
@@ -29,21 +49,110 @@ const FIXED: Record<string, string> = {
   HOST: 'inside the container it is every address; BIND_ADDRESS says where it is published',
   PORT: 'inside the container it is always the same; API_PORT says where it is published',
   DATABASE_URL: 'the Postgres beside it, from a secret',
-  ELASTICSEARCH_URL: 'the Elasticsearch beside it',
-  REDIS_URL: 'the Redis beside it',
+  ELASTICSEARCH_URL: 'the Elasticsearch beside it, from a secret',
+  REDIS_URL: 'the Redis beside it, from a secret',
   AUTH_SECRET: 'from a secret',
+  METRICS_TOKEN: 'from a secret',
 };
 
 test('the compose file passes every variable on, but for those left out or fixed for a reason', () => {
   const expected = variablesOfConfig().names.filter((name) => !(name in LEFT_OUT));
-  const names = Object.keys(environment).map((name) => name.replace(/_FILE$/, ''));
-  expect(names.toSorted()).toEqual(expected.toSorted());
+  const names = new Set(Object.keys(environment).map((name) => name.replace(/_FILE$/, '')));
+  expect([...names].toSorted()).toEqual(expected.toSorted());
   for (const name of expected.filter((name) => !(name in FIXED))) {
     expect([name, environment[name]]).toEqual([name, expect.stringContaining(`\${${name}:-`)]);
   }
   for (const name of Object.keys(FIXED)) {
     expect(environment[name] ?? environment[`${name}_FILE`]).not.toContain('$');
   }
+});
+
+test('every secret that is not fixed can be a value or a file, and no fixed one is a value', () => {
+  for (const name of variablesOfConfig().secrets.filter((name) => !(name in LEFT_OUT))) {
+    // A file that exists for every installation: a value beside it would be refused.
+    const isFixed = name in FIXED;
+    const file = isFixed ? expect.stringMatching(/^\/run\/secrets\//) : `\${${name}_FILE:-}`;
+    expect([name, environment[`${name}_FILE`]]).toEqual([name, file]);
+    expect([name, environment[name]]).toEqual([name, isFixed ? undefined : `\${${name}:-}`]);
+  }
+});
+
+test('every container has no capability, no way to gain one, and bounded processes and temporary files', () => {
+  for (const [name, service] of Object.entries(services)) {
+    const { cap_drop, cap_add, security_opt, pids_limit, tmpfs } = service;
+    expect([name, cap_drop, cap_add, security_opt]).toEqual([
+      name,
+      ['ALL'],
+      undefined,
+      ['no-new-privileges:true'],
+    ]);
+    expect([name, pids_limit]).toEqual([name, expect.any(Number)]);
+    const options = new RegExp(
+      `^/tmp:size=\\d+m,${name === 'elasticsearch' ? 'exec' : 'noexec'},nosuid,nodev`,
+    );
+    expect([name, tmpfs]).toEqual([name, [expect.stringMatching(options)]]);
+  }
+});
+
+test('only the API is published, and the stores have a password each and no way out', () => {
+  expect(networks.stores).toEqual({ internal: true });
+  for (const [name, { ports, networks, secrets }] of Object.entries(services)) {
+    if (name === 'api') continue;
+    expect([name, ports, networks]).toEqual([name, undefined, ['stores']]);
+    expect([name, secrets?.length]).toEqual([name, expect.any(Number)]);
+  }
+  expect(services.elasticsearch!.environment!['xpack.security.enabled']).toBe('true');
+  expect(services.api!.environment!.SIGN_UP).toEndWith(':-closed}');
+});
+
+describe('deploy/make-secrets', () => {
+  let folder: string;
+  const run = () => Bun.$`sh ${join(folder, 'deploy/make-secrets')}`.cwd('/').text();
+  const read = (name: string) => Bun.file(join(folder, 'secrets', name)).text();
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'secrets-'));
+    await mkdir(join(folder, 'deploy'));
+    await copyFile(join(ROOT, 'deploy/make-secrets'), join(folder, 'deploy/make-secrets'));
+    await run();
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test('makes exactly the files that the compose file names', async () => {
+    const named = Object.values(secrets).map(({ file }) => /:-\.\/secrets\/(.+)\}$/.exec(file)![1]!);
+    expect((await readdir(join(folder, 'secrets'))).toSorted()).toEqual([...named, 'api'].toSorted());
+    const used = Object.values(services).flatMap(({ secrets = [] }) => secrets);
+    expect(used.toSorted()).toEqual(Object.keys(secrets).toSorted());
+  });
+
+  test('the service takes them, and the stores have the passwords of its addresses', async () => {
+    const env = Object.fromEntries(
+      Object.entries(environment)
+        .filter(([name]) => name.endsWith('_FILE') && name.replace(/_FILE$/, '') in FIXED)
+        .map(([name, path]) => [name, path.replace('/run/secrets', join(folder, 'secrets'))]),
+    );
+    const config = readConfig(env);
+    const passwordOf = (address: string | null) => new URL(address!).password;
+    expect(`${passwordOf(config.databaseUrl)}\n`).toBe(await read('database-password'));
+    expect(`${passwordOf(config.elasticsearchUrl)}\n`).toBe(await read('elasticsearch-password'));
+    expect(`requirepass ${passwordOf(config.redisUrl)}\n`).toBe(await read('redis-config'));
+    expect(config.authSecret).toMatch(/^[0-9a-f]{48}$/);
+    expect(config.metricsToken).toMatch(/^[0-9a-f]{48}$/);
+  });
+
+  test('the folder is closed to others, and its files are open to the users of the containers', async () => {
+    expect((await stat(join(folder, 'secrets'))).mode & 0o777).toBe(0o700);
+    for (const name of Object.keys(secrets)) {
+      expect([name, (await stat(join(folder, 'secrets', name))).mode & 0o777]).toEqual([name, 0o644]);
+    }
+  });
+
+  test('run again it makes only what is missing', async () => {
+    const before = await Promise.all(['postgres-password', 'redis-config'].map(read));
+    await rm(join(folder, 'secrets/redis-url'));
+    expect(await run()).toBe('made secrets/redis-url\n');
+    expect(await Promise.all(['postgres-password', 'redis-config'].map(read))).toEqual(before);
+    expect(await run()).toBe('');
+  });
 });
 
 test('the public address follows the published port', () => {

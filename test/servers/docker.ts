@@ -13,6 +13,13 @@ const UP_TIMEOUT_MS = 15 * 60_000;
 const READY_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
 const ROOT = join(import.meta.dir, '../..');
+/** What docker-compose.yml reads for the servers; one file does for all of them. */
+const SECRETS = [
+  'POSTGRES_PASSWORD_SECRET',
+  'DATABASE_PASSWORD_SECRET',
+  'ELASTICSEARCH_PASSWORD_SECRET',
+  'REDIS_CONFIG_SECRET',
+];
 const INNER_PORTS: Record<ServerName, number> = { elasticsearch: 9200, postgres: 5432, redis: 6379 };
 
 /**
@@ -43,8 +50,7 @@ export async function startDocker(
           ...args,
         ],
         env: {
-          POSTGRES_PASSWORD_SECRET: passwordFile,
-          DATABASE_URL_SECRET: passwordFile,
+          ...Object.fromEntries(SECRETS.map((name) => [name, passwordFile])),
           TEST_MAX_CONNECTIONS: String(request.maxConnections),
           TEST_FSYNC: request.purpose === 'benchmarks' ? 'on' : 'off',
           TEST_HEAP_MB: String(request.elasticsearchHeapMb),
@@ -90,7 +96,7 @@ const succeeds = ([command, ...args]: string[]) =>
 function urlOf(name: ServerName, address: string, password: string): string {
   if (name === 'elasticsearch') return `http://${address}`;
   if (name === 'redis') return `redis://${address}`;
-  return `postgres://directory:${password}@${address}/directory`;
+  return `postgres://postgres:${password}@${address}/postgres`;
 }
 
 async function untilAnswering(name: ServerName, url: string, stopping: AbortSignal): Promise<void> {

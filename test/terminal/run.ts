@@ -23,9 +23,9 @@ export async function runCommand(env: Record<string, string>, ...words: string[]
   return { code, stdout, stderr };
 }
 
-/** Commands on one database. */
-export function createCommandLine(databaseUrl: string) {
-  const env = { DATABASE_URL: databaseUrl };
+/** Commands on one database. @param further variables */
+export function createCommandLine(databaseUrl: string, further: Record<string, string> = {}) {
+  const env = { ...further, DATABASE_URL: databaseUrl };
   const run = (...words: string[]) => runCommand(env, ...words);
   return {
     run,
