@@ -11,7 +11,8 @@ import { createGate } from './gate.ts';
 import { formatsOf, preferredLanguage } from './language.ts';
 import { accountOf } from './members.ts';
 import { messagePage } from './pages/layout.ts';
-import { createRequestLimit } from './request-limit.ts';
+import { createRefusals, type RefusalKind } from './refusals.ts';
+import { createRequestLimit, nameOf } from './request-limit.ts';
 import { respond } from './respond.ts';
 import type { Match } from './routes.ts';
 import { TEXTS } from './texts.ts';
@@ -23,7 +24,7 @@ const PAGE_TIMEOUT_MS = 10 * SECOND;
 /** nginx's status for a request whose sender closed the connection. */
 const CLIENT_CLOSED = 499;
 /** The dashboard shares its process with the API: pages are made few at a time, over a pool of half as many connections. */
-const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND };
+const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 8 };
 
 interface ReceptionParts {
   secret: string;
@@ -47,6 +48,7 @@ export interface Reception {
 export function createReception({ secret, clientAddress, tools }: ReceptionParts): Reception {
   const { origin, hostname } = new URL(tools.publicUrl);
   const gate = createGate(GATE);
+  const refuse = createRefusals(tools);
   const requestLimit = createRequestLimit(tools.rateLimiter);
   const cookieOptions = { path: tools.base, secure: origin.startsWith('https:') };
 
@@ -56,24 +58,26 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     match: Match | null,
     trace: Visit['trace'],
   ): Promise<Response> {
+    const headers = request.headers;
+    const language = preferredLanguage(headers.get('accept-language'));
+    const asker = {
+      cookie: headers.get('cookie'),
+      address: clientAddress(peer, headers.get('x-forwarded-for')),
+      acceptLanguage: headers.get('accept-language'),
+    };
+    if (requestLimit.isPaused(asker)) return refuse('too many requests', language, trace.requestId);
+
     // At the service's own origin: the caller's Host can be anything.
     const url = new URL(origin + pathOf(request.url) + searchOf(request.url));
     const elsewhere = otherLoopbackName(request, url);
     if (elsewhere !== null) return Response.redirect(elsewhere, 302);
 
-    const headers = request.headers;
-    const cookie = headers.get('cookie');
-    const language = preferredLanguage(headers.get('accept-language'));
     const visit: Visit = {
       request,
       url,
       params: match?.params ?? {},
       fields: () => '',
-      asker: {
-        cookie,
-        address: clientAddress(peer, headers.get('x-forwarded-for')),
-        acceptLanguage: headers.get('accept-language'),
-      },
+      asker,
       session: null,
       formToken: '',
       texts: TEXTS[language],
@@ -82,14 +86,10 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
       trace,
     };
     const cookies: string[] = [];
-    let reply: Reply;
-    try {
-      reply = await answer(visit, match, cookies);
-    } catch (error) {
-      reply = failedPage(visit, error);
-    }
+    const reply = await answer(visit, match, cookies).catch((error: unknown) => failed(visit, error));
+    if (typeof reply === 'string') return refuse(reply, language, trace.requestId);
     return respond(reply, {
-      request,
+      acceptEncoding: headers.get('accept-encoding') ?? '',
       cookies,
       requestId: trace.requestId,
       language: visit.texts.lang,
@@ -97,13 +97,13 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     });
   }
 
-  async function answer(visit: Visit, match: Match | null, cookies: string[]): Promise<Reply> {
-    const stillRefusedMs = requestLimit.stillRefusedMs(visit.asker);
-    if (stillRefusedMs > 0) return tooManyPage(visit, stillRefusedMs);
+  async function answer(visit: Visit, match: Match | null, cookies: string[]): Promise<Reply | RefusalKind> {
     // Outside the gate: a slow sender would keep a place.
     const form = match?.route?.method === 'POST' ? await readForm(visit.request, tools.stopping) : null;
     if (typeof form === 'string') return unreadPage(visit, form);
-    return gate((leave) => admit(visit, match, form, cookies, leave));
+    const name = nameOf(visit.asker);
+    if (gate.isFullFor(name)) return 'busy';
+    return gate.run(name, (leave) => admit(visit, match, form, cookies, leave));
   }
 
   async function admit(
@@ -112,13 +112,12 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     form: URLSearchParams | null,
     cookies: string[],
     leave: () => void,
-  ): Promise<Reply> {
+  ): Promise<Reply | RefusalKind> {
     const { request, texts, asker } = visit;
     const known = await within(tools.auth.session(asker.cookie), SESSION_TIMEOUT_MS, 'Postgres');
     cookies.push(...known.cookies);
     visit.session = known.session;
-    const waitMs = await requestLimit.take(asker, visit.session?.user.id ?? null);
-    if (waitMs > 0) return tooManyPage(visit, waitMs);
+    if (!(await requestLimit.take(asker, visit.session?.user.id ?? null))) return 'too many requests';
 
     const owner = formOwner(visit.session?.id ?? null, asker.cookie, cookieOptions);
     if (owner.setCookie !== null) cookies.push(owner.setCookie);
@@ -156,21 +155,12 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     return within(match.route.page(member), PAGE_TIMEOUT_MS, 'the page');
   }
 
-  function failedPage(visit: Visit, error: unknown): Reply {
+  function failed(visit: Visit, error: unknown): Reply | RefusalKind {
     const { texts, trace } = visit;
-    if (error instanceof OverloadedError || (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) {
-      return messagePage(visit, 503, texts.busy, texts.busyLead, { 'Retry-After': '1' });
-    }
+    if (error instanceof OverloadedError) return 'busy';
+    if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) return 'busy';
     tools.log.error({ err: error, requestId: trace.requestId }, 'a page of the dashboard failed');
     return messagePage(visit, 503, texts.failed, texts.failedLead, { 'Retry-After': '5' });
-  }
-
-  function tooManyPage(visit: Visit, waitMs: number): Reply {
-    const { texts } = visit;
-    const seconds = String(Math.ceil(waitMs / SECOND));
-    return messagePage(visit, 429, texts.tooManyRequests, texts.tooManyRequestsLead, {
-      'Retry-After': seconds,
-    });
   }
 
   /**

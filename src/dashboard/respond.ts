@@ -28,7 +28,8 @@ const HEADERS = {
 const REFERRER_OF_LINKS = 'strict-origin';
 
 interface Around {
-  request: Request;
+  /** The request's `Accept-Encoding`; '' for none. */
+  acceptEncoding: string;
   /** Of the visit itself, before those of the reply. */
   cookies: string[];
   requestId: string;
@@ -40,7 +41,7 @@ interface Around {
 /** The HTTP answer of a page, a redirect or a file. */
 export function respond(
   reply: Reply,
-  { request, cookies, requestId, language, hasLinkToken }: Around,
+  { acceptEncoding, cookies, requestId, language, hasLinkToken }: Around,
 ): Response {
   const headers = new Headers({ ...HEADERS, 'X-Request-Id': requestId });
   if ('file' in reply) {
@@ -58,7 +59,7 @@ export function respond(
   if (hasLinkToken) headers.set('Referrer-Policy', REFERRER_OF_LINKS);
   for (const [name, value] of Object.entries(reply.headers ?? {})) headers.set(name, value);
   const status = reply.status ?? 200;
-  if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) {
+  if (!/\bgzip\b/.test(acceptEncoding)) {
     return new Response(reply.page.markup, { status, headers });
   }
   // Safe with secrets on the page: a key is shown in one answer only, and a form's token is another one in each.

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { createGate } from '../../src/dashboard/gate.ts';
 import { OverloadedError } from '../../src/deadline.ts';
 
-const LIMITS = { maxRunning: 2, maxWaiting: 3, maxWaitMs: 60_000 };
+const LIMITS = { maxRunning: 2, maxWaiting: 3, maxWaitMs: 60_000, maxOfOne: 10 };
 
 /** Tasks that end when the test says so. */
 function createTasks() {
@@ -20,12 +20,14 @@ function createTasks() {
 test('as many tasks run as there are places; the next wait in their order; further ones are refused at once', async () => {
   const gate = createGate(LIMITS);
   const { begun, task, end } = createTasks();
-  const running = [1, 2, 3, 4, 5].map((id) => gate(task(id)));
-  await expect(gate(task(6))).rejects.toBeInstanceOf(OverloadedError);
+  const running = [1, 2, 3, 4, 5].map((id) => gate.run('a', task(id)));
+  expect(gate.isFullFor('a')).toBe(true);
+  await expect(gate.run('a', task(6))).rejects.toBeInstanceOf(OverloadedError);
   expect(begun).toEqual([1, 2]);
   end(2);
   await running[1];
   expect(begun).toEqual([1, 2, 3]);
+  expect(gate.isFullFor('a')).toBe(false);
   end(1, new Error('failed'));
   await expect(running[0]!).rejects.toThrow('failed');
   expect(begun).toEqual([1, 2, 3, 4]);
@@ -33,7 +35,7 @@ test('as many tasks run as there are places; the next wait in their order; furth
   await Promise.all(running.slice(2, 4));
   end(5);
   expect(await running[4]).toBe(5);
-  const more = [7, 8].map((id) => gate(task(id)));
+  const more = [7, 8].map((id) => gate.run('a', task(id)));
   expect(begun.slice(5)).toEqual([7, 8]);
   for (const id of [7, 8]) end(id);
   await Promise.all(more);
@@ -43,11 +45,11 @@ test('a task that leaves early gives its place away, once', async () => {
   const gate = createGate({ ...LIMITS, maxRunning: 1 });
   const { begun, task, end } = createTasks();
   let leaveFirst = () => {};
-  const first = gate((leave) => {
+  const first = gate.run('a', (leave) => {
     leaveFirst = leave;
     return task(1)();
   });
-  const others = [2, 3].map((id) => gate(task(id)));
+  const others = [2, 3].map((id) => gate.run('a', task(id)));
   leaveFirst();
   leaveFirst();
   end(1);
@@ -60,14 +62,31 @@ test('a task that leaves early gives its place away, once', async () => {
 });
 
 test('a task whose turn does not come in time is refused and never runs', async () => {
-  const gate = createGate({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 20 });
+  const gate = createGate({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 20, maxOfOne: 10 });
   const { begun, task, end } = createTasks();
-  const first = gate(task(1));
-  await expect(gate(task(2))).rejects.toBeInstanceOf(OverloadedError);
+  const first = gate.run('a', task(1));
+  await expect(gate.run('a', task(2))).rejects.toBeInstanceOf(OverloadedError);
   end(1);
   await first;
-  const third = gate(task(3));
+  const third = gate.run('a', task(3));
   expect(begun).toEqual([1, 3]);
   end(3);
   await third;
+});
+
+test('one asker has some of the places; the others are left to others', async () => {
+  const gate = createGate({ ...LIMITS, maxOfOne: 3 });
+  const { begun, task, end } = createTasks();
+  const own = [1, 2, 3].map((id) => gate.run('a', task(id)));
+  expect([gate.isFullFor('a'), gate.isFullFor('b')]).toEqual([true, false]);
+  await expect(gate.run('a', task(4))).rejects.toBeInstanceOf(OverloadedError);
+  const other = gate.run('b', task(5));
+  end(1);
+  await own[0];
+  expect(gate.isFullFor('a')).toBe(false);
+  end(2);
+  await own[1];
+  expect(begun).toEqual([1, 2, 3, 5]);
+  for (const id of [3, 5]) end(id);
+  await Promise.all([own[2], other]);
 });

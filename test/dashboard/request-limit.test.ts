@@ -14,7 +14,7 @@ function setUp() {
   const asker = (cookie: string | null, address = '192.0.2.1') => ({ cookie, address, acceptLanguage: null });
   const takeAll = async (of: ReturnType<typeof asker>, userId: string | null) => {
     let taken = 0;
-    while ((await limit.take(of, userId)) === 0) taken += 1;
+    while (await limit.take(of, userId)) taken += 1;
     return taken;
   };
   return { limit, asker, takeAll, pass: (ms: number) => (nowMs += ms) };
@@ -25,33 +25,34 @@ describe('the buckets', () => {
     const { limit, asker, takeAll, pass } = setUp();
     expect(await takeAll(asker(`${SESSION}=one`), 'user')).toBe(120);
     const second = asker(`x=y; __Secure-${SESSION}=two`, '192.0.2.2');
-    expect(limit.stillRefusedMs(second)).toBe(0);
-    expect(await limit.take(second, 'user')).toBe(500);
-    expect(await limit.take(second, 'other user')).toBe(0);
+    expect(await limit.take(second, 'user')).toBe(false);
+    expect(await limit.take(second, 'other user')).toBe(true);
     pass(500);
-    expect(await limit.take(second, 'user')).toBe(0);
-    expect(await limit.take(second, 'user')).toBe(500);
+    expect(await limit.take(second, 'user')).toBe(true);
+    expect(await limit.take(second, 'user')).toBe(false);
   });
 
-  test('an asker that was refused is refused without a look at its bucket until its token is there', async () => {
+  test('an asker that was refused is paused for five seconds, by its session’s cookie', async () => {
     const { limit, asker, takeAll, pass } = setUp();
     const refused = asker(`${SESSION}=one`);
+    expect(limit.isPaused(refused)).toBe(false);
     await takeAll(refused, 'user');
-    expect(limit.stillRefusedMs(asker(`other=cookie; ${SESSION}=one`, '192.0.2.9'))).toBe(500);
-    expect(limit.stillRefusedMs(asker(`${SESSION}=two`))).toBe(0);
-    expect(limit.stillRefusedMs(asker(null))).toBe(0);
-    pass(499);
-    expect(limit.stillRefusedMs(refused)).toBe(1);
+    expect(limit.isPaused(asker(`other=cookie; ${SESSION}=one`, '192.0.2.9'))).toBe(true);
+    expect(limit.isPaused(asker(`${SESSION}=two`))).toBe(false);
+    expect(limit.isPaused(asker(null))).toBe(false);
+    pass(4999);
+    expect(limit.isPaused(refused)).toBe(true);
     pass(1);
-    expect(limit.stillRefusedMs(refused)).toBe(0);
+    expect(limit.isPaused(refused)).toBe(false);
+    expect(await limit.take(refused, 'user')).toBe(true);
   });
 
   test('visitors share 300 requests an address, an IPv6 /64 counting as one', async () => {
     const { limit, asker, takeAll } = setUp();
     expect(await takeAll(asker(null, '2001:db8:1:2::1'), null)).toBe(300);
-    expect(await limit.take(asker('dashboard.form=x', '2001:db8:1:2:ffff::7'), null)).toBe(200);
-    expect(limit.stillRefusedMs(asker(null, '2001:db8:1:2::9'))).toBe(200);
-    expect(await limit.take(asker(null, '2001:db8:1:3::1'), null)).toBe(0);
+    expect(await limit.take(asker('dashboard.form=x', '2001:db8:1:2:ffff::7'), null)).toBe(false);
+    expect(limit.isPaused(asker(null, '2001:db8:1:2::9'))).toBe(true);
+    expect(await limit.take(asker(null, '2001:db8:1:3::1'), null)).toBe(true);
   });
 
   test('networks', () => {
@@ -85,7 +86,7 @@ describe('over HTTP', () => {
     expect([answer.status, answer.textOf('h1'), answer.headers.get('retry-after')]).toEqual([
       429,
       'Too many requests',
-      '1',
+      '5',
     ]);
     // By its session's cookie, whatever other cookies the browser sends.
     expect([...visitor.cookies.keys()]).toContain(SESSION);

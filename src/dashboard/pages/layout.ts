@@ -2,6 +2,9 @@ import { TOKEN_FIELD } from '../csrf.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { MemberVisit, Reply, Visit } from '../visit.ts';
 
+/** What a page needs to know that shows nobody's data. */
+type PageVisit = Pick<Visit, 'texts' | 'tools'>;
+
 type Section = '' | '/keys' | '/try' | '/credits' | '/settings';
 
 /** A page of whoever is signed in, with the navigation. */
@@ -69,7 +72,7 @@ function confirmationNotice(visit: MemberVisit): Html {
 
 /** A page with one card in its middle: signing in and what belongs to it. */
 export function cardPage(
-  visit: Visit,
+  visit: PageVisit,
   page: {
     title: string;
     lead?: string;
@@ -99,7 +102,7 @@ export function cardPage(
 
 /** A page that only says something. */
 export function messagePage(
-  visit: Visit,
+  visit: PageVisit,
   status: number,
   title: string,
   lead: string,
@@ -115,7 +118,7 @@ export function messagePage(
   });
 }
 
-function documentOf({ texts, tools }: Visit, title: string, body: Html): Html {
+function documentOf({ texts, tools }: PageVisit, title: string, body: Html): Html {
   const { assets } = tools;
   return html`<!doctype html>
 <html lang="${texts.lang}">
