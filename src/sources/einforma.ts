@@ -4,7 +4,7 @@ import { capitalText } from './capital.ts';
 import { withDeadline } from './deadline.ts';
 import { createTokens } from './einforma-token.ts';
 import { createJsonClient, type JsonObject } from './http.ts';
-import { cleanText, cleanTexts } from './text.ts';
+import { cleanText, cleanTexts, joinTexts } from './text.ts';
 import { urlUnder } from './url.ts';
 
 export interface EinformaOptions {
@@ -88,7 +88,7 @@ function detailsOf(report: JsonObject, nif: string): CompanyDetails {
   const [, code = cae, codeActivity = ''] = CODE_AND_ACTIVITY.exec(cae) ?? [];
   return {
     title,
-    address: texts(report, REPORT.address).join(', '),
+    address: joinTexts(texts(report, REPORT.address)),
     zipcode: first(REPORT.zipcode) || cityZipcode,
     city: cityName,
     activity: first(REPORT.activity) || codeActivity,

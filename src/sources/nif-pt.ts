@@ -5,7 +5,7 @@ import { createBreaker } from './breaker.ts';
 import { capitalText, currencyText } from './capital.ts';
 import { withDeadline } from './deadline.ts';
 import { createJsonClient, isObject, type JsonObject } from './http.ts';
-import { cleanText, cleanTexts } from './text.ts';
+import { cleanText, cleanTexts, joinTexts } from './text.ts';
 
 const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;
@@ -112,10 +112,10 @@ function detailsOf(record: JsonObject): CompanyDetails {
   const street = cleanText(record.pc3);
   return {
     title: cleanText(record.title),
-    address: cleanTexts(record.address).join(', '),
+    address: joinTexts(cleanTexts(record.address)),
     zipcode: area && street ? `${area}-${street}` : area,
     city: cleanText(record.city),
-    activity: cleanTexts(record.activity).join(', '),
+    activity: joinTexts(cleanTexts(record.activity)),
     status: cleanText(record.status),
     cae: cleanText(record.cae),
     nature: cleanText(structure.nature),

@@ -1,7 +1,12 @@
 import { decodeHTMLStrict } from 'entities';
 import { Tokenizer } from 'htmlparser2';
 
+/** Of a text as it is stored and answered. */
 const MAX_CHARACTERS = 10_000;
+/** Of a value as it came, markup included. Cleaning 1 MiB of `<` would stop the process for half a second. */
+const MAX_RAW_CHARACTERS = 2 * MAX_CHARACTERS;
+/** Members of a list, or lines of a text, that are read. */
+const MAX_MEMBERS = 50;
 
 /** Tags that end a word; the others (`<b>`, `<span>`) can stand inside one. */
 const SEPARATING_TAGS = new Set(
@@ -17,8 +22,8 @@ const CONTROLS_AND_SPACE = /[\p{Cc}\u2028\u2029\s]+/gu;
 
 /**
  * The text of a provider's value: entities decoded exactly once, then tags taken out, control characters and white space to
- * single spaces, trimmed, well-formed Unicode, at most 10,000 characters. Numbers become decimal text; of a list
- * the first member with text counts; anything else is ''.
+ * single spaces, trimmed, well-formed Unicode, at most 10,000 characters, out of the value's first 20,000. Numbers become decimal
+ * text; of a list the first member with text counts; anything else is ''.
  *
  * Entities come first because providers escape whole fragments of HTML (`&lt;p&gt;`); so `&amp;lt;b&amp;gt;` is the text `&lt;b&gt;`.
  */
@@ -26,18 +31,29 @@ export function cleanText(value: unknown): string {
   return cleanTexts(value)[0] ?? '';
 }
 
-/** As cleanText, with every member of a list that has text. */
+/** As cleanText, with each of the first 50 members of a list that has text. The list's raw text has the bound of one value. */
 export function cleanTexts(value: unknown): string[] {
-  const members = Array.isArray(value) ? value : [value];
-  return members.map((member) => tidy(visibleText(rawText(member)))).filter((text) => text !== '');
+  const members: unknown[] = Array.isArray(value) ? value.slice(0, MAX_MEMBERS) : [value];
+  let left = MAX_RAW_CHARACTERS;
+  const texts = members.map((member) => {
+    const raw = rawText(member).slice(0, left);
+    left -= raw.length;
+    return tidy(visibleText(raw));
+  });
+  return texts.filter((text) => text !== '');
 }
 
-/** As cleanText, line by line, without the empty ones. */
+/** As cleanText, line by line: the first 50, without the empty ones. */
 export function cleanLines(value: unknown): string[] {
-  return visibleText(rawText(value))
-    .split(/[\r\n\u0085\u2028\u2029]+/)
+  return visibleText(rawText(value).slice(0, MAX_RAW_CHARACTERS))
+    .split(/[\r\n\u0085\u2028\u2029]+/, MAX_MEMBERS)
     .map(tidy)
     .filter((line) => line !== '');
+}
+
+/** Several clean texts as one, with commas between them and at most 10,000 characters. */
+export function joinTexts(texts: string[]): string {
+  return shorten(texts.join(', '));
 }
 
 /** A finite number's digits, without an exponent: 1e21 → '1000000000000000000000', 2.5e-7 → '0.00000025'. */
@@ -140,9 +156,12 @@ function withoutTagBeginnings(text: string): string {
 }
 
 function tidy(text: string): string {
-  const spaced = text.toWellFormed().replace(CONTROLS_AND_SPACE, ' ').trim();
-  if (spaced.length <= MAX_CHARACTERS) return spaced;
-  const cut = spaced.slice(0, MAX_CHARACTERS);
+  return shorten(text.toWellFormed().replace(CONTROLS_AND_SPACE, ' ').trim());
+}
+
+function shorten(text: string): string {
+  if (text.length <= MAX_CHARACTERS) return text;
+  const cut = text.slice(0, MAX_CHARACTERS);
   // Not through the middle of a surrogate pair.
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trim();
 }

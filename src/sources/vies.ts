@@ -2,7 +2,7 @@ import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault
 import { createBreaker } from './breaker.ts';
 import { withDeadline } from './deadline.ts';
 import { createJsonClient, type JsonObject } from './http.ts';
-import { cleanLines, cleanText } from './text.ts';
+import { cleanLines, cleanText, joinTexts } from './text.ts';
 import { urlUnder } from './url.ts';
 
 const POSTAL_LINE = /^(\d{4}(?:-\d{3})?)(?:\s+(.*))?$/;
@@ -58,7 +58,7 @@ function detailsOf(body: JsonObject): CompanyDetails {
   const title = cleanText(body.name);
   return {
     title: isSupplied(title) ? title : '',
-    address: lines.join(', '),
+    address: joinTexts(lines),
     zipcode,
     city,
     activity: '',

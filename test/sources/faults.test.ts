@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import type { CompanySource, FaultReason, SourceName } from '../../src/sources/answer.ts';
-import { type Provider, type ProviderMode, startProvider } from '../support/provider.ts';
+import { nifPtFound, type Provider, type ProviderMode, startProvider } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 import { CLIENT_SECRET, everythingIn, faultOf, found, NIF, SECRET_KEY, sourceAt } from './support.ts';
 
@@ -49,6 +49,27 @@ afterAll(() => provider.close());
 afterEach(async () => {
   await source.close();
   await provider.mode('normal');
+});
+
+describe('a record of nearly a mebibyte', () => {
+  const letters = Array(150_000).fill('a');
+  const figures = Array(30_000).fill(1e30);
+  test.each([
+    ['nif.pt', { address: letters, activity: figures }],
+    ['einforma', { domicilioSocial: letters, objetoSocial: figures }],
+    ['vies', { address: 'a\n'.repeat(250_000) }],
+  ] as const)('of %s becomes details of at most 10,000 characters each', async (name, members) => {
+    const own = found(name) as Record<string, unknown>;
+    const record = name === 'nif.pt' ? nifPtFound(NIF, members) : { ...own, ...members };
+    source = sourceAt(provider, name);
+    provider.answer(NIF, record);
+    const answer = await source.find(NIF);
+    if (answer.kind !== 'found') throw new Error(`found expected, not ${answer.kind}`);
+    for (const [member, text] of Object.entries(answer.details)) {
+      expect([member, text.length <= 10_000]).toEqual([member, true]);
+    }
+    expect(answer.details.address).toMatch(/^a(, a){48,49}$/);
+  });
 });
 
 /** A source that has been answered once, so that eInforma has its token and the fault is the report's. */
