@@ -18,6 +18,9 @@ const API_HEADERS = new Headers({
   'X-Content-Type-Options': 'nosniff',
 });
 
+/** For a year a browser speaks only TLS to this host. Not to the hosts below it: they may belong to other services. */
+const STRICT_TRANSPORT_SECURITY = 'max-age=31536000';
+
 /** An answer of the API, or a page as it stands. */
 type Outcome = Answer | Response;
 
@@ -39,6 +42,7 @@ export interface Observer {
 export function createObserver(parts: { publicUrl: string; log: Log; metrics: Metrics }): Observer {
   const { publicUrl, log, metrics } = parts;
   let running = 0;
+  const isHttps = new URL(publicUrl).protocol === 'https:';
 
   function observe(
     request: Request,
@@ -52,6 +56,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
 
     const finish = (response: Response, error?: unknown): Response => {
       running -= 1;
+      if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
       const durationMs = performance.now() - startedAt;
       metrics.request(route, response.status, durationMs);
       const { requestId, account } = trace;
