@@ -6,7 +6,7 @@ import { Elysia } from 'elysia';
 import { createBatcher } from '../src/batch.ts';
 import { hashSecret } from '../src/keys/secret.ts';
 import { numberArray, textArray } from '../src/postgres/arrays.ts';
-import { connectPostgres, SENT_AT_ONCE } from '../src/postgres/connect.ts';
+import { connectPostgres } from '../src/postgres/connect.ts';
 import { connectRedis } from '../src/rate-limit/redis.ts';
 
 const TAKE = `
@@ -34,13 +34,7 @@ const keys = await sql<{ hash: string; accountId: string }[]>`
   SELECT encode(secret_sha256, 'base64') AS hash, account_id AS "accountId" FROM api_keys`;
 const accounts = new Map(keys.map(({ hash, accountId }) => [hash, accountId]));
 
-const BATCHES = {
-  maxBatch: 500,
-  maxRuns: 1,
-  maxWaiting: 20_000,
-  timeoutMs: 2000,
-  what: 'the prototype',
-};
+const BATCHES = { name: 'the prototype' };
 
 /** How often each account is in a batch, by its id in order. */
 function countsOf(accountIds: string[]): Map<string, number> {
@@ -65,7 +59,7 @@ const pay = createBatcher(async (accountIds: string[]) => {
   const paid = await sql<{ id: string }[]>`
     UPDATE prototype_balances b SET used = b.used + wanted.calls
     FROM unnest(${textArray([...counts.keys()])}::text[], ${numberArray([...counts.values()])}::bigint[]) AS wanted (id, calls)
-    WHERE b.id = wanted.id AND b.used + wanted.calls <= b.credits AND ${SENT_AT_ONCE}::text IS NOT NULL RETURNING b.id`;
+    WHERE b.id = wanted.id AND b.used + wanted.calls <= b.credits RETURNING b.id`;
   const ids = new Set(paid.map(({ id }) => id));
   return accountIds.map((id) => ids.has(id));
 }, BATCHES);
@@ -73,7 +67,7 @@ const pay = createBatcher(async (accountIds: string[]) => {
 const read = createBatcher(async (nifs: string[]) => {
   const rows = await sql<{ nif: string; details: string }[]>`
     SELECT nif, details::text AS details FROM companies
-    WHERE nif = ANY (${textArray(nifs)}::text[]) AND ${SENT_AT_ONCE}::text IS NOT NULL`;
+    WHERE nif = ANY (${textArray(nifs)}::text[])`;
   const details = new Map(rows.map((row) => [row.nif, row.details]));
   return nifs.map((nif) => details.get(nif));
 }, BATCHES);

@@ -1,140 +1,109 @@
-import { afterwards, lateness, OverloadedError } from './deadline.ts';
+import { OverloadedError, within } from './deadline.ts';
+import { SECOND } from './units.ts';
 
-export interface BatchOptions<Item> {
-  /** Items in one run at most. */
-  maxBatch: number;
-  /** Runs under way at once. While that many are, items gather for the next. */
-  maxRuns: number;
-  /** Items that may wait; more are refused with an `OverloadedError`. */
-  maxWaiting: number;
-  /** Whoever asked is told after this long, as by `within`, whether the item still waits or is in a run. */
-  timeoutMs: number;
-  /** What did not answer then. */
-  what: string;
-  /** When an item came, of `performance.now()`, where that was before it came here. */
-  sinceMsOf?: (item: Item) => number;
+export interface BatchOptions {
+  /** The dependency that answers, for error messages. */
+  name: string;
+  /** Items in one batch at most. */
+  maxBatch?: number;
+  /** Batches in flight at once. Meanwhile items queue for the next. */
+  maxConcurrentBatches?: number;
+  /** Items in the queue at most. Further ones fail with an {@link OverloadedError}. */
+  maxQueued?: number;
+  /** An item that has queued for longer fails with an {@link OverloadedError} instead of starting. */
+  queueTimeoutMs?: number;
+  /** A batch that takes longer fails. `null`: `run` bounds itself. */
+  batchTimeoutMs?: number | null;
 }
 
+/** Together the 2 s after which a caller is answered: a quarter in the queue, the rest in a batch. */
+export const QUEUE_TIMEOUT_MS = 0.5 * SECOND;
+export const BATCH_TIMEOUT_MS = 1.5 * SECOND;
+
 /**
- * Under a crowd Bun reads up to 49,152 requests in one turn of the event loop, which takes it seconds: nothing that waits
- * for the end of such a turn may wait longer than this.
+ * A batch starts in the middle of a turn of the event loop that takes longer than this. With thousands of readable
+ * sockets, Bun reads up to 49,152 requests in one turn, which takes seconds.
  */
 const LONGEST_TURN_MS = 10;
 
-/** Runs of all batchers that begin at the end of this turn, and since when the first of them has waited. */
-let starts: (() => void)[] = [];
-let startsSinceMs = 0;
-
-function atEndOfTurn(start: () => void): void {
-  if (starts.push(start) > 1) return;
-  startsSinceMs = performance.now();
-  setImmediate(beginStarts);
-}
-
-function beginStarts(): void {
-  const begun = starts;
-  starts = [];
-  for (const start of begun) start();
-}
-
-/** Called again and again in a long turn: begins the runs that would otherwise wait for its end. */
-export function beginOverdueRuns(): void {
-  if (starts.length > 0 && performance.now() - startsSinceMs > LONGEST_TURN_MS) beginStarts();
-}
-
 /**
- * Turns many single questions into few runs: what arrives in one turn of the event loop goes into one run. An item on
- * an idle batcher starts at the end of its turn and waits for no company; under load, items gather while the runs
- * before them are under way, so that batches grow just as far as the load asks.
+ * Turns single items into batches. A batch starts at the end of the turn of the event loop, or earlier when it is full or
+ * its oldest item is older than {@link LONGEST_TURN_MS}. While `maxConcurrentBatches` are in flight, items queue, so
+ * batches grow with the load and a lone item waits for nothing.
  *
- * @param run answers all items, in their order; when it fails, all of them fail
+ * @param run answers all items in their order. Its failure is the failure of each. `signal` aborts at the timeout.
  */
 export function createBatcher<Item, Result>(
-  run: (items: Item[]) => Promise<Result[]>,
-  { maxBatch, maxRuns, maxWaiting, timeoutMs, what, sinceMsOf = () => performance.now() }: BatchOptions<Item>,
+  run: (items: Item[], signal: AbortSignal) => Promise<Result[]>,
+  {
+    name,
+    maxBatch = 500,
+    maxConcurrentBatches = 1,
+    maxQueued = 20_000,
+    queueTimeoutMs = QUEUE_TIMEOUT_MS,
+    batchTimeoutMs = BATCH_TIMEOUT_MS,
+  }: BatchOptions,
 ): (item: Item) => Promise<Result> {
-  type Asked = {
+  type Queued = {
     item: Item;
-    sinceMs: number;
+    queuedAtMs: number;
     resolve: (result: Result) => void;
     reject: (error: unknown) => void;
-    isLate: boolean;
   };
-  let waiting: Asked[] = [];
-  const running = new Set<Asked[]>();
-  let scheduled = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let watchedMs = Number.POSITIVE_INFINITY;
+  let queue: Queued[] = [];
+  let inFlight = 0;
+  let isScheduled = false;
 
-  function schedule(): void {
-    if (scheduled || running.size >= maxRuns || waiting.length === 0) return;
-    scheduled = true;
-    atEndOfTurn(() => {
-      scheduled = false;
-      dropStale();
-      while (running.size < maxRuns && waiting.length > 0) void start();
+  function startAtEndOfTurn(): void {
+    if (isScheduled || inFlight >= maxConcurrentBatches || queue.length === 0) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      start();
     });
   }
 
-  /** Whoever could have been run before and was not has waited for this process: nobody is run too late. */
-  function dropStale(): void {
-    const oldestMs = performance.now() - timeoutMs;
-    if (!waiting.some(({ sinceMs }) => sinceMs < oldestMs)) return;
-    for (const { sinceMs, reject } of waiting) {
-      if (sinceMs < oldestMs) reject(new OverloadedError('waited too long'));
+  function start(): void {
+    const oldestMs = performance.now() - queueTimeoutMs;
+    const fresh = queue.findIndex(({ queuedAtMs }) => queuedAtMs >= oldestMs);
+    const stale = queue.splice(0, fresh < 0 ? queue.length : fresh);
+    for (const { reject } of stale) reject(new OverloadedError(`queued too long for ${name}`));
+    while (inFlight < maxConcurrentBatches && queue.length > 0) {
+      const batch = queue.length <= maxBatch ? queue : queue.slice(0, maxBatch);
+      queue = queue.slice(batch.length);
+      void settle(batch);
     }
-    waiting = waiting.filter(({ sinceMs }) => sinceMs >= oldestMs);
   }
 
-  async function start(): Promise<void> {
-    const batch = waiting.length <= maxBatch ? waiting : waiting.slice(0, maxBatch);
-    waiting = waiting.length <= maxBatch ? [] : waiting.slice(maxBatch);
-    running.add(batch);
+  async function settle(batch: Queued[]): Promise<void> {
+    inFlight += 1;
+    const timeout = new AbortController();
     try {
-      const results = await run(batch.map(({ item }) => item));
+      const answer = run(
+        batch.map(({ item }) => item),
+        timeout.signal,
+      );
+      const results = batchTimeoutMs === null ? await answer : await within(answer, batchTimeoutMs, name);
       for (let index = 0; index < batch.length; index += 1) batch[index]!.resolve(results[index] as Result);
     } catch (error) {
+      timeout.abort();
       for (const { reject } of batch) reject(error);
     } finally {
-      running.delete(batch);
-      schedule();
+      inFlight -= 1;
+      startAtEndOfTurn();
     }
-  }
-
-  /** One timer for all: each request had several. */
-  function watch(atMs: number): void {
-    if (atMs >= watchedMs) return;
-    clearTimeout(timer);
-    watchedMs = atMs;
-    timer = afterwards(expire, Math.max(0, atMs - performance.now()));
-    timer.unref();
-  }
-
-  /** Tells everybody who has asked too long ago. */
-  function expire(isBusy: boolean): void {
-    const now = performance.now();
-    watchedMs = Number.POSITIVE_INFINITY;
-    for (const asked of [...waiting, ...[...running].flat()]) {
-      const untilMs = asked.sinceMs + timeoutMs;
-      if (asked.isLate) continue;
-      if (untilMs > now) watch(untilMs);
-      else {
-        asked.isLate = true;
-        asked.reject(lateness(what, timeoutMs, isBusy));
-      }
-    }
-    waiting = waiting.filter(({ isLate }) => !isLate);
   }
 
   return (item) =>
     new Promise<Result>((resolve, reject) => {
-      if (waiting.length >= maxWaiting) {
-        reject(new OverloadedError('too much is waiting'));
+      if (queue.length >= maxQueued) {
+        reject(new OverloadedError(`the queue for ${name} is full`));
         return;
       }
-      const sinceMs = sinceMsOf(item);
-      waiting.push({ item, sinceMs, resolve, reject, isLate: false });
-      watch(sinceMs + timeoutMs);
-      schedule();
+      const queuedAtMs = performance.now();
+      queue.push({ item, queuedAtMs, resolve, reject });
+      const isDue = queue.length >= maxBatch || queuedAtMs - queue[0]!.queuedAtMs > LONGEST_TURN_MS;
+      if (isDue && inFlight < maxConcurrentBatches) start();
+      else startAtEndOfTurn();
     });
 }

@@ -18,6 +18,14 @@ interface Cancellable<T> extends PromiseLike<T> {
   cancel?: () => unknown;
 }
 
+/** Takes a query out of the client's queue if `signal` aborts before it was sent: nobody waits for its answer. */
+export function cancelUnsent<Query extends Cancellable<unknown>>(query: Query, signal: AbortSignal): Query {
+  signal.addEventListener('abort', () => {
+    if (query.state === null) query.cancel?.();
+  });
+  return query;
+}
+
 /**
  * The outcome of `work`, or a {@link DeadlineError} after `timeoutMs`; an {@link OverloadedError} where this process was too
  * busy to read the answer by then.
@@ -65,7 +73,7 @@ export function afterwards(task: (isBusy: boolean) => void, afterMs: number): Re
 }
 
 /** Why there was no answer in time. */
-export function lateness(what: string, timeoutMs: number, isBusy: boolean): DeadlineError | OverloadedError {
+function lateness(what: string, timeoutMs: number, isBusy: boolean): DeadlineError | OverloadedError {
   return isBusy
     ? new OverloadedError(`${what} answered while this process was busy, or not at all`)
     : new DeadlineError(what, timeoutMs);

@@ -1,16 +1,16 @@
 import { expect, test } from 'bun:test';
-import { type BatchOptions, beginOverdueRuns, createBatcher } from '../src/batch.ts';
+import { type BatchOptions, createBatcher } from '../src/batch.ts';
 import { DeadlineError, OverloadedError } from '../src/deadline.ts';
 
 /** A batcher of numbers that are answered by their doubles, when the test says so. */
-function doubling(options: Partial<BatchOptions<number>> = {}) {
-  const runs: { items: number[]; finish(): void; fail(error: Error): void }[] = [];
+function doubling(options: Partial<BatchOptions> = {}) {
+  const runs: { items: number[]; signal: AbortSignal; finish(): void; fail(error: Error): void }[] = [];
   const ask = createBatcher<number, number>(
-    (items) =>
+    (items, signal) =>
       new Promise((resolve, reject) => {
-        runs.push({ items, finish: () => resolve(items.map((item) => item * 2)), fail: reject });
+        runs.push({ items, signal, finish: () => resolve(items.map((item) => item * 2)), fail: reject });
       }),
-    { maxBatch: 100, maxRuns: 1, maxWaiting: 1000, timeoutMs: 1000, what: 'the doubler', ...options },
+    { name: 'the doubler', ...options },
   );
   return { ask, runs, sizes: () => runs.map(({ items }) => items.length) };
 }
@@ -52,7 +52,7 @@ test('what comes during a run gathers for the next, in runs of bounded size', as
 });
 
 test('as many runs are under way at once as may be', async () => {
-  const { ask, runs, sizes } = doubling({ maxBatch: 1, maxRuns: 2 });
+  const { ask, runs, sizes } = doubling({ maxBatch: 1, maxConcurrentBatches: 2 });
   const answers = Promise.all([1, 2, 3].map(ask));
   await turn();
   expect(sizes()).toEqual([1, 1]);
@@ -77,7 +77,7 @@ test('a run that fails fails all of its own, and nobody else', async () => {
 });
 
 test('what does not fit is refused at once', async () => {
-  const { ask, runs } = doubling({ maxWaiting: 2 });
+  const { ask, runs } = doubling({ maxQueued: 2 });
   const first = ask(0);
   await turn();
   const waiting = Promise.all([ask(1), ask(2)]);
@@ -88,46 +88,42 @@ test('what does not fit is refused at once', async () => {
   expect([await first, ...(await waiting)]).toEqual([0, 2, 4]);
 });
 
-test('whoever has waited too long is told, in a run or before it, and what still waited is not run any more', async () => {
-  const { ask, runs, sizes } = doubling({ timeoutMs: 20 });
-  const inRun = ask(0);
+test('an item that queued too long fails instead of starting, and one that has started waits for its batch', async () => {
+  const { ask, runs, sizes } = doubling({ queueTimeoutMs: 20 });
+  const started = ask(0);
   await turn();
-  const waiting = ask(1);
-  const late = { status: 'rejected', reason: new DeadlineError('the doubler', 20) };
-  expect(await Promise.allSettled([inRun, waiting])).toEqual([late, late] as never);
-  const next = ask(2);
+  const stale = ask(1);
+  const startMs = performance.now();
+  while (performance.now() - startMs < 30);
+  const fresh = ask(2);
   runs[0]!.finish();
+  expect(await started).toBe(0);
+  await expect(stale).rejects.toThrow(OverloadedError);
   await turn();
   expect(sizes()).toEqual([1, 1]);
   runs[1]!.finish();
-  expect(await next).toBe(4);
+  expect(await fresh).toBe(4);
 });
 
-test('each has its own time, counted from when it came, which may be before it came here', async () => {
-  const startMs = performance.now();
-  const { ask, runs } = doubling({ timeoutMs: 100, sinceMsOf: (item) => startMs - item });
-  const told: string[] = [];
-  const tell = (name: string) => () => void told.push(name);
-  const settled = Promise.all([ask(0).catch(tell('came now')), ask(60).catch(tell('came before'))]);
-  await Bun.sleep(70);
-  expect(told).toEqual(['came before']);
-  await settled;
-  expect(told).toEqual(['came before', 'came now']);
-  expect(runs).toHaveLength(1);
+test('a batch that takes too long fails, its signal aborts, and the next one starts', async () => {
+  const { ask, runs } = doubling({ batchTimeoutMs: 20 });
+  const slow = ask(0);
+  await turn();
+  const next = ask(1);
+  await expect(slow).rejects.toThrow(new DeadlineError('the doubler', 20));
+  expect(runs[0]!.signal.aborted).toBe(true);
+  await turn();
+  runs[1]!.finish();
+  expect(await next).toBe(2);
+  expect(runs[1]!.signal.aborted).toBe(false);
 });
 
-test('an answer that lay there while the process was busy is in time', async () => {
+test('an answer that arrived while the process was busy is in time', async () => {
   const afterAMoment = async (items: number[]) => {
     await Bun.sleep(10);
     return items;
   };
-  const ask = createBatcher(afterAMoment, {
-    maxBatch: 1,
-    maxRuns: 1,
-    maxWaiting: 1,
-    timeoutMs: 30,
-    what: 'a moment',
-  });
+  const ask = createBatcher(afterAMoment, { name: 'a moment', batchTimeoutMs: 30 });
   const answer = ask(1);
   await turn();
   const startMs = performance.now();
@@ -135,8 +131,8 @@ test('an answer that lay there while the process was busy is in time', async () 
   expect(await answer).toBe(1);
 });
 
-test('where the process was too busy to tell in time, it is overloaded, and not whoever was asked', async () => {
-  const { ask } = doubling({ timeoutMs: 20 });
+test('a process that is too busy to notice the timeout says that it is overloaded', async () => {
+  const { ask } = doubling({ batchTimeoutMs: 20 });
   const answer = ask(1);
   await turn();
   const startMs = performance.now();
@@ -144,22 +140,26 @@ test('where the process was too busy to tell in time, it is overloaded, and not 
   await expect(answer).rejects.toThrow(OverloadedError);
 });
 
-test('in a long turn a run begins when somebody comes by, and not at the end of the turn', async () => {
+test('in a long turn of the event loop, an item that comes later starts the batch', async () => {
   const { ask, runs, sizes } = doubling();
   const first = ask(1);
-  beginOverdueRuns();
-  // The turn has only just begun: what else is in it still comes along.
-  expect(sizes()).toEqual([]);
   const second = ask(2);
+  expect(sizes()).toEqual([]);
   const startMs = performance.now();
   while (performance.now() - startMs < 20);
-  beginOverdueRuns();
-  expect(sizes()).toEqual([2]);
   const third = ask(3);
+  expect(sizes()).toEqual([3]);
   runs[0]!.finish();
-  expect([await first, await second]).toEqual([2, 4]);
+  expect([await first, await second, await third]).toEqual([2, 4, 6]);
+});
+
+test('a full batch starts at once', async () => {
+  const { ask, runs, sizes } = doubling({ maxBatch: 2 });
+  const answers = [ask(1), ask(2), ask(3)];
+  expect(sizes()).toEqual([2]);
+  runs[0]!.finish();
+  expect(await answers[0]).toBe(2);
   await turn();
-  expect(sizes()).toEqual([2, 1]);
   runs[1]!.finish();
-  expect(await third).toBe(6);
+  expect(await Promise.all(answers)).toEqual([2, 4, 6]);
 });

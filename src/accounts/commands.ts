@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { grantCredits, MAX_BALANCE } from '../credits/grant.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
 import { answers } from '../terminal/command.ts';
 import { fields, printable, table } from '../terminal/text.ts';
 import { instant, name, oneOf, wholeNumber } from '../terminal/values.ts';
 import { changeLimits, changePlan, setSuspended } from './changes.ts';
+import { grantCredits, MAX_BALANCE } from './grant.ts';
 import type { Plan, Subscription } from './plan.ts';
 import { type AccountDetails, createAccount, listAccounts, requireAccount } from './store.ts';
 

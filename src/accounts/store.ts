@@ -1,7 +1,7 @@
 /** Accounts: made, and read as they stand. */
 import { RefusedError } from '../errors.ts';
 import { textArray } from '../postgres/arrays.ts';
-import { SENT_AT_ONCE, type Sql, type Transaction } from '../postgres/connect.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
 import { newId } from './ids.ts';
 import {
@@ -109,7 +109,7 @@ export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant
     FROM (
       SELECT *, ${currentPeriod(sql, instant)} AS period, coalesce(${instant}::timestamptz, now()) AS instant
       FROM accounts JOIN balances b ON b.account_id = id
-      WHERE id = ANY (${textArray(ids)}::text[]) AND ${SENT_AT_ONCE}::text IS NOT NULL
+      WHERE id = ANY (${textArray(ids)}::text[])
     ) a JOIN plans ON plans.name = (a.period).plan`;
 }
 

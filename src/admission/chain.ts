@@ -183,7 +183,7 @@ export function createChain({ authenticator, rateLimiter, credits, log }: ChainP
     try {
       const admission = await credits.admit({ accountId, keyId, kind: charge, signal: request.signal });
       return admission.admitted
-        ? { rate, refusal: null, handle, directoryIndex: admission.directoryIndex }
+        ? { rate, refusal: null, handle, directoryIndex: null }
         : { rate, refusal: quotaExceeded(admission) };
     } catch (cause) {
       return { rate, refusal: unavailable('The credits of the account could not be counted.', cause) };

@@ -1,86 +1,52 @@
 import { numberArray, textArray } from '../postgres/arrays.ts';
-import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
-import type { Ask } from './calls.ts';
+import type { Sql } from '../postgres/connect.ts';
+import type { CreditRequest } from './calls.ts';
 
-/** What became of all the calls that one account asked for. */
-export interface Spent {
-  accountId: string;
-  /** How many were admitted, in the order of the asks. */
+export interface SpendOptions {
+  /** UUID of this one statement. It becomes the primary key of its row in the journal, so it can be voided. */
+  attempt: string;
+  /** The instant that the calls count at. `null`: Postgres's clock. */
+  instant: Date | null;
+}
+
+/** What a request got from {@link spendWithRollover}. */
+export interface SpendResult {
+  /** 1-based position of the request in the statement. */
+  position: number;
+  /** Calls of it that were charged; the others were refused. */
   admitted: number;
-  /** How many of these were paid with purchased credits. */
-  fromPurchased: number;
   /** The included allowance of the period, credits. */
   included: number;
   periodEnd: Date;
-  /** Seconds from the admission to the period's end. */
+  /** Seconds from the charge to the period's end. */
   untilPeriodEndS: number;
-  /** Postgres's clock while it was at it. */
-  at: Date;
-  /** When the calls count at, as Postgres writes it: a `Date` would lose its microseconds. */
-  instant: string;
-  /** Postgres's clock under the account's lock, in the same form: whether a period was opened before or after. */
-  spentAt: string;
-  /** The index of the directory's current generation, as of the same instant; null: it has none. */
-  directoryIndex: string | null;
-}
-
-/** What became of calls that were expected to be paid out of the period that runs, all of them or none for each account. */
-export interface Payment {
-  /** Accounts of which nothing was spent. All the others paid what they were asked for. */
-  unpaid: Set<string>;
-  /** Purchased credits among those that were spent, by account; an account that is not in here spent none. */
-  fromPurchased: Map<string, number>;
-  /** Postgres's clock while it was at it. */
-  at: Date;
-  /** When the calls count at, as Postgres writes it: a `Date` would lose its microseconds. */
-  instant: string;
-  /** Postgres's clock under the accounts' locks, in the same form. */
-  spentAt: string;
-  /** The index of the directory's current generation, as of the same instant; null: it has none. */
-  directoryIndex: string | null;
-}
-
-/** What is answered when no account's turn came in time. */
-export interface NothingSpent {
-  accountId: null;
-  at: Date;
-}
-
-export interface Bounds {
-  /** By Postgres's clock: later than this nothing happens. */
-  deadline: Date;
-  /** Counts as now; null: Postgres's clock. */
-  instant: Date | null;
-  /** Pass over accounts that somebody else has locked: they have no row in the answer. */
-  skipLocked: boolean;
-  /** A UUID of this one statement, by which it is found again when its answer gets lost. */
-  attempt: string;
 }
 
 /**
- * Spends credits of those accounts that can pay for all of their calls within the period that runs: nearly all of them,
- * nearly always, at half of what {@link spend} takes. Of the others nothing is spent; `spend` has the rules for them.
+ * Charges all calls of each account that can pay for them within its current period, and none of the other accounts. That is
+ * nearly every account, nearly always, at half the cost of {@link spendWithRollover}, which handles the rest.
  *
- * The rows are updated in the order of the accounts' ids, and so locked in that order, as there. It takes the connection's
- * settings to be sure of it (`byKey`, src/postgres/connect.ts): whether Postgres looks an account up by its id or reads the
- * ids' index from its beginning, it comes by the accounts in that order, and has no other way left. Where another statement
- * has changed a row meanwhile, Postgres reads the conditions again, and the sums, from what that one left.
+ * Rows are updated, and so locked, in the order of the accounts' ids. The connection's planner settings ensure it
+ * (`byKey`, src/postgres/connect.ts): they leave only plans that visit the accounts in that order. If a concurrent
+ * statement has changed a row, Postgres evaluates conditions and sums again on the new version.
+ *
+ * @returns ids of the accounts that were not charged
  */
-export async function spendIfPayable(
+export async function spendWithinPeriod(
   sql: Sql,
-  asks: Ask[],
-  { deadline, instant, attempt }: Omit<Bounds, 'skipLocked'>,
-): Promise<Payment> {
+  requests: CreditRequest[],
+  { attempt, instant }: SpendOptions,
+): Promise<Set<string>> {
   const totals = new Map<string, number>();
-  for (const { accountId, calls } of asks) totals.set(accountId, (totals.get(accountId) ?? 0) + calls);
+  for (const { accountId, calls } of requests) totals.set(accountId, (totals.get(accountId) ?? 0) + calls);
   const accountIds = [...totals.keys()].sort();
   const wanted = accountIds.map((id) => totals.get(id)!);
-  const { ids, keys, kinds, calls } = columnsOf(asks);
+  const { ids, keys, kinds, calls } = columnsOf(requests);
   const now = sql`coalesce(${instant}::timestamptz, now())`;
   const included = sql`
     coalesce(b.included_credits, CASE b.period_plan WHEN 'plus' THEN plans.plus ELSE plans.free END)`;
   const fromPurchased = sql`greatest(wanted.calls - greatest(${included} - b.used, 0), 0)`;
-  const [row] = await sql<PaymentRow[]>`
+  const [row] = await sql<{ unpaid: string[] | null }[]>`
     WITH asked AS MATERIALIZED (
       SELECT ${accountIds.length}::int AS accounts, ${now} AS instant,
         ${ids}::text[] AS ids, ${keys}::text[] AS keys, ${kinds}::text[] AS kinds, ${calls}::bigint[] AS calls
@@ -91,8 +57,7 @@ export async function spendIfPayable(
         (SELECT max(included_credits) FILTER (WHERE name = 'free') AS free,
           max(included_credits) FILTER (WHERE name = 'plus') AS plus FROM plans) AS plans
       WHERE b.account_id = wanted.id AND ${now} < b.period_end AND ${fromPurchased} <= b.credits
-        AND clock_timestamp() < ${deadline}
-      -- Of the row as it is now: what is over the allowance was paid with purchased credits, by these calls or others before.
+      -- RETURNING sees the new row: used beyond the allowance was paid with purchased credits, by these calls or earlier ones.
       RETURNING b.account_id AS id, least(wanted.calls, greatest(b.used - ${included}, 0)) AS from_purchased
     ), outcome AS MATERIALIZED (
       SELECT count(*) AS accounts, jsonb_object_agg(id, from_purchased) FILTER (WHERE from_purchased > 0) AS purchased
@@ -104,45 +69,35 @@ export async function spendIfPayable(
       UNION ALL
       SELECT ${attempt}::uuid, instant, array_agg(entry.id), array_agg(key), array_agg(kind), array_agg(entry.calls), purchased
       FROM asked, outcome, unnest(ids, keys, kinds, asked.calls) AS entry (id, key, kind, calls)
-      -- IS TRUE: looked up in a hash table, and never joined row by row, whatever the planner expects of the numbers.
+      -- IS TRUE keeps the planner from a row by row join: the subquery is hashed, whatever row counts it expects.
       WHERE outcome.accounts < asked.accounts AND (entry.id IN (SELECT id FROM paid)) IS TRUE
       GROUP BY instant, purchased
     )
-    SELECT clock_timestamp() AS at, instant::text, clock_timestamp()::text AS "spentAt", purchased,
-      CASE WHEN outcome.accounts < asked.accounts THEN
-        ARRAY (SELECT unnest(ids) EXCEPT SELECT id FROM paid) END AS unpaid,
-      (SELECT index_name FROM directory_generations WHERE id = (SELECT current FROM directory)) AS "directoryIndex"
-    FROM asked, outcome WHERE ${SENT_AT_ONCE}::text IS NOT NULL`;
-  // Who isn't named has paid: that may be said only of an answer that is there.
+    SELECT CASE WHEN outcome.accounts < asked.accounts THEN
+      ARRAY (SELECT unnest(ids) EXCEPT SELECT id FROM paid) END AS unpaid
+    FROM asked, outcome`;
+  // An account that isn't named was charged. Only an answer that is present may say so.
   if (row === undefined) throw new Error('the credit ledger gave no answer');
-  const { purchased, unpaid, ...common } = row;
-  return {
-    ...common,
-    unpaid: new Set(unpaid),
-    fromPurchased: new Map(purchased === null ? [] : Object.entries(purchased)),
-  };
+  return new Set(row.unpaid);
 }
 
-type PaymentRow = Pick<Payment, 'at' | 'instant' | 'spentAt' | 'directoryIndex'> & {
-  unpaid: string[] | null;
-  purchased: Record<string, number> | null;
-};
-
 /**
- * Spends credits of any number of accounts in one statement: each is admitted as many calls as it can pay, included
- * credits first (specification, Credits 2–4). The calls are written to the journal (journal.ts) by the same statement.
+ * Charges each account as many calls as it can pay, included credits first (specification, Credits 2 to 4), and opens a new
+ * period where the current one has ended. The same statement writes the calls to the journal.
  *
- * Rows are locked in the order of the accounts' ids, so that two such statements never wait for each other in a
- * circle. All arithmetic is on the locked rows: a concurrent statement waits, and then sees what this one left. Nothing
- * happens when Postgres gets to it after `deadline`: whoever asked has been told 503 by then.
+ * Rows are locked in the order of the accounts' ids, so two such statements never deadlock. All arithmetic is on the locked
+ * rows.
  *
- * @param bounds when it must have begun, and what counts as now
- * @returns one row an account; an account that is gone, or whose turn came too late, has none. Where none has one, the
- *   clock alone
+ * @param options.skipLocked skip accounts that another transaction has locked
+ * @returns one row a request; none for an account that is gone or was skipped
  */
-export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, attempt }: Bounds) {
-  const { ids, keys, kinds, calls } = columnsOf(asks);
-  return sql<(Spent | NothingSpent)[]>`
+export function spendWithRollover(
+  sql: Sql,
+  requests: CreditRequest[],
+  { attempt, instant, skipLocked }: SpendOptions & { skipLocked: boolean },
+) {
+  const { ids, keys, kinds, calls } = columnsOf(requests);
+  return sql<SpendResult[]>`
     WITH asked AS MATERIALIZED (
       SELECT * FROM unnest(${ids}::text[], ${keys}::text[], ${kinds}::text[], ${calls}::bigint[])
         WITH ORDINALITY AS asked (id, key_id, kind, calls, position)
@@ -153,7 +108,6 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
         b.plan, b.plan_since, b.plus_anchor, b.plus_until, b.period_plan, b.period_start, b.period_end,
         coalesce(${instant}::timestamptz, now()) AS instant
       FROM wanted JOIN balances b ON b.account_id = wanted.id
-      WHERE clock_timestamp() < ${deadline}
       ORDER BY b.account_id
       FOR NO KEY UPDATE OF b ${skipLocked ? sql`SKIP LOCKED` : sql``}
     ), present AS MATERIALIZED (
@@ -171,7 +125,7 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
     ), decided AS MATERIALIZED (
       SELECT *, clock_timestamp() AS decided_at, least(calls, included_left + credits) AS admitted,
         greatest(least(calls, included_left + credits) - included_left, 0) AS from_purchased
-      FROM priced WHERE clock_timestamp() < ${deadline}
+      FROM priced
     ), spent AS (
       UPDATE balances b SET
         used = d.used_before + d.admitted,
@@ -182,8 +136,8 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
         period_end = (d.period).ends_at,
         period_opened_at = CASE WHEN d.instant < d.period_end THEN b.period_opened_at ELSE d.decided_at END
       FROM decided d WHERE b.account_id = d.id AND d.admitted > 0
-    ), shared AS (
-      SELECT asked.*, d.instant, least(asked.calls, greatest(d.admitted + asked.calls -
+    ), shared AS MATERIALIZED (
+      SELECT asked.*, d.instant, d.included, d.period, least(asked.calls, greatest(d.admitted + asked.calls -
         sum(asked.calls) OVER (PARTITION BY asked.id ORDER BY asked.position), 0))::bigint AS admitted
       FROM asked JOIN decided d USING (id)
     ), counted AS (
@@ -192,20 +146,17 @@ export function spend(sql: Sql, asks: Ask[], { deadline, instant, skipLocked, at
         (SELECT jsonb_object_agg(id, from_purchased) FROM decided WHERE from_purchased > 0)
       FROM shared WHERE admitted > 0 GROUP BY instant
     )
-    SELECT id AS "accountId", admitted, from_purchased AS "fromPurchased", included,
-      (period).ends_at AS "periodEnd", extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS",
-      at, instant::text AS instant, decided_at::text AS "spentAt",
-      (SELECT g.index_name FROM directory d JOIN directory_generations g ON g.id = d.current) AS "directoryIndex"
-    FROM (SELECT clock_timestamp() AS at) AS clock LEFT JOIN decided ON true
-    WHERE ${SENT_AT_ONCE}::text IS NOT NULL`;
+    SELECT position, admitted, included, (period).ends_at AS "periodEnd",
+      extract(epoch FROM (period).ends_at - instant)::float8 AS "untilPeriodEndS"
+    FROM shared`;
 }
 
-/** The asks as the arrays of an `unnest`. */
-function columnsOf(asks: Ask[]) {
+/** The requests as the arrays of an `unnest`. */
+function columnsOf(requests: CreditRequest[]) {
   return {
-    ids: textArray(asks.map((ask) => ask.accountId)),
-    keys: textArray(asks.map((ask) => ask.keyId)),
-    kinds: textArray(asks.map((ask) => ask.kind)),
-    calls: numberArray(asks.map((ask) => ask.calls)),
+    ids: textArray(requests.map((request) => request.accountId)),
+    keys: textArray(requests.map((request) => request.keyId)),
+    kinds: textArray(requests.map((request) => request.kind)),
+    calls: numberArray(requests.map((request) => request.calls)),
   };
 }

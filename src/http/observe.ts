@@ -1,4 +1,3 @@
-import { beginOverdueRuns } from '../batch.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Answer } from './answer.ts';
@@ -50,7 +49,6 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
   ): Response | Promise<Response> {
     const startedAt = performance.now();
-    beginOverdueRuns();
     const trace: RequestTrace = { requestId: requestIdOf(request) };
     running += 1;
 

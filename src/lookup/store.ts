@@ -1,10 +1,9 @@
-import { createBatcher } from '../batch.ts';
-import { within } from '../deadline.ts';
+import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../batch.ts';
+import { cancelUnsent } from '../deadline.ts';
 import type { DebtKind } from '../debts/import.ts';
 import { textArray } from '../postgres/arrays.ts';
-import { SENT_AT_ONCE, type Sql } from '../postgres/connect.ts';
+import type { Sql } from '../postgres/connect.ts';
 import type { SourceName } from '../sources/answer.ts';
-import { SECOND } from '../units.ts';
 
 /** A range of debt, as the dataset of that date has it. */
 export interface Bracket {
@@ -31,16 +30,6 @@ export interface StoredCompany {
 /** Finds the stored record of a company, debts joined as they are now; null when there is none. */
 export type FindCompany = (nif: string) => Promise<StoredCompany | null>;
 
-const QUERY_TIMEOUT_MS = 2 * SECOND;
-/** One query at a time: what comes meanwhile shares the next, which halves the work of each. */
-const BATCHES = {
-  maxBatch: 500,
-  maxRuns: 1,
-  maxWaiting: 20_000,
-  timeoutMs: QUERY_TIMEOUT_MS,
-  what: 'Postgres',
-};
-
 /** A company's record, and one of its debts or none. */
 type CompanyRow = Omit<StoredCompany, 'debts'> & ({ kind: null } | ({ kind: DebtKind } & Bracket));
 
@@ -55,13 +44,16 @@ export function createCompanyReader(
   timeoutMs = Number.POSITIVE_INFINITY,
 ): FindCompany {
   return createBatcher(
-    async (nifs: string[]) => {
-      // A connection that is gone without a word must not keep the next batch waiting.
-      const rows = await within(companiesQuery(sql, nifs, maxAgeS), QUERY_TIMEOUT_MS, 'Postgres');
+    async (nifs: string[], signal) => {
+      const rows = await cancelUnsent(companiesQuery(sql, nifs, maxAgeS), signal);
       const companies = companiesOf(rows);
       return nifs.map((nif) => companies.get(nif) ?? null);
     },
-    { ...BATCHES, timeoutMs: Math.min(BATCHES.timeoutMs, timeoutMs) },
+    {
+      name: 'Postgres',
+      queueTimeoutMs: Math.min(QUEUE_TIMEOUT_MS, timeoutMs / 4),
+      batchTimeoutMs: Math.min(BATCH_TIMEOUT_MS, (3 * timeoutMs) / 4),
+    },
   );
 }
 
@@ -83,7 +75,7 @@ function companiesQuery(sql: Sql, nifs: string[], maxAgeS: number) {
       debt_datasets.dataset_date::text AS "lastUpdated"
     FROM companies c
     LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif
-    WHERE c.nif = ANY (${textArray(nifs)}::text[]) AND ${SENT_AT_ONCE}::text IS NOT NULL`;
+    WHERE c.nif = ANY (${textArray(nifs)}::text[])`;
 }
 
 function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {

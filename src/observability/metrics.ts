@@ -14,7 +14,9 @@ export interface Metrics {
   redisAway(away: boolean): void;
   /** A request that a bucket of this process admitted or refused, because Redis was away or late. */
   localDecision(): void;
-  /** A credit that was spent for a request answered 503 and could not be given back. */
+  /** A batch of credits without an answer was voided: its calls, answered 503, cost nothing. */
+  batchVoided(): void;
+  /** Credits that may have been spent for requests answered 503, because no void was acknowledged before the stop. */
   refundFailed(credits: number): void;
   /** Shows how the cache of search answers does. */
   observeSearchCache(cache: { hits: number; misses: number; bytes: number }): void;
@@ -86,6 +88,11 @@ export function createMetrics(runningRequests: () => number): Metrics {
     help: 'Credits that were spent, or may have been, for requests answered 503, and could not be given back.',
     registers,
   });
+  const batchesVoided = new Counter({
+    name: 'credit_batches_voided_total',
+    help: 'Batches of credits that Postgres did not answer, voided so that their requests cost nothing.',
+    registers,
+  });
   return {
     request,
     source: (source, outcome) => sources.inc({ source, outcome }),
@@ -93,6 +100,7 @@ export function createMetrics(runningRequests: () => number): Metrics {
     refreshRefused: () => refreshesRefused.inc(),
     redisAway: (away) => redisAway.set(away ? 1 : 0),
     localDecision: () => localDecisions.inc(),
+    batchVoided: () => batchesVoided.inc(),
     refundFailed: (credits) => refundsFailed.inc(credits),
     observeSearchCache(cache) {
       new Counter({

@@ -7,12 +7,6 @@ export type Sql = postgres.Sql<{ bigint: number }>;
 /** The same inside `sql.begin`. */
 export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 
-/**
- * A parameter that makes a statement go out at once: `AND ${SENT_AT_ONCE}::text IS NOT NULL`. postgres.js keeps what is
- * shorter than 1 KB until the end of the turn of the event loop; under a crowd of requests that is seconds away (src/batch.ts).
- */
-export const SENT_AT_ONCE = ' '.repeat(1024);
-
 /** Postgres's error code where `lock_timeout` ended a statement. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 

@@ -16,13 +16,7 @@ const KEY_PREFIX = 'bucket:';
  * One script at a time: what comes meanwhile shares the next. Each script is bounded by itself, and when one has failed the
  * next isn't sent: whoever has waited long was kept by this process, not by Redis.
  */
-const BATCHES = {
-  maxBatch: 500,
-  maxRuns: 1,
-  maxWaiting: 20_000,
-  timeoutMs: Number.POSITIVE_INFINITY,
-  what: 'Redis',
-};
+const BATCHES = { name: 'Redis', batchTimeoutMs: null };
 
 interface BucketCommands extends Redis {
   takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]>;

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
-import { createBatcher } from '../batch.ts';
+import { BATCH_TIMEOUT_MS, createBatcher } from '../batch.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './equals.ts';
 import {
   beginningsOf,
@@ -10,18 +10,12 @@ import {
   sendSearches,
 } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
-import { type DirectorySearch, MAX_RESULTS, SEARCH_TIMEOUT_MS, type SearchEntry } from './search.ts';
+import { type DirectorySearch, MAX_RESULTS, type SearchEntry } from './search.ts';
 
 /** How often a search is asked again while the alias moves under it. */
 const MAX_ROUNDS = 4;
 /** Callers that share one `_msearch`, and requests under way at once. */
-const BATCHES = {
-  maxBatch: 32,
-  maxRuns: 2,
-  maxWaiting: 2_000,
-  timeoutMs: SEARCH_TIMEOUT_MS,
-  what: 'Elasticsearch',
-};
+const BATCHES = { name: 'Elasticsearch', maxBatch: 32, maxConcurrentBatches: 2, maxQueued: 2_000 };
 
 type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
 
@@ -54,7 +48,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Indexe
 
   async function searchAll(queries: Searchable[]): Promise<(Found | Error)[]> {
     const results = new Map<Searchable, Found | Error>();
-    const deadlineMs = performance.now() + SEARCH_TIMEOUT_MS;
+    const deadlineMs = performance.now() + BATCH_TIMEOUT_MS;
     let open = queries;
     let together = true;
     for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round += 1) {

@@ -1,9 +1,9 @@
 import { createAccountReader } from '../accounts/reader.ts';
 import { createChain } from '../admission/chain.ts';
-import { type Closers, createClosers } from '../closers.ts';
+import { CLOSE_TIMEOUT_MS, type Closers, createClosers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import { createCredits } from '../credits/admit.ts';
-import { keepMovingJournal } from '../credits/journal.ts';
+import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { within } from '../deadline.ts';
 import type { DirectoryHealth } from '../directory/ensure.ts';
@@ -22,10 +22,10 @@ import { createUsageHandler } from '../usage/route.ts';
 import { createApp } from './app.ts';
 import { defaultPublicUrl, freePort, listen } from './listen.ts';
 import { openStores, type Stores } from './resources.ts';
-import { DRAIN_TIMEOUT_MS } from './stop.ts';
+import { DRAIN_TIMEOUT_MS, LONGEST_STOP_MS } from './stop.ts';
 import { warnAtStart } from './warnings.ts';
 
-/** Two batchers of the ledger, one of records, and refunds: no more statements are under way at once. */
+/** One batch of credits, one of records, and voids while Postgres hangs. */
 const BY_KEY_POOL = 6;
 const POSTGRES_POOL = {
   applicationName: 'company-directory serve',
@@ -67,8 +67,7 @@ export interface StartOptions {
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   const onFailed = (what: string, error: unknown) => log.error({ err: error }, `closing ${what} failed`);
   const closers = createClosers(onFailed);
-  // On connections of `closers`, and closed before them. The credits have their last tries here: nothing that hangs comes
-  // before what is money.
+  // Work beside requests. It uses connections of `closers`, so it is closed before them.
   const tasks = createClosers(onFailed);
   const log = options.log ?? openLog(options.logTo, closers);
   const stopping = new AbortController();
@@ -98,14 +97,17 @@ export async function startService(config: Config, options: StartOptions = {}): 
       byKey: true,
     });
     closers.add('Postgres by key', () => byKey.end({ timeout: 2 }));
+    const rollups = startCallRollup(stores.sql, log, tasks);
     const credits = createCredits(byKey, {
-      onRefundFailed: ({ attempt, calls }, error) => {
+      onVoided: () => {
+        metrics.batchVoided();
+        void rollups.run();
+      },
+      onLost: ({ attempts, calls }, error) => {
         metrics.refundFailed(Object.values(calls).reduce((sum, count) => sum + count, 0));
-        log.error({ attempt, calls, err: error }, 'credits spent for abandoned requests were not given back');
+        log.error({ attempts, calls, err: error }, 'credits may have been spent for requests answered 503');
       },
     });
-    tasks.add('the credits', () => credits.close());
-    keepMovingJournal(stores.sql, log, tasks);
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const chain = createChain({ authenticator, rateLimiter, credits, log });
     const search = openSearch(config, stores, metrics);
@@ -152,6 +154,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       port,
       async stop() {
         stopping.abort();
+        const untilMs = performance.now() + LONGEST_STOP_MS;
         log.info({ running: observer.running }, 'stopping');
         const { server } = app; // Elysia lets go of it, and complains on stdout when it is stopped again
         await within(Promise.resolve(app.stop()), DRAIN_TIMEOUT_MS, 'what was running').catch((error) =>
@@ -162,6 +165,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
             log.warn({ err: error }, 'connections were left open'),
           ),
           tasks.closeAtOnce(),
+          // A void may take all the time that the stop has: what it doesn't reach stays charged.
+          credits.close(untilMs - CLOSE_TIMEOUT_MS - performance.now()),
         ]);
         await closers.close();
       },

@@ -2,6 +2,7 @@
  * A process that spends credits, as an instance of the service would.
  *
  *   bun admit-in-process.ts DATABASE_URL ACCOUNT COUNT   waits for a line on stdin, admits COUNT at once, prints what came of them
+ *   bun admit-in-process.ts DATABASE_URL ACCOUNT COUNT stay   the same, and says `voided` when its batch has been; doesn't exit
  *   bun admit-in-process.ts DATABASE_URL ACCOUNT forever admits ten at a time, a line for each that was admitted
  */
 import { writeSync } from 'node:fs';
@@ -9,9 +10,9 @@ import { createCredits } from '../../src/credits/admit.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import { admit, admitMany } from './ledger.ts';
 
-const [url, accountId, count] = process.argv.slice(2) as [string, string, string];
+const [url, accountId, count, stay] = process.argv.slice(2) as [string, string, string, string?];
 const sql = connectPostgres(url, { max: 10, applicationName: 'admit-in-process', byKey: true });
-const credits = createCredits(sql);
+const credits = createCredits(sql, { onVoided: () => writeSync(1, 'voided\n') });
 await sql`SELECT 1`;
 writeSync(1, 'ready\n');
 
@@ -23,6 +24,8 @@ if (count === 'forever') {
 } else {
   for await (const _ of process.stdin) break;
   writeSync(1, `${JSON.stringify(await admitMany(credits, accountId, Number(count)))}\n`);
-  await sql.end({ timeout: 2 });
-  process.exit(0);
+  if (stay === undefined) {
+    await sql.end({ timeout: 2 });
+    process.exit(0);
+  }
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
+import { grantCredits } from '../../src/accounts/grant.ts';
 import { findAccount } from '../../src/accounts/store.ts';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
-import { grantCredits } from '../../src/credits/grant.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createAccountAt, createTestClock } from '../accounts/account-at.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -110,7 +110,7 @@ describe('one credit a call', () => {
   });
 
   test('an account that does not exist is an error, not an admission', async () => {
-    expect(admit(credits, 'acc_none')).rejects.toThrow('the account is gone');
+    await expect(admit(credits, 'acc_none')).rejects.toThrow('the account is locked, or gone');
   });
 });
 

@@ -1,5 +1,7 @@
 import type { Credits } from '../../src/credits/admit.ts';
 import type { Admission } from '../../src/credits/calls.ts';
+import { reverseVoided } from '../../src/credits/reverse.ts';
+import { voidAttempts } from '../../src/credits/void.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 
 /** One search by no key in particular. */
@@ -22,4 +24,17 @@ export async function ledgerOf(sql: Sql, accountId: string) {
       coalesce((SELECT sum(calls) FROM calls_by_day c WHERE c.account_id = b.account_id), 0)::bigint AS calls
     FROM balances b WHERE account_id = ${accountId}`;
   return { ...row! };
+}
+
+/** The ids of the batches in the journal that charged the account, oldest first. */
+export async function attemptsOf(sql: Sql, accountId: string): Promise<string[]> {
+  const rows = await sql<{ attempt: string }[]>`
+    SELECT attempt FROM call_journal WHERE ${accountId} = ANY (account_ids) ORDER BY spent_at`;
+  return rows.map(({ attempt }) => attempt);
+}
+
+/** What becomes of attempts without an answer: the process voids them, and the roll-up returns their credits. */
+export async function voidAndReverse(sql: Sql, attempts: string[]): Promise<void> {
+  await voidAttempts(sql, attempts);
+  await reverseVoided(sql);
 }

@@ -1,15 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createCredits } from '../../src/credits/admit.ts';
-import { spendIfPayable } from '../../src/credits/spend.ts';
+import { reverseVoided } from '../../src/credits/reverse.ts';
+import { rollUpCalls } from '../../src/credits/rollup.ts';
+import { spendWithinPeriod } from '../../src/credits/spend.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
+import { eventually, until } from '../support/until.ts';
 import { admit, ledgerOf } from './ledger.ts';
+import { lockRow, waitingForLock } from './locks.ts';
 
 let database: TestDatabase;
 let sql: Sql;
@@ -20,9 +25,9 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 /** Starts admit-in-process.ts and collects the lines that it writes after `ready`. */
-async function spawnSpender(accountId: string, count: string) {
+async function spawnSpender(accountId: string, count: string, url = database.url, ...more: string[]) {
   const script = join(import.meta.dir, 'admit-in-process.ts');
-  const child: ChildProcess = spawn(process.execPath, [script, database.url, accountId, count], {
+  const child: ChildProcess = spawn(process.execPath, [script, url, accountId, count, ...more], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const lines: string[] = [];
@@ -67,6 +72,46 @@ test('kill -9 loses none of the admissions that were acknowledged', async () => 
   expect(used).toBeGreaterThanOrEqual(acknowledged);
   expect(used).toBeLessThanOrEqual(acknowledged + 10);
   expect(calls).toBe(used);
+});
+
+describe('a process that is killed when Postgres has charged its batch, but the answer is lost,', () => {
+  /** A process whose batch of three calls is charged, and which can reach Postgres only by a new connection. */
+  async function chargedUnheard() {
+    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const { hostname, port } = new URL(database.url);
+    const proxy = await startProxy({ host: hostname, port: Number(port) });
+    const spender = await spawnSpender(accountId, '3', proxy.url(database.url), 'stay');
+    const lock = await lockRow(sql, accountId);
+    spender.child.stdin!.end('go\n');
+    await waitingForLock(sql, 1);
+    proxy.mute();
+    await lock.release();
+    await eventually(async () => (await ledgerOf(sql, accountId)).used, 3);
+    const kill = async () => {
+      spender.child.kill('SIGKILL');
+      await spender.closed;
+      await proxy.close();
+    };
+    return { accountId, lines: spender.lines, kill };
+  }
+
+  test('after its void was acknowledged: any other process returns the credits', async () => {
+    const { accountId, lines, kill } = await chargedUnheard();
+    await until('the void', () => lines.includes('voided'));
+    await kill();
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
+    await rollUpCalls(sql);
+    await reverseVoided(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+  });
+
+  test('before it could void it: that one batch stays charged, and its calls are counted', async () => {
+    const { accountId, lines, kill } = await chargedUnheard();
+    await kill();
+    expect(lines).toEqual([]);
+    await reverseVoided(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
+  });
 });
 
 async function waitUntilGone(applicationName: string): Promise<void> {
@@ -114,9 +159,11 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
     const few = shuffle(ids).slice(0, 40);
     const both = [few, few.toReversed()].map((order, instance) => async () => {
       for (let round = 0; round < 100; round += 1) {
-        const asks = order.map((accountId) => ({ accountId, keyId: '', kind: 'search', calls: 1 }) as const);
-        const bounds = { deadline: new Date(Date.now() + 60_000), instant: null, attempt: randomUUID() };
-        expect((await spendIfPayable(pools[instance]!, asks, bounds)).unpaid.size).toBe(0);
+        const requests = order.map(
+          (accountId) => ({ accountId, keyId: '', kind: 'search', calls: 1 }) as const,
+        );
+        const options = { instant: null, attempt: randomUUID() };
+        expect((await spendWithinPeriod(pools[instance]!, requests, options)).size).toBe(0);
       }
     });
     // Two that wait for each other in a circle are told so after a second: one of them fails.

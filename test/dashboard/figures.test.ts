@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
-import { grantCredits } from '../../src/credits/grant.ts';
+import { grantCredits } from '../../src/accounts/grant.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { call } from '../support/client.ts';
 import { storeRecord } from '../support/records.ts';

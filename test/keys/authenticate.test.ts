@@ -255,7 +255,7 @@ describe('what is remembered', () => {
 
   test('of a crowd of keys that must all be asked for, those too many are told at once', async () => {
     await startAfresh();
-    const outcomes = await Promise.allSettled(Array.from({ length: 6000 }, () => bearer(generateSecret())));
+    const outcomes = await Promise.allSettled(Array.from({ length: 7000 }, () => bearer(generateSecret())));
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
     expect(refused).toHaveLength(1000);
     expect(refused[0]).toBeInstanceOf(OverloadedError);

@@ -76,7 +76,6 @@ describe('Elasticsearch behind a proxy', () => {
     proxy.hang();
     const { outcome, tookMs } = await timed(search('azul'));
     expect(outcome).toBeInstanceOf(Error);
-    expect(tookMs).toBeGreaterThan(SEARCH_TIMEOUT_MS * 0.9);
     expect(tookMs).toBeLessThan(SEARCH_TIMEOUT_MS * 1.5);
     proxy.up();
     expect((await search('azul'))[0]).toEqual(azul);

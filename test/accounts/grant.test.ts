@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { grantCredits, MAX_BALANCE } from '../../src/accounts/grant.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { grantCredits, MAX_BALANCE } from '../../src/credits/grant.ts';
 import { RefusedError } from '../../src/errors.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
+import { admitMany, ledgerOf } from '../credits/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
-import { admitMany, ledgerOf } from './ledger.ts';
 
 let database: TestDatabase;
 let sql: Sql;

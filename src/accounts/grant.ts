@@ -1,7 +1,7 @@
-import { type Actor, recordEvent } from '../accounts/events.ts';
-import { lockAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { type Actor, recordEvent } from './events.ts';
+import { lockAccount } from './store.ts';
 
 /** Purchased credits an account can hold: far above any sale, far below what a JSON number holds exactly. */
 export const MAX_BALANCE = 1_000_000_000_000;

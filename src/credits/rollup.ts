@@ -1,0 +1,74 @@
+import type { Closers } from '../closers.ts';
+import type { Log } from '../observability/log.ts';
+import { type Periodic, repeat } from '../periodic.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { MINUTE, SECOND } from '../units.ts';
+import { reverseVoided } from './reverse.ts';
+
+const ROLL_UP_EVERY_MS = 5 * SECOND;
+/**
+ * A void may come this long after its charge. Until then the row stays: a void that misses it would return nothing. The same
+ * goes for a charge that arrives after its void.
+ */
+const VOID_WINDOW_MS = 10 * MINUTE;
+/** Rows of the journal in one statement, each of up to a few hundred calls. It takes much less than its timeout. */
+const ROWS_AT_ONCE = 2000;
+
+/**
+ * Adds the journal's calls to those of each day, by account, key and kind. The view `calls_by_day` reads both, so that a
+ * reader sees no difference. Safe in any number of processes: rows that another one is rolling up are skipped.
+ *
+ * @returns how many rows of the journal were counted
+ */
+export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const [row] = await sql<{ counted: number }[]>`
+      WITH batch AS (
+        UPDATE call_journal SET counted = true
+        WHERE attempt = ANY (ARRAY(
+          SELECT attempt FROM call_journal WHERE NOT counted AND NOT voided LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
+        RETURNING *
+      ), daily AS (
+        INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
+        SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(entry.calls)
+        FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
+        GROUP BY account_id, day, key_id, kind
+        ORDER BY account_id, day, key_id, kind
+        ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
+      )
+      SELECT count(*) AS counted FROM batch`;
+    total += row!.counted;
+    if (row!.counted < atOnce) return total;
+  }
+}
+
+/** Deletes rows of the journal that no void can concern any more. */
+export async function purgeJournal(sql: Sql): Promise<void> {
+  await sql`
+    DELETE FROM call_journal
+    WHERE counted AND spent_at < now() - ${VOID_WINDOW_MS}::float8 * interval '1 millisecond'
+      AND (NOT voided OR account_ids = '{}')`;
+}
+
+/** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */
+export function startCallRollup(sql: Sql, log: Log, closers: Closers): Periodic {
+  let failing = false;
+
+  async function rollUp(): Promise<void> {
+    try {
+      await reverseVoided(sql);
+      await rollUpCalls(sql);
+      await purgeJournal(sql);
+      failing = false;
+    } catch (error) {
+      // Logged once: while Postgres is away, every call that needs a credit says so.
+      if (!failing) log.warn({ err: error }, 'the journal of calls was not rolled up');
+      failing = true;
+    }
+  }
+
+  const rollups = repeat(rollUp, ROLL_UP_EVERY_MS);
+  closers.add('the roll-up of calls', rollups.stop);
+  return rollups;
+}

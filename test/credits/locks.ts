@@ -1,0 +1,29 @@
+import type { Sql } from '../../src/postgres/connect.ts';
+import { eventually } from '../support/until.ts';
+
+/** Takes the account's row lock as an operator's open transaction would; resolves once it is held. */
+export async function lockRow(sql: Sql, accountId: string): Promise<{ release(): Promise<void> }> {
+  const { promise: released, resolve: letGo } = Promise.withResolvers<void>();
+  const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+  const transaction = sql.begin(async (sql) => {
+    await sql`SELECT 1 FROM balances WHERE account_id = ${accountId} FOR UPDATE`;
+    hold();
+    await released;
+  });
+  await held;
+  return {
+    async release() {
+      letGo();
+      await transaction;
+    },
+  };
+}
+
+/** Waits until so many statements wait for a lock in the database. */
+export async function waitingForLock(sql: Sql, count: number): Promise<void> {
+  await eventually(async () => {
+    const [row] = await sql`SELECT count(*) AS waiting FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return row!.waiting;
+  }, count);
+}

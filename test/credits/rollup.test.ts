@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createCredits } from '../../src/credits/admit.ts';
+import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCaller } from '../support/service.ts';
+import { admit, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createTestDatabase('rollup');
+  sql = database.sql;
+});
+afterAll(() => database.drop());
+
+const callsOf = async (from: 'calls_by_day' | 'daily_calls', accountId: string) => {
+  const rows = await sql`
+    SELECT key_id AS key, kind, calls FROM ${sql(from)} WHERE account_id = ${accountId} ORDER BY key_id, kind`;
+  return rows.map((row) => ({ ...row }));
+};
+
+test('calls are read the same before and after the roll-up, and rolling up again changes nothing', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const credits = createCredits(sql);
+  const call = (keyId: string, kind: 'search' | 'lookup') => credits.admit({ accountId, keyId, kind });
+  await Promise.all([call('a', 'search'), call('a', 'search'), call('b', 'lookup')]);
+  await call('a', 'search');
+  const counted = [
+    { key: 'a', kind: 'search', calls: 3 },
+    { key: 'b', kind: 'lookup', calls: 1 },
+  ];
+  expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
+  expect(await callsOf('daily_calls', accountId)).toEqual([]);
+  expect(await rollUpCalls(sql)).toBe(2);
+  expect(await callsOf('daily_calls', accountId)).toEqual(counted);
+  expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
+  await call('b', 'lookup');
+  expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
+  expect(await rollUpCalls(sql)).toBe(1);
+  expect(await rollUpCalls(sql)).toBe(0);
+  expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
+});
+
+test.each([
+  ['before', true],
+  ['after', false],
+])('a batch that is voided %s its roll-up is not counted', async (_, rolledUpFirst) => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search' });
+  const attempts = await attemptsOf(sql, accountId);
+  if (rolledUpFirst) await rollUpCalls(sql);
+  await voidAndReverse(sql, attempts);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  await rollUpCalls(sql);
+  expect(await callsOf('calls_by_day', accountId)).toEqual([]);
+});
+
+test('rolled up by several at once, in small steps, while calls come in: each call is counted once', async () => {
+  const callers = await Promise.all(Array.from({ length: 5 }, () => createCaller(sql, { included: 1000 })));
+  const credits = createCredits(sql);
+  let spending = true;
+  const rollups = Array.from({ length: 3 }, async () => {
+    while (spending) await rollUpCalls(sql, 2);
+  });
+  for (let round = 0; round < 40; round += 1) {
+    await Promise.all(
+      callers.map(({ accountId }) => credits.admit({ accountId, keyId: 'a', kind: 'lookup' })),
+    );
+    // As a reader sees it in the middle of all that.
+    for (const { accountId } of callers) expect((await ledgerOf(sql, accountId)).calls).toBe(round + 1);
+  }
+  spending = false;
+  await Promise.all(rollups);
+  await rollUpCalls(sql);
+  for (const { accountId } of callers) {
+    expect(await callsOf('daily_calls', accountId)).toEqual([{ key: 'a', kind: 'lookup', calls: 40 }]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 40, credits: 0, calls: 40 });
+  }
+});
+
+test('the journal forgets a counted batch after ten minutes, and one that is to be returned never', async () => {
+  const [old, recent, uncounted, doubtful] = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const { accountId } = await createCaller(sql, { included: 10 });
+      await admit(createCredits(sql), accountId);
+      return { accountId, attempt: (await attemptsOf(sql, accountId))[0]! };
+    }),
+  );
+  await sql`UPDATE call_journal SET counted = true WHERE attempt <> ${uncounted!.attempt}`;
+  await sql`UPDATE call_journal SET voided = true WHERE attempt = ${doubtful!.attempt}`;
+  await sql`UPDATE call_journal SET spent_at = now() - interval '11 minutes' WHERE attempt <> ${recent!.attempt}`;
+  await purgeJournal(sql);
+  for (const { accountId } of [recent!, uncounted!, doubtful!]) {
+    expect(await attemptsOf(sql, accountId)).toHaveLength(1);
+  }
+  expect(await attemptsOf(sql, old!.accountId)).toEqual([]);
+});

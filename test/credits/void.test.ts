@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
+import { grantCredits } from '../../src/accounts/grant.ts';
+import { createCredits } from '../../src/credits/admit.ts';
+import type { CreditRequest } from '../../src/credits/calls.ts';
+import { reverseVoided } from '../../src/credits/reverse.ts';
+import { rollUpCalls } from '../../src/credits/rollup.ts';
+import { spendWithinPeriod, spendWithRollover } from '../../src/credits/spend.ts';
+import { voidAttempts } from '../../src/credits/void.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { DAY } from '../../src/units.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCaller } from '../support/service.ts';
+import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
+import { lockRow, waitingForLock } from './locks.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createTestDatabase('void');
+  sql = database.sql;
+});
+afterAll(() => database.drop());
+
+const requestOf = (accountId: string, calls = 1): CreditRequest => ({
+  accountId,
+  keyId: 'a',
+  kind: 'search',
+  calls,
+});
+
+const statements = {
+  'within the period': (sql: Sql, accountId: string, attempt: string) =>
+    spendWithinPeriod(sql, [requestOf(accountId, 3)], { attempt, instant: null }),
+  'with rollover': async (sql: Sql, accountId: string, attempt: string) =>
+    spendWithRollover(sql, [requestOf(accountId, 3)], { attempt, instant: null, skipLocked: false }),
+};
+
+describe.each(Object.entries(statements))('an attempt to charge %s', (_, charge) => {
+  test('that was voided before it comes charges nothing, and fails', async () => {
+    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const attempt = randomUUID();
+    await voidAndReverse(sql, [attempt]);
+    await expect(charge(sql, accountId, attempt)).rejects.toMatchObject({ code: '23505' });
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+    await voidAndReverse(sql, [attempt]);
+    await expect(charge(sql, accountId, attempt)).rejects.toMatchObject({ code: '23505' });
+  });
+
+  test('that is voided while it waits for the account charges nothing when its turn comes', async () => {
+    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const attempt = randomUUID();
+    const lock = await lockRow(sql, accountId);
+    const charging = charge(sql, accountId, attempt).then(
+      () => 'charged',
+      () => 'refused',
+    );
+    await waitingForLock(sql, 1);
+    await voidAttempts(sql, [attempt]);
+    await lock.release();
+    expect(await charging).toBe('refused');
+    await reverseVoided(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+  });
+
+  test('that is voided while it commits is charged first, and then returned', async () => {
+    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const attempt = randomUUID();
+    let voiding: Promise<void> | undefined;
+    await sql.begin(async (transaction) => {
+      await charge(transaction as unknown as Sql, accountId, attempt);
+      voiding = voidAttempts(sql, [attempt]);
+      await waitingForLock(sql, 1);
+    });
+    await voiding;
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
+    await reverseVoided(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+  });
+
+  test('that is voided and reversed again and again, also at once, is returned once', async () => {
+    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const [first, second] = [randomUUID(), randomUUID()];
+    await charge(sql, accountId, first);
+    await charge(sql, accountId, second);
+    await Promise.all(Array.from({ length: 5 }, () => voidAndReverse(sql, [first])));
+    await voidAndReverse(sql, [first]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
+  });
+});
+
+test('a void takes no lock of an account, and its reversal leaves a locked one for later', async () => {
+  const [locked, other] = await Promise.all(
+    [1, 2].map(async () => {
+      const { accountId } = await createCaller(sql, { included: 10 });
+      await admit(createCredits(sql), accountId);
+      return accountId;
+    }),
+  );
+  const impatient = connectPostgres(database.url, { max: 2, lockTimeoutMs: 100 });
+  const lock = await lockRow(sql, locked!);
+  try {
+    for (const id of [locked!, other!]) await voidAttempts(impatient, await attemptsOf(sql, id));
+    await reverseVoided(impatient);
+    expect((await ledgerOf(sql, other!)).used).toBe(0);
+    expect((await ledgerOf(sql, locked!)).used).toBe(1);
+  } finally {
+    await lock.release();
+  }
+  await reverseVoided(impatient);
+  expect(await ledgerOf(sql, locked!)).toEqual({ used: 0, credits: 0, calls: 0 });
+  await impatient.end();
+});
+
+test('a batch that is rolled up while it is voided is counted first, and then taken off', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await rollUpCalls(sql);
+  await admit(createCredits(sql), accountId);
+  const attempts = await attemptsOf(sql, accountId);
+  let voiding: Promise<void> | undefined;
+  await sql.begin(async (rollingUp) => {
+    await rollUpCalls(rollingUp as unknown as Sql);
+    voiding = voidAttempts(sql, attempts);
+    await waitingForLock(sql, 1);
+  });
+  await voiding;
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+});
+
+test('purchased credits come back before included ones, as if the voided calls had never been', async () => {
+  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+  const credits = createCredits(sql);
+  await admitMany(credits, accountId, 3);
+  const [first] = await attemptsOf(sql, accountId);
+  await rollUpCalls(sql);
+  await admitMany(credits, accountId, 3);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 2, calls: 6 });
+  await voidAndReverse(sql, [first!]);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
+  // And what follows is exact: three of the five that are left are spent, and returned.
+  await admitMany(credits, accountId, 3);
+  const last = (await attemptsOf(sql, accountId)).at(-1)!;
+  await voidAndReverse(sql, [last]);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
+});
+
+test('a call that the allowance pays, raised since others took purchased credits, returns none of those', async () => {
+  const { accountId } = await createCaller(sql, { included: 10, credits: 10 });
+  const credits = createCredits(sql);
+  await admitMany(credits, accountId, 15);
+  await changeLimits(sql, accountId, { includedCredits: 100 }, 'test');
+  await admit(credits, accountId);
+  await voidAndReverse(sql, [(await attemptsOf(sql, accountId)).at(-1)!]);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 5, calls: 15 });
+});
+
+describe('between a charge and its void', () => {
+  const DAYS_AGO = () => new Date(Date.now() - 5 * DAY);
+
+  test('a grant stays', async () => {
+    const { accountId } = await createCaller(sql, { included: 0, credits: 5 });
+    await admitMany(createCredits(sql), accountId, 2);
+    const attempts = await attemptsOf(sql, accountId);
+    await grantCredits(sql, accountId, { credits: 7 }, 'test');
+    await voidAndReverse(sql, attempts);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 12, calls: 0 });
+  });
+
+  test('a period ends: what is used in the next one stays, and purchased credits return', async () => {
+    const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
+    await admitMany(createCredits(sql), accountId, 3);
+    const attempts = await attemptsOf(sql, accountId);
+    await sql`
+      UPDATE balances SET period_start = period_start - interval '2 months', period_end = period_start
+      WHERE account_id = ${accountId}`;
+    await admit(createCredits(sql), accountId);
+    expect(await ledgerOf(sql, accountId)).toMatchObject({ used: 1, credits: 3 });
+    await voidAndReverse(sql, attempts);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
+  });
+
+  test('a plan changes from an instant before the charge: its purchased credit returns', async () => {
+    const { accountId } = await createCaller(sql, { included: 0, credits: 5 });
+    await admit(createCredits(sql), accountId);
+    const attempts = await attemptsOf(sql, accountId);
+    await changePlan(sql, accountId, 'plus', { periodStart: DAYS_AGO() }, 'test');
+    await voidAndReverse(sql, attempts);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+  });
+
+  test('a plan changes from the same instant as the one before: what is used since stays', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    const periodStart = DAYS_AGO();
+    await changePlan(sql, accountId, 'plus', { periodStart }, 'test');
+    await admit(createCredits(sql), accountId);
+    const attempts = await attemptsOf(sql, accountId);
+    await changePlan(sql, accountId, 'plus', { periodStart }, 'test');
+    await admitMany(createCredits(sql), accountId, 2);
+    await voidAndReverse(sql, attempts);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
+  });
+
+  test('a plan changes while the call waits for the account: the call is of the new period', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    const lock = await lockRow(sql, accountId);
+    const changing = changePlan(sql, accountId, 'plus', {}, 'test');
+    await waitingForLock(sql, 1);
+    const calling = admit(createCredits(sql), accountId);
+    await waitingForLock(sql, 2);
+    await lock.release();
+    await Promise.all([changing, calling]);
+    expect((await ledgerOf(sql, accountId)).used).toBe(1);
+    await voidAndReverse(sql, await attemptsOf(sql, accountId));
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  });
+
+  test('the call itself opens the period: it is of that one', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    await sql`
+      UPDATE balances SET used = 9, period_start = period_start - interval '2 months', period_end = period_start
+      WHERE account_id = ${accountId}`;
+    await admit(createCredits(sql), accountId);
+    const [first] = await attemptsOf(sql, accountId);
+    await admit(createCredits(sql), accountId);
+    await voidAndReverse(sql, [first!]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+  });
+});
