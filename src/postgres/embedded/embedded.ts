@@ -132,7 +132,7 @@ function watch(layout: Layout, pid: number, onLog: (line: string) => void): () =
   };
   const tick = () => {
     if (recovering !== null) return;
-    if (!isPostmasterAlive(layout, watchedPid)) recovering = recover();
+    if (hasEnded(layout, watchedPid)) recovering = recover();
     else if (++ticks % LOG_CHECK_EVERY === 0) limitLogQuietly(layout);
   };
   const timer = setInterval(tick, WATCH_INTERVAL_MS);
@@ -142,6 +142,14 @@ function watch(layout: Layout, pid: number, onLog: (line: string) => void): () =
     ending.abort();
     await recovering;
   };
+}
+
+function hasEnded(layout: Layout, pid: number): boolean {
+  try {
+    return !isPostmasterAlive(layout, pid);
+  } catch {
+    return false; // The system can't tell now; the next second asks again.
+  }
 }
 
 function limitLogQuietly(layout: Layout): void {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { codeOf } from '../../errors.ts';
 import type { Layout } from './layout.ts';
+import { readProcessInfo } from './process-info.ts';
 
 /** What `postmaster.pid` says about the Postgres of a data directory. */
 export interface Postmaster {
@@ -32,15 +33,20 @@ export function clusterName(layout: Layout): string {
   return `company_directory_${createHash('sha256').update(layout.home).digest('hex').slice(0, 16)}`;
 }
 
-/** Whether `pid` is alive and really this data directory's Postgres; a zombie is not. */
+/**
+ * Whether `pid` is alive and really this data directory's Postgres; a zombie is not.
+ *
+ * Anybody can start a process under the PID of a stale `postmaster.pid` with this command line, so the process must
+ * run as the owner of the data directory: Postgres itself accepts no other user. Its executable is compared by name
+ * only, because another checkout may have started it, and a second Postgres would destroy the data.
+ *
+ * @throws Error when the system can't tell.
+ */
 export function isPostmasterAlive(layout: Layout, pid: number): boolean {
-  if (!isPidTaken(pid)) return false;
-  if (process.platform !== 'linux') return true;
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(clusterName(layout));
-  } catch {
-    return false;
-  }
+  const info = isPidTaken(pid) ? readProcessInfo(pid) : null;
+  if (info === null || !info.command.includes(clusterName(layout))) return false;
+  if (info.executable !== null && basename(info.executable) !== 'postgres') return false;
+  return info.uid === statSync(layout.cluster, { throwIfNoEntry: false })?.uid;
 }
 
 /** Whether any process, even a zombie, has this PID. */
