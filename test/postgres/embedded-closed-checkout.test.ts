@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { postgresPid, query, startHolder, temporaryDirectory } from './embedded-support.ts';
+import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } from './embedded-support.ts';
 
 /**
  * A checkout and its data in a folder that only its owner can enter (`/root`, `mktemp -d`). As root this is the hard
@@ -45,7 +45,10 @@ async function servesAndStops(dataDir: string): Promise<number> {
   expect(await query(holder.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   // What Postgres itself does with files and its executables' neighbours must work too, in every process of its.
   await query(holder.url, 'DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT generate_series(1, 1000) AS n');
-  await query(holder.url, `DO LANGUAGE plpgsql $$ BEGIN PERFORM pg_reload_conf(); END $$; CHECKPOINT`);
+  await query(
+    superuserUrl(dataDir),
+    `DO LANGUAGE plpgsql $$ BEGIN PERFORM pg_reload_conf(); END $$; CHECKPOINT`,
+  );
   expect(await query(holder.url, 'SELECT count(*)::int AS count FROM t')).toEqual([{ count: 1000 }]);
   expect(await holder.end('close')).toBe(0);
   expect(postgresPid(dataDir)).toBeNull();

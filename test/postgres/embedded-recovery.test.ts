@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { explainFileError } from '../../src/postgres/embedded/layout.ts';
@@ -11,6 +11,7 @@ import {
   query,
   spawnHolder,
   startHolder,
+  superuserUrl,
   temporaryDirectory,
 } from './embedded-support.ts';
 
@@ -175,10 +176,7 @@ describe('what others did', () => {
   test('a missing database (killed before it was made) is made', async () => {
     await layUsedDataDir(dataDir);
     const before = await openEmbeddedPostgres(dataDir);
-    await query(
-      before.url.replace('company_directory', 'postgres'),
-      'DROP DATABASE company_directory WITH (FORCE)',
-    );
+    await query(superuserUrl(dataDir, 'postgres'), 'DROP DATABASE company_directory WITH (FORCE)');
     await before.close();
     const after = await openEmbeddedPostgres(dataDir);
     expect(await answers(after.url)).toBe(true);
@@ -206,10 +204,15 @@ describe('what can’t work ends with one line that says what to do', () => {
     await (await openEmbeddedPostgres(dataDir)).close();
   });
 
-  test('a password file that was lost or replaced', async () => {
+  test('a password of the superuser that was lost or replaced, when it is needed', async () => {
     await layUsedDataDir(dataDir);
-    writeFileSync(join(dataDir, 'postgres', 'password'), 'wrong\n');
+    const file = join(dataDir, 'postgres', 'password');
+    rmSync(join(dataDir, 'postgres', 'service-password'));
+    writeFileSync(file, 'wrong\n');
     expect(await failure()).toMatch(/password is not this Postgres's password: bring it back/);
+    expect(postgresPid(dataDir)).toBeNull();
+    rmSync(file);
+    expect(await failure()).toMatch(/password is missing or unreadable: bring it back/);
     expect(postgresPid(dataDir)).toBeNull();
   });
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
@@ -118,6 +118,13 @@ export async function query<Row extends object>(url: string, statement: string):
   } finally {
     await sql.end({ timeout: 1 });
   }
+}
+
+/** The address of a database of the Postgres that runs under `dataDir`, for its superuser. */
+export function superuserUrl(dataDir: string, database = 'company_directory'): string {
+  const layout = prepareLayout(dataDir);
+  const password = readFileSync(layout.password, 'utf8').trim();
+  return `postgres://postgres:${password}@127.0.0.1:${findRunning(layout)!.port}/${database}`;
 }
 
 /** The PID of the Postgres under `dataDir`, or null when none runs. */

@@ -9,6 +9,7 @@ import {
   query,
   spawnHolder,
   startHolder,
+  superuserUrl,
   temporaryDirectory,
 } from './embedded-support.ts';
 
@@ -134,13 +135,18 @@ describe('it is closed to others', () => {
     await embedded.close();
   });
 
-  test('the password is random, long, in a file of mode 0600, and no other one is let in', async () => {
+  test('each password is random, long, in a file of mode 0600, and no other one is let in', async () => {
     const embedded = await openEmbeddedPostgres(dataDir);
-    const file = join(dataDir, 'postgres', 'password');
-    const password = readFileSync(file, 'utf8').trim();
+    const read = (name: string) => {
+      const file = join(dataDir, 'postgres', name);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      return readFileSync(file, 'utf8').trim();
+    };
+    const password = read('service-password');
     expect(password).toMatch(/^[\w-]{43}$/);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(read('password')).toMatch(/^[\w-]{43}$/);
     expect(embedded.url).toContain(password);
+    expect(embedded.url).not.toContain(read('password'));
     await expect(query(embedded.url.replace(password, 'another'), 'SELECT 1')).rejects.toThrow(
       'authentication',
     );
@@ -149,14 +155,15 @@ describe('it is closed to others', () => {
     await Promise.all([embedded.close(), elsewhere.close()]);
   });
 
-  test('it listens on 127.0.0.1 only, without a socket file', async () => {
+  test('it listens on 127.0.0.1 only, without a socket file, and waits 5 s for a password', async () => {
     await layUsedDataDir(dataDir);
     const embedded = await openEmbeddedPostgres(dataDir);
     const settings = await query(
-      embedded.url,
-      `SELECT setting FROM pg_settings WHERE name IN ('listen_addresses', 'unix_socket_directories') ORDER BY name`,
+      superuserUrl(dataDir),
+      `SELECT current_setting('listen_addresses') AS address, current_setting('unix_socket_directories') AS socket,
+         current_setting('authentication_timeout') AS patience`,
     );
-    expect(settings).toEqual([{ setting: '127.0.0.1' }, { setting: '' }]);
+    expect(settings).toEqual([{ address: '127.0.0.1', socket: '', patience: '5s' }]);
     await embedded.close();
   });
 
@@ -167,7 +174,7 @@ describe('it is closed to others', () => {
       PGOPTIONS: '-c work_mem=1GB',
     });
     const [row] = await query<{ environment: string }>(
-      holder.url,
+      superuserUrl(dataDir),
       `CREATE TEMPORARY TABLE got (line text); COPY got FROM PROGRAM 'env'; SELECT string_agg(line, ' ') AS environment FROM got`,
     ).then((results) => results.flat().filter((entry) => 'environment' in entry));
     expect(row?.environment).toContain('TZ=UTC');

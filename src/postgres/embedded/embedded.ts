@@ -1,5 +1,6 @@
 import { SECOND } from '../../units.ts';
-import { databaseUrl, ensureRunning } from './ensure-running.ts';
+import { databaseUrl } from './database.ts';
+import { ensureRunning } from './ensure-running.ts';
 import { explainFileError, type Layout, prepareLayout } from './layout.ts';
 import { type LockFile, openLockFile, takeMutex } from './locks.ts';
 import { limitLog } from './log.ts';
@@ -14,7 +15,7 @@ export interface EmbeddedPostgresOptions {
 }
 
 export interface EmbeddedPostgres {
-  /** `postgres://…@127.0.0.1:PORT/company_directory` of the superuser, good until `close`, also after a crash. */
+  /** The service's database, for a role that is no superuser. Good until `close`, also after a crash. */
   url: string;
   /** Leaves; the last one to leave stops Postgres and waits until it is gone. May be called more than once. */
   close(): Promise<void>;

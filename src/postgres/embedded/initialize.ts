@@ -1,19 +1,10 @@
-import { randomBytes } from 'node:crypto';
-import {
-  chownSync,
-  closeSync,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { chownSync, closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Binaries } from './binaries.ts';
 import type { Launcher } from './launcher.ts';
 import { diskFull, type Layout, syncDirectory, writePrivateFile } from './layout.ts';
+import { keepPassword, readPassword } from './passwords.ts';
 
 const UNFINISHED = 'cluster.new-';
 
@@ -31,9 +22,7 @@ export async function initializeCluster(
 ): Promise<void> {
   await removeUnfinished(layout);
   if (existsSync(join(layout.cluster, 'PG_VERSION'))) return;
-  if (!existsSync(layout.password)) {
-    writePrivateFile(layout, layout.password, `${randomBytes(32).toString('base64url')}\n`);
-  }
+  keepPassword(layout, layout.password);
   const unfinished = mkdtempSync(join(layout.home, UNFINISHED));
   try {
     if (launcher.account) chownSync(unfinished, launcher.account.uid, launcher.account.gid);
@@ -43,15 +32,6 @@ export async function initializeCluster(
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
     throw error;
-  }
-}
-
-/** The superuser's password. */
-export function readPassword(layout: Layout): string {
-  try {
-    return readFileSync(layout.password, 'utf8').trim();
-  } catch {
-    throw new Error(`${layout.password} is missing or unreadable: bring it back from a backup of DATA_DIR`);
   }
 }
 
@@ -124,7 +104,7 @@ function passwordForInitdb(
     return { fd, argument: layout.password, dispose: () => closeSync(fd) };
   }
   const copy = `${layout.password}.initdb`;
-  writePrivateFile(layout, copy, `${readPassword(layout)}\n`);
+  writePrivateFile(layout, copy, `${readPassword(layout.password)}\n`);
   chownSync(copy, launcher.account.uid, launcher.account.gid);
   const fd = openSync(copy, 'r');
   const dispose = () => {

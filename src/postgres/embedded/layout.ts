@@ -22,8 +22,10 @@ export interface Layout {
   home: string;
   /** Postgres's own data directory; it appears complete, by one rename, or not at all. */
   cluster: string;
-  /** The superuser's password, made once. */
+  /** The password of the superuser `postgres`, made once. */
   password: string;
+  /** The password of the service's role, made once. */
+  servicePassword: string;
   /** The port and PID namespace of the last start, see {@link file://./start.ts}. */
   endpoint: string;
   /** Locked exclusively while somebody starts, joins or stops. */
@@ -68,6 +70,7 @@ function layoutAt(dataDir: string, home: string): Layout {
     home,
     cluster: at('cluster'),
     password: at('password'),
+    servicePassword: at('service-password'),
     endpoint: at('endpoint.json'),
     mutex: at('mutex.lock'),
     mutexHolder: at('mutex.pid'),

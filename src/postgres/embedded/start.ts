@@ -22,6 +22,8 @@ function settings(layout: Layout): Record<string, string> {
     unix_socket_directories: '',
     cluster_name: clusterName(layout),
     max_connections: '100',
+    // Any local user can connect. A connection without a password takes one of the hundred for this long, not 60 s.
+    authentication_timeout: '5s',
     shared_buffers: '128MB',
     huge_pages: 'off',
     fsync: 'on',
