@@ -41,7 +41,9 @@ const holderScript = () => join(checkout, 'test/postgres/embedded-holder.ts');
 async function servesAndStops(dataDir: string): Promise<number> {
   const holder = await startHolder(dataDir, holderScript());
   const pid = postgresPid(dataDir)!;
-  expect(readCommand(pid)).toContain(checkout);
+  // Root's Postgres can't reach the checkout without a capability, and has none.
+  expect(readCommand(pid)).toContain(isRoot ? '/var/cache/company-directory/' : checkout);
+  if (isRoot) expect(privileges(pid)).toEqual(NO_PRIVILEGES);
   expect(await query(holder.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   // What Postgres itself does with files and its executables' neighbours must work too, in every process of its.
   await query(holder.url, 'DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT generate_series(1, 1000) AS n');
@@ -55,6 +57,27 @@ async function servesAndStops(dataDir: string): Promise<number> {
   return pid;
 }
 
+const isRoot = process.getuid?.() === 0;
+const NONE = '0000000000000000';
+const NO_PRIVILEGES = {
+  Groups: '',
+  CapInh: NONE,
+  CapPrm: NONE,
+  CapEff: NONE,
+  CapBnd: NONE,
+  CapAmb: NONE,
+  NoNewPrivs: '1',
+};
+
+function privileges(pid: number): Record<string, string> {
+  const lines = readFileSync(`/proc/${pid}/status`, 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  return Object.fromEntries(
+    lines.filter(([name]) => name! in NO_PRIVILEGES).map(([name, value]) => [name, value!.trim()]),
+  );
+}
+
 function readCommand(pid: number): string {
   return process.platform === 'linux'
     ? readFileSync(`/proc/${pid}/cmdline`, 'utf8')
@@ -66,6 +89,16 @@ test('works in a checkout and a DATA_DIR below a folder of mode 0700', async () 
   await servesAndStops(dataDir);
   // The second start finds the data directory, its owner and its port.
   await servesAndStops(dataDir);
+});
+
+test('a checkout that everybody can read is used in place, with no more privileges', async () => {
+  chmodSync(directory.path, 0o755);
+  const dataDir = join(checkout, '.data');
+  const holder = await startHolder(dataDir, holderScript());
+  const pid = postgresPid(dataDir)!;
+  expect(readCommand(pid)).toContain(checkout);
+  if (isRoot) expect(privileges(pid)).toEqual(NO_PRIVILEGES);
+  expect(await holder.end('close')).toBe(0);
 });
 
 test('works in a checkout made under a umask of 077', async () => {

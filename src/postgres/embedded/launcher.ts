@@ -1,7 +1,9 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
+import { messageOf } from '../../errors.ts';
 import type { Binaries } from './binaries.ts';
 import type { Layout } from './layout.ts';
+import { copyForAllUsers } from './public-copy.ts';
 
 /** An ordinary account that Postgres runs as when we are root, because it refuses to run as root. */
 export interface Account {
@@ -26,35 +28,41 @@ export interface Launcher {
 const CLEAN_ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
 
 /**
- * Decides how to run Postgres: as ourselves, or as root under an ordinary account.
+ * Decides how to run Postgres: as ourselves, or as root under an ordinary account without any capability.
  *
  * Root's checkouts and data often lie where that account may not go (`/root`, a `mktemp -d`, a umask of 077).
  * The data directory is no trouble: Postgres inherits it as its working directory and is told `-D /proc/self/cwd`,
  * which leads there without passing the closed folders above. The executables must be reached by their path, so when
- * the account can't, it gets the smallest capability that lets it: to read anything, else to pass any file mode.
- * (`no_setuid_fixup` because Postgres asks `access()`, which would otherwise disregard capabilities.)
+ * the account can't, it runs a copy.
  *
+ * @returns the launcher, and the executables that it can run.
  * @throws Error with one line when no way works.
  */
-export async function chooseLauncher(binaries: Binaries, layout: Layout): Promise<Launcher> {
-  if (process.getuid?.() !== 0) return plainLauncher();
+export async function chooseLauncher(
+  binaries: Binaries,
+  layout: Layout,
+): Promise<{ launcher: Launcher; binaries: Binaries }> {
+  if (process.getuid?.() !== 0) return { launcher: plainLauncher(), binaries };
   if (process.platform !== 'linux') {
     throw new Error('the embedded Postgres does not run as root here: use another user, or set DATABASE_URL');
   }
   const account = accountFor(layout);
-  const ways = [
-    rootLauncher(account, null),
-    rootLauncher(account, 'dac_read_search'),
-    rootLauncher(account, 'dac_override'),
-  ];
+  const launchers = [withoutCapabilities(account), withoutSetpriv(account)];
   const problems: string[] = [];
-  for (const way of ways) {
-    const problem = await tryLauncher(way, binaries);
-    if (problem === null) return way;
-    problems.push(problem);
+  for (const find of [() => binaries, () => copyForAllUsers(binaries)]) {
+    try {
+      const reachable = find();
+      for (const launcher of launchers) {
+        const problem = await tryLauncher(launcher, reachable);
+        if (problem === null) return { launcher, binaries: reachable };
+        problems.push(problem);
+      }
+    } catch (error) {
+      problems.push(messageOf(error));
+    }
   }
   throw new Error(
-    `the embedded Postgres can't be run as root (${problems[0]}): move the checkout to where the user with ID ` +
+    `the embedded Postgres can't be run as root (${problems.at(-1)}): move the checkout to where the user with ID ` +
       `${account.uid} can read it, use a user other than root, or set DATABASE_URL`,
   );
 }
@@ -67,31 +75,40 @@ function plainLauncher(): Launcher {
   };
 }
 
-function rootLauncher(account: Account, capability: string | null): Launcher {
+/** Neither the process nor anything that it runs can ever get a capability. */
+function withoutCapabilities(account: Account): Launcher {
   const { uid, gid } = account;
-  const setpriv = [
+  const options = [
     `--reuid=${uid}`,
     `--regid=${gid}`,
     '--clear-groups',
-    `--bounding-set=-all,+${capability}`,
-    `--inh-caps=-all,+${capability}`,
-    `--ambient-caps=-all,+${capability}`,
-    '--securebits=+no_setuid_fixup',
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+    '--ambient-caps=-all',
+    '--no-new-privs',
     '--',
   ];
   return {
     account,
     dataArgument: () => '/proc/self/cwd',
     run: (executable, args, how) =>
-      capability === null
-        ? spawn(executable, args, { ...how, uid, gid, env: CLEAN_ENVIRONMENT })
-        : spawn('setpriv', [...setpriv, executable, ...args], { ...how, env: CLEAN_ENVIRONMENT }),
+      spawn('setpriv', [...options, executable, ...args], { ...how, env: CLEAN_ENVIRONMENT }),
+  };
+}
+
+/** For a system without setpriv, or a container that may not shrink the bounding set, which is all that stays. */
+function withoutSetpriv(account: Account): Launcher {
+  const { uid, gid } = account;
+  return {
+    account,
+    dataArgument: () => '/proc/self/cwd',
+    run: (executable, args, how) => spawn(executable, args, { ...how, uid, gid, env: CLEAN_ENVIRONMENT }),
   };
 }
 
 /**
- * Null when the server's executable runs this way, else what stood in its way. A shell runs it, as initdb does:
- * setpriv still has all of root's capabilities when it runs something, what comes after it only those given.
+ * `null` when the server's executable runs this way, otherwise the problem. A shell runs it, as initdb does: setpriv
+ * still has all of root's capabilities when it runs the shell, and the shell has none.
  */
 function tryLauncher(launcher: Launcher, binaries: Binaries): Promise<string | null> {
   return new Promise((resolve) => {

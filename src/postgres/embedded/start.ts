@@ -60,8 +60,7 @@ export interface StartOptions {
  * @throws Error with one line when trying again is of no use.
  */
 export async function startPostgres(layout: Layout, options: StartOptions): Promise<boolean> {
-  const binaries = await findBinaries();
-  const launcher = await chooseLauncher(binaries, layout);
+  const { launcher, binaries } = await chooseLauncher(await findBinaries(), layout);
   await initializeCluster(layout, binaries, launcher, options.signal);
   checkVersion(layout, binaries.majorVersion);
   const last = readEndpoint(layout);
