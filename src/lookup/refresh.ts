@@ -116,7 +116,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
       } catch (error) {
         if (!(error instanceof SourceFault)) throw error;
         onAnswer?.(source.name, error.reason);
-        log.warn({ source: source.name, reason: error.reason }, 'a source failed');
+        // What was not asked has failed before, and was logged then: a month's limit would repeat it at every lookup.
+        if (error.reason !== 'skipped')
+          log.warn({ source: source.name, reason: error.reason }, 'a source failed');
       }
     }
     return 'failed';

@@ -177,6 +177,7 @@ describe('nif.pt and VIES', () => {
     // The operator is told in the log and by a metric.
     const told = api.logLines.filter(({ msg }) => msg === 'a source has reached its limit');
     expect(told).toEqual([expect.objectContaining({ level: 40, source: 'nif.pt', window: 'minute' })]);
+    expect(api.logLines.filter(({ reason }) => reason === 'skipped')).toEqual([]);
     const metrics = await (await fetch(`${api.baseUrl}/metrics`)).text();
     expect(metrics).toContain('\nsource_limits_total{source="nif.pt",window="minute"} 1\n');
   });
