@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants } from 'node:fs';
+import { link, mkdir, open, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { codeOf, RefusedError } from '../errors.ts';
 import type { Log } from '../observability/log.ts';
 
@@ -44,15 +45,44 @@ export async function keptAuthSecret(dataDir: string): Promise<string> {
   return made;
 }
 
+/**
+ * `null` when there is no such file.
+ *
+ * Others may be able to write `DATA_DIR`. What they put there is refused, because they would know the secret: a link, a
+ * file of theirs, or a second name of a file that they can read.
+ *
+ * @throws RefusedError when the file is not a secret of ours.
+ */
 async function read(path: string): Promise<string | null> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    (error) => {
+      if (codeOf(error) === 'ENOENT') return null;
+      if (codeOf(error) === 'ELOOP') throw new RefusedError(`${path} is a link: remove it`);
+      throw error;
+    },
+  );
+  if (file === null) return null;
   try {
-    const secret = (await readFile(path, 'utf8')).trim();
+    const { uid, mode, nlink } = await file.stat();
+    const isOpen = (mode & 0o077) !== 0;
+    if (
+      (mode & constants.S_IFMT) !== constants.S_IFREG ||
+      !(await isOwner(uid, path)) ||
+      (isOpen && nlink > 1)
+    )
+      throw new RefusedError(`${path} is not a file of this user: remove it, and everyone signs in again`);
+    const secret = (await file.readFile('utf8')).trim();
     if (secret.length < 32)
       throw new RefusedError(`${path} is damaged: remove it, and everyone signs in again`);
-    await chmod(path, 0o600);
+    if (isOpen) await file.chmod(0o600);
     return secret;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null;
-    throw error;
+  } finally {
+    await file.close();
   }
+}
+
+/** Root also reads what the service made under the user that owns `DATA_DIR`. */
+async function isOwner(uid: number, path: string): Promise<boolean> {
+  const own = process.geteuid?.();
+  return uid === own || (own === 0 && uid === (await stat(dirname(path))).uid);
 }

@@ -2,6 +2,7 @@ import type { Client } from '@elastic/elasticsearch';
 import { createClosers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import { within } from '../deadline.ts';
+import { ConfigError } from '../environment.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import { connectPostgres, type PostgresOptions, type Sql } from '../postgres/connect.ts';
 import { openEmbeddedPostgres } from '../postgres/embedded/embedded.ts';
@@ -34,6 +35,7 @@ export interface OpenOptions {
  * Elasticsearch client where it is configured.
  *
  * @throws RefusedError in one line when Postgres can't be reached
+ * @throws ConfigError when the database's encoding is not UTF-8
  */
 export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
   const closers = createClosers((what, error) =>
@@ -48,11 +50,13 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
     }
     const sql = connectPostgres(databaseUrl, options.postgres);
     closers.add('Postgres', () => sql.end({ timeout: 2 }));
-    await within(sql`SELECT 1`, 5 * SECOND, 'Postgres').catch((error) => {
+    const encoding = sql<{ encoding: string }[]>`SELECT current_setting('server_encoding') AS encoding`;
+    const rows = await within(encoding, 5 * SECOND, 'Postgres').catch((error) => {
       throw new RefusedError(
         `Postgres can't be reached: ${tlsFault(error) ?? messageOf(error)}: check DATABASE_URL and the server`,
       );
     });
+    requireUtf8(rows[0]!.encoding);
     const migrated = await migrate(sql);
     const elasticsearch = createElasticsearch(config);
     if (elasticsearch !== null) closers.add('Elasticsearch', () => elasticsearch.close());
@@ -61,4 +65,13 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
     await closers.close();
     throw error;
   }
+}
+
+/** Any other encoding can't store all names; SQL_ASCII also stores bytes that are no text, and sorts and cuts by bytes. */
+function requireUtf8(encoding: string): void {
+  if (encoding === 'UTF8') return;
+  throw new ConfigError(
+    `DATABASE_URL names a database with the encoding ${encoding}: make another with ` +
+      `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
+  );
 }

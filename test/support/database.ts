@@ -53,10 +53,18 @@ export async function createTestDatabase(name = 'test'): Promise<TestDatabase> {
   return { url, sql, drop };
 }
 
-/** Creates an empty database without a schema, for tests of the migrations themselves. */
-export async function createEmptyDatabase(name = 'empty'): Promise<{ url: string; drop(): Promise<void> }> {
+/**
+ * Creates an empty database without a schema, for tests of the migrations themselves.
+ * @param options of CREATE DATABASE, as SQL
+ */
+export async function createEmptyDatabase(
+  name = 'empty',
+  options = '',
+): Promise<{ url: string; drop(): Promise<void> }> {
   const database = `${prefix()}${name}_${randomBytes(4).toString('hex')}`;
-  await asAdministrator((sql) => sql`CREATE DATABASE ${sql(database)} TEMPLATE template0`);
+  await asAdministrator(
+    (sql) => sql`CREATE DATABASE ${sql(database)} TEMPLATE template0 ${sql.unsafe(options)}`,
+  );
   return {
     url: databaseUrl(database),
     drop: () =>
