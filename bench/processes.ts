@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Sql } from 'postgres';
+import type { RunningServers } from '../test/servers/servers.ts';
 
 const TICKS_PER_SECOND = 100; // Linux's USER_HZ
 
@@ -23,6 +25,15 @@ export function residentMb(pid: number): number {
   return Number(line?.[1] ?? 0) / 1024;
 }
 
+/** Those of this node, not of others on the machine, unless it runs in a container, where it has another process id. */
+async function elasticsearchProcesses(url: string): Promise<number[]> {
+  const answer = await fetch(`${url}/_nodes/_local/process?filter_path=nodes.*.process.id`);
+  const { nodes } = (await answer.json()) as { nodes: Record<string, { process: { id: number } }> };
+  const pid = Object.values(nodes)[0]?.process.id;
+  const all = processesOf('org.elasticsearch');
+  return pid !== undefined && all.includes(pid) ? [pid] : all;
+}
+
 /** Processes whose command line contains the text, and all of their descendants. */
 export function processesOf(text: string): number[] {
   const parents = new Map<number, number>();
@@ -43,4 +54,21 @@ export function processesOf(text: string): number[] {
     for (const [pid, parent] of parents) if (found.has(parent)) found.add(pid);
   }
   return [...found];
+}
+
+/** The processes of each store, by id. Read them before each measurement: Postgres has one for each connection. */
+export interface StoreProcesses {
+  postgres: number[];
+  elasticsearch: number[];
+  redis: number[];
+}
+
+/** Finds the stores' processes on this machine; a store elsewhere has none. */
+export async function storeProcesses(servers: RunningServers, sql: Sql): Promise<StoreProcesses> {
+  const [row] = await sql<{ directory: string }[]>`SELECT current_setting('data_directory') AS directory`;
+  return {
+    postgres: processesOf(row!.directory),
+    elasticsearch: await elasticsearchProcesses(servers.elasticsearchUrl),
+    redis: processesOf(`redis-server 127.0.0.1:${new URL(servers.redisUrl).port}`),
+  };
 }

@@ -5,7 +5,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureIdle } from './idle.ts';
-import { cpuSeconds, processesOf, residentMb } from './processes.ts';
+import { cpuSeconds, residentMb, storeProcesses } from './processes.ts';
 import { median, type Row, report } from './report.ts';
 import { checkDirectSearch, createScenarios, type Scenario, targetOf } from './scenarios.ts';
 import { type Service, type Stack, startProcess, startStack } from './stack.ts';
@@ -25,13 +25,6 @@ const { values: options } = parseArgs({
 });
 
 type Services = Record<Exclude<Scenario['on'], 'elasticsearch'>, Service>;
-
-/** The processes whose CPU time is told apart. */
-interface Processes {
-  postgres: number[];
-  elasticsearch: number[];
-  redis: number[];
-}
 
 const WARM_UP_SECONDS = 5;
 /** Once, before anything is measured: Java's compiler takes long to be done with the searches. */
@@ -106,7 +99,7 @@ async function measure(
 ): Promise<Row> {
   const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
   // Anew for each run: Postgres starts a process for each connection.
-  const others = await otherProcesses(stack);
+  const others = await storeProcesses(stack.servers, stack.sql);
   const cpu = () => ({
     service: service === null ? 0 : cpuSeconds([service.pid]),
     postgres: cpuSeconds(others.postgres),
@@ -145,15 +138,6 @@ async function hitRate({ host, port }: Service): Promise<number | null> {
     Number(new RegExp(`search_cache_answers_total\\{outcome="${outcome}"\\} (\\d+)`).exec(text)?.[1] ?? 0);
   const all = count('hit') + count('miss');
   return all === 0 ? null : count('hit') / all;
-}
-
-async function otherProcesses({ servers, sql }: Stack): Promise<Processes> {
-  const [row] = await sql<{ directory: string }[]>`SELECT current_setting('data_directory') AS directory`;
-  return {
-    postgres: processesOf(row!.directory),
-    elasticsearch: processesOf('org.elasticsearch'),
-    redis: processesOf(`redis-server 127.0.0.1:${new URL(servers.redisUrl).port}`),
-  };
 }
 
 await main();

@@ -2,13 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { changeLimits } from '../src/accounts/changes.ts';
-import { createAccount } from '../src/accounts/store.ts';
-import { createKey } from '../src/keys/store.ts';
 import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
 import { freePort } from '../src/service/listen.ts';
 import { type RunningServers, startServers } from '../test/servers/servers.ts';
 import { generateCompany } from './names.ts';
+import { createAccounts, storeRecords, UNBOUND } from './seed.ts';
 
 const ROOT = join(import.meta.dir, '..');
 const ALIAS = 'bench';
@@ -46,7 +44,7 @@ export async function startStack(companies: number, records: number, accounts: n
   await runCommand(['companies', 'import', file], environment);
   const sql = connectPostgres(databaseUrl);
   await storeRecords(sql, records);
-  const keys = await createAccounts(sql, accounts);
+  const keys = await createAccounts(sql, accounts, UNBOUND);
   // What the import left dirty is written now, not in the middle of a measurement.
   await sql`VACUUM ANALYZE`;
   await sql`CHECKPOINT`;
@@ -64,9 +62,10 @@ export async function startStack(companies: number, records: number, accounts: n
   };
 }
 
-async function createDatabase(adminUrl: string): Promise<string> {
+/** @returns the URL of a new, empty database */
+export async function createDatabase(adminUrl: string, suffix = ''): Promise<string> {
   const admin = postgres(adminUrl, { max: 1 });
-  const name = `bench_${Date.now()}`;
+  const name = `bench_${Date.now()}${suffix}`;
   await admin.unsafe(`CREATE DATABASE ${name}`);
   await admin.end();
   const url = new URL(adminUrl);
@@ -74,7 +73,8 @@ async function createDatabase(adminUrl: string): Promise<string> {
   return url.href;
 }
 
-async function writeDirectory(path: string, companies: number): Promise<void> {
+/** Writes the first companies of the generator as a file to import. */
+export async function writeDirectory(path: string, companies: number): Promise<void> {
   const writer = Bun.file(path).writer({ highWaterMark: 1024 * 1024 });
   writer.write('nif,legal_name\n');
   for (let index = 0; index < companies; index += 1) {
@@ -85,44 +85,19 @@ async function writeDirectory(path: string, companies: number): Promise<void> {
   await writer.end();
 }
 
-export async function runCommand(words: string[], environment: Record<string, string>): Promise<void> {
-  const command = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...words], {
+/** @param checkout whose command it is; its migrations are applied */
+export async function runCommand(
+  words: string[],
+  environment: Record<string, string>,
+  checkout = ROOT,
+): Promise<void> {
+  const command = Bun.spawn([process.execPath, join(checkout, 'src/main.ts'), ...words], {
+    cwd: checkout,
     env: { ...process.env, ...environment },
     stdout: 'ignore',
     stderr: 'inherit',
   });
   if ((await command.exited) !== 0) throw new Error(`${words.join(' ')} failed`);
-}
-
-/** Fresh records of the first companies, a tenth of them with a tax debt. */
-async function storeRecords(sql: Sql, records: number): Promise<void> {
-  await sql`
-    INSERT INTO companies (nif, details, source, fetched_at)
-    SELECT nif, json_strip_nulls(json_build_object(
-      'title', legal_name, 'address', 'Rua da Liberdade, 12', 'zipcode', '1250-096', 'city', 'LISBOA',
-      'activity', 'Comércio por grosso', 'status', 'active', 'cae', '46900', 'structure', json_build_object(
-        'nature', 'LDA', 'capital', '5000.00', 'capital_currency', 'EUR'))), 'nif.pt', now()
-    FROM directory_entries ORDER BY nif LIMIT ${records}`;
-  await sql`INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-11-01', 0, 'bench')`;
-  await sql`
-    INSERT INTO debts (kind, nif, start_amount, end_amount)
-    SELECT 'tax', nif, 7500, 25000 FROM companies WHERE nif LIKE '%0'`;
-}
-
-async function createAccounts(sql: Sql, accounts: number): Promise<string[]> {
-  const keys: string[] = [];
-  const one = async (number: number) => {
-    const { id } = await createAccount(sql, { name: `Bench ${number}`, plan: 'plus' }, 'bench');
-    await changeLimits(sql, id, { requestsPerMinute: 10_000_000, includedCredits: 1_000_000_000 }, 'bench');
-    keys[number] = (await createKey(sql, id, '', 'bench')).secret;
-  };
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: 8 }, async () => {
-      while (next < accounts) await one(next++);
-    }),
-  );
-  return keys;
 }
 
 export interface Service {
@@ -133,11 +108,15 @@ export interface Service {
 }
 
 /** Starts a process of the service and waits until it answers. */
-export async function startProcess(command: string[], environment: Record<string, string>): Promise<Service> {
+export async function startProcess(
+  command: string[],
+  environment: Record<string, string>,
+  checkout = ROOT,
+): Promise<Service> {
   const host = '127.0.0.1';
   const port = freePort(host);
   const child = Bun.spawn([process.execPath, ...command], {
-    cwd: ROOT,
+    cwd: checkout,
     env: { ...process.env, ...environment, PORT: String(port) },
     stdout: Bun.file(join(tmpdir(), `bench-${port}.log`)),
     stderr: 'inherit',
