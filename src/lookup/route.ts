@@ -25,7 +25,8 @@ export const lookupOperation: Operation = {
       name: 'nif',
       in: 'path',
       description: 'Nine digits with a right check digit; spaces, hyphens and periods may separate them.',
-      schema: { type: 'string' },
+      // Nine digits, and the separators of normalizeNif.
+      schema: { type: 'string', pattern: '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$' },
       example: '500002576',
     },
   ],

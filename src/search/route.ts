@@ -20,7 +20,7 @@ export const searchOperation: Operation = {
       name: 'q',
       in: 'query',
       description: 'Company name or NIF; not empty after trimming.',
-      schema: { type: 'string' },
+      schema: { type: 'string', pattern: '\\S' },
       example: 'abaco',
     },
   ],
