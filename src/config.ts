@@ -119,3 +119,8 @@ export function readConfig(env: Environment = process.env): Config {
 
 /** nif.pt itself; it is asked only with a key. */
 export const DEFAULT_NIF_PT_URL = 'https://www.nif.pt/';
+
+/** The contract's default of `PUBLIC_URL`. */
+export function defaultPublicUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -4,8 +4,8 @@ import { inviteCommand } from './dashboard/commands.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';
-import { withoutSecrets } from './keys/secret.ts';
 import { recordCommands } from './lookup/commands.ts';
+import { withoutSecrets } from './observability/redaction.ts';
 import { serviceCommands } from './service/commands.ts';
 import { EXIT_USAGE, fail } from './terminal/command.ts';
 

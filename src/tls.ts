@@ -1,9 +1,7 @@
 /** Encryption of connections: what the configuration may ask for, and what a failed one means in plain words. */
 import { getCACertificates } from 'node:tls';
-import type { Config } from './config.ts';
 import { ConfigError, type Environment, text, url } from './environment.ts';
 import { codeOf } from './errors.ts';
-import { isLoopbackHost } from './http/loopback.ts';
 
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 /** libpq's parameters that postgres.js doesn't know: it would send them to the server, which refuses them. */
@@ -73,38 +71,4 @@ export function tlsFault(error: unknown): string | null {
   // Bun's words for a connection that is closed during the handshake.
   const isCutOff = message.includes('before secure TLS connection was established');
   return isCutOff ? 'it ended the connection instead of speaking TLS' : certificateFault(error);
-}
-
-/** The configured addresses on other machines that are spoken to in plain text, or unverified; a line of advice each. */
-export function transportWarnings(config: Config): string[] {
-  const plain: [string, string | null, string][] = [
-    ['REDIS_URL', config.redisUrl, 'rediss:'],
-    ['ELASTICSEARCH_URL', config.elasticsearchUrl, 'https:'],
-    ['NIF_PT_URL', config.nifPtUrl, 'https:'],
-    ['VIES_URL', config.viesUrl, 'https:'],
-    ['EINFORMA_URL', config.einformaUrl, 'https:'],
-  ];
-  const warnings = plain
-    .filter(([, address, secure]) => address !== null && isElsewhere(address) && !isOf(address, secure))
-    .map(([name, , secure]) => `${name} is spoken to in plain text: use ${secure}`);
-  const postgres = config.databaseUrl === null ? null : postgresWarning(config.databaseUrl);
-  return postgres === null ? warnings : [postgres, ...warnings];
-}
-
-function postgresWarning(address: string): string | null {
-  if (!isElsewhere(address)) return null;
-  const mode = new URL(address).searchParams.getAll('sslmode').at(-1) ?? 'disable';
-  if (mode === 'disable') return 'DATABASE_URL is spoken to in plain text: add sslmode=verify-full';
-  if (mode === 'require') {
-    return 'DATABASE_URL has sslmode=require, which encrypts but accepts any certificate: use sslmode=verify-full';
-  }
-  return null;
-}
-
-const isOf = (address: string, protocol: string) => new URL(address).protocol === protocol;
-
-/** Not this machine, nor a name without a dot: those are found in a container's own network alone. */
-function isElsewhere(address: string): boolean {
-  const { hostname } = new URL(address);
-  return /[.:]/.test(hostname) && !isLoopbackHost(hostname);
 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { readConfig } from '../src/config.ts';
 import { ConfigError } from '../src/environment.ts';
-import { certificateFault, transportWarnings } from '../src/tls.ts';
+import { transportWarnings } from '../src/service/transport-warnings.ts';
+import { certificateFault } from '../src/tls.ts';
 import { runCommand } from './terminal/run.ts';
 
 const postgres = (query: string) => () =>

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { defaultPublicUrl } from '../service/listen.ts';
+import { defaultPublicUrl } from '../config.ts';
+
 import { answers } from '../terminal/command.ts';
 import { subcommand } from '../terminal/subcommand.ts';
 import { printable } from '../terminal/text.ts';

@@ -1,6 +1,6 @@
 import { OverloadedError, within } from '../deadline.ts';
-import { isLoopbackHost } from '../http/loopback.ts';
 import { pathOf, searchOf } from '../http/url.ts';
+import { isLoopbackHost } from '../loopback.ts';
 import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
 import type { ClientAddress } from './client-address.ts';

@@ -1,17 +1,7 @@
 import { within } from '../deadline.ts';
 import type { Log } from '../observability/log.ts';
+import type { Probe } from '../observability/probe.ts';
 import { SECOND } from '../units.ts';
-
-/** A dependency that readiness asks. */
-export interface Probe {
-  name: string;
-  /** Without it the service can't do its work; one that isn't required is reported only. */
-  required: boolean;
-  /** Resolves when it answers. A query is returned as it is, not awaited, so that `within` can take it back. */
-  check(): PromiseLike<unknown>;
-  /** What is shown of it beside that it answers; undefined: nothing. */
-  warning?(): string | undefined;
-}
 
 export interface Health {
   live(): Response;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mayHoldSecret } from '../keys/secret.ts';
+import { mayHoldSecret } from '../observability/redaction.ts';
 
 /** Short and plain: what can be printed anywhere and found again. */
 const ACCEPTABLE = /^[A-Za-z0-9._-]{1,64}$/;

@@ -1,20 +1,12 @@
 import { hash, randomBytes } from 'node:crypto';
-
-/** Begins every key, and tells secret scanners whose it is (specification, API key). */
-export const KEY_PREFIX = 'svc_';
+import { KEY_PREFIX } from '../observability/redaction.ts';
 
 const RANDOM_BYTES = 21; // 168 random bits
 const CHECKSUM_BYTES = 4;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 const SHAPE = /^svc_[a-z2-7]{40}$/;
-/** What may be a key, or the most of one that was copied in part. */
-const LIKELY_SECRET = /svc_[A-Za-z0-9]{16,}/g;
-/** The same, and a key whose prefix was left out. */
-const HOLDS_SECRET = /svc_[A-Za-z0-9]{16,}|[a-z2-7]{40}/;
 /** Characters of a key. */
 export const SECRET_LENGTH = KEY_PREFIX.length + 40;
-/** Characters of the secret that are stored in clear, for recognition: the prefix and six more. */
-const START_LENGTH = KEY_PREFIX.length + 6;
 
 /** A new key: `svc_` and 40 characters of base32, 168 random bits and their CRC-32. */
 export function generateSecret(): string {
@@ -37,21 +29,6 @@ export function hashSecret(secret: string): Buffer;
 export function hashSecret(secret: string, encoding: 'base64'): string;
 export function hashSecret(secret: string, encoding: 'base64' | 'buffer' = 'buffer'): Buffer | string {
   return hash('sha256', secret, encoding);
-}
-
-/** The characters by which its owner recognizes a key in a list. */
-export function secretStart(secret: string): string {
-  return secret.slice(0, START_LENGTH);
-}
-
-/** The text with every key in it cut to its start: for messages that repeat what was typed, which end up in logs. */
-export function withoutSecrets(text: string): string {
-  return text.replace(LIKELY_SECRET, (secret) => `${secretStart(secret)}…`);
-}
-
-/** Whether a text that will be logged may hold a key. Hexadecimal digests of 40 digits and more nearly never look like one. */
-export function mayHoldSecret(text: string): boolean {
-  return HOLDS_SECRET.test(text);
 }
 
 function checksum(bytes: Uint8Array): Buffer {

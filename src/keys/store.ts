@@ -2,8 +2,9 @@ import { type Actor, recordEvent } from '../accounts/events.ts';
 import { newId } from '../accounts/ids.ts';
 import { type AccountDetails, lockAccount, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
+import { KEY_PREFIX, secretStart } from '../observability/redaction.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
-import { generateSecret, hashSecret, KEY_PREFIX, secretStart } from './secret.ts';
+import { generateSecret, hashSecret } from './secret.ts';
 
 export interface ApiKey {
   id: string;

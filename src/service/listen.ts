@@ -64,11 +64,6 @@ export function freePort(host: string): number {
   }
 }
 
-/** The contract's default of `PUBLIC_URL`. */
-export function defaultPublicUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
 /** By the error's code: Bun's own words differ between its listeners, and not all of them have the cause. */
 const CAUSES: Record<string, string> = {
   EADDRINUSE: 'something listens there already: stop it, or set another PORT (or HOST)',

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
-import { isLoopbackHost } from '../http/loopback.ts';
+import { isLoopbackHost } from '../loopback.ts';
 import type { Log } from '../observability/log.ts';
-import { transportWarnings } from '../tls.ts';
+import { transportWarnings } from './transport-warnings.ts';
 
 /** Logs each warning about the configuration, once at start. */
 export function warnAtStart(log: Pick<Log, 'warn'>, config: Config, publicUrl: string): void {

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { createClosers } from '../closers.ts';
 import type { Config } from '../config.ts';
+import { defaultPublicUrl } from '../config.ts';
 import { ConfigError } from '../environment.ts';
 import { createLog, type Log } from '../observability/log.ts';
+import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
-import { defaultPublicUrl, freePort, requireFreePort } from './listen.ts';
-import { openStores } from './resources.ts';
+import { freePort, requireFreePort } from './listen.ts';
 import { LONGEST_STOP_MS } from './stop.ts';
 import { warnAtStart } from './warnings.ts';
 

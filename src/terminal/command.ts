@@ -3,9 +3,10 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { ConfigError, userName } from '../environment.ts';
 import { messageOf, RefusedError } from '../errors.ts';
-import { withoutSecrets } from '../keys/secret.ts';
+import { withoutSecrets } from '../observability/redaction.ts';
+
 import type { Sql } from '../postgres/connect.ts';
-import { openStores } from '../service/resources.ts';
+import { openStores } from '../stores.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { isName } from '../accounts/name.ts';
+import { isName } from '../names.ts';
 import { SECOND } from '../units.ts';
 
 /** Reads an option's whole number; anything else is wrong usage. */

@@ -16,8 +16,8 @@ import { rowSource } from '../../src/files/source.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
-import { openStores } from '../../src/service/resources.ts';
 import { startService } from '../../src/service/serve.ts';
+import { openStores } from '../../src/stores.ts';
 import { withProgress } from '../../src/terminal/progress.ts';
 import { launchBrowser } from './browser.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { ensureSearchable } from '../../src/directory/ensure.ts';
 import { indexStatus } from '../../src/directory/status.ts';
-import { createElasticsearch } from '../../src/search/client.ts';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createWorkbench, csv, indicesOf, nif, type Workbench } from './support.ts';

@@ -7,7 +7,7 @@ import { type ImportOptions, type ImportReport, importCompanies } from '../../sr
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
 import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
 import type { DirectoryTools } from '../../src/directory/tools.ts';
-import { createElasticsearch } from '../../src/search/client.ts';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { readEntry, type SearchDocument } from '../../src/search/document.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
 import { parseQuery } from '../../src/search/query.ts';

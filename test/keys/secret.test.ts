@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { generateSecret, hashSecret, isWellFormedSecret, secretStart } from '../../src/keys/secret.ts';
+import { generateSecret, hashSecret, isWellFormedSecret } from '../../src/keys/secret.ts';
+import { secretStart } from '../../src/observability/redaction.ts';
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import fc from 'fast-check';
 import { normalizeName } from '../../src/companies/name.ts';
-import { createElasticsearch } from '../../src/search/client.ts';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
 import { parseQuery } from '../../src/search/query.ts';

@@ -1,9 +1,9 @@
 /** Answers kept in memory: how many, and when they are given. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { type AnswerSearch, answerCached, answerDirectly } from '../../src/search/answer.ts';
 import { type AnswerCache, createAnswerCache } from '../../src/search/answer-cache.ts';
-import { createElasticsearch } from '../../src/search/client.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { type ParsedQuery, parseQuery } from '../../src/search/query.ts';
 import { createTestIndexAlias, testServers } from '../support/database.ts';

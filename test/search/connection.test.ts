@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { errors } from '@elastic/elasticsearch';
-import { createElasticsearch } from '../../src/search/client.ts';
-import { FetchConnection } from '../../src/search/connection.ts';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import { FetchConnection } from '../../src/elasticsearch/connection.ts';
 import { until } from '../support/until.ts';
 
 type Respond = (request: Request) => Response | Promise<Response>;

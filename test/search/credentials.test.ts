@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.ts';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createLogTo } from '../../src/observability/log.ts';
-import { createElasticsearch } from '../../src/search/client.ts';
 import { startTestService } from '../support/service.ts';
 
 const PASSWORD = 'pa:ss/w@rd%1';

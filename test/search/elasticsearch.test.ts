@@ -1,7 +1,7 @@
 /** What the search does when Elasticsearch is away, frozen or half there, and while the alias moves. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
-import { createElasticsearch } from '../../src/search/client.ts';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { parseQuery } from '../../src/search/query.ts';
 import { SEARCH_TIMEOUT_MS, type SearchEntry } from '../../src/search/search.ts';

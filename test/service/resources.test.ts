@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { readConfig } from '../../src/config.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
-import { openStores } from '../../src/service/resources.ts';
+import { openStores } from '../../src/stores.ts';
 import { runCommand } from '../api/support.ts';
 import { createEmptyDatabase } from '../support/database.ts';
 import { createTestEnvironment } from '../support/service.ts';

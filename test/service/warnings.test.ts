@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { readConfig } from '../../src/config.ts';
-import { defaultPublicUrl } from '../../src/service/listen.ts';
+import { defaultPublicUrl, readConfig } from '../../src/config.ts';
+
 import { startWarnings } from '../../src/service/warnings.ts';
 import { startTestService } from '../support/service.ts';
 

@@ -1,5 +1,5 @@
-import { isName } from '../../accounts/name.ts';
 import { readPlan } from '../../accounts/plan.ts';
+import { isName } from '../../names.ts';
 import { MINUTE, SECOND } from '../../units.ts';
 import type { AuthAnswer } from '../auth.ts';
 import { isEmail, isPassword, PASSWORD } from '../fields.ts';

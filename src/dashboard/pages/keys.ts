@@ -1,4 +1,3 @@
-import { isName } from '../../accounts/name.ts';
 import { messageOf } from '../../errors.ts';
 import {
   type ApiKey,
@@ -8,6 +7,7 @@ import {
   revokeKey,
   TooManyKeysError,
 } from '../../keys/store.ts';
+import { isName } from '../../names.ts';
 import { loadLastUsed } from '../daily-calls.ts';
 import { type Html, html } from '../html.ts';
 import { actorOf } from '../members.ts';

@@ -1,4 +1,4 @@
-import { isName } from '../../accounts/name.ts';
+import { isName } from '../../names.ts';
 import { isEmail, isPassword, PASSWORD } from '../fields.ts';
 import { html } from '../html.ts';
 import { acceptInvitation, findInvitation } from '../invitations.ts';

@@ -1,0 +1,10 @@
+/** A dependency that readiness asks. */
+export interface Probe {
+  name: string;
+  /** Without it the service can't do its work; one that isn't required is reported only. */
+  required: boolean;
+  /** Resolves when it answers. A query is returned as it is, not awaited, so that `within` can take it back. */
+  check(): PromiseLike<unknown>;
+  /** What is shown of it beside that it answers; undefined: nothing. */
+  warning?(): string | undefined;
+}
