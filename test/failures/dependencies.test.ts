@@ -173,11 +173,16 @@ describe('a start while a dependency is away', () => {
       api.proxies.elasticsearch[how]();
       const { value: instance, ms } = await timed(api.startInstance());
       expect(ms).toBeLessThan(8000);
+      const said = instance.logLines.filter(({ msg }) => msg.endsWith(': check ELASTICSEARCH_URL'));
+      expect(said).toHaveLength(1);
       const search = () => ask(instance, '/companies?q=empresa', { key: caller.key });
       expect((await search()).kind).toBe('search-failed');
       expect((await ask(instance, `/companies/${FOUND}`, { key: caller.key })).status).toBe(200);
       const answer = await fetch(`${instance.baseUrl}/health/ready`);
       expect(answer.status).toBe(503);
+      expect(instance.logLines).toContainEqual(
+        expect.objectContaining({ msg: 'a dependency is down', dependency: 'elasticsearch' }),
+      );
       expect(await answer.text()).not.toMatch(/127\.0\.0\.1|:\d{4,5}\b|ECONN/);
       api.proxies.elasticsearch.up();
       await until('search', async () => (await search()).status === 200);
