@@ -7,12 +7,12 @@ export interface ProcessInfo {
   uid: number | null;
   /** Command line, arguments separated by NUL or space. */
   command: string;
-  /** Path of the executable; `null` when the system does not tell it. */
+  /** The executable: its path, or only its name; `null` when the system tells neither. */
   executable: string | null;
 }
 
 /**
- * Describes a process. `null` means that there is none; a zombie has an empty command line.
+ * Describes a process. `null` means that there is none. A zombie has no arguments.
  *
  * @throws Error when the system can't tell, for example because this process has too many open files.
  */
@@ -29,7 +29,7 @@ function readFromProc(pid: number): ProcessInfo | null {
     return {
       uid: real !== undefined && real === effective ? Number(real) : null,
       command,
-      executable: readExecutable(pid),
+      executable: readExecutable(pid) ?? /^Name:\s+(.*)/m.exec(status)?.[1] ?? null,
     };
   } catch (error) {
     if (isGone(error)) return null;
