@@ -74,13 +74,22 @@ export async function changeLimits(sql: Sql, id: string, change: LimitChange, ac
   });
 }
 
-/** Suspends or resumes an account: a suspended account's keys are answered 401. Repeating it changes nothing. */
+/**
+ * Suspends or resumes an account: a suspended account's keys are answered 401, and its members' sessions end. Repeating it
+ * changes nothing.
+ */
 export async function setSuspended(sql: Sql, id: string, suspended: boolean, actor: Actor): Promise<void> {
   await sql.begin(async (sql) => {
     await lockAccount(sql, id);
     const changed = suspended
       ? await sql`UPDATE accounts SET suspended_at = now() WHERE id = ${id} AND suspended_at IS NULL RETURNING 1`
       : await sql`UPDATE accounts SET suspended_at = NULL WHERE id = ${id} AND suspended_at IS NOT NULL RETURNING 1`;
-    if (changed.length > 0) await recordEvent(sql, id, { kind: suspended ? 'suspended' : 'resumed', actor });
+    if (changed.length === 0) return;
+    if (suspended) {
+      await sql`
+        DELETE FROM dashboard_sessions WHERE "userId" IN (
+          SELECT user_id FROM dashboard_members WHERE account_id = ${id})`;
+    }
+    await recordEvent(sql, id, { kind: suspended ? 'suspended' : 'resumed', actor });
   });
 }

@@ -1,20 +1,17 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { Kysely } from 'kysely';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { DAY, HOUR, MINUTE, SECOND } from '../units.ts';
+import { DAY, HOUR, SECOND } from '../units.ts';
+import type { ClientAddress } from './client-address.ts';
 import { PASSWORD } from './fields.ts';
 import { kyselyDialect } from './kysely.ts';
 import { preferredLanguage } from './language.ts';
-import type { Mailer } from './mail.ts';
-import { LONGEST_WINDOW_MS } from './remove-expired.ts';
+import type { LinkMail, Mailer } from './mail.ts';
+import { SESSION_IDLE_MS, SESSION_MAX_MS } from './sessions.ts';
 
-/** Sign-ups from one address: each makes an account with an allowance of its own, so nobody gets them by the dozen. */
-const SIGN_UPS = { window: LONGEST_WINDOW_MS / SECOND, max: 5 };
-/** Guesses of a password from one address. */
-const SIGN_INS = { window: (5 * MINUTE) / SECOND, max: 10 };
-const MAILS = { window: LONGEST_WINDOW_MS / SECOND, max: 5 };
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';
 
@@ -30,11 +27,9 @@ export interface Session {
   user: User;
 }
 
-/** Whoever asks, as better-auth needs to know them. */
-export interface Asker {
+/** The visitor that asks. */
+export interface Asker extends ClientAddress {
   cookie: string | null;
-  /** What rate limits are counted against. */
-  address: string;
   acceptLanguage: string | null;
 }
 
@@ -45,8 +40,10 @@ export interface AuthAnswer {
   code: string | null;
   /** `Set-Cookie` values to pass on. */
   cookies: string[];
-  /** Seconds to wait; null unless the address has tried too often. */
-  retryAfterS: number | null;
+  /** Of the session that was opened. */
+  token: string | null;
+  /** The email of the user whose password was reset. */
+  resetOf: string | null;
 }
 
 export type AuthEndpoint =
@@ -62,7 +59,8 @@ export interface Auth {
   /** The session that a cookie opens, and cookies that prolong it; null when there is none. */
   session(cookie: string | null): Promise<{ session: Session | null; cookies: string[] }>;
   /**
-   * One of better-auth's endpoints, with its rate limit and its check of where the request came from.
+   * One of better-auth's endpoints, with its check of where the request came from. Its rate limits are off: limits.ts has
+   * ours, which don't count successes.
    * @throws when it could not do it, as with Postgres away
    */
   call(endpoint: AuthEndpoint, body: Record<string, unknown>, asker: Asker): Promise<AuthAnswer>;
@@ -86,19 +84,22 @@ export interface AuthParts {
 }
 
 /**
- * Sessions, passwords, rate limits of sign-in and sign-up, and mail links: better-auth, on the service's own Postgres pool.
+ * Sessions, passwords and mail links: better-auth, on the service's own Postgres pool.
  * Its HTTP endpoints are not served; the dashboard's forms call them in the process.
  */
 export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: AuthParts): Auth {
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
-  const mail = (kind: 'confirm' | 'reset', to: string, token: string, request?: Request) =>
+  const mail = (kind: LinkMail['kind'], to: string, path: string, request?: Request) =>
     mailer?.send({
       kind,
       to,
-      url: `${dashboardUrl}/${kind}?token=${encodeURIComponent(token)}`,
+      url: dashboardUrl + path,
       language: preferredLanguage(request?.headers.get('accept-language') ?? null),
     });
+
+  /** What better-auth tells of a call beside its answer. */
+  const calls = new AsyncLocalStorage<{ resetOf: string | null }>();
 
   const auth = betterAuth({
     appName: 'dashboard',
@@ -114,15 +115,25 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
     user: { modelName: 'dashboard_users' },
     account: { modelName: 'dashboard_credentials' },
     verification: { modelName: 'dashboard_verifications', storeIdentifier: 'hashed' },
-    session: { modelName: 'dashboard_sessions', expiresIn: (7 * DAY) / SECOND, updateAge: DAY / SECOND },
+    session: {
+      modelName: 'dashboard_sessions',
+      expiresIn: SESSION_IDLE_MS / SECOND,
+      updateAge: DAY / SECOND,
+    },
     emailAndPassword: {
       enabled: true,
       disableSignUp: signUp === 'closed',
       minPasswordLength: PASSWORD.min,
       maxPasswordLength: PASSWORD.max,
       revokeSessionsOnPasswordReset: true,
+      onPasswordReset: async ({ user }) =>
+        void Object.assign(calls.getStore() ?? {}, { resetOf: user.email }),
       ...(mailer !== null && {
-        sendResetPassword: async ({ user, token }, request) => mail('reset', user.email, token, request),
+        // With mail, a sign-up answers alike whether or not the email has an account; its owner reads which.
+        requireEmailVerification: true,
+        onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
+        sendResetPassword: async ({ user, token }, request) =>
+          mail('reset', user.email, `/reset?token=${token}`, request),
       }),
     },
     ...(mailer !== null && {
@@ -130,24 +141,10 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
         sendOnSignUp: true,
         expiresIn: HOUR / SECOND,
         sendVerificationEmail: async ({ user, token }, request) =>
-          mail('confirm', user.email, token, request),
+          mail('confirm', user.email, `/confirm?token=${token}`, request),
       },
     }),
-    rateLimit: {
-      enabled: true,
-      storage: 'database',
-      modelName: 'dashboard_rate_limits',
-      window: MINUTE / SECOND,
-      max: 60,
-      customRules: {
-        '/sign-up/email': SIGN_UPS,
-        '/sign-in/email': SIGN_INS,
-        '/change-password': SIGN_INS,
-        '/reset-password': SIGN_INS,
-        '/request-password-reset': MAILS,
-        '/send-verification-email': MAILS,
-      },
-    },
+    rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: 'dashboard',
       useSecureCookies: origin.startsWith('https:'),
@@ -180,6 +177,8 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
       });
       const cookies = headers.getSetCookie();
       if (response === null) return { session: null, cookies };
+      const isOver = response.session.createdAt.getTime() + SESSION_MAX_MS <= Date.now();
+      if (isOver) return { session: null, cookies: [] };
       const { id, name, email, emailVerified } = response.user;
       return { session: { id: response.session.id, user: { id, name, email, emailVerified } }, cookies };
     },
@@ -189,17 +188,22 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
       headers.set(ADDRESS_HEADER, address);
       if (cookie !== null) headers.set('Cookie', cookie);
       if (acceptLanguage !== null) headers.set('Accept-Language', acceptLanguage);
-      const response = await auth.handler(
-        new Request(origin + basePath + endpoint, { method: 'POST', headers, body: JSON.stringify(body) }),
-      );
-      const answer = (await response.json().catch(() => null)) as { code?: string } | null;
+      const request = new Request(origin + basePath + endpoint, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      const told = { resetOf: null };
+      const response = await calls.run(told, () => auth.handler(request));
+      const answer = (await response.json().catch(() => null)) as { code?: string; token?: string } | null;
       if (response.status >= 500) throw new Error(`better-auth failed at ${endpoint}`);
       return {
         ok: response.ok,
         status: response.status,
         code: answer?.code ?? null,
         cookies: response.headers.getSetCookie(),
-        retryAfterS: response.status === 429 ? Number(response.headers.get('x-retry-after') ?? 60) : null,
+        token: answer?.token ?? null,
+        resetOf: told.resetOf,
       };
     },
 

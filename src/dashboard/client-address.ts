@@ -1,7 +1,30 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Who a request is from, as far as that can be known. */
-export type ClientAddress = (peer: string | null, forwardedFor: string | null) => string;
+/** Where a request is from, as far as that can be known. */
+export interface ClientAddress {
+  address: string;
+  /**
+   * Whether many visitors may have this address: it is not a public one, or its sender names others in `X-Forwarded-For`
+   * and is not trusted. So are all visitors behind a proxy that TRUST_PROXY doesn't name.
+   */
+  isShared: boolean;
+}
+
+export type ReadClientAddress = (peer: string | null, forwardedFor: string | null) => ClientAddress;
+
+/** Loopback, private, link-local and carrier-grade NAT. */
+const NOT_PUBLIC = networks([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '::1',
+  'fc00::/7',
+  'fe80::/10',
+]);
 
 /**
  * The address that sign-ups and sign-in attempts are counted against: the connection's own, unless that is a trusted
@@ -9,31 +32,59 @@ export type ClientAddress = (peer: string | null, forwardedFor: string | null) =
  * have been written by anyone.
  *
  * @param trusted addresses and networks, as `TRUST_PROXY` has them
+ * @param onIgnored told of the first untrusted peer that sends `X-Forwarded-For`
  */
-export function createClientAddress(trusted: string[]): ClientAddress {
-  const proxies = new BlockList();
-  for (const entry of trusted) {
-    const [address = '', bits] = entry.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (bits === undefined) proxies.addAddress(address, family);
-    else proxies.addSubnet(address, Number(bits), family);
-  }
-  const isProxy = (address: string) => proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+export function createClientAddress(
+  trusted: string[],
+  onIgnored: (peer: string) => void = () => {},
+): ReadClientAddress {
+  const proxies = networks(trusted);
+  let hasTold = false;
 
   return (peer, forwardedFor) => {
-    let client = plain(peer ?? '') || '0.0.0.0';
+    const from = plain(peer ?? '') || '0.0.0.0';
+    const isTrusted = contains(proxies, from);
+    const isIgnored = forwardedFor !== null && !isTrusted;
+    if (isIgnored && !hasTold) {
+      hasTold = true;
+      onIgnored(from);
+    }
+    let address = from;
     const hops = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()));
-    while (isProxy(client)) {
+    while (contains(proxies, address)) {
       const hop = hops.pop();
       if (hop === undefined || isIP(hop) === 0) break;
-      client = hop;
+      address = hop;
     }
-    return client;
+    return { address, isShared: isIgnored || contains(NOT_PUBLIC, address) };
   };
 }
 
-/** An IPv4 address that came over an IPv6 socket, as IPv4. */
+/** An IPv4 address, or the /64 of an IPv6 one: who has one address of it has them all. */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [head = [], tail = []] = address.split('::').map((part) => part.split(':').filter(Boolean));
+  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
+  const groups = [...head, ...zeros, ...tail].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+}
+
+function networks(entries: string[]): BlockList {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return list;
+}
+
+const contains = (list: BlockList, address: string) =>
+  list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+/** An address without its zone (`%eth0`), and one of IPv4 that came over an IPv6 socket as IPv4. */
 function plain(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  return mapped ?? address;
+  const bare = address.replace(/%.*$/s, '');
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1] ?? bare;
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { DAY } from '../units.ts';
 
 const LIFE_MS = 1 * DAY;
@@ -31,12 +31,20 @@ export function formOwner(
   return { id: `visitor:${id}`, setCookie: `${COOKIE}=${id}; ${attributes}` };
 }
 
-/** Bun's own signed tokens: another one at each call, so that compressing the page gives nothing away. */
-export function formToken(secret: string, owner: FormOwner): string {
-  return Bun.CSRF.generate(`${secret}:${owner.id}`, { expiresIn: LIFE_MS, encoding: 'base64url' });
+/**
+ * The key of the forms' tokens. better-auth signs cookies and links with the secret itself: one key for each use, so that
+ * what was signed for one is worth nothing for the other.
+ */
+export function formKeyOf(secret: string): string {
+  return Buffer.from(hkdfSync('sha256', secret, '', 'dashboard forms', 32)).toString('base64url');
 }
 
-export function isFormToken(secret: string, owner: FormOwner, token: string): boolean {
+/** Bun's own signed tokens: another one at each call, so that compressing the page gives nothing away. */
+export function formToken(key: string, owner: FormOwner): string {
+  return Bun.CSRF.generate(`${key}:${owner.id}`, { expiresIn: LIFE_MS, encoding: 'base64url' });
+}
+
+export function isFormToken(key: string, owner: FormOwner, token: string): boolean {
   if (token === '' || token.length > 200) return false;
-  return Bun.CSRF.verify(token, { secret: `${secret}:${owner.id}`, maxAge: LIFE_MS, encoding: 'base64url' });
+  return Bun.CSRF.verify(token, { secret: `${key}:${owner.id}`, maxAge: LIFE_MS, encoding: 'base64url' });
 }

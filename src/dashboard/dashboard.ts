@@ -50,7 +50,9 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     mailer = smtpUrl === null ? null : createMailer(smtpUrl, mailFrom, publicUrl, log);
     return createReception({
       secret,
-      clientAddress: createClientAddress(trustProxy),
+      clientAddress: createClientAddress(trustProxy, (peer) =>
+        log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
+      ),
       tools: {
         ...parts,
         auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),

@@ -8,7 +8,8 @@ import { TEXTS } from './texts.ts';
 
 /** A message with one link in it. */
 export interface LinkMail {
-  kind: 'confirm' | 'reset';
+  /** `exists`: someone signed up with the email of an account. */
+  kind: 'confirm' | 'reset' | 'exists';
   to: string;
   url: string;
   language: Language;
@@ -49,10 +50,11 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
   return {
     send({ kind, to, url, language }) {
       const texts = TEXTS[language];
-      const [subject, lead] =
-        kind === 'confirm'
-          ? [texts.mailConfirmSubject, texts.mailConfirm]
-          : [texts.mailResetSubject, texts.mailReset];
+      const [subject, lead] = {
+        confirm: [texts.mailConfirmSubject, texts.mailConfirm],
+        reset: [texts.mailResetSubject, texts.mailReset],
+        exists: [texts.mailExistsSubject, texts.mailExists],
+      }[kind];
       const text = `${lead}\n\n${url}\n\n${texts.mailIgnore}\n\n${texts.brand}\n`;
       const sent = transport
         .sendMail({ to, subject: `${texts.brand}: ${subject}`, text })

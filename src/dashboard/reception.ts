@@ -3,8 +3,8 @@ import { pathOf, searchOf } from '../http/url.ts';
 import { isLoopbackHost } from '../loopback.ts';
 import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
 import { SECOND } from '../units.ts';
-import type { ClientAddress } from './client-address.ts';
-import { formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
+import type { ReadClientAddress } from './client-address.ts';
+import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
 import { fieldsOf } from './fields.ts';
 import { readForm, type Unread } from './form.ts';
 import { createGate } from './gate.ts';
@@ -28,7 +28,7 @@ const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 8
 
 interface ReceptionParts {
   secret: string;
-  clientAddress: ClientAddress;
+  clientAddress: ReadClientAddress;
   tools: Tools;
 }
 
@@ -46,6 +46,7 @@ export interface Reception {
  * they see what they ask for. In this order, in one place.
  */
 export function createReception({ secret, clientAddress, tools }: ReceptionParts): Reception {
+  const formKey = formKeyOf(secret);
   const { origin, hostname } = new URL(tools.publicUrl);
   const gate = createGate(GATE);
   const refuse = createRefusals(tools);
@@ -62,7 +63,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     const language = preferredLanguage(headers.get('accept-language'));
     const asker = {
       cookie: headers.get('cookie'),
-      address: clientAddress(peer, headers.get('x-forwarded-for')),
+      ...clientAddress(peer, headers.get('x-forwarded-for')),
       acceptLanguage: headers.get('accept-language'),
     };
     if (requestLimit.isPaused(asker)) return refuse('too many requests', language, trace.requestId);
@@ -77,6 +78,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
       url,
       params: match?.params ?? {},
       fields: () => '',
+      leave: () => {},
       asker,
       session: null,
       formToken: '',
@@ -103,7 +105,10 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     if (typeof form === 'string') return unreadPage(visit, form);
     const name = nameOf(visit.asker);
     if (gate.isFullFor(name)) return 'busy';
-    return gate.run(name, (leave) => admit(visit, match, form, cookies, leave));
+    return gate.run(name, (leave) => {
+      visit.leave = leave;
+      return admit(visit, match, form, cookies);
+    });
   }
 
   async function admit(
@@ -111,7 +116,6 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     match: Match | null,
     form: URLSearchParams | null,
     cookies: string[],
-    leave: () => void,
   ): Promise<Reply | RefusalKind> {
     const { request, texts, asker } = visit;
     const known = await within(tools.auth.session(asker.cookie), SESSION_TIMEOUT_MS, 'Postgres');
@@ -121,7 +125,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
 
     const owner = formOwner(visit.session?.id ?? null, asker.cookie, cookieOptions);
     if (owner.setCookie !== null) cookies.push(owner.setCookie);
-    visit.formToken = formToken(secret, owner);
+    visit.formToken = formToken(formKey, owner);
 
     if (match === null) return messagePage(visit, 404, texts.notFound, texts.notFoundLead);
     if (match.route === null) {
@@ -134,7 +138,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
       if (from !== null && from !== origin) {
         return messagePage(visit, 403, texts.formExpired, texts.wrongAddress(`${tools.publicUrl}/dashboard`));
       }
-      if (form === null || !isFormToken(secret, owner, form.get(TOKEN_FIELD) ?? '')) {
+      if (form === null || !isFormToken(formKey, owner, form.get(TOKEN_FIELD) ?? '')) {
         return messagePage(visit, 403, texts.formExpired, texts.formExpiredLead);
       }
       visit.fields = fieldsOf(form);
@@ -149,7 +153,7 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     const member: MemberVisit = { ...visit, session, user: session.user, account };
     if (match.route.path === '/try') {
       // A call has the API's own limits; a slow source must not keep pages from being shown.
-      leave();
+      visit.leave();
       return match.route.page(member);
     }
     return within(match.route.page(member), PAGE_TIMEOUT_MS, 'the page');

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { isIP } from 'node:net';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Asker } from './auth.ts';
+import { networkOf } from './client-address.ts';
 import { PAUSE_MS } from './refusals.ts';
 
 /** Requests a minute of one member: two a second, which no reader of pages needs for long. */
@@ -52,13 +52,4 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
 export function nameOf({ cookie, address }: Asker): string {
   const session = SESSION_COOKIE.exec(cookie ?? '')?.[1];
   return session === undefined ? networkOf(address) : hash('sha256', session, 'base64');
-}
-
-/** An IPv4 address, or the /64 of an IPv6 one: who has one address of it has them all. */
-export function networkOf(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const [head = '', tail = ''] = address.split('::').map((part) => part.split(':').filter(Boolean));
-  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
-  const groups = [...head, ...zeros, ...tail].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }

@@ -12,7 +12,7 @@ import {
   takeInvitation,
 } from './pages/links.ts';
 import { showOverview } from './pages/overview.ts';
-import { changePassword, sendConfirmation, showSettings } from './pages/settings.ts';
+import { changePassword, sendConfirmationAgain, showSettings } from './pages/settings.ts';
 import { showTry, tryCall } from './pages/try.ts';
 import { downloadUsage } from './pages/usage-csv.ts';
 import type { MemberVisit, Reply, Visit } from './visit.ts';
@@ -40,7 +40,7 @@ const ROUTES: Route[] = [
   { method: 'POST', path: '/reset', for: 'anyone', page: reset },
   { method: 'GET', path: '/confirm', for: 'anyone', page: showConfirm },
   { method: 'POST', path: '/confirm', for: 'anyone', page: confirm },
-  { method: 'POST', path: '/confirm/send', for: 'member', page: sendConfirmation },
+  { method: 'POST', path: '/confirm/send', for: 'member', page: sendConfirmationAgain },
   { method: 'GET', path: '/invitation', for: 'anyone', page: showInvitation },
   { method: 'POST', path: '/invitation', for: 'anyone', page: takeInvitation },
   { method: 'GET', path: '', for: 'member', page: showOverview },

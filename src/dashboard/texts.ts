@@ -37,6 +37,8 @@ const en = {
   forgotLead: 'We send a link to your address. It works for an hour.',
   forgotNoMail: 'This service sends no mail. Ask whoever runs it for a new link.',
   sendLink: 'Send the link',
+  seeMail: 'See your mail',
+  seeMailLead: 'We sent a link to your address. Open it within an hour, then sign in.',
   linkSent: 'If there is an account with this address, the link is on its way.',
   resetTitle: 'Choose a new password',
   savePassword: 'Save the password',
@@ -57,12 +59,14 @@ const en = {
   linkInvalidLead: 'It was used before, or its time is over. Ask for a new one.',
 
   wrongSignIn: 'The email or the password is wrong.',
+  wrongOrUnconfirmed: 'The email or the password is wrong, or the email is not confirmed yet: see your mail.',
   wrongPassword: 'The present password is wrong.',
   emailTaken: 'There is an account with this email already. Sign in instead.',
   emailInvalid: 'Write an address as name@example.com.',
   nameInvalid: 'Write a name of 1 to 200 characters.',
   passwordInvalid: (min: number, max: number) => `A password has ${min} to ${max} characters.`,
-  tooMany: (wait: string) => `Too many attempts from your address. Try again in ${wait}.`,
+  passwordCommon: 'This password is too common: it is among the first that are guessed. Choose another.',
+  tooMany: (wait: string) => `Too many attempts. Try again in ${wait}.`,
 
   suspended: 'This account is suspended: its keys are refused. Ask whoever runs this service.',
   plan: 'Plan',
@@ -200,6 +204,9 @@ const en = {
 
   mailConfirmSubject: 'Confirm your email',
   mailConfirm: 'Open this link to confirm your email. It works for an hour.',
+  mailExistsSubject: 'You have an account already',
+  mailExists:
+    'Someone, perhaps you, tried to create an account with your email. There is one already: sign in, or choose a new password here.',
   mailResetSubject: 'Choose a new password',
   mailReset: 'Open this link to choose a new password. It works for an hour.',
   mailIgnore: 'If you did not ask for this, do nothing.',
@@ -243,6 +250,8 @@ const pt: Texts = {
   forgotLead: 'Enviamos uma ligação para o seu endereço. É válida durante uma hora.',
   forgotNoMail: 'Este serviço não envia correio. Peça uma nova ligação a quem o gere.',
   sendLink: 'Enviar a ligação',
+  seeMail: 'Veja o seu correio',
+  seeMailLead: 'Enviámos uma ligação para o seu endereço. Abra-a dentro de uma hora e depois inicie sessão.',
   linkSent: 'Se existir uma conta com este endereço, a ligação vai a caminho.',
   resetTitle: 'Escolha uma nova palavra-passe',
   savePassword: 'Guardar a palavra-passe',
@@ -263,12 +272,15 @@ const pt: Texts = {
   linkInvalidLead: 'Já foi usada, ou o prazo terminou. Peça uma nova.',
 
   wrongSignIn: 'O email ou a palavra-passe está errado.',
+  wrongOrUnconfirmed:
+    'O email ou a palavra-passe está errado, ou o email ainda não foi confirmado: veja o seu correio.',
   wrongPassword: 'A palavra-passe atual está errada.',
   emailTaken: 'Já existe uma conta com este email. Inicie sessão.',
   emailInvalid: 'Escreva um endereço como nome@exemplo.pt.',
   nameInvalid: 'Escreva um nome de 1 a 200 caracteres.',
   passwordInvalid: (min, max) => `A palavra-passe tem de ${min} a ${max} caracteres.`,
-  tooMany: (wait) => `Demasiadas tentativas a partir do seu endereço. Tente de novo dentro de ${wait}.`,
+  passwordCommon: 'Esta palavra-passe é demasiado comum: é das primeiras a ser adivinhadas. Escolha outra.',
+  tooMany: (wait) => `Demasiadas tentativas. Tente de novo dentro de ${wait}.`,
 
   suspended: 'Esta conta está suspensa: as suas chaves são recusadas. Contacte quem gere este serviço.',
   plan: 'Plano',
@@ -405,6 +417,9 @@ const pt: Texts = {
 
   mailConfirmSubject: 'Confirme o seu email',
   mailConfirm: 'Abra esta ligação para confirmar o seu email. É válida durante uma hora.',
+  mailExistsSubject: 'Já tem uma conta',
+  mailExists:
+    'Alguém, talvez você, tentou criar uma conta com o seu email. Já existe uma: inicie sessão, ou escolha aqui uma nova palavra-passe.',
   mailResetSubject: 'Escolha uma nova palavra-passe',
   mailReset: 'Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.',
   mailIgnore: 'Se não foi você que pediu, não faça nada.',

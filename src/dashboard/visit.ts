@@ -55,6 +55,8 @@ export interface Visit {
   params: Record<string, string>;
   /** The form that was sent; empty for a GET. */
   fields: Fields;
+  /** Gives this request's place among the pages in flight to the next one: what is left of it needs none. */
+  leave(): void;
   asker: Asker;
   session: Session | null;
   formToken: string;

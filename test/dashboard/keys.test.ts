@@ -144,10 +144,12 @@ test('a name must be one: white space, control characters and over 200 character
   expect((await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId}`).length).toBe(0);
 });
 
-test('a suspended account is told so, and gets no key and no call', async () => {
+test('a suspended account is told so after signing in again, and gets no key and no call', async () => {
   const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { accountId, ...person } = await signUp(visitor);
   await setSuspended(service.sql, accountId, true, 'test');
+  expect((await visitor.get('/dashboard')).status).toBe(303);
+  await visitor.submit('/dashboard/sign-in', { ...person });
   expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toContain('This account is suspended');
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(403);
   expect((await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' })).status).toBe(403);

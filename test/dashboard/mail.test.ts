@@ -1,43 +1,206 @@
-import { afterEach, expect, test } from 'bun:test';
-import { createMailer } from '../../src/dashboard/mail.ts';
-import type { Log } from '../../src/observability/log.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
 import { type MailServer, startMailServer } from './smtp.ts';
+import {
+  createVisitor,
+  formTokenOf,
+  linkTo,
+  makeKey,
+  newPerson,
+  type PageAnswer,
+  signUpByMail,
+} from './visitor.ts';
 
-const servers: MailServer[] = [];
-afterEach(async () => {
-  for (const server of servers.splice(0)) await server.stop();
+let mail: MailServer;
+let service: TestService;
+beforeAll(async () => {
+  mail = await startMailServer();
+  service = await startDashboardService({ SMTP_URL: mail.url, MAIL_FROM: 'Directory <hello@example.com>' });
+});
+afterAll(async () => {
+  await service.stop();
+  await mail.stop();
 });
 
-/** Sends one mail to a server without STARTTLS, which is what an attacker on the way makes of any server. */
-async function sendVia(host: string, query: string) {
-  const server = await startMailServer();
-  servers.push(server);
-  const failures: unknown[] = [];
-  const log = { error: (details: unknown) => failures.push(details) } as unknown as Log;
-  const url = `${server.url.replace('127.0.0.1', host)}${query}`;
-  const mailer = createMailer(url, null, 'https://api.example.pt', log);
-  const to = 'maria@example.com';
-  mailer.send({ kind: 'reset', to, url: 'https://api.example.pt/dashboard/reset?token=t', language: 'en' });
-  await mailer.close();
-  return { failures, received: server.received(to) };
+const visit = (language = 'en') => createVisitor(service.baseUrl, { language });
+const said = (answer: PageAnswer) => [answer.status, answer.textOf('[role=alert]')] as const;
+
+async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
+  const startMs = performance.now();
+  const value = await work;
+  return { value, ms: performance.now() - startMs };
 }
 
-/** Resolves to 127.0.0.1, and is no loopback name: what is neither is another machine. */
-const OTHER_HOST = '2130706433';
+/** Signs up and in, and takes the confirmation back: a user from before mail was configured. */
+async function unconfirmed(visitor = visit()) {
+  const person = await signUpByMail(visitor, mail);
+  await service.sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${person.email}`;
+  return { visitor, person };
+}
 
-test('no mail goes to another host without TLS', async () => {
-  const { failures, received } = await sendVia(OTHER_HOST, '');
-  expect(received).toBe(0);
-  expect(failures).toEqual([{ kind: 'reset', code: 'ETLS' }]);
+describe('a sign-up', () => {
+  test('is answered alike whether or not the email has an account; its owner reads which', async () => {
+    const person = newPerson();
+    await signUpByMail(visit(), mail, person);
+    const taken = await timed(
+      visit().submit('/dashboard/sign-up', { ...person, email: person.email.toUpperCase() }),
+    );
+    const other = newPerson();
+    const free = await timed(visit().submit('/dashboard/sign-up', { ...other }));
+    const shown = ({ value }: typeof free) => [
+      value.status,
+      value.textOf('main'),
+      value.headers.getSetCookie().length,
+    ];
+    expect(shown(taken)).toEqual(shown(free));
+    expect(taken.value.textOf('h1')).toBe('See your mail');
+    // The shortest time of both is the same pause; how much longer either takes is not asserted.
+    expect(Math.min(taken.ms, free.ms)).toBeGreaterThanOrEqual(395);
+
+    const told = await mail.mailTo(person.email);
+    expect(told.text).toContain('There is one already');
+    expect(told.text).toContain(`${service.baseUrl}/dashboard/forgot`);
+    expect((await mail.mailTo(other.email)).text).toContain('/dashboard/confirm?token=');
+  });
+
+  test('gives no account and no sign-in before the email is confirmed', async () => {
+    const visitor = visit();
+    const person = newPerson();
+    await visitor.submit('/dashboard/sign-up', { ...person });
+    const link = await linkTo(mail, person.email);
+    const accounts = async () =>
+      (
+        await service.sql`SELECT 1 FROM dashboard_members m
+      JOIN dashboard_users u ON u."id" = m.user_id WHERE u."email" = ${person.email}`
+      ).length;
+    const wrong: [number, string] = [
+      401,
+      'The email or the password is wrong, or the email is not confirmed yet: see your mail.',
+    ];
+    expect(
+      said(await visitor.submit('/dashboard/sign-in', { ...person, password: 'not the password' })),
+    ).toEqual(wrong);
+    expect(said(await visitor.submit('/dashboard/sign-in', { ...newPerson() }))).toEqual(wrong);
+    expect(said(await visitor.submit('/dashboard/sign-in', { ...person }))).toEqual(wrong);
+    expect(await accounts()).toBe(0);
+    // The right password has the link sent again.
+    expect(await linkTo(mail, person.email)).toStartWith('/dashboard/confirm?token=');
+
+    await visit().get(link); // as a mail scanner does
+    expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+    expect((await visitor.submit(link, {})).status).toBe(200);
+    expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+    expect(await accounts()).toBe(1);
+  });
+
+  test('comes from MAIL_FROM, with a link to PUBLIC_URL', async () => {
+    const person = newPerson();
+    await visit().submit('/dashboard/sign-up', { ...person });
+    const sent = await mail.mailTo(person.email);
+    expect(sent.from).toBe('hello@example.com');
+    expect(sent.text).toContain(`${service.baseUrl}/dashboard/confirm?token=`);
+  });
 });
 
-test('a relay on this machine, and an address that says ignoreTLS, are taken at their word', async () => {
-  for (const [host, query] of [
-    ['127.0.0.1', ''],
-    ['localhost', ''],
-    [OTHER_HOST, '?ignoreTLS=true'],
-    [OTHER_HOST, '/?requireTLS=false'],
-  ] as const) {
-    expect([host, query, await sendVia(host, query)]).toEqual([host, query, { failures: [], received: 1 }]);
+describe('a confirmation', () => {
+  test('is needed before the first key, and is a press, not the opening of the link', async () => {
+    const { visitor, person } = await unconfirmed();
+    const page = await visitor.get('/dashboard/keys');
+    expect(page.text).toContain('Confirm your email before you create a key.');
+    const form_token = await formTokenOf(visitor, '/dashboard/keys');
+    expect((await visitor.post('/dashboard/keys', { name: 'early', form_token })).status).toBe(403);
+    expect((await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${person.accountId}`).length).toBe(0);
+
+    await visitor.submit('/dashboard', {}, { form: 'form.notice' });
+    const link = await linkTo(mail, person.email);
+    await visit().get(link);
+    expect((await visitor.get('/dashboard')).text).toContain('Confirm your address');
+    expect((await visitor.submit(link, {}, { form: 'main form' })).status).toBe(303);
+    expect((await visitor.get('/dashboard')).text).not.toContain('Confirm your address');
+    expect(await makeKey(visitor)).toMatch(/^svc_/);
+  });
+
+  test('is needed before a call is tried: nothing is spent without it', async () => {
+    const tryForm = { form: '.try-form' };
+    const { visitor, person } = await unconfirmed();
+    const early = await visitor.submit('/dashboard/try', { q: 'padaria', kind: 'search' }, tryForm);
+    expect(said(early)).toEqual([403, 'Confirm your email before you try a call.']);
+    const lookup = await visitor.submit('/dashboard/try', { q: '500002576', kind: 'lookup' }, tryForm);
+    expect(lookup.status).toBe(403);
+    const used = async () =>
+      (await service.sql`SELECT used FROM balances WHERE account_id = ${person.accountId}`)[0]!.used;
+    expect(await used()).toBe(0);
+    await service.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "email" = ${person.email}`;
+    const late = await visitor.submit('/dashboard/try', { q: 'padaria', kind: 'search' }, tryForm);
+    expect(late.status).toBe(200);
+    expect(await used()).toBe(1);
+  });
+
+  test('by a wrong or foreign link confirms nobody', async () => {
+    const { visitor, person } = await unconfirmed();
+    const form_token = await formTokenOf(visitor, '/dashboard/settings');
+    for (const token of ['', 'x', 'eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImEifQ.', 'eyJh.eyJl.c2ln']) {
+      expect((await visitor.post('/dashboard/confirm', { token, form_token })).status).toBe(404);
+    }
+    const [user] =
+      await service.sql`SELECT "emailVerified" FROM dashboard_users WHERE "email" = ${person.email}`;
+    expect(user!.emailVerified).toBe(false);
+  });
+
+  test('can be sent again, in the language of the browser', async () => {
+    const { visitor, person } = await unconfirmed(visit('pt-PT'));
+    const answer = await visitor.submit('/dashboard', {}, { form: 'form.notice' });
+    expect(answer.headers.get('location')).toBe('/dashboard/settings?done=sent');
+    const { text } = await mail.mailTo(person.email);
+    expect(text).toContain('Abra esta ligação para confirmar o seu email.');
+    expect(text).toContain('/dashboard/confirm?token=');
+  });
+});
+
+describe('a forgotten password', () => {
+  test('is reset by a link that works once; every session ends', async () => {
+    const visitor = visit();
+    const person = await signUpByMail(visitor, mail);
+    const stranger = visit();
+    await stranger.submit('/dashboard/forgot', { email: person.email });
+    const link = await linkTo(mail, person.email);
+    expect(link).toStartWith('/dashboard/reset?token=');
+    const stored = JSON.stringify(await service.sql`SELECT * FROM dashboard_verifications`);
+    expect(stored).not.toContain(link.split('=')[1]!);
+
+    const password = 'chosen anew 1234';
+    expect((await stranger.submit(link, { password })).headers.get('location')).toBe(
+      '/dashboard/sign-in?done=password',
+    );
+    expect((await visitor.get('/dashboard')).status).toBe(303);
+    expect((await stranger.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+    expect((await stranger.submit('/dashboard/sign-in', { ...person, password })).status).toBe(303);
+    expect((await visit().submit(link, { password: 'once more, please' })).status).toBe(404);
+  });
+
+  test('is answered alike for an email that has no account', async () => {
+    const person = await signUpByMail(visit(), mail);
+    const known = await timed(visit().submit('/dashboard/forgot', { email: person.email }));
+    const unknown = await timed(visit().submit('/dashboard/forgot', { email: newPerson().email }));
+    const shown = ({ value }: typeof known) => [value.status, value.textOf('main')];
+    expect(shown(known)).toEqual(shown(unknown));
+    expect(Math.min(known.ms, unknown.ms)).toBeGreaterThanOrEqual(395);
+    await mail.mailTo(person.email);
+  });
+});
+
+test('no more than five mails an hour go to one person, whoever asks for them', async () => {
+  const person = await signUpByMail(visit(), mail); // the first
+  const statuses: number[] = [];
+  for (let mails = 2; mails <= 7; mails += 1) {
+    statuses.push((await visit().submit('/dashboard/forgot', { email: person.email })).status);
   }
+  expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
+  expect((await visit().submit('/dashboard/sign-up', { ...person })).status).toBe(429);
+});
+
+test('no link is ever logged', () => {
+  expect(JSON.stringify(service.logLines)).not.toContain('token');
 });

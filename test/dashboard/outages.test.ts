@@ -162,16 +162,36 @@ test('sessions, links and old invitations are forgotten when their time is over,
   expect((await visitor.get('/dashboard')).status).toBe(200);
 });
 
-test('addresses whose attempts count for nothing any more are forgotten, and no others', async () => {
+test('attempts that count for nothing any more are forgotten, and no others', async () => {
   const { sql } = database;
-  const minutesAgo = (minutes: number) => Date.now() - minutes * 60_000;
   await sql`
-    INSERT INTO dashboard_rate_limits ("id", "key", "count", "lastRequest")
-    VALUES ('gone', '192.0.2.1|/sign-up/email', 5, ${minutesAgo(61)}),
-      ('counts', '192.0.2.2|/sign-up/email', 5, ${minutesAgo(59)})`;
+    INSERT INTO dashboard_attempts (key, attempts, ends_at)
+    VALUES ('gone', 5, now() - interval '1 second'), ('counts', 5, now() + interval '1 minute')`;
   await removeExpired(sql);
-  const kept = await sql`SELECT "id" FROM dashboard_rate_limits WHERE "id" IN ('gone', 'counts')`;
-  expect([...kept]).toEqual([{ id: 'counts' }]);
+  const kept = await sql`SELECT key FROM dashboard_attempts WHERE key IN ('gone', 'counts')`;
+  expect([...kept]).toEqual([{ key: 'counts' }]);
+});
+
+test('a user who neither confirmed their email nor signed in is forgotten after a week, and no other', async () => {
+  const { sql } = database;
+  const visitor = createVisitor(service.baseUrl);
+  const member = newPerson();
+  await signUp(visitor, member);
+  await sql`UPDATE dashboard_users SET "createdAt" = now() - interval '1 year' WHERE "email" = ${member.email}`;
+  await sql`
+    INSERT INTO dashboard_users ("id", "name", "email", "emailVerified", "createdAt")
+    VALUES ('old', 'x', 'old@example.com', false, now() - interval '8 days'),
+      ('young', 'x', 'young@example.com', false, now() - interval '6 days'),
+      ('confirmed', 'x', 'confirmed@example.com', true, now() - interval '8 days')`;
+  await removeExpired(sql);
+  const kept = await sql`
+    SELECT "email" FROM dashboard_users
+    WHERE "id" IN ('old', 'young', 'confirmed') OR "email" = ${member.email} ORDER BY "createdAt"`;
+  expect(kept.map(({ email }) => email)).toEqual([
+    member.email,
+    'confirmed@example.com',
+    'young@example.com',
+  ]);
 });
 
 test('processes that start at once keep one secret; a damaged one is refused, not replaced', async () => {

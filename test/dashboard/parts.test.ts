@@ -3,14 +3,16 @@ import { createClientAddress } from '../../src/dashboard/client-address.ts';
 import { isEmail } from '../../src/dashboard/fields.ts';
 import { html, trusted } from '../../src/dashboard/html.ts';
 import { formatsOf, preferredLanguage } from '../../src/dashboard/language.ts';
+import { passwordRefusal } from '../../src/dashboard/passwords.ts';
 import { TEXTS } from '../../src/dashboard/texts.ts';
 
 describe('the address that attempts are counted against', () => {
-  const client = createClientAddress(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']);
+  const read = createClientAddress(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']);
+  const client = (peer: string | null, forwardedFor: string | null) => read(peer, forwardedFor).address;
 
   test('is the connection’s own, whatever an untrusted sender writes', () => {
     expect(client('203.0.113.9', '1.2.3.4')).toBe('203.0.113.9');
-    expect(createClientAddress([])('127.0.0.1', '1.2.3.4')).toBe('127.0.0.1');
+    expect(createClientAddress([])('127.0.0.1', '1.2.3.4').address).toBe('127.0.0.1');
   });
 
   test('is the rightmost that is no proxy, behind trusted ones', () => {
@@ -25,6 +27,40 @@ describe('the address that attempts are counted against', () => {
     expect(client('10.1.1.1', 'unknown')).toBe('10.1.1.1');
     expect(client('10.1.1.1', '<script>, 10.2.2.2')).toBe('10.2.2.2');
     expect(client(null, null)).toBe('0.0.0.0');
+  });
+
+  test('has no zone', () => {
+    expect(client('fe80::1%eth0', null)).toBe('fe80::1');
+    expect(client('10.1.1.1', 'fe80::2%1, 10.2.2.2')).toBe('fe80::2');
+  });
+
+  test('may be shared when it is not public, or an untrusted sender names others', () => {
+    const shared = (peer: string, forwardedFor: string | null) => read(peer, forwardedFor).isShared;
+    for (const peer of [
+      '127.0.0.1',
+      '172.17.0.1',
+      '192.168.1.9',
+      '100.64.0.1',
+      '::1',
+      'fd00::1',
+      'fe80::1%a',
+    ])
+      expect([peer, shared(peer, null)]).toEqual([peer, true]);
+    expect(shared('203.0.113.9', null)).toBe(false);
+    expect(shared('203.0.113.9', '1.2.3.4')).toBe(true);
+    expect(shared('10.1.1.1', '203.0.113.9')).toBe(false);
+    expect(shared('10.1.1.1', null)).toBe(true);
+  });
+
+  test('an ignored X-Forwarded-For is told of once', () => {
+    const told: string[] = [];
+    const other = createClientAddress(['10.0.0.0/8'], (peer) => void told.push(peer));
+    other('10.1.1.1', '203.0.113.9');
+    other('203.0.113.8', null);
+    expect(told).toEqual([]);
+    other('203.0.113.8', '1.2.3.4');
+    other('203.0.113.9', '1.2.3.4');
+    expect(told).toEqual(['203.0.113.8']);
   });
 });
 
@@ -89,4 +125,20 @@ test('an email has one @ and a dot behind it, and nothing that could end a mail 
   ]) {
     expect([bad, isEmail(bad)]).toEqual([bad, false]);
   }
+});
+
+test('a new password is refused when it is short, on the list of common ones, or repeats itself', () => {
+  const refusal = (password: string) => passwordRefusal(TEXTS.en, password);
+  for (const common of [
+    'Password1234',
+    'QWERTY123456',
+    '1qaz2wsx3edc',
+    'aaaaaaaaaaaa',
+    'passwordPASSWORD',
+    'abc1abc1abc1',
+  ])
+    expect([common, refusal(common)]).toEqual([common, TEXTS.en.passwordCommon]);
+  expect(refusal('x1y2z3x4y5z')).toBe('A password has 12 to 128 characters.');
+  expect(refusal('correct horse battery')).toBeNull();
+  expect(refusal('k'.repeat(64) + 'j'.repeat(64))).toBeNull();
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createRequestLimit, networkOf } from '../../src/dashboard/request-limit.ts';
+import { networkOf } from '../../src/dashboard/client-address.ts';
+import { createRequestLimit } from '../../src/dashboard/request-limit.ts';
 import { createProcessRateLimiter } from '../../src/rate-limit/process.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
@@ -11,7 +12,12 @@ function setUp() {
   let nowMs = 1000;
   const rateLimiter = createProcessRateLimiter(() => nowMs * 1000);
   const limit = createRequestLimit(rateLimiter, () => nowMs);
-  const asker = (cookie: string | null, address = '192.0.2.1') => ({ cookie, address, acceptLanguage: null });
+  const asker = (cookie: string | null, address = '192.0.2.1') => ({
+    cookie,
+    address,
+    isShared: false,
+    acceptLanguage: null,
+  });
   const takeAll = async (of: ReturnType<typeof asker>, userId: string | null) => {
     let taken = 0;
     while (await limit.take(of, userId)) taken += 1;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { parseHTML } from 'linkedom';
+import type { MailServer } from './smtp.ts';
 
 type Page = ReturnType<typeof parseHTML>['document'];
 
@@ -108,6 +109,32 @@ export async function signUp(
     throw new Error(`the sign-up was refused: ${answer.status} ${answer.textOf('[role=alert]')}`);
   const settings = await visitor.get('/dashboard/settings');
   return { accountId: settings.textOf('dl code')!, ...person };
+}
+
+/** Signs up where mail is sent: confirms the email and signs in. @returns the account that was made */
+export async function signUpByMail(
+  visitor: Visitor,
+  mail: MailServer,
+  person: Person = newPerson(),
+): Promise<{ accountId: string } & Person> {
+  await visitor.submit('/dashboard/sign-up', { ...person });
+  await visitor.submit(await linkTo(mail, person.email), {});
+  await visitor.submit('/dashboard/sign-in', { ...person });
+  const settings = await visitor.get('/dashboard/settings');
+  return { accountId: settings.textOf('dl code')!, ...person };
+}
+
+/** The path and query of the link in the next mail to an address. */
+export async function linkTo(mail: MailServer, email: string): Promise<string> {
+  const { text } = await mail.mailTo(email);
+  const { pathname, search } = new URL(/http\S+/.exec(text)![0]);
+  return pathname + search;
+}
+
+/** A form's token, for a form that is sent without its page. */
+export async function formTokenOf(visitor: Visitor, page = '/dashboard/sign-in'): Promise<string> {
+  const { document } = await visitor.get(page);
+  return document.querySelector('input[name=form_token]')!.getAttribute('value')!;
 }
 
 /** Creates a key. @returns its secret */

@@ -1,12 +1,17 @@
 import { readPlan } from '../../accounts/plan.ts';
 import { isName } from '../../names.ts';
 import { MINUTE, SECOND } from '../../units.ts';
-import type { AuthAnswer } from '../auth.ts';
-import { isEmail, isPassword, PASSWORD } from '../fields.ts';
+import { evenly } from '../evenly.ts';
+import { isEmail, PASSWORD } from '../fields.ts';
 import { type HtmlValue, html } from '../html.ts';
+import { type Admission, admitSignUp } from '../limits.ts';
 import { accountOf } from '../members.ts';
+import { passwordRefusal } from '../passwords.ts';
+import { logSecurity } from '../security-log.ts';
+import { findMember } from '../sessions.ts';
+import { signInWith } from '../sign-in.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';
-import { alert, cardPage, field, notice, token } from './layout.ts';
+import { alert, cardPage, field, messagePage, notice, token } from './layout.ts';
 
 /** What a refused form says, and how. */
 export interface Refusal {
@@ -22,14 +27,14 @@ export async function showSignIn(visit: Visit): Promise<Reply> {
 
 /** POST /dashboard/sign-in */
 export async function signIn(visit: Visit): Promise<Reply> {
-  const { fields, tools, texts, asker } = visit;
+  const { fields, tools, texts } = visit;
   const email = fields('email').trim();
   const password = fields('password');
-  const wrong = { message: texts.wrongSignIn, status: 401 };
+  const wrong = { message: tools.mails ? texts.wrongOrUnconfirmed : texts.wrongSignIn, status: 401 };
   if (!isEmail(email) || password === '') return signInPage(visit, wrong);
-  const answer = await tools.auth.call('/sign-in/email', { email, password }, asker);
-  if (answer.ok) return redirectTo(visit, '', answer.cookies);
-  return signInPage(visit, tooMany(visit, answer) ?? wrong);
+  const outcome = await signInWith(visit, email, password);
+  if (outcome.isRight) return redirectTo(visit, '', outcome.cookies);
+  return signInPage(visit, tooMany(visit, outcome) ?? wrong);
 }
 
 function signInPage(visit: Visit, refusal: Refusal | null): Reply {
@@ -56,7 +61,10 @@ export async function showSignUp(visit: Visit): Promise<Reply> {
   return visit.session === null ? signUpPage(visit, null) : redirectTo(visit, '');
 }
 
-/** POST /dashboard/sign-up: makes the user and their Free account, and signs them in. */
+/**
+ * POST /dashboard/sign-up: makes the user and their Free account, and signs them in. With mail it only sends a link, also
+ * for an email that has an account: the answer doesn't tell. The account is made at the first sign-in then.
+ */
 export async function signUp(visit: Visit): Promise<Reply> {
   const { fields, tools, texts, asker } = visit;
   if (tools.config.signUp === 'closed') return signUpPage(visit, { message: texts.closed, status: 403 });
@@ -67,17 +75,25 @@ export async function signUp(visit: Visit): Promise<Reply> {
   // Checked here first: a slip of the finger is not to count among an address's few sign-ups.
   if (!isName(name)) return invalid(texts.nameInvalid);
   if (!isEmail(email)) return invalid(texts.emailInvalid);
-  if (!isPassword(password)) return invalid(texts.passwordInvalid(PASSWORD.min, PASSWORD.max));
-  const answer = await tools.auth.call('/sign-up/email', { name, email, password }, asker);
+  const passwordProblem = passwordRefusal(texts, password);
+  if (passwordProblem !== null) return invalid(passwordProblem);
+  const refusal = tooMany(visit, await admitSignUp(tools.sql, asker, email, tools.mails));
+  if (refusal !== null) return signUpPage(visit, refusal);
+  const made = tools.auth.call('/sign-up/email', { name, email, password }, asker);
+  const answer = await evenly(visit, made, () => tools.mails);
   if (!answer.ok) {
-    const refusal = tooMany(visit, answer);
-    if (refusal !== null) return signUpPage(visit, refusal);
-    return invalid(
-      answer.code?.startsWith('USER_ALREADY_EXISTS') === true ? texts.emailTaken : texts.emailInvalid,
-    );
+    const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
+    return invalid(isTaken ? texts.emailTaken : texts.emailInvalid);
   }
-  const made = await tools.auth.session(cookieHeader(answer.cookies));
-  if (made.session !== null) visit.trace.account = await accountOf(tools.sql, made.session.user);
+  if (tools.mails) {
+    logSecurity(visit, 'sign-up', null);
+    return messagePage(visit, 200, texts.seeMail, texts.seeMailLead);
+  }
+  const { session } = await tools.auth.session(cookieHeader(answer.cookies));
+  if (session !== null) {
+    visit.trace.account = await accountOf(tools.sql, session.user);
+    logSecurity(visit, 'sign-up', { userId: session.user.id, accountId: visit.trace.account });
+  }
   return redirectTo(visit, '', answer.cookies);
 }
 
@@ -104,7 +120,9 @@ ${alert(refusal?.message ?? null)}
 
 /** POST /dashboard/sign-out */
 export async function signOut(visit: Visit): Promise<Reply> {
-  const answer = await visit.tools.auth.call('/sign-out', {}, visit.asker);
+  const { tools, asker, session } = visit;
+  const answer = await tools.auth.call('/sign-out', {}, asker);
+  if (session !== null) logSecurity(visit, 'sign-out', await findMember(tools.sql, session.user.email));
   return redirectTo(visit, '/sign-in', answer.cookies);
 }
 
@@ -121,8 +139,8 @@ export function newPasswordField({ texts }: Visit, label: string): HtmlValue {
   });
 }
 
-/** The refusal of an address that has tried too often; null for any other answer. */
-export function tooMany({ texts, formats }: Visit, { retryAfterS }: AuthAnswer): Refusal | null {
+/** The refusal of an attempt that comes too early; null for any other. */
+export function tooMany({ texts, formats }: Visit, { retryAfterS }: Admission): Refusal | null {
   if (retryAfterS === null) return null;
   const waitS = Math.max(1, Math.ceil(retryAfterS));
   const wait = formats.duration(Math.ceil((waitS * SECOND) / MINUTE) * MINUTE);

@@ -1,8 +1,13 @@
 import { isName } from '../../names.ts';
-import { isEmail, isPassword, PASSWORD } from '../fields.ts';
+import { evenly } from '../evenly.ts';
+import { isEmail } from '../fields.ts';
 import { html } from '../html.ts';
 import { acceptInvitation, findInvitation } from '../invitations.ts';
+import { admitMail, forgetGuesses } from '../limits.ts';
 import { linkTokenOf } from '../link-token.ts';
+import { passwordRefusal } from '../passwords.ts';
+import { logSecurity } from '../security-log.ts';
+import { findMember } from '../sessions.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
 import { alert, cardPage, field, messagePage, token } from './layout.ts';
@@ -18,9 +23,9 @@ export async function forgot(visit: Visit): Promise<Reply> {
   const email = fields('email').trim();
   if (!tools.mails) return forgotPage(visit, null);
   if (!isEmail(email)) return forgotPage(visit, { message: texts.emailInvalid, status: 422 });
-  const answer = await tools.auth.call('/request-password-reset', { email }, asker);
-  const refusal = tooMany(visit, answer);
+  const refusal = tooMany(visit, await admitMail(tools.sql, asker, email));
   if (refusal !== null) return forgotPage(visit, refusal);
+  await evenly(visit, tools.auth.call('/request-password-reset', { email }, asker));
   return messagePage(visit, 200, texts.forgotTitle, texts.linkSent);
 }
 
@@ -51,14 +56,13 @@ export async function reset(visit: Visit): Promise<Reply> {
   const linkToken = linkTokenOf(visit, 'reset');
   if (linkToken === null) return invalidLink(visit);
   const newPassword = fields('password');
-  if (!isPassword(newPassword)) {
-    const message = texts.passwordInvalid(PASSWORD.min, PASSWORD.max);
-    return resetPage(visit, linkToken, { message, status: 422 });
-  }
-  const answer = await tools.auth.call('/reset-password', { token: linkToken, newPassword }, asker);
-  if (answer.ok) return redirectTo(visit, '/sign-in?done=password');
-  const refusal = tooMany(visit, answer);
-  return refusal === null ? invalidLink(visit) : resetPage(visit, linkToken, refusal);
+  const message = passwordRefusal(texts, newPassword);
+  if (message !== null) return resetPage(visit, linkToken, { message, status: 422 });
+  const { ok, resetOf } = await tools.auth.call('/reset-password', { token: linkToken, newPassword }, asker);
+  if (!ok || resetOf === null) return invalidLink(visit);
+  await forgetGuesses(tools.sql, resetOf);
+  logSecurity(visit, 'password reset', await findMember(tools.sql, resetOf));
+  return redirectTo(visit, '/sign-in?done=password');
 }
 
 function resetPage(visit: Visit, linkToken: string, refusal: Refusal | null): Reply {
@@ -112,12 +116,15 @@ export async function takeInvitation(visit: Visit): Promise<Reply> {
   const password = fields('password');
   const invalid = (message: string) => invitationPage(visit, linkToken, { message, status: 422 });
   if (!isName(name)) return invalid(texts.nameInvalid);
-  if (!isPassword(password)) return invalid(texts.passwordInvalid(PASSWORD.min, PASSWORD.max));
+  const passwordProblem = passwordRefusal(texts, password);
+  if (passwordProblem !== null) return invalid(passwordProblem);
   // Asked before the password is hashed, which is slow on purpose: a wrong link is not to cost that.
   if ((await findInvitation(tools.sql, linkToken)) === null) return invalidLink(visit);
   const passwordHash = await tools.auth.hashPassword(password);
   const email = await acceptInvitation(tools.sql, linkToken, name, passwordHash);
   if (email === null) return invalidLink(visit);
+  await forgetGuesses(tools.sql, email);
+  logSecurity(visit, 'invitation accepted', await findMember(tools.sql, email));
   // A session of someone else's in this browser is not to check the new one's.
   const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...asker, cookie: null });
   return redirectTo(visit, answer.ok ? '' : '/sign-in', answer.cookies);

@@ -1,5 +1,7 @@
-import { isPassword, PASSWORD } from '../fields.ts';
+import { PASSWORD } from '../fields.ts';
 import { html } from '../html.ts';
+import { passwordRefusal } from '../passwords.ts';
+import { changePasswordWith, sendConfirmation } from '../sign-in.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
 import { alert, field, memberPage, notice, token } from './layout.ts';
@@ -11,25 +13,19 @@ export async function showSettings(visit: MemberVisit): Promise<Reply> {
 
 /** POST /dashboard/settings: a new password, and every other session of the user's ends. */
 export async function changePassword(visit: MemberVisit): Promise<Reply> {
-  const { tools, texts, fields, asker } = visit;
-  const newPassword = fields('password');
-  if (!isPassword(newPassword)) {
-    return settingsPage(visit, { message: texts.passwordInvalid(PASSWORD.min, PASSWORD.max), status: 422 });
-  }
-  const answer = await tools.auth.call(
-    '/change-password',
-    { currentPassword: fields('present').slice(0, PASSWORD.max), newPassword, revokeOtherSessions: true },
-    asker,
-  );
-  if (answer.ok) return redirectTo(visit, '/settings?done=password', answer.cookies);
-  return settingsPage(visit, tooMany(visit, answer) ?? { message: texts.wrongPassword, status: 422 });
+  const { texts, fields } = visit;
+  const present = fields('present').slice(0, PASSWORD.max);
+  const next = fields('password');
+  const refusal = passwordRefusal(texts, next);
+  if (refusal !== null) return settingsPage(visit, { message: refusal, status: 422 });
+  const outcome = await changePasswordWith(visit, { present, next });
+  if (outcome.isRight) return redirectTo(visit, '/settings?done=password', outcome.cookies);
+  return settingsPage(visit, tooMany(visit, outcome) ?? { message: texts.wrongPassword, status: 422 });
 }
 
 /** POST /dashboard/confirm/send */
-export async function sendConfirmation(visit: MemberVisit): Promise<Reply> {
-  const { tools, asker, user } = visit;
-  const answer = await tools.auth.call('/send-verification-email', { email: user.email }, asker);
-  const refusal = tooMany(visit, answer);
+export async function sendConfirmationAgain(visit: MemberVisit): Promise<Reply> {
+  const refusal = tooMany(visit, await sendConfirmation(visit, visit.user.email));
   return refusal === null ? redirectTo(visit, '/settings?done=sent') : settingsPage(visit, refusal);
 }
 
