@@ -24,7 +24,7 @@ const PAGE_TIMEOUT_MS = 10 * SECOND;
 /** nginx's status for a request whose sender closed the connection. */
 const CLIENT_CLOSED = 499;
 /** The dashboard shares its process with the API: pages are made few at a time, over a pool of half as many connections. */
-const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 8 };
+const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 12 };
 
 interface ReceptionParts {
   secret: string;
