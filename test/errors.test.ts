@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Admitted, Handler } from '../src/admission/chain.ts';
+import type { Handler } from '../src/admission/pipeline.ts';
 import { createElasticsearch } from '../src/elasticsearch/client.ts';
 import { codeOf, isBug } from '../src/errors.ts';
 import { createLookupHandler } from '../src/lookup/route.ts';
@@ -11,6 +11,7 @@ import { connectRedis } from '../src/rate-limit/redis.ts';
 import { createElasticsearchSearch } from '../src/search/elasticsearch.ts';
 import { createSearchHandler } from '../src/search/route.ts';
 import { createUsageHandler } from '../src/usage/route.ts';
+import { runHandler } from './support/handler.ts';
 
 const missing = null as unknown as { member: string };
 const empty = {} as unknown as { method(): void };
@@ -163,15 +164,9 @@ test('a bug is written once a minute for each message, and the messages remember
 
 /** The kind of problem that a handler answers. */
 async function kindOf(handler: Handler, path: string): Promise<string | null> {
-  const answer = await handler(new Request(`http://service/api/v1/${path}`))(ADMITTED);
+  const answer = await runHandler(handler, path);
   return answer.ok ? null : answer.problem.kind;
 }
-
-const ADMITTED: Admitted = {
-  caller: { accountId: 'acc', keyId: 'key', requestsPerMinute: 60 } as Admitted['caller'],
-  rate: { admitted: true, limit: 60, remaining: 59, waitUs: 0, nowUs: 0 },
-  directoryIndex: null,
-};
 
 function caught(run: () => unknown): unknown {
   try {

@@ -9,16 +9,18 @@ import { createDrawings } from './drawings.ts';
 import type { Mailer } from './mail.ts';
 import { createReception, type Reception } from './reception.ts';
 import { removeExpired } from './remove-expired.ts';
-import { matchRoute } from './routes.ts';
+import { type Match, matchRoute } from './routes.ts';
 import type { DashboardParts } from './visit.ts';
 
 export interface Dashboard {
   /**
-   * Answers any request for `/dashboard` and what is below it.
+   * Answers a request for a page or a file of the dashboard.
    *
    * @param peer the address that the connection came from
    */
   handle(request: Request, peer: string | null): Response | Promise<Response>;
+  /** The page that answers any other path below `/dashboard`. */
+  notFound(request: Request, peer: string | null): Response | Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -78,7 +80,10 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     const asset = isRead && path.startsWith('/assets/') ? assets.serve(path.slice('/assets/'.length)) : null;
     if (asset !== null) return asset;
 
-    const match = matchRoute(isRead ? 'GET' : request.method, path);
+    return receive(request, peer, matchRoute(isRead ? 'GET' : request.method, path));
+  }
+
+  function receive(request: Request, peer: string | null, match: Match | null): Response | Promise<Response> {
     return observer.observe(request, match?.template ?? '/dashboard/unknown', async (trace) => {
       opening ??= open().catch((error) => {
         opening = null; // the next visitor tries again
@@ -90,6 +95,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
 
   return {
     handle,
+    notFound: (request, peer) => receive(request, peer, null),
     close: async () => {
       await Promise.all([removals.stop(), mailer?.close()]);
     },

@@ -56,6 +56,9 @@ const ROUTES: Route[] = [
   { method: 'POST', path: '/settings', for: 'member', page: changePassword },
 ];
 
+/** The paths of all pages, below the dashboard, with `:parameters`. */
+export const PATHS: string[] = [...new Set(ROUTES.map(({ path }) => path))];
+
 export interface Match {
   /** null: the path is known, the method isn't. */
   route: Route | null;

@@ -1,8 +1,8 @@
 import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
-import type { Chain, Handler } from '../admission/chain.ts';
+import type { Handler, Pipeline } from '../admission/pipeline.ts';
 import type { Config } from '../config.ts';
-import type { Observer } from '../http/observe.ts';
+import type { Observer, RequestTrace } from '../http/observe.ts';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
@@ -26,7 +26,7 @@ export interface DashboardParts {
   log: Log;
   /** Its log line and count for each request. */
   observer: Observer;
-  chain: Chain;
+  pipeline: Pipeline;
   rateLimiter: RateLimiter;
   search: Handler;
   lookup: Handler;
@@ -64,7 +64,7 @@ export interface Visit {
   formats: Formats;
   tools: Tools;
   /** For the request's log line. */
-  trace: { requestId: string; account?: string };
+  trace: RequestTrace;
 }
 
 /** The visit of someone who is signed in, with the one account that they see. */

@@ -5,6 +5,7 @@
  * transaction; the Elasticsearch alias follows (reconcile.ts finishes that where a process died in between).
  */
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
+import { DIRECTORY_CHANGED } from '../search/current-index.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
 
 export interface Generation {
@@ -105,14 +106,16 @@ const VIEW_LOCK_TRIES = 60;
 const VIEW_LOCK_PAUSE_MS = 250;
 
 /**
- * Changes what is current, in one statement of the lock's own connection that makes sure that the lock is still held. Who
- * takes the lock writes its token into the same row, so it is this change or theirs, never both.
+ * Changes what is current, and notifies every instance with the commit, in one statement of the lock's own connection that
+ * makes sure that the lock is still held. The next holder of the lock writes its token into the same row, so it is this
+ * change or that one, never both.
  */
 async function swap(lock: DirectoryLock, next: number, previous: number | null): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       await lock.sql`
-        SELECT directory_make_current(${lock.token}, ${lock.backend}, ${next}, ${previous}::integer)`;
+        SELECT directory_make_current(${lock.token}, ${lock.backend}, ${next}, ${previous}::integer),
+          pg_notify(${DIRECTORY_CHANGED}, '')`;
       return;
     } catch (error) {
       const { code } = error as { code?: unknown };

@@ -1,24 +1,34 @@
 import type { Problem } from './problems.ts';
 
-/** What a handler answers: a success with its body, written as JSON, or a problem. */
+/** What a handler answers: a success with its body as JSON text, or a problem. */
 export type Answer =
   | { ok: true; json: string; headers?: Record<string, string> }
   | { ok: false; problem: Problem };
 
 /** A success. The caller names the type of its body, which is that of the reference. */
-export function success<Body>(body: Body, headers?: Record<string, string>): Answer {
-  return written(JSON.stringify(body), headers);
+export function ok<Body>(body: Body, headers?: Record<string, string>): Answer {
+  return okJson(JSON.stringify(body), headers);
 }
 
-/** A success whose body is written already. */
-export function written(json: string, headers?: Record<string, string>): Answer {
+/** A success whose body is JSON text already. */
+export function okJson(json: string, headers?: Record<string, string>): Answer {
   return headers === undefined ? { ok: true, json } : { ok: true, json, headers };
 }
 
-export function failure(
+export function problem(
   kind: Problem['kind'],
   detail?: string,
   more: Omit<Problem, 'kind' | 'detail'> = {},
 ): { ok: false; problem: Problem } {
   return { ok: false, problem: detail === undefined ? { kind, ...more } : { kind, detail, ...more } };
+}
+
+/** The 503 of a dependency that is away, or of an overloaded service. No credit was spent. */
+export function unavailable(detail: string, cause?: unknown): Answer {
+  return problem('service-unavailable', detail, { headers: { 'Retry-After': '1' }, cause });
+}
+
+/** @param allow the methods that the path has, as `Allow` lists them */
+export function methodNotAllowed(allow: string): Answer {
+  return problem('method-not-allowed', undefined, { headers: { Allow: allow } });
 }

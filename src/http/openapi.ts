@@ -1,32 +1,6 @@
-import type { TSchema } from '@sinclair/typebox';
-import { Type } from '@sinclair/typebox';
-import type { Operation } from './operation.ts';
+import type { TObject, TSchema } from '@sinclair/typebox';
+import { type ApiRoute, BASE_PATH, ProblemSchema, problemsOf, templateOf } from './api-route.ts';
 import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemName, problemType } from './problems.ts';
-
-/** The path that `{base_url}` ends with (specification, Versioning). */
-export const BASE_PATH = '/api/v1';
-
-/** Problems that the chain itself can answer, before a handler is asked. */
-const CHAIN_PROBLEMS: ProblemName[] = [
-  'unauthorized',
-  'rate-limit-exceeded',
-  'authentication-failed',
-  'service-unavailable',
-  'internal-error',
-];
-
-const ProblemSchema = Type.Object(
-  {
-    type: Type.String({ format: 'uri', description: 'Identifies the kind; the address of a page about it.' }),
-    title: Type.String(),
-    status: Type.Integer(),
-    detail: Type.String(),
-    quota: Type.Optional(Type.Literal('monthly_credits')),
-    limit: Type.Optional(Type.Integer({ description: 'The included allowance.' })),
-    reset: Type.Optional(Type.String({ format: 'date-time' })),
-  },
-  { $id: 'Problem', additionalProperties: false },
-);
 
 const RATE_HEADERS: Record<string, string> = {
   'RateLimit-Limit': 'Bucket capacity and refill rate, requests per minute.',
@@ -36,7 +10,7 @@ const RATE_HEADERS: Record<string, string> = {
 };
 const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this request in the log.' };
 
-/** When a problem is answered before a token was taken (src/admission/chain.ts), so that there is no bucket to tell of. */
+/** Problems answered before a token was taken (src/admission/pipeline.ts), and when: there is no bucket to report. */
 const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
   'authentication-failed': 'for `authentication-failed`',
   'service-unavailable': 'where an overloaded service took no token',
@@ -44,12 +18,17 @@ const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
 
 type Json = Record<string, unknown>;
 
-/** The OpenAPI 3.1 document of the service, from the schemas that its routes use. */
-export function createOpenApi(publicUrl: string, operations: Operation[]): Json {
+/**
+ * The OpenAPI 3.1 document of the service, from what its routes declare.
+ *
+ * Not by @elysiajs/openapi: most of this file is what no plugin can know, namely which problem kinds share a status and
+ * which headers go with each.
+ */
+export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
   const schemas: Record<string, TSchema> = {};
   const paths: Record<string, Json> = {};
-  for (const operation of operations) {
-    paths[operation.path] = { get: describeOperation(publicUrl, operation, schemas) };
+  for (const route of routes) {
+    paths[templateOf(route.path)] = { get: describeRoute(publicUrl, route, schemas) };
   }
   return {
     openapi: '3.1.0',
@@ -74,14 +53,13 @@ export function createOpenApi(publicUrl: string, operations: Operation[]): Json 
   };
 }
 
-function describeOperation(publicUrl: string, operation: Operation, schemas: Record<string, TSchema>): Json {
-  const kinds = [...operation.problems, ...CHAIN_PROBLEMS];
-  if (operation.charge !== null) kinds.push('monthly-quota-exceeded');
+function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<string, TSchema>): Json {
+  const kinds = problemsOf(route);
   const responses: Record<string, Json> = {
     200: {
       description: 'Success.',
-      headers: headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...operation.successHeaders }),
-      content: { 'application/json': { schema: reference(operation.success, schemas) } },
+      headers: headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...route.successHeaders }),
+      content: { 'application/json': { schema: reference(route.success, schemas) } },
     },
   };
   for (const status of [...new Set(kinds.map((kind) => PROBLEMS[kind].status))].sort()) {
@@ -104,13 +82,38 @@ function describeOperation(publicUrl: string, operation: Operation, schemas: Rec
       },
     };
   }
+  const { operationId, summary, description } = route.detail;
   return {
-    operationId: operation.id,
-    summary: operation.summary,
-    description: `${operation.description}\n\nCosts ${operation.charge === null ? 'no credit' : 'one credit'}.`,
-    parameters: operation.parameters.map((parameter) => ({ ...parameter, required: true })),
+    operationId,
+    summary,
+    description: `${description}\n\nCosts ${route.charge === null ? 'no credit' : 'one credit'}.`,
+    parameters: parametersOf(route).map(({ name, place, schema: { description, examples, ...schema } }) => ({
+      name,
+      in: place,
+      description,
+      schema,
+      example: examples[0],
+      required: true,
+    })),
     responses,
   };
+}
+
+/** A parameter of a route; its schema has a description and an example. */
+export interface Parameter {
+  name: string;
+  place: 'path' | 'query';
+  schema: TSchema & { description: string; examples: [string] };
+}
+
+export function parametersOf({ params, query }: ApiRoute): Parameter[] {
+  const of = (place: Parameter['place'], object: TObject | undefined) =>
+    Object.entries(object?.properties ?? {}).map(([name, schema]) => ({
+      name,
+      place,
+      schema: schema as Parameter['schema'],
+    }));
+  return [...of('path', params), ...of('query', query)];
 }
 
 /** The RateLimit headers of a status with these kinds, and when they are absent; none where they always are. */

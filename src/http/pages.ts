@@ -1,6 +1,6 @@
+import { type ApiRoute, BASE_PATH, templateOf } from './api-route.ts';
 import { escapeHtml, htmlPage, paragraphs } from './html.ts';
-import { BASE_PATH } from './openapi.ts';
-import type { Operation } from './operation.ts';
+import { parametersOf } from './openapi.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
 
 /** The page that a problem's `type` leads to: cause and fix. Links are relative: PUBLIC_URL may have a path. null for a kind that isn't in the catalogue. */
@@ -17,10 +17,10 @@ export function problemPage(name: string): Response | null {
   );
 }
 
-/** The readable reference, from the same operations as the OpenAPI document. */
+/** The readable reference, from the same routes as the OpenAPI document. */
 export function referencePage(
   publicUrl: string,
-  operations: Operation[],
+  routes: ApiRoute[],
   document: Record<string, unknown>,
 ): Response {
   const { schemas } = document.components as { schemas: Record<string, unknown> };
@@ -29,7 +29,7 @@ export function referencePage(
     `<h1>Company Directory API</h1>
 <p>Base address: <code>${escapeHtml(publicUrl + BASE_PATH)}</code>. Every request carries
 <code>Authorization: Bearer svc_…</code>. The machine-readable reference is <a href="openapi/json">/openapi/json</a> (OpenAPI 3.1).</p>
-${operations.map((operation) => describeOperation(publicUrl, operation)).join('\n')}
+${routes.map((route) => describeRoute(publicUrl, route)).join('\n')}
 <h2 id="problems">Problems</h2>
 <p>Failures are <code>application/problem+json</code> (RFC 9457). The last segment of <code>type</code> is the kind.</p>
 <div class="scroll"><table><tr><th>Status</th><th>Kind</th><th>Cause</th></tr>
@@ -50,27 +50,29 @@ ${Object.entries(schemas)
   );
 }
 
-function describeOperation(publicUrl: string, operation: Operation): string {
-  const rows = operation.parameters.map(
-    ({ name, in: place, description }) =>
-      `<tr><td><code>${escapeHtml(name)}</code></td><td>${place}</td><td>${paragraphs(description)}</td></tr>`,
+function describeRoute(publicUrl: string, route: ApiRoute): string {
+  const { operationId, summary, description } = route.detail;
+  const rows = parametersOf(route).map(
+    ({ name, place, schema }) =>
+      `<tr><td><code>${escapeHtml(name)}</code></td><td>${place}</td><td>${paragraphs(schema.description)}</td></tr>`,
   );
-  return `<h2 id="${operation.id}">${escapeHtml(operation.summary)}</h2>
-<p><code>GET ${escapeHtml(BASE_PATH + operation.path)}</code>, ${operation.charge === null ? 'no credit' : 'one credit'}</p>
-${paragraphs(operation.description)}
+  return `<h2 id="${operationId}">${escapeHtml(summary)}</h2>
+<p><code>GET ${escapeHtml(BASE_PATH + templateOf(route.path))}</code>, ${route.charge === null ? 'no credit' : 'one credit'}</p>
+${paragraphs(description)}
 ${rows.length === 0 ? '' : `<div class="scroll"><table><tr><th>Parameter</th><th>In</th><th>Meaning</th></tr>${rows.join('')}</table></div>`}
-<p>Answers <a href="#${operation.success.$id}"><code>${operation.success.$id}</code></a>, or one of
-${operation.problems.map((kind) => `<code>${kind}</code>`).join(', ') || 'the problems of every endpoint'}.</p>
-<pre>${escapeHtml(exampleCall(publicUrl, operation))}</pre>`;
+<p>Answers <a href="#${route.success.$id}"><code>${route.success.$id}</code></a>, or one of
+${route.problems.map((kind) => `<code>${kind}</code>`).join(', ') || 'the problems of every endpoint'}.</p>
+<pre>${escapeHtml(exampleCall(publicUrl, route))}</pre>`;
 }
 
 /** A call that works as it stands, with the key in $KEY. */
-function exampleCall(publicUrl: string, operation: Operation): string {
-  let path = operation.path;
+function exampleCall(publicUrl: string, route: ApiRoute): string {
+  let { path } = route;
   const query: string[] = [];
-  for (const { name, in: place, example } of operation.parameters) {
-    if (place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(example));
-    else query.push(`${name}=${encodeURIComponent(example)}`);
+  for (const { name, place, schema } of parametersOf(route)) {
+    const example = encodeURIComponent(schema.examples[0]);
+    if (place === 'path') path = path.replace(`:${name}`, example);
+    else query.push(`${name}=${example}`);
   }
   const suffix = query.length === 0 ? '' : `?${query.join('&')}`;
   return `curl -H "Authorization: Bearer $KEY" "${publicUrl}${BASE_PATH}${path}${suffix}"`;

@@ -16,13 +16,13 @@ export interface Caller {
 
 export interface Authenticator {
   /**
-   * The caller of an `Authorization` header; null when the header is missing or malformed, the key unknown or revoked,
-   * or its account suspended: all of these are answered alike (contract, choice 2).
+   * The caller of a key's secret ({@link bearerSecret}); `null` when the key is malformed, unknown or revoked, or its
+   * account suspended: all of these are answered alike (contract, choice 2).
    *
    * @throws OverloadedError when too many wait for Postgres already, or this process is too busy; another error when it could not be asked (problem
    *   `authentication-failed`)
    */
-  authenticate(authorization: string | null): Promise<Caller | null>;
+  authenticate(secret: string): Promise<Caller | null>;
   close(): Promise<void>;
 }
 
@@ -30,16 +30,16 @@ export interface Authenticator {
  * How long an answer of Postgres is relied on where the notification of a change gets lost. Revocation, suspension,
  * plan and limits are in force within 5 seconds on every instance (contract, Command line).
  */
-const KNOWN_LIFE_MS = 4 * SECOND;
+const CACHE_TTL_MS = 4 * SECOND;
 /** A key that doesn't exist may exist soon: a stream of guesses still costs one query a second each. */
-const UNKNOWN_LIFE_MS = 1 * SECOND;
+const UNKNOWN_TTL_MS = 1 * SECOND;
 const MAX_KNOWN = 50_000;
 const MAX_UNKNOWN = 10_000;
 /**
  * A key in use is asked again so long before its answer runs out, so that nobody waits for it. The query takes along what
  * would have to be asked in that time too: a thousand keys in use are one query in a few seconds, instead of a thousand.
  */
-const AHEAD_MS = 2 * SECOND;
+const REFRESH_AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
 const LISTEN_TIMEOUT_MS = 2 * SECOND;
 /** Two in flight, so that one silent connection doesn't delay every key. */
@@ -52,7 +52,7 @@ interface KnownKey {
   untilMs: number;
   /** Since it was asked. */
   isUsed: boolean;
-  isAskedAgain: boolean;
+  isRefreshing: boolean;
 }
 
 /** What was heard while a query was in flight: its answer may be from before these changes. */
@@ -109,33 +109,33 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     unknown.delete(hash);
     if (caller === null) {
       if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
-      unknown.set(hash, askedAtMs + UNKNOWN_LIFE_MS);
+      unknown.set(hash, askedAtMs + UNKNOWN_TTL_MS);
     } else {
       if (known.size >= MAX_KNOWN) forget(oldestOf(known));
       const hashes = hashesOf.get(caller.accountId);
       if (hashes === undefined) hashesOf.set(caller.accountId, new Set([hash]));
       else hashes.add(hash);
-      known.set(hash, { caller, untilMs: askedAtMs + KNOWN_LIFE_MS, isUsed: false, isAskedAgain: false });
+      known.set(hash, { caller, untilMs: askedAtMs + CACHE_TTL_MS, isUsed: false, isRefreshing: false });
     }
   }
 
   /** The keys in use that would have to be asked soon. Those that have run out are forgotten: nobody has come for them. */
-  function* takenAlong(): Generator<string> {
+  function* dueForRefresh(): Generator<string> {
     let left = MAX_TAKEN_ALONG;
     const now = nowMs();
     for (const [hash, entry] of known) {
-      if (left === 0 || entry.untilMs > now + AHEAD_MS) return;
+      if (left === 0 || entry.untilMs > now + REFRESH_AHEAD_MS) return;
       if (entry.untilMs <= now) forget(hash);
-      else if (entry.isUsed && !entry.isAskedAgain) {
+      else if (entry.isUsed && !entry.isRefreshing) {
         left -= 1;
-        entry.isAskedAgain = true;
+        entry.isRefreshing = true;
         yield hash;
       }
     }
   }
 
   async function askAll(hashes: string[], signal: AbortSignal): Promise<(Caller | null)[]> {
-    const asked = new Set([...hashes, ...takenAlong()]);
+    const asked = new Set([...hashes, ...dueForRefresh()]);
     const askedAtMs = nowMs();
     const overlap: Overlap = { changed: new Set(), allChanged: false };
     inFlight.add(overlap);
@@ -154,24 +154,22 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   }
 
   /** What is known without asking: the caller; null: refused; undefined: it has to be asked. */
-  function recall(hash: string): Caller | null | undefined {
+  function readCache(hash: string): Caller | null | undefined {
     const entry = known.get(hash);
     const now = nowMs();
     if (entry === undefined || now >= entry.untilMs) return now < (unknown.get(hash) ?? 0) ? null : undefined;
     entry.isUsed = true;
-    if (now >= entry.untilMs - AHEAD_MS && !entry.isAskedAgain) {
-      entry.isAskedAgain = true;
+    if (now >= entry.untilMs - REFRESH_AHEAD_MS && !entry.isRefreshing) {
+      entry.isRefreshing = true;
       // Where it fails, whoever comes after the end asks, and hears of it.
       ask(hash).catch(() => {});
     }
     return entry.caller;
   }
 
-  async function authenticate(authorization: string | null): Promise<Caller | null> {
-    const secret = secretOf(authorization);
-    if (secret === null) return null;
+  async function authenticate(secret: string): Promise<Caller | null> {
     const hash = hashSecret(secret, 'base64');
-    const caller = recall(hash);
+    const caller = readCache(hash);
     if (caller !== undefined) return caller;
     // Here, not before: what is in the caches has been looked at.
     if (!isWellFormedSecret(secret)) return null;
@@ -200,13 +198,8 @@ function callersQuery(sql: Sql, hashes: string[]) {
     WHERE k.revoked_at IS NULL AND a.suspended_at IS NULL`;
 }
 
-/** Whether the header has a key at all. One that has none is refused without looking any further. */
-export function carriesKey(authorization: string | null): boolean {
-  return secretOf(authorization) !== null;
-}
-
-/** The secret of a bearer header; null for anything else. */
-function secretOf(authorization: string | null): string | null {
+/** The secret of an `Authorization: Bearer` header; `null` when the header has no secret of a key's length. */
+export function bearerSecret(authorization: string | null): string | null {
   const secret = authorization === null ? undefined : BEARER.exec(authorization)?.[1];
   return secret?.length === SECRET_LENGTH ? secret : null;
 }

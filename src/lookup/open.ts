@@ -1,4 +1,4 @@
-import type { Handler } from '../admission/chain.ts';
+import type { Handler } from '../admission/pipeline.ts';
 import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../observability/log.ts';

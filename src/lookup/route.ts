@@ -1,10 +1,10 @@
-import type { Handler } from '../admission/chain.ts';
+import { Type } from '@sinclair/typebox';
+import type { Handler } from '../admission/pipeline.ts';
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { within } from '../deadline.ts';
 import { isBug } from '../errors.ts';
-import { type Answer, failure, written } from '../http/answer.ts';
-import { BASE_PATH } from '../http/openapi.ts';
-import type { Operation } from '../http/operation.ts';
+import { type Answer, okJson, problem } from '../http/answer.ts';
+import { type ApiRoute, BASE_PATH } from '../http/api-route.ts';
 import { pathBehind } from '../http/url.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import { writeCompany } from './present.ts';
@@ -13,29 +13,29 @@ import { CompanyAnswerSchema } from './schema.ts';
 import type { FindCompany, StoredCompany } from './store.ts';
 
 /** GET /companies/{nif} */
-export const lookupOperation: Operation = {
-  path: '/companies/{nif}',
-  id: 'getCompany',
-  summary: 'Get a company',
-  description:
-    'The details of one company: as stored when younger than six days, otherwise refreshed from the data provider or, if that fails, from the commercial registry.',
-  charge: 'lookup',
-  parameters: [
-    {
-      name: 'nif',
-      in: 'path',
+export const lookupRoute: ApiRoute = {
+  path: '/companies/:nif',
+  params: Type.Object({
+    nif: Type.String({
       description: 'Nine digits with a right check digit; spaces, hyphens and periods may separate them.',
       // Nine digits, and the separators of normalizeNif.
-      schema: { type: 'string', pattern: '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$' },
-      example: '500002576',
-    },
-  ],
+      pattern: '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$',
+      examples: ['500002576'],
+    }),
+  }),
   success: CompanyAnswerSchema,
   successHeaders: {
     'X-Record-Source': 'Where the record is from: `nif.pt`, `vies` or `einforma`.',
     'Last-Modified': 'When it was fetched there.',
   },
   problems: ['validation', 'company-not-found', 'company-lookup-failed'],
+  charge: 'lookup',
+  detail: {
+    operationId: 'getCompany',
+    summary: 'Get a company',
+    description:
+      'The details of one company: as stored when younger than six days, otherwise refreshed from the data provider or, if that fails, from the commercial registry.',
+  },
 };
 
 export interface LookupParts {
@@ -58,8 +58,15 @@ class OverBudgetError extends Error {
   }
 }
 
+/** The read of a stored record that runs while the credit is spent. */
+interface Reading {
+  /** Valid, nine digits. */
+  nif: string;
+  record: ReturnType<FindCompany>;
+}
+
 /** Serves the stored record of a company while it is fresh, and a refreshed one otherwise. */
-export function createLookupHandler(parts: LookupParts): Handler {
+export function createLookupHandler(parts: LookupParts): Handler<Reading | null> {
   const { findCompany, refresher, timeoutMs, onOverBudget } = parts;
 
   async function refresh(nif: string, caller: Caller): Promise<StoredCompany | null> {
@@ -72,16 +79,16 @@ export function createLookupHandler(parts: LookupParts): Handler {
     return refreshed;
   }
 
-  async function answer(nif: string, reading: ReturnType<FindCompany>, caller: Caller): Promise<Answer> {
+  async function answer({ nif, record }: Reading, caller: Caller): Promise<Answer> {
     const sinceMs = performance.now();
     try {
-      let company = await reading;
+      let company = await record;
       if (company?.fresh !== true) {
         const leftMs = timeoutMs - (performance.now() - sinceMs);
         company = await within(refresh(nif, caller), leftMs, 'the lookup');
       }
-      if (company === null) return failure('company-not-found', 'No company has this NIF.');
-      return written(`{"result":"success","data":${writeCompany(company)}}`, {
+      if (company === null) return problem('company-not-found', 'No company has this NIF.');
+      return okJson(`{"result":"success","data":${writeCompany(company)}}`, {
         'X-Record-Source': company.source,
         'Last-Modified': company.fetchedAt.toUTCString(),
       });
@@ -89,21 +96,28 @@ export function createLookupHandler(parts: LookupParts): Handler {
       if (isBug(cause)) throw cause;
       if (cause instanceof OverBudgetError) {
         onOverBudget?.();
-        return failure('company-lookup-failed', OVER_BUDGET, { cause });
+        return problem('company-lookup-failed', OVER_BUDGET, { cause });
       }
-      return failure('company-lookup-failed', undefined, { cause });
+      return problem('company-lookup-failed', undefined, { cause });
     }
   }
 
-  return (request) => {
-    const nif = nifOf(request.url);
-    if (nif === null) {
-      return async () => failure('validation', 'The NIF is not nine digits, or its check digit is wrong.');
-    }
-    // While the credit is spent: one wait less. Where there is no credit nobody looks at it.
-    const reading = findCompany(nif);
-    reading.catch(() => {});
-    return ({ caller }) => answer(nif, reading, caller);
+  return {
+    charge: lookupRoute.charge,
+    prefetch(request) {
+      const nif = nifOf(request.url);
+      if (nif === null) return null;
+      const record = findCompany(nif);
+      // Without a credit nobody awaits it.
+      record.catch(() => {});
+      return { nif, record };
+    },
+    async handle({ caller, prefetched }) {
+      if (prefetched === null) {
+        return problem('validation', 'The NIF is not nine digits, or its check digit is wrong.');
+      }
+      return answer(prefetched, caller);
+    },
   };
 }
 

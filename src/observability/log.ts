@@ -18,9 +18,11 @@ export interface RequestLine {
   route: string;
   status: number;
   durationMs: number;
-  /** undefined: whoever asked is not known. */
+  /** `undefined` means that the caller is not known. */
   account: string | undefined;
-  /** What was thrown by what the request needed, where it failed. */
+  /** The id of the caller's key; empty or `undefined` for a request without a key. */
+  keyId: string | undefined;
+  /** What was thrown by a dependency of the request, if it failed. */
   error: unknown;
 }
 
@@ -80,7 +82,7 @@ export function createBugWriter(
 function createRequestWriter(destination: pino.DestinationStream): Log['request'] {
   let timeMs = 0;
   let time = '';
-  return ({ requestId, method, route, status, durationMs, account, error }) => {
+  return ({ requestId, method, route, status, durationMs, account, keyId, error }) => {
     const nowMs = Date.now();
     if (nowMs !== timeMs) {
       timeMs = nowMs;
@@ -88,7 +90,9 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
     }
     const hasFailed = error !== undefined;
     const level = hasFailed ? pino.levels.values.warn : pino.levels.values.info;
-    const whose = account === undefined ? '' : `,"account":${JSON.stringify(account)}`;
+    const whose =
+      (account === undefined ? '' : `,"account":${JSON.stringify(account)}`) +
+      (keyId ? `,"key_id":${JSON.stringify(keyId)}` : '');
     destination.write(
       `{"level":${level},"time":"${time}","requestId":${JSON.stringify(requestId)},` +
         `"method":${JSON.stringify(method)},"route":${JSON.stringify(route)},"status":${status},` +

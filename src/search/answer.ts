@@ -7,10 +7,9 @@ import { type DirectorySearch, MAX_RESULTS, type SearchEntry } from './search.ts
 
 /**
  * Answers a search with the JSON of its body.
- * @param currentIndex the search index that is current now; null: not known
  * @throws when the directory can't be searched
  */
-export type AnswerSearch = (query: ParsedQuery, currentIndex: string | null) => Promise<string>;
+export type AnswerSearch = (query: ParsedQuery) => Promise<string>;
 
 /** Asks the directory each time. */
 export function answerDirectly(directory: DirectorySearch): AnswerSearch {
@@ -18,44 +17,53 @@ export function answerDirectly(directory: DirectorySearch): AnswerSearch {
 }
 
 /**
- * A cached answer is given only while Elasticsearch is known to answer: within this long of its last answer. Under load
- * something else has always just been asked; a quiet service can ask anew; and an outage is not hidden for some queries.
+ * A cached answer is used only this long after Elasticsearch's last answer from the current index. Under load Elasticsearch
+ * has always answered within this time; an idle service can afford the query; and an outage shows for every query alike.
  */
 const SIGN_OF_LIFE_MS = 250;
 
 /**
- * Answers from the cache what the current index has answered before. An answer is kept under the index that its entries
- * came from, and read only while the credit's own statement says that this index is current: after an import or a
- * rollback on any instance no stale answer is left, without anything to be told to anyone. An index doesn't change once
- * searches go to it.
+ * Answers from the cache what the current index has answered before. An index doesn't change once searches go to it, so an
+ * answer is kept under the index that its entries came from, and used only while two witnesses say that this index is the
+ * current one: Postgres, which notifies every instance of a change (current-index.ts), and Elasticsearch's own last answer.
+ * After an import or a rollback no instance answers from the old directory; were a notification lost, the second witness
+ * would end it within {@link SIGN_OF_LIFE_MS}.
+ *
+ * @param currentIndex the search index that is current; `null` means that it is not known now
  */
 export function answerCached(
   directory: IndexedSearch,
   cache: AnswerCache,
+  currentIndex: () => string | null,
   nowMs = () => performance.now(),
 ): AnswerSearch {
   let answeredAtMs = Number.NEGATIVE_INFINITY;
+  let answeredFrom: string | null = null;
 
   async function find(query: ParsedQuery): Promise<Found> {
     const found = await directory.find(query);
-    answeredAtMs = nowMs();
+    // An empty answer doesn't say which index it is from.
+    if (found.index !== null) {
+      answeredAtMs = nowMs();
+      answeredFrom = found.index;
+    }
     return found;
   }
 
-  return async (query, currentIndex) => {
-    if (query.kind !== 'name' || currentIndex === null) return present((await find(query)).entries);
-    const isAlive = nowMs() - answeredAtMs < SIGN_OF_LIFE_MS;
-    const kept = isAlive ? cache.get(currentIndex, query.normalized) : null;
+  return async (query) => {
+    const current = currentIndex();
+    if (query.kind !== 'name' || current === null) return present((await find(query)).entries);
+    const mayUseCache = answeredFrom === current && nowMs() - answeredAtMs < SIGN_OF_LIFE_MS;
+    const kept = mayUseCache ? cache.get(current, query.normalized) : null;
     if (kept !== null) return kept;
-    const whole = isAlive ? cache.getWhole(currentIndex, query.normalized) : null;
+    const whole = mayUseCache ? cache.getWhole(current, query.normalized) : null;
     if (whole !== null) {
       const json = narrow(whole, query.normalized);
-      cache.set(currentIndex, query.normalized, json, true);
+      cache.set(current, query.normalized, json, true);
       return json;
     }
     const found = await find(query);
     const json = present(found.entries);
-    // An empty answer doesn't say which index it is from.
     if (found.index !== null) {
       cache.set(found.index, query.normalized, json, found.entries.length < MAX_RESULTS);
     }

@@ -1,11 +1,13 @@
 import type { Client } from '@elastic/elasticsearch';
-import type { Handler } from '../admission/chain.ts';
+import type { Handler } from '../admission/pipeline.ts';
+import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { MIB } from '../units.ts';
 import { answerCached, answerDirectly } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
+import { watchCurrentIndex } from './current-index.ts';
 import { createElasticsearchSearch } from './elasticsearch.ts';
 import { createPostgresSearch } from './postgres.ts';
 import { createSearchHandler } from './route.ts';
@@ -14,6 +16,7 @@ import { createSearchHandler } from './route.ts';
 export function openSearch(
   config: Pick<Config, 'elasticsearchAlias' | 'searchCacheMb'>,
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
+  closers: Closers,
   metrics: Metrics,
 ): Handler {
   if (elasticsearch === null) return createSearchHandler(answerDirectly(createPostgresSearch(sql)));
@@ -21,5 +24,7 @@ export function openSearch(
   if (config.searchCacheMb === 0) return createSearchHandler(answerDirectly(search));
   const cache = createAnswerCache(config.searchCacheMb * MIB);
   metrics.observeSearchCache(cache);
-  return createSearchHandler(answerCached(search, cache));
+  const currentIndex = watchCurrentIndex(sql);
+  closers.add('the watch of the current index', () => currentIndex.close());
+  return createSearchHandler(answerCached(search, cache, currentIndex.name));
 }

@@ -1,25 +1,20 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
-import type { Chain, Handler } from '../admission/chain.ts';
+import type { Handler, Pipeline } from '../admission/pipeline.ts';
 import type { Dashboard } from '../dashboard/dashboard.ts';
-import { type Answer, failure } from '../http/answer.ts';
+import { dashboardRoutes } from '../dashboard/plugin.ts';
+import { methodNotAllowed, problem } from '../http/answer.ts';
+import { type ApiRoute, BASE_PATH, optionsOf, templateOf } from '../http/api-route.ts';
 import type { Health } from '../http/health.ts';
 import type { Observer } from '../http/observe.ts';
-import { BASE_PATH, createOpenApi } from '../http/openapi.ts';
-import type { Operation } from '../http/operation.ts';
-import { problemPage, referencePage } from '../http/pages.ts';
-import { pathBehind } from '../http/url.ts';
-import { lookupOperation } from '../lookup/route.ts';
+import { publicRoutes } from '../http/public-routes.ts';
+import { lookupRoute } from '../lookup/route.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import { searchOperation } from '../search/route.ts';
-import { usageOperation } from '../usage/route.ts';
-
-/** Every endpoint of the API, in the order of the reference. */
-export const OPERATIONS: Operation[] = [searchOperation, lookupOperation, usageOperation];
+import { searchRoute } from '../search/route.ts';
+import { usageRoute } from '../usage/route.ts';
 
 export interface AppParts {
   publicUrl: string;
-  chain: Chain;
+  pipeline: Pipeline;
   observer: Observer;
   metrics: Metrics;
   metricsToken: string | null;
@@ -30,86 +25,59 @@ export interface AppParts {
   dashboard: Dashboard;
 }
 
-/** All routes together; apart from what listens, so that a test can call it without a socket. */
+/**
+ * All routes together, without a socket (listen.ts opens that).
+ *
+ * Handlers destructure what they use, `({ request }) => …`. Elysia reads their source: one that passes its whole context on
+ * makes Elysia parse cookies, copy headers and rebuild every response (test/service/app.test.ts).
+ */
 export function createApp(parts: AppParts) {
-  const { publicUrl, chain, observer, metrics, metricsToken, health } = parts;
-  const openapi = createOpenApi(publicUrl, OPERATIONS);
-  const openapiJson = JSON.stringify(openapi);
-
-  const metered = (operation: Operation, handler: Handler) => (context: { request: Request }) =>
-    observer.observe(context.request, BASE_PATH + operation.path, (trace) =>
-      chain.answer(context.request, trace, operation.charge, handler),
-    );
-  const notAllowed = (route: string) => (context: { request: Request }) =>
-    observer.observe(context.request, route, () =>
-      failure('method-not-allowed', undefined, { headers: { Allow: 'GET' } }),
-    );
-  const notFound = (context: { request: Request }) =>
-    observer.observe(context.request, 'unknown', () => failure('not-found'));
-
-  const app = new Elysia({
-    aot: true,
-    strictPath: true,
-    // Elysia would look for the path behind the eleventh character: one of a request for `http://api/` is before it.
-    handler: { standardHostname: false },
-  });
-  // Before the routes: those that come first don't have it.
-  app.onError({ as: 'global' }, ({ request, code, error }) =>
-    observer.observe(request, 'unknown', () => {
-      if (code === 'NOT_FOUND') return failure('not-found');
-      throw error;
-    }),
+  const { publicUrl, observer } = parts;
+  const endpoints: Endpoint[] = [
+    { route: searchRoute, handler: parts.search },
+    { route: lookupRoute, handler: parts.lookup },
+    { route: usageRoute, handler: parts.usage },
+  ];
+  return (
+    new Elysia({
+      aot: true,
+      strictPath: true,
+      // Elysia would look for the path behind the eleventh character: in `http://api/` it begins before.
+      handler: { standardHostname: false },
+    })
+      // Before the routes: a hook does not apply to routes registered earlier.
+      .onError({ as: 'global' }, ({ request, code, error }) =>
+        observer.observe(request, 'unknown', () => {
+          if (code === 'NOT_FOUND') return problem('not-found');
+          throw error;
+        }),
+      )
+      .use(apiRoutes(parts, endpoints))
+      .use(publicRoutes({ ...parts, publicUrl, routes: endpoints.map(({ route }) => route) }))
+      .use(dashboardRoutes(parts.dashboard))
+      .all('/*', ({ request }) => observer.observe(request, 'unknown', () => problem('not-found')))
   );
-  /** @param path with `{parameters}`: its name in logs and metrics too, whatever the method */
-  const get = (path: string, handler: (context: { request: Request }) => Response | Promise<Response>) => {
-    const pattern = path.replace(/\{(\w+)\}/g, ':$1');
-    const refuse = notAllowed(path);
-    // Where only the normalized address is the route's (`/./companies/…`), Elysia finds the route instead of Bun. With a
-    // parameter in its path it gives HEAD to the handler of GET, although HEAD has its own.
-    const onlyGet = (context: { request: Request }) =>
-      context.request.method === 'GET' ? handler(context) : refuse(context);
-    app.get(pattern, onlyGet).head(pattern, refuse).all(pattern, refuse);
-  };
-  const endpoint = (operation: Operation, handler: Handler) =>
-    get(BASE_PATH + operation.path, metered(operation, handler));
-
-  const page = (path: string, answer: (request: Request) => Answer | Response | Promise<Answer | Response>) =>
-    get(path, ({ request }) => observer.observe(request, path, () => answer(request)));
-
-  endpoint(searchOperation, parts.search);
-  endpoint(lookupOperation, parts.lookup);
-  endpoint(usageOperation, parts.usage);
-
-  page('/health/live', () => health.live());
-  page('/health/ready', () => health.ready());
-  page('/openapi', () => referencePage(publicUrl, OPERATIONS, openapi));
-  page('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
-  page('/problems/{kind}', ({ url }) => problemPage(pathBehind('/problems/', url)) ?? failure('not-found'));
-  page('/metrics', async (request) => {
-    if (!mayReadMetrics(request, metricsToken)) {
-      return failure('unauthorized', 'The metrics want their own bearer token.', {
-        headers: { 'WWW-Authenticate': 'Bearer' },
-      });
-    }
-    return new Response(await metrics.text(), {
-      headers: { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' },
-    });
-  });
-
-  // `none`: the dashboard reads its forms itself.
-  const dashboard = ({ request }: { request: Request }) =>
-    parts.dashboard.handle(request, app.server?.requestIP(request)?.address ?? null);
-  for (const path of ['/dashboard', '/dashboard/*']) {
-    app.get(path, dashboard).head(path, dashboard).all(path, dashboard, { parse: 'none' });
-  }
-
-  return app.all('/*', notFound);
 }
 
-function mayReadMetrics(request: Request, token: string | null): boolean {
-  if (token === null) return true;
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  // The scheme without regard to case, as for keys (contract, choice 2).
-  const given = /^bearer +(.*)$/i.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
-  return timingSafeEqual(digest(given), digest(token));
+/** A route of the API, in the order of the reference. */
+interface Endpoint {
+  route: ApiRoute;
+  handler: Handler;
+}
+
+/** The metered endpoints: each request goes through the pipeline. */
+function apiRoutes({ pipeline, observer }: Pick<AppParts, 'pipeline' | 'observer'>, endpoints: Endpoint[]) {
+  const app = new Elysia({ name: 'api', prefix: BASE_PATH });
+  for (const { route, handler } of endpoints) {
+    const template = BASE_PATH + templateOf(route.path);
+    app
+      .get(
+        route.path,
+        ({ request }) =>
+          observer.observe(request, template, (trace) => pipeline.serve(request, trace, handler)),
+        optionsOf(route),
+      )
+      .all(route.path, ({ request }) => observer.observe(request, template, () => methodNotAllowed('GET')));
+  }
+  return app;
 }

@@ -1,5 +1,5 @@
 import { createAccountReader } from '../accounts/reader.ts';
-import { createChain } from '../admission/chain.ts';
+import { createPipeline } from '../admission/pipeline.ts';
 import { CLOSE_TIMEOUT_MS, type Closers, createClosers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import { defaultPublicUrl } from '../config.ts';
@@ -111,8 +111,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       },
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
-    const chain = createChain({ authenticator, rateLimiter, credits, log });
-    const search = openSearch(config, stores, metrics);
+    const pipeline = createPipeline({ authenticator, rateLimiter, credits, log });
+    const search = openSearch(config, stores, tasks, metrics);
     const lookup = openLookup(config, { ...stores, byKey }, tasks, log, metrics);
     const dashboardSql = connectPostgres(stores.databaseUrl, DASHBOARD_POOL);
     closers.add("the dashboard's Postgres", () => dashboardSql.end({ timeout: 2 }));
@@ -122,7 +122,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl,
       log,
       observer,
-      chain,
+      pipeline,
       rateLimiter,
       search,
       lookup,
@@ -132,7 +132,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const app = createApp({
       publicUrl,
-      chain,
+      pipeline,
       observer,
       metrics,
       metricsToken: config.metricsToken,

@@ -1,39 +1,39 @@
 import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
-import type { Handler } from '../admission/chain.ts';
+import type { Handler } from '../admission/pipeline.ts';
 import { isBug } from '../errors.ts';
-import { type Answer, failure, success } from '../http/answer.ts';
-import type { Operation } from '../http/operation.ts';
+import { ok, unavailable } from '../http/answer.ts';
+import type { ApiRoute } from '../http/api-route.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
 
 /** GET /usage */
-export const usageOperation: Operation = {
+export const usageRoute: ApiRoute = {
   path: '/usage',
-  id: 'getUsage',
-  summary: 'Get usage',
-  description:
-    "Reports the account's plan, credits, period, keys and bucket. Costs a rate-limit token and no credit, and works when the credits are used up.",
-  charge: null,
-  parameters: [],
   success: UsageAnswerSchema,
   problems: [],
+  charge: null,
+  detail: {
+    operationId: 'getUsage',
+    summary: 'Get usage',
+    description:
+      "Reports the account's plan, credits, period, keys and bucket. Costs a rate-limit token and no credit, and works when the credits are used up.",
+  },
 };
 
 /** Reports the account as it stands after this request's admission. */
 export function createUsageHandler(readAccount: ReadAccount): Handler {
-  return () =>
-    async ({ caller, rate }): Promise<Answer> => {
+  return {
+    charge: usageRoute.charge,
+    async handle({ caller, rate }) {
       try {
-        return success<UsageAnswer>(presentUsage(await readAccount(caller.accountId), rate));
+        return ok<UsageAnswer>(presentUsage(await readAccount(caller.accountId), rate));
       } catch (cause) {
         if (isBug(cause)) throw cause;
-        return failure('service-unavailable', 'The usage of the account could not be read.', {
-          headers: { 'Retry-After': '1' },
-          cause,
-        });
+        return unavailable('The usage of the account could not be read.', cause);
       }
-    };
+    },
+  };
 }
 
 /** The usage object of the specification. */

@@ -229,7 +229,7 @@ export function checkLog(lines: LogLine[]): void {
     if (typeof line.msg !== 'string' || Number.isNaN(Date.parse(String(line.time)))) {
       throw new Error(`a line of the log is not complete: ${text}`);
     }
-    const { account: _, ...rest } = line;
+    const { account: _, key_id: _id, ...rest } = line;
     const found = [...confidential, ...(JSON.stringify(rest).match(/svc_\w{10,}|\b\d{9}\b/g) ?? [])].find(
       (secret) => JSON.stringify(rest).includes(JSON.stringify(secret).slice(1, -1)),
     );

@@ -27,13 +27,9 @@ async function send(method: string, target: string) {
 describe('HEAD', () => {
   test.each([
     `/api/v1/companies/${FOUND}`,
-    `/api/v1/./companies/${FOUND}`,
-    `/api/v1/nothing/../companies/${FOUND}`,
     `http://x/api/v1/companies/${FOUND}`,
     'http://x/api/v1/companies?q=empresa',
-    '/api/v1/./usage',
     'http://x/problems/validation',
-    '/problems/./validation',
     'http://x/health/live',
   ])('%s is 405 and costs nothing', async (target) => {
     const before = await api.ledger(caller);
@@ -44,6 +40,84 @@ describe('HEAD', () => {
     // The same address is there for GET.
     expect((await send('GET', target)).status).toBe(200);
   });
+});
+
+describe('a path that is not normalized is a 404, whatever the method, and costs nothing', () => {
+  test.each([
+    `/api/v1/./companies/${FOUND}`,
+    `/api/v1/nothing/../companies/${FOUND}`,
+    `/api/v1/%2e/companies/${FOUND}`,
+    `/api/v1/nothing/%2E./companies/${FOUND}`,
+    `/api/v1/nothing/.%2e/companies/${FOUND}`,
+    `/api/v1//companies/${FOUND}`,
+    `//api/v1/companies/${FOUND}`,
+    `/api/v1\\companies\\${FOUND}`,
+    `/api/v1/companies\\${FOUND}`,
+    `/api/v1/companies/\\${FOUND}`,
+    `/api/v1/companies/x\\..\\${FOUND}`,
+    `/api/v1/companies/%5c..\\${FOUND}`,
+    `/api/v1/companies/PT\\${FOUND}`,
+    `/api/v1/companies/${FOUND}\\`,
+    `/api/v1/companies/${FOUND}/`,
+    '/api/v1/companies/.',
+    '/api/v1/companies/..',
+    '/api/v1/companies/%2e%2E',
+    '/api/v1/./usage',
+    '/api/v1/usage/.',
+    '/api/v1\\..\\..\\metrics',
+    '/api/v1/%2e%2e/%2e%2e/metrics',
+    '/api/v1/../../health/live',
+    '/api/v1\\..\\..\\dashboard\\sign-in',
+    '/api/v1/%2e%2e/%2e%2e/dashboard/sign-in',
+    '/dashboard/x/../sign-in',
+    '/dashboard/%2e/sign-in',
+    '/dashboard\\sign-in',
+    '/dashboard//sign-in',
+    '/dashboard/assets/..',
+    '/dashboard/../metrics',
+    '/problems/./validation',
+    '/problems/x\\validation',
+    '/problems/\\validation',
+    '/./health/live',
+    '//health/live',
+    `http://x/api/v1/./companies/${FOUND}`,
+  ])('%s', async (target) => {
+    const before = await api.ledger(caller);
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT']) {
+      expect([method, (await send(method, target)).status]).toEqual([method, 404]);
+    }
+    expect(await api.ledger(caller)).toEqual(before);
+  });
+
+  test('escaped periods and backslashes in a NIF are data: separators, and a 400', async () => {
+    const dotted = FOUND.replace(/(\d{3})(?=\d)/g, '$1%2E');
+    expect((await send('GET', `/api/v1/companies/${dotted}`)).status).toBe(200);
+    const { status, body } = await send('GET', `/api/v1/companies/PT%5C${FOUND}%5c`);
+    expect([status, JSON.parse(body).type]).toEqual([400, `${api.baseUrl}/problems/validation`]);
+  });
+
+  test('in a query nothing of it matters', async () => {
+    expect((await send('GET', '/api/v1/companies?q=/../x\\y//z')).status).toBe(200);
+  });
+});
+
+test('Expect: 100-continue is answered once, for every kind of route', async () => {
+  for (const [target, status] of [
+    [`/api/v1/companies/${FOUND}`, 200],
+    ['/api/v1/companies?q=empresa', 200],
+    ['/health/live', 200],
+    ['/dashboard/sign-in', 200],
+    ['/nothing', 404],
+  ] as const) {
+    const answer = await sendRaw(
+      api,
+      `GET ${target} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${caller.key}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`,
+    );
+    expect([target, answer.match(/HTTP\/1\.1 \d+/g)]).toEqual([
+      target,
+      ['HTTP/1.1 100', `HTTP/1.1 ${status}`],
+    ]);
+  }
 });
 
 test('a method that no client library sends is 405 too, with no key', async () => {
@@ -90,28 +164,12 @@ test('a body is never read, however it is typed and broken', async () => {
   expect(withBody).toStartWith('HTTP/1.1 200');
 });
 
-test.each([
-  `PT\\${FOUND}`,
-  `\\${FOUND}`,
-  `companies\\${FOUND}`,
-  `api\\v1\\companies\\${FOUND}`,
-  `${FOUND}\\`,
-])('a NIF with a backslash is a 400: %s', async (path) => {
-  const { status, body } = await send('GET', `/api/v1/companies/${path}`);
-  expect([status, JSON.parse(body).type]).toEqual([400, `${api.baseUrl}/problems/validation`]);
-});
-
 test('a NIF is read whatever the Host is', async () => {
   for (const host of ['', 'a/b', 'user@elsewhere.example', 'a?b', 'h/api/v1/companies/1']) {
     const head = `Host: ${host}\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n\r\n`;
     const answer = await sendRaw(api, `GET /api/v1/companies/${FOUND} HTTP/1.1\r\n${head}`);
     expect([host, answer.split(' ')[1]]).toEqual([host, '200']);
   }
-});
-
-test.each(['x\\validation', '\\validation'])('a problem with a backslash is a 404: %s', async (path) => {
-  const { status, body } = await send('GET', `/problems/${path}`);
-  expect([status, JSON.parse(body).type]).toEqual([404, `${api.baseUrl}/problems/not-found`]);
 });
 
 test('a long query is a search that finds nothing and costs its credit, up to 64 KiB of headers', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { mayReadMetrics } from '../../src/http/metrics-access.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { type Api, ask, type Caller, sendRaw, startApi } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
@@ -269,14 +270,36 @@ describe('metrics', () => {
     expect(otherCase.status).toBe(200);
   });
 
-  test('are open where no token is set', async () => {
+  test('without a token they are read on this machine only, and not through a proxy', async () => {
     const instance = await api.startInstance({ METRICS_TOKEN: '' });
     const answer = await fetch(`${instance.baseUrl}/metrics`);
     expect([answer.status, answer.headers.get('Content-Type')]).toEqual([
       200,
       expect.stringContaining('text/plain'),
     ]);
+    for (const forwarded of ['203.0.113.7', '127.0.0.1', '']) {
+      const proxied = await fetch(`${instance.baseUrl}/metrics`, {
+        headers: { 'X-Forwarded-For': forwarded },
+      });
+      expect([proxied.status, ((await proxied.json()) as { type: string }).type]).toEqual([
+        404,
+        `${instance.baseUrl}/problems/not-found`,
+      ]);
+    }
     await instance.stop();
+  });
+
+  test.each([
+    ['127.0.0.1', 'allowed'],
+    ['127.8.0.1', 'allowed'],
+    ['::1', 'allowed'],
+    ['::ffff:127.0.0.1', 'allowed'],
+    ['10.0.0.1', 'hidden'],
+    ['::ffff:10.127.0.1', 'hidden'],
+    ['fe80::1', 'hidden'],
+    [null, 'hidden'],
+  ] as const)('without a token, a connection from %s is %s', (peer, access) => {
+    expect(mayReadMetrics({ headers: new Headers() }, peer, null)).toBe(access);
   });
 
   test('count requests by route template and status, and hold no NIF, key, account or name', async () => {
@@ -341,7 +364,7 @@ describe('health', () => {
 });
 
 describe('the log', () => {
-  test('has one line a request: id, method, route, status, time, account', async () => {
+  test('has one line a request: id, method, route, status, time, account, key', async () => {
     const from = api.logLines.length;
     await ask(api, `/companies/${FOUND}`, { key: caller.key, headers: { 'X-Request-Id': 'one-line' } });
     await ask(api, '/companies?q=empresa', { key: 'svc_wrong' });
@@ -357,10 +380,12 @@ describe('the log', () => {
       status: 200,
       durationMs: expect.any(Number),
       account: caller.accountId,
+      key_id: caller.keyId,
       msg: 'request',
     });
     expect(unauthorized).toMatchObject({ route: '/api/v1/companies', status: 401 });
     expect(unauthorized).not.toHaveProperty('account');
+    expect(unauthorized).not.toHaveProperty('key_id');
     expect(unknown).toMatchObject({ route: 'unknown', status: 404 });
   });
 });

@@ -61,7 +61,7 @@ test('the probe of readiness', async () => {
 
 test('the look for a key', async () => {
   const authenticator = await createAuthenticator(kept());
-  await expect(authenticator.authenticate(`Bearer ${generateSecret()}`)).rejects.toThrow('did not answer');
+  await expect(authenticator.authenticate(generateSecret())).rejects.toThrow('did not answer');
   await areTakenBack();
   await authenticator.close();
 });

@@ -76,9 +76,14 @@ describe('the answer of a beginning', () => {
       return { entries: await oracle.search(query), index: 'one' };
     };
     const cache = createAnswerCache(50_000_000);
-    const answer = answerCached({ ...oracle, find }, cache, () => 0);
+    const answer = answerCached(
+      { ...oracle, find },
+      cache,
+      () => 'one',
+      () => 0,
+    );
     const direct = answerDirectly(oracle);
-    await answer(parseQuery('zzz'), 'one'); // the first one is asked in any case: there was no sign of life
+    await answer(parseQuery('zzz')); // the first query reaches the directory in any case: no answer came before it
     asked = 0;
     let typed = 0;
     // Each name from its first letters on: some short, so that beginnings with 20 entries come too.
@@ -88,7 +93,7 @@ describe('the answer of a beginning', () => {
         const query = parseQuery(letters.slice(0, length).join(''));
         if (query.kind !== 'name') continue;
         typed += 1;
-        expect(await answer(query, 'one')).toBe(await direct(query, 'one'));
+        expect(await answer(query)).toBe(await direct(query));
       }
     }
     expect(asked).toBeLessThan(typed / 2);
@@ -105,6 +110,7 @@ describe('cached answers', () => {
   let cleanup: () => Promise<void>;
   let cache: AnswerCache;
   let nowMs: number;
+  let current: string | null;
   let answer: AnswerSearch;
 
   beforeAll(async () => {
@@ -126,7 +132,12 @@ describe('cached answers', () => {
     await pointAlias(client, alias, `${alias}-1`);
     cache = createAnswerCache(1_000_000);
     nowMs = 0;
-    answer = answerCached(createElasticsearchSearch(proxied, alias), cache, () => nowMs);
+    answer = answerCached(
+      createElasticsearchSearch(proxied, alias),
+      cache,
+      () => current,
+      () => nowMs,
+    );
   });
   afterEach(() => {
     proxy.up();
@@ -135,11 +146,15 @@ describe('cached answers', () => {
 
   const namesOf = (json: string) =>
     (JSON.parse(json) as { data: { legal_name: string }[] }).data.map((entry) => entry.legal_name);
-  const ask = async (q: string, index: string | null) => namesOf(await answer(parseQuery(q), index));
+  const ask = async (q: string, index: string | null) => {
+    current = index;
+    return namesOf(await answer(parseQuery(q)));
+  };
 
   test('a query asked again is answered without Elasticsearch, word for word', async () => {
-    const first = await answer(parseQuery('azul'), `${alias}-1`);
-    const second = await answer(parseQuery('AZÚL, Lda.'), `${alias}-1`);
+    current = `${alias}-1`;
+    const first = await answer(parseQuery('azul'));
+    const second = await answer(parseQuery('AZÚL, Lda.'));
     expect(second).toBe(first);
     expect(cache.hits).toBe(1);
   });
@@ -157,6 +172,24 @@ describe('cached answers', () => {
     expect(await ask('azul', `${alias}-2`)).toEqual(['Azul, Lda']);
     await pointAlias(client, alias, `${alias}-2`);
     expect(await ask('azul', `${alias}-2`)).toEqual(['Azul Novo, Lda']);
+  });
+
+  test('Elasticsearch itself ends the cached answers: once it has answered from another index, none is used', async () => {
+    // As if the notification of the change were lost.
+    expect(await ask('azul', `${alias}-1`)).toEqual(['Azul, Lda']);
+    await pointAlias(client, alias, `${alias}-2`);
+    expect(await ask('verde', `${alias}-1`)).toEqual(['Verde']);
+    expect(await ask('azul', `${alias}-1`)).toEqual(['Azul Novo, Lda']);
+    expect(cache.hits).toBe(0);
+  });
+
+  test('an answer that found nothing is no sign of the index: the next query is asked of Elasticsearch', async () => {
+    await ask('azul', `${alias}-1`);
+    nowMs += 200;
+    await ask('nada', `${alias}-1`);
+    nowMs += 200;
+    await ask('azul', `${alias}-1`);
+    expect(cache.hits).toBe(0);
   });
 
   test('without a known index nothing is taken from the cache', async () => {

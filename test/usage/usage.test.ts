@@ -10,6 +10,7 @@ import { createAccountAt } from '../accounts/account-at.ts';
 import { admitMany } from '../credits/ledger.ts';
 import { call } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { runHandler } from '../support/handler.ts';
 import { createCaller, startTestService, type TestService } from '../support/service.ts';
 
 describe('the usage object', () => {
@@ -23,11 +24,8 @@ describe('the usage object', () => {
 
   async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
     const handler = createUsageHandler(createAccountReader(sql, () => new Date(at)));
-    const answer = await handler(new Request('http://service/usage'))({
-      caller: { accountId, keyId: 'key_test', requestsPerMinute: 60 },
-      rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
-      directoryIndex: null,
-    });
+    const caller = { accountId, keyId: 'key_test', requestsPerMinute: 60 };
+    const answer = await runHandler(handler, 'usage', { caller });
     if (!answer.ok) throw new Error(answer.problem.kind);
     return (JSON.parse(answer.json) as UsageAnswer).data;
   }

@@ -34,9 +34,9 @@ function queryOf({ fields }: MemberVisit): string {
 }
 
 /**
- * POST /dashboard/try: the same metered chain as a call with a key, for the member's account. It costs a token and a
- * credit, and its answer is shown whatever it is. A lookup of nothing is no call: with a key, too, its address is none of
- * the API's, and costs nothing.
+ * POST /dashboard/try: the same pipeline as a call with a key, for the member's account. It costs a token and a credit, and
+ * its answer is shown whatever it is. A lookup of nothing is no call: with a key, too, no endpoint exists at its address, and
+ * it costs nothing.
  */
 export async function tryCall(visit: MemberVisit): Promise<Reply> {
   const { tools, texts, fields, account, trace } = visit;
@@ -49,12 +49,11 @@ export async function tryCall(visit: MemberVisit): Promise<Reply> {
   }
   const path = kind === 'search' ? `?q=${encodeURIComponent(query)}` : `/${encodeURIComponent(query.trim())}`;
   const address = `${tools.publicUrl}/api/v1/companies${path}`;
-  const answer = await tools.chain.answerAs(
-    { keyId: '', accountId: account.id, requestsPerMinute: account.requestsPerMinute },
+  const answer = await tools.pipeline.serve(
     new Request(address),
     trace,
-    kind,
     kind === 'search' ? tools.search : tools.lookup,
+    { keyId: '', accountId: account.id, requestsPerMinute: account.requestsPerMinute },
   );
   const tried = await describe(tools.publicUrl, kind, address, answer);
   return tryPage({ ...visit, account: await tools.readAccount(account.id) }, tried);

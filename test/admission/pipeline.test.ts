@@ -1,8 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { setSuspended } from '../../src/accounts/changes.ts';
-import { type Chain, createChain, type Handler } from '../../src/admission/chain.ts';
+import {
+  createPipeline,
+  type Handler,
+  type Pipeline,
+  type PipelineParts,
+} from '../../src/admission/pipeline.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { type Answer, failure, success } from '../../src/http/answer.ts';
+import { ok, problem } from '../../src/http/answer.ts';
+import type { Trace } from '../../src/http/observe.ts';
 import { type Authenticator, createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
@@ -18,20 +24,20 @@ import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 let sql: Sql;
-/** Postgres, for the chain's credits alone. */
+/** Postgres, for the pipeline's credits alone. */
 let ledgerProxy: TcpProxy;
 let ledgerSql: Sql;
-/** Postgres, for the chain's authentication alone. */
+/** Postgres, for the pipeline's authentication alone. */
 let keysProxy: TcpProxy;
 let keysSql: Sql;
 let authenticator: Authenticator;
 let limiter: ProcessRateLimiter;
-let chain: Chain;
+let pipeline: Pipeline;
 let nowUs: number;
 let logged: string[];
 
 beforeAll(async () => {
-  database = await createTestDatabase('chain');
+  database = await createTestDatabase('pipeline');
   sql = database.sql;
   const { hostname, port } = new URL(database.url);
   const target = { host: hostname, port: Number(port) };
@@ -47,7 +53,7 @@ beforeEach(async () => {
   keysSql = connectPostgres(keysProxy.url(database.url), { max: 2 });
   authenticator = await createAuthenticator(keysSql);
   limiter = createProcessRateLimiter(() => nowUs);
-  chain = createChain({
+  pipeline = createPipeline({
     authenticator,
     rateLimiter: limiter,
     credits: createCredits(ledgerSql),
@@ -64,28 +70,28 @@ afterAll(async () => {
   await database.drop();
 });
 
-const fine: Handler = () => async () => success({ fine: true });
-/** For who has no token. */
-const neverBegins: Handler = () => {
+type Handle = Handler['handle'];
+const fine: Handle = async () => ok({ fine: true });
+/** For requests without a token. */
+const neverPrefetches = () => {
   throw new Error('the handler was asked');
 };
-/** For who has no credit. */
-const neverGoesOn: Handler = () => () => Promise.reject(new Error('the handler was asked'));
+/** For requests without a credit. */
+const neverHandles: Handle = () => Promise.reject(new Error('the handler was asked'));
 
 /** What came of one request, with the headers of either form of answer. */
 async function ask(
   key: string | null,
-  handler: Handler = fine,
-  charge: 'search' | 'lookup' | null = 'search',
+  handle: Handle = fine,
+  { charge = 'search', prefetch }: Partial<Handler> = {},
 ) {
   const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
-  const trace: { account?: string } = {};
-  const answer: Answer = await chain.answer(
-    new Request('http://service/', { headers }),
-    trace,
+  const trace: Trace = {};
+  const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
     charge,
-    handler,
-  );
+    handle,
+    ...(prefetch !== undefined && { prefetch }),
+  });
   return {
     kind: answer.ok ? null : answer.problem.kind,
     headers: (answer.ok ? answer.headers : answer.problem.headers) ?? {},
@@ -112,9 +118,9 @@ describe('what a request costs', () => {
   test('an admitted one: a token and a credit, before its handler is asked', async () => {
     const { accountId, key } = await createCaller(sql);
     let seen: unknown;
-    const answer = await ask(key, () => async ({ caller, rate }) => {
+    const answer = await ask(key, async ({ caller, rate }) => {
       seen = [await costs(accountId), caller.accountId, rate.remaining];
-      return success({});
+      return ok({});
     });
     expect(seen).toEqual([{ tokens: 1, used: 1, credits: 0 }, accountId, 19]);
     expect(answer).toEqual({
@@ -127,20 +133,20 @@ describe('what a request costs', () => {
 
   test('usage: a token and no credit', async () => {
     const { accountId, key } = await createCaller(sql);
-    expect((await ask(key, fine, null)).headers).toEqual(bucketHeaders(19));
+    expect((await ask(key, fine, { charge: null })).headers).toEqual(bucketHeaders(19));
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
   });
 
   test('usage works with the quota exhausted', async () => {
     const { accountId, key } = await createCaller(sql, { included: 0 });
-    expect((await ask(key, fine, null)).kind).toBeNull();
+    expect((await ask(key, fine, { charge: null })).kind).toBeNull();
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
   });
 
   for (const kind of ['validation', 'company-not-found', 'search-failed', 'company-lookup-failed'] as const) {
     test(`${kind}: a token and a credit, and the bucket's headers`, async () => {
       const { accountId, key } = await createCaller(sql);
-      expect(await ask(key, () => async () => failure(kind))).toMatchObject({
+      expect(await ask(key, async () => problem(kind))).toMatchObject({
         kind,
         headers: bucketHeaders(19),
       });
@@ -150,7 +156,7 @@ describe('what a request costs', () => {
 
   test('a handler that throws: an internal error that tells nothing, a token and a credit', async () => {
     const { accountId, key } = await createCaller(sql);
-    const answer = await ask(key, () => () => Promise.reject(new Error('secret detail')));
+    const answer = await ask(key, () => Promise.reject(new Error('secret detail')));
     expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
     expect(JSON.stringify(answer)).not.toContain('secret detail');
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
@@ -158,7 +164,7 @@ describe('what a request costs', () => {
 
   test('a bug that many requests meet leaves one line with its stack', async () => {
     const { key } = await createCaller(sql);
-    const buggy: Handler = () => async () => {
+    const buggy: Handle = async () => {
       throw new TypeError('null is not an object');
     };
     for (let request = 0; request < 3; request += 1) {
@@ -181,7 +187,7 @@ describe('what a request costs', () => {
     const suspended = await createCaller(sql);
     await setSuspended(sql, suspended.accountId, true, 'test');
     for (const key of [null, 'svc_garbage', generateSecret(), revoked.key, suspended.key]) {
-      expect(await ask(key, neverBegins)).toEqual({
+      expect(await ask(key, neverHandles, { prefetch: neverPrefetches })).toEqual({
         kind: 'unauthorized',
         headers: { 'WWW-Authenticate': 'Bearer' },
         members: undefined,
@@ -195,9 +201,9 @@ describe('what a request costs', () => {
 
   test('an empty bucket: no credit, no handler, and when the next token is there', async () => {
     const { accountId, key } = await createCaller(sql, { credits: 5 });
-    for (let call = 0; call < 20; call += 1) await ask(key, fine, null);
+    for (let call = 0; call < 20; call += 1) await ask(key, fine, { charge: null });
     const reset = String(nowUs / 1_000_000 + 3); // 20 a minute: one in three seconds
-    expect(await ask(key, neverBegins)).toMatchObject({
+    expect(await ask(key, neverHandles, { prefetch: neverPrefetches })).toMatchObject({
       kind: 'rate-limit-exceeded',
       headers: { ...bucketHeaders(0), 'RateLimit-Reset': reset, 'Retry-After': '3' },
       account: accountId,
@@ -211,7 +217,7 @@ describe('what a request costs', () => {
   test('exhausted credits: a token, no handler, and when the allowance is there again', async () => {
     const { accountId, key } = await createCaller(sql, { included: 1 });
     await ask(key);
-    const { kind, headers, members } = await ask(key, neverGoesOn);
+    const { kind, headers, members } = await ask(key, neverHandles);
     expect(kind).toBe('monthly-quota-exceeded');
     expect(members).toEqual({ quota: 'monthly_credits', limit: 1, reset: expect.any(String) });
     const { 'Retry-After': retryAfter, ...bucket } = headers;
@@ -222,26 +228,25 @@ describe('what a request costs', () => {
     expect(await costs(accountId)).toEqual({ tokens: 2, used: 1, credits: 0 });
   });
 
-  test('a handler may begin when the request has its token, and goes on when its credit is paid', async () => {
+  test('a handler prefetches once the request has its token, and handles it once its credit is spent', async () => {
     const { accountId, key } = await createCaller(sql, { included: 1 });
     const steps: unknown[] = [];
-    const handler: Handler = () => {
-      steps.push('begins');
-      return async () => {
-        steps.push('goes on', await costs(accountId));
-        return success({});
-      };
+    const handle: Handle = async ({ prefetched }) => {
+      steps.push(`handle ${prefetched}`, await costs(accountId));
+      return ok({});
     };
-    await ask(key, handler);
-    await ask(key, handler);
-    expect(steps).toEqual(['begins', 'goes on', { tokens: 1, used: 1, credits: 0 }, 'begins']);
+    const prefetch = () => steps.push('prefetch');
+    await ask(key, handle, { prefetch });
+    await ask(key, handle, { prefetch });
+    expect(steps).toEqual(['prefetch', 'handle 1', { tokens: 1, used: 1, credits: 0 }, 'prefetch']);
   });
 
-  test('a handler that fails to begin: an internal error that tells nothing, and no credit', async () => {
+  test('a prefetch that fails: an internal error that tells nothing, and no credit', async () => {
     const { accountId, key } = await createCaller(sql);
-    const answer = await ask(key, () => {
+    const prefetch = () => {
       throw new Error('secret detail');
-    });
+    };
+    const answer = await ask(key, neverHandles, { prefetch });
     expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
     expect(JSON.stringify(answer)).not.toContain('secret detail');
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
@@ -284,7 +289,7 @@ test('who has waited over a second for a token is told overloaded, and pays no c
     },
   });
   const through = (rateLimiter: RateLimiter) => {
-    chain = createChain({
+    pipeline = createPipeline({
       authenticator,
       rateLimiter,
       credits: createCredits(ledgerSql),
@@ -304,7 +309,7 @@ test('who has waited over a second for a token is told overloaded, and pays no c
 test('searches that fail are done as well, and leave no queue behind them', async () => {
   const { key } = await createCaller(sql, { limits: { requestsPerMinute: 10_000 }, included: 2000 });
   for (let crowd = 0; crowd < 2; crowd += 1) {
-    const kinds = (await Promise.all(Array.from({ length: 400 }, () => ask(key, neverGoesOn)))).map(
+    const kinds = (await Promise.all(Array.from({ length: 400 }, () => ask(key, neverHandles)))).map(
       ({ kind }) => kind,
     );
     expect(new Set(kinds)).toEqual(new Set(['internal-error']));
@@ -312,14 +317,14 @@ test('searches that fail are done as well, and leave no queue behind them', asyn
   expect(await ask(key)).toMatchObject({ kind: null });
 });
 
-test('an overloaded service refuses who has a key, at no cost; who has none hears that first', async () => {
+test('an overloaded service refuses every request with a key and the dashboard, at no cost; without a key it is a 401', async () => {
   const { accountId, key } = await createCaller(sql, {
     limits: { requestsPerMinute: 2000 },
     included: 2000,
   });
   const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
   let waiting = 0;
-  chain = createChain({
+  pipeline = createPipeline({
     authenticator,
     rateLimiter: {
       ...limiter,
@@ -340,15 +345,26 @@ test('an overloaded service refuses who has a key, at no cost; who has none hear
   await until('everybody waits for a token or is refused', () => waiting + refused === 1400);
 
   for (const wrong of [null, 'svc_garbage']) {
-    expect(await ask(wrong, neverBegins)).toMatchObject({ kind: 'unauthorized', account: undefined });
+    expect(await ask(wrong, neverHandles, { prefetch: neverPrefetches })).toMatchObject({
+      kind: 'unauthorized',
+      account: undefined,
+    });
   }
   // Whether it exists isn't asked.
-  expect(await ask(generateSecret(), neverBegins)).toMatchObject({ kind: 'service-unavailable' });
-  expect(await ask(key, neverBegins)).toEqual({
+  expect(await ask(generateSecret(), neverHandles, { prefetch: neverPrefetches })).toMatchObject({
+    kind: 'service-unavailable',
+  });
+  expect(await ask(key, neverHandles, { prefetch: neverPrefetches })).toEqual({
     kind: 'service-unavailable',
     headers: { 'Retry-After': '1' },
     members: undefined,
     account: undefined,
+  });
+  // A call made in the dashboard: its caller is known already.
+  const caller = { accountId, keyId: '', requestsPerMinute: 2000 };
+  const handler = { charge: 'search' as const, handle: neverHandles };
+  expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
+    problem: { kind: 'service-unavailable' },
   });
   openGate();
   await Promise.all(crowd);
@@ -373,10 +389,10 @@ describe('Postgres away', () => {
 
     test(`while a credit is counted (${fault}): service-unavailable, no credit, no handler; usage is not held up`, async () => {
       const { accountId, key } = await createCaller(sql);
-      await ask(key, fine, null);
+      await ask(key, fine, { charge: null });
       ledgerProxy[fault]();
-      const refused = ask(key, neverGoesOn);
-      expect((await ask(key, fine, null)).kind).toBeNull();
+      const refused = ask(key, neverHandles);
+      expect((await ask(key, fine, { charge: null })).kind).toBeNull();
       expect(await refused).toMatchObject({
         kind: 'service-unavailable',
         headers: { 'RateLimit-Limit': '20', 'RateLimit-Remaining': '18', 'Retry-After': '1' },
@@ -390,9 +406,46 @@ describe('Postgres away', () => {
   }
 });
 
+describe('a bug is an internal error with one stack in the log, not an outage', () => {
+  const bug = () => Promise.reject(new TypeError("undefined is not an object (evaluating 'row.at')"));
+  const broken: [string, string, () => Partial<PipelineParts>, { tokens: number }][] = [
+    [
+      'the ledger',
+      'a request could not be admitted',
+      () => ({ credits: { admit: bug, close: bug } }),
+      { tokens: 1 },
+    ],
+    [
+      'the look-up of keys',
+      'a key could not be checked',
+      () => ({ authenticator: { authenticate: bug, close: bug } }),
+      { tokens: 0 },
+    ],
+    [
+      'the rate limiter',
+      'a request could not be admitted',
+      () => ({ rateLimiter: { ...limiter, take: bug } }),
+      { tokens: 0 },
+    ],
+  ];
+  test.each(broken)('in %s', async (_name, message, parts, { tokens }) => {
+    const { accountId, key } = await createCaller(sql);
+    const log = createLogTo({ write: (line) => void logged.push(line) });
+    const credits = createCredits(ledgerSql);
+    pipeline = createPipeline({ authenticator, rateLimiter: limiter, credits, log, ...parts() });
+    for (let request = 0; request < 3; request += 1) {
+      expect(await ask(key, neverHandles)).toMatchObject({ kind: 'internal-error' });
+    }
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([
+      { msg: message, err: { type: 'TypeError', stack: expect.arrayContaining([expect.any(String)]) } },
+    ]);
+    expect(await costs(accountId)).toEqual({ tokens: 3 * tokens, used: 0, credits: 0 });
+  });
+});
+
 test('the log has neither key nor header', async () => {
   const { key } = await createCaller(sql);
-  await ask(key, () => () => Promise.reject(new Error('no')));
+  await ask(key, () => Promise.reject(new Error('no')));
   keysProxy.down();
   await ask(generateSecret());
   expect(logged.length).toBeGreaterThan(0);

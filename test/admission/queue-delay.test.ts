@@ -1,20 +1,20 @@
 import { expect, test } from 'bun:test';
-import { createLoad } from '../../src/admission/load.ts';
+import { createQueueDelay } from '../../src/admission/queue-delay.ts';
 
 /** A stage whose work the test ends, by a clock that it moves. */
 function createStage() {
   let nowMs = 1000;
-  const load = createLoad(() => nowMs);
+  const delay = createQueueDelay(() => nowMs);
   return {
-    load,
+    delay,
     pass: (ms: number) => {
       nowMs += ms;
     },
     begin(count: number) {
-      for (let each = 0; each < count; each += 1) load.begin();
+      for (let each = 0; each < count; each += 1) delay.enter();
     },
     finish(count: number) {
-      for (let each = 0; each < count; each += 1) load.end();
+      for (let each = 0; each < count; each += 1) delay.leave();
     },
   };
 }
@@ -25,17 +25,17 @@ test('a burst after a quiet time is not called an overload', () => {
   stage.finish(1);
   stage.pass(60_000);
   stage.begin(1000);
-  expect(stage.load.expectedWaitMs()).toBe(250);
+  expect(stage.delay.estimateMs()).toBe(250);
 });
 
 test('a crowd that comes before anything is known is not let in whole', () => {
   const stage = createStage();
   stage.begin(5000);
-  expect(stage.load.expectedWaitMs()).toBe(1250);
+  expect(stage.delay.estimateMs()).toBe(1250);
   // A quarter of a second later what gets done is known.
   stage.pass(250);
   stage.finish(4000);
-  expect(stage.load.expectedWaitMs()).toBe(62.5);
+  expect(stage.delay.estimateMs()).toBe(62.5);
 });
 
 test('a burst onto a service with little to do is not called an overload', () => {
@@ -46,7 +46,7 @@ test('a burst onto a service with little to do is not called an overload', () =>
     stage.finish(1);
   }
   stage.begin(300);
-  expect(stage.load.expectedWaitMs()).toBe(75);
+  expect(stage.delay.estimateMs()).toBe(75);
 });
 
 test('with a queue, the wait is what is under way divided by what gets done', () => {
@@ -54,29 +54,29 @@ test('with a queue, the wait is what is under way divided by what gets done', ()
   stage.begin(2500);
   stage.pass(250);
   stage.finish(1250); // 5 a millisecond
-  expect(stage.load.expectedWaitMs()).toBe(250);
+  expect(stage.delay.estimateMs()).toBe(250);
   stage.begin(3750);
-  expect(stage.load.expectedWaitMs()).toBe(1000);
+  expect(stage.delay.estimateMs()).toBe(1000);
 });
 
 test('a stage that stands still shows within a second', () => {
   const stage = createStage();
   stage.begin(64);
-  expect(stage.load.expectedWaitMs()).toBe(16);
+  expect(stage.delay.estimateMs()).toBe(16);
   stage.pass(250);
-  expect(stage.load.expectedWaitMs()).toBe(64);
+  expect(stage.delay.estimateMs()).toBe(64);
   stage.pass(750);
-  expect(stage.load.expectedWaitMs()).toBeGreaterThan(2000);
+  expect(stage.delay.estimateMs()).toBeGreaterThan(2000);
   const busy = createStage();
   busy.begin(4000);
   busy.pass(250);
   busy.finish(3000); // 12 a millisecond
-  expect(busy.load.expectedWaitMs()).toBeLessThan(100);
+  expect(busy.delay.estimateMs()).toBeLessThan(100);
   for (let quarter = 0; quarter < 4; quarter += 1) {
     busy.pass(250);
-    busy.load.expectedWaitMs();
+    busy.delay.estimateMs();
   }
-  expect(busy.load.expectedWaitMs()).toBeGreaterThan(2000);
+  expect(busy.delay.estimateMs()).toBeGreaterThan(2000);
 });
 
 test('what gets done while most are refused is not taken for all that can be done, unless it stays so', () => {
@@ -84,12 +84,12 @@ test('what gets done while most are refused is not taken for all that can be don
   stage.begin(5000);
   stage.pass(250);
   stage.finish(3000); // 12 a millisecond
-  expect(stage.load.expectedWaitMs()).toBe(2000 / 12);
+  expect(stage.delay.estimateMs()).toBe(2000 / 12);
   const quarter = (count: number) => {
     stage.begin(count);
     stage.pass(250);
     stage.finish(count);
-    return stage.load.expectedWaitMs();
+    return stage.delay.estimateMs();
   };
   expect(quarter(250)).toBeLessThan(200);
   for (let second = 0; second < 10; second += 1) for (let each = 0; each < 4; each += 1) quarter(250);
@@ -102,9 +102,8 @@ test('what has drained is forgotten', () => {
   const stage = createStage();
   stage.begin(100);
   stage.pass(1000);
-  expect(stage.load.expectedWaitMs()).toBeGreaterThan(2000);
+  expect(stage.delay.estimateMs()).toBeGreaterThan(2000);
   stage.finish(100);
-  expect(stage.load.running).toBe(0);
   stage.begin(100);
-  expect(stage.load.expectedWaitMs()).toBe(25);
+  expect(stage.delay.estimateMs()).toBe(25);
 });

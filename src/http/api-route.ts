@@ -1,0 +1,76 @@
+import type { TObject, TSchema } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
+import type { CallKind } from '../credits/calls.ts';
+import { PROBLEMS, type ProblemName } from './problems.ts';
+
+/** The path that `{base_url}` ends with (specification, Versioning). */
+export const BASE_PATH = '/api/v1';
+
+/** Problems that the pipeline itself can answer, before the handler runs. */
+const PIPELINE_PROBLEMS: ProblemName[] = [
+  'unauthorized',
+  'rate-limit-exceeded',
+  'authentication-failed',
+  'service-unavailable',
+  'internal-error',
+];
+
+export const ProblemSchema = Type.Object(
+  {
+    type: Type.String({ format: 'uri', description: 'Identifies the kind; the address of a page about it.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    quota: Type.Optional(Type.Literal('monthly_credits')),
+    limit: Type.Optional(Type.Integer({ description: 'The included allowance.' })),
+    reset: Type.Optional(Type.String({ format: 'date-time' })),
+  },
+  { $id: 'Problem', additionalProperties: false },
+);
+
+/** What an endpoint declares beside its handler. Elysia's route and the reference (openapi.ts) are made from it. */
+export interface ApiRoute {
+  /** Below `/api/v1`, with `:parameters`. */
+  path: string;
+  /** Each property has a `description` and an example. */
+  query?: TObject;
+  params?: TObject;
+  /** The body of the 200. */
+  success: TSchema;
+  /** Headers of the success beyond those that every answer has. */
+  successHeaders?: Record<string, string>;
+  /** Problems beyond those of the pipeline. */
+  problems: ProblemName[];
+  /** What a call's credit is spent on; `null` means that it costs none. */
+  charge: CallKind | null;
+  detail: { operationId: string; summary: string; description: string };
+}
+
+/** Every problem that a route can answer. */
+export function problemsOf({ problems, charge }: ApiRoute): ProblemName[] {
+  return [
+    ...problems,
+    ...PIPELINE_PROBLEMS,
+    ...(charge !== null ? (['monthly-quota-exceeded'] as const) : []),
+  ];
+}
+
+/** The route's path with `{parameters}`, as logs, metrics and the reference show it. */
+export function templateOf(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}');
+}
+
+/**
+ * The options of the route in Elysia. Input is declared and not validated by it: that runs before the handler, and a bad
+ * request has to spend its token and its credit first (specification, Order).
+ */
+export function optionsOf(route: ApiRoute) {
+  const { query, params, success, detail } = route;
+  const statuses = new Set(problemsOf(route).map((kind) => PROBLEMS[kind].status));
+  return {
+    ...(query !== undefined && { query: { ...query, noValidate: true } as TObject }),
+    ...(params !== undefined && { params: { ...params, noValidate: true } as TObject }),
+    response: { 200: success, ...Object.fromEntries([...statuses].map((status) => [status, ProblemSchema])) },
+    detail,
+  };
+}

@@ -1,0 +1,59 @@
+import { Elysia } from 'elysia';
+import type { Metrics } from '../observability/metrics.ts';
+import { type Answer, methodNotAllowed, problem } from './answer.ts';
+import { type ApiRoute, templateOf } from './api-route.ts';
+import type { Health } from './health.ts';
+import { mayReadMetrics } from './metrics-access.ts';
+import type { Observer } from './observe.ts';
+import { createOpenApi } from './openapi.ts';
+import { problemPage, referencePage } from './pages.ts';
+import { pathBehind } from './url.ts';
+
+export interface PublicParts {
+  publicUrl: string;
+  observer: Observer;
+  health: Health;
+  metrics: Metrics;
+  metricsToken: string | null;
+  /** The API's routes, for the reference. */
+  routes: ApiRoute[];
+}
+
+type Page = Answer | Response | Promise<Answer | Response>;
+
+/** Everything that needs no API key: health, metrics, the reference, and the pages of problems. */
+export function publicRoutes({ publicUrl, observer, health, metrics, metricsToken, routes }: PublicParts) {
+  const app = new Elysia({ name: 'public' });
+  const openapi = createOpenApi(publicUrl, routes);
+  const openapiJson = JSON.stringify(openapi);
+
+  const page = (path: string, answer: (request: Request, peer: () => string | null) => Page) => {
+    const template = templateOf(path);
+    app
+      .get(path, ({ request, server }) =>
+        observer.observe(request, template, () =>
+          answer(request, () => server?.requestIP(request)?.address ?? null),
+        ),
+      )
+      .all(path, ({ request }) => observer.observe(request, template, () => methodNotAllowed('GET')));
+  };
+
+  page('/health/live', () => health.live());
+  page('/health/ready', () => health.ready());
+  page('/openapi', () => referencePage(publicUrl, routes, openapi));
+  page('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
+  page('/problems/:kind', ({ url }) => problemPage(pathBehind('/problems/', url)) ?? problem('not-found'));
+  page('/metrics', async (request, peer) => {
+    const access = mayReadMetrics(request, peer(), metricsToken);
+    if (access === 'hidden') return problem('not-found');
+    if (access === 'refused') {
+      return problem('unauthorized', 'The metrics want their own bearer token.', {
+        headers: { 'WWW-Authenticate': 'Bearer' },
+      });
+    }
+    return new Response(await metrics.text(), {
+      headers: { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' },
+    });
+  });
+  return app;
+}

@@ -1,0 +1,61 @@
+/** Searches on several instances while another process changes the directory. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { nif } from '../directory/support.ts';
+import { type Api, ask, type Caller, type Instance, startApi } from './support.ts';
+
+const IMPORTS = 4;
+const CLIENTS = 4;
+
+let api: Api;
+let instances: Instance[];
+let caller: Caller;
+beforeAll(async () => {
+  api = await startApi({ mode: 'full', directory: directory(0) });
+  instances = [api, await api.startInstance()];
+  caller = await api.caller({ limits: { requestsPerMinute: 10_000_000 }, included: 10_000_000 });
+});
+afterAll(() => api.stop());
+
+function directory(version: number): string {
+  return `nif,legal_name\n${nif(1)},Azul versão ${version}\n${nif(2)},Verde\n`;
+}
+
+async function nameOn(instance: Instance): Promise<string> {
+  const { body } = await ask(instance, '/companies?q=azul', { key: caller.key });
+  return body.data[0].legal_name;
+}
+
+async function cacheHits({ baseUrl }: Instance): Promise<number> {
+  const text = await (await fetch(`${baseUrl}/metrics`)).text();
+  return Number(/search_cache_answers_total\{outcome="hit"\} (\d+)/.exec(text)![1]);
+}
+
+test('once an import is done no instance answers from the directory before it, while their caches are in use', async () => {
+  let imported = 0;
+  let stopped = false;
+  const old: string[] = [];
+  const client = async (instance: Instance) => {
+    while (!stopped) {
+      const before = imported;
+      const version = Number((await nameOn(instance)).split(' ').at(-1));
+      if (version < before) old.push(`version ${version} after the import of ${before}`);
+    }
+  };
+  const clients = instances.flatMap((instance) => Array.from({ length: CLIENTS }, () => client(instance)));
+  try {
+    for (let version = 1; version <= IMPORTS; version += 1) {
+      await api.importDirectory(directory(version));
+      imported = version;
+      for (const instance of instances) expect(await nameOn(instance)).toBe(`Azul versão ${version}`);
+    }
+    // A rollback goes back by one: nothing older than that may come.
+    imported = IMPORTS - 1;
+    expect((await api.command('index', 'rollback')).code).toBe(0);
+    for (const instance of instances) expect(await nameOn(instance)).toBe(`Azul versão ${IMPORTS - 1}`);
+  } finally {
+    stopped = true;
+    await Promise.all(clients);
+  }
+  expect(old).toEqual([]);
+  for (const instance of instances) expect(await cacheHits(instance)).toBeGreaterThan(100);
+});

@@ -1,0 +1,91 @@
+/** Which index is current, as every instance follows it. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { makeCurrent, nextGeneration, readDirectory } from '../../src/directory/generations.ts';
+import { withDirectoryLock } from '../../src/directory/lock.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { type CurrentIndex, watchCurrentIndex } from '../../src/search/current-index.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+let watched: Sql;
+let current: CurrentIndex;
+
+beforeAll(async () => {
+  database = await createTestDatabase('current_index');
+  const { hostname, port } = new URL(database.url);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
+});
+beforeEach(() => {
+  watched = connectPostgres(proxy.url(database.url), { max: 1, statementTimeoutMs: 5000 });
+  current = watchCurrentIndex(watched);
+});
+afterEach(async () => {
+  proxy.up();
+  await current.close();
+  await watched.end({ timeout: 1 });
+});
+afterAll(async () => {
+  await proxy.close();
+  await database.drop();
+});
+
+/** Makes a generation current, as an import does: the next empty table with this index. */
+async function change(index: string | null): Promise<void> {
+  const { sql } = database;
+  const tools = { sql, signal: new AbortController().signal, actor: 'test' };
+  await withDirectoryLock(tools as Parameters<typeof withDirectoryLock>[0], 'test', async (lock) => {
+    const next = await nextGeneration(sql);
+    await sql.unsafe(`CREATE TABLE ${next.tableName} (LIKE directory_g000001 INCLUDING ALL)`);
+    await makeCurrent(
+      lock,
+      await readDirectory(sql),
+      { ...next, rows: 0, normalization: null, origin: 'import' },
+      index === null ? null : { name: index, fingerprint: 'test' },
+      'test',
+    );
+  });
+}
+
+test('no index is known before the first read; then each change is known by notification', async () => {
+  expect(current.name()).toBeNull();
+  await change('one');
+  await until('the first index', () => current.name() === 'one');
+  await change('two');
+  await until('the second index', () => current.name() === 'two');
+  await change(null);
+  await until('no index', () => current.name() === null);
+});
+
+test('none is known while the connection is away; what changed meanwhile is known when it is back', async () => {
+  await change('five');
+  await until('the index', () => current.name() === 'five');
+  proxy.down();
+  await until('the loss of the connection', () => current.name() === null);
+  await change('six');
+  expect(current.name()).toBeNull();
+  proxy.up();
+  await until('the index after the reconnection', () => current.name() === 'six');
+  // Notifications arrive on the new connection, too.
+  await change('seven');
+  await until('the next index', () => current.name() === 'seven');
+});
+
+test('a connection that is gone without a word is noticed', async () => {
+  await change('eight');
+  await until('the index', () => current.name() === 'eight');
+  proxy.hang();
+  await until('that nothing is known', () => current.name() === null);
+  await change('nine');
+  proxy.up();
+  await until('the index after the reconnection', () => current.name() === 'nine');
+});
+
+test('once closed none is known', async () => {
+  await change('ten');
+  await until('the index', () => current.name() === 'ten');
+  await current.close();
+  expect(current.name()).toBeNull();
+});

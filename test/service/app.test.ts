@@ -1,0 +1,71 @@
+import { beforeAll, expect, test } from 'bun:test';
+import type { AnyElysia } from 'elysia';
+import { createBunRouteHandler } from 'elysia/adapter/bun/compose';
+import { ok } from '../../src/http/answer.ts';
+import { createObserver } from '../../src/http/observe.ts';
+import { createLogTo } from '../../src/observability/log.ts';
+import { createMetrics } from '../../src/observability/metrics.ts';
+import { createApp } from '../../src/service/app.ts';
+
+/** The responses that left the observer, the last code of ours that holds one. */
+const left: unknown[] = [];
+let app: AnyElysia;
+
+beforeAll(() => {
+  const log = createLogTo({ write: () => {} });
+  const metrics = createMetrics(() => 0);
+  const { observe } = createObserver({ publicUrl: 'http://service', log, metrics });
+  const keep = (response: Response) => {
+    left.push(response);
+    return response;
+  };
+  const page = () => new Response('{}');
+  const handler = { charge: null, handle: async () => ok({}) };
+  app = createApp({
+    publicUrl: 'http://service',
+    pipeline: { serve: async () => ok({}) },
+    observer: {
+      observe(...observed: Parameters<typeof observe>) {
+        const response = observe(...observed);
+        return response instanceof Promise ? response.then(keep) : keep(response);
+      },
+      running: 0,
+    },
+    metrics,
+    metricsToken: null,
+    health: { live: page, ready: async () => page() },
+    search: handler,
+    lookup: handler,
+    usage: handler,
+    dashboard: { handle: () => keep(page()), notFound: () => keep(page()), close: async () => {} },
+  });
+  app.compile();
+});
+
+// A handler that passes Elysia's whole context on makes Elysia parse cookies and make a second Response out of the first.
+test('every response leaves Elysia as the object that was handed to it', async () => {
+  for (const route of app.routes) {
+    const method = route.method === 'ALL' ? 'POST' : route.method;
+    const path = route.path.replace(':nif', '500002576').replace(/:\w+|\*/, 'x');
+    const request = Object.assign(
+      new Request(`http://service${path}`, { method, headers: { cookie: 'a=b' } }),
+      {
+        params: {},
+      },
+    );
+    const handle = createBunRouteHandler(app, route) as unknown as (request: Request) => Promise<Response>;
+    const response = await handle(request);
+    expect([route.method, path, response === left.at(-1)]).toEqual([route.method, path, true]);
+  }
+  expect(left).toHaveLength(app.routes.length);
+});
+
+test('no handler makes Elysia read cookies, headers or a body', () => {
+  for (const route of app.routes) {
+    const source = String(route.compile());
+    expect([route.path, source]).toEqual([
+      route.path,
+      expect.not.stringMatching(/parseCookie|c\.headers=|c\.body=/),
+    ]);
+  }
+});

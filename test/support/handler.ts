@@ -1,0 +1,18 @@
+import type { AdmissionContext, Handler } from '../../src/admission/pipeline.ts';
+import type { Answer } from '../../src/http/answer.ts';
+
+const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate'> = {
+  caller: { accountId: 'acc', keyId: 'key_test', requestsPerMinute: 60 },
+  rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
+};
+
+/** Runs a handler on a request as the pipeline does after the admission. */
+export async function runHandler(
+  handler: Handler,
+  path: string,
+  admitted: Partial<AdmissionContext> = {},
+): Promise<Answer> {
+  const request = new Request(`http://service/api/v1/${path}`);
+  const prefetched = handler.prefetch?.(request);
+  return handler.handle({ ...ADMITTED, ...admitted, request, prefetched });
+}
