@@ -19,7 +19,12 @@ export function accountCommands(program: Command): void {
   planCommand(account);
   limitsCommand(account);
   creditsCommand(account);
-  suspensionCommand(account, 'suspend', true, "answer 401 to the account's keys");
+  suspensionCommand(
+    account,
+    'suspend',
+    true,
+    "answer 401 to the account's keys, and end its members' sessions",
+  );
   suspensionCommand(account, 'resume', false, "let the account's keys work again");
 }
 

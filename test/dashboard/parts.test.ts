@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { createClientAddress } from '../../src/dashboard/client-address.ts';
+import { formKeyOf, formToken, isFormToken } from '../../src/dashboard/csrf.ts';
 import { isEmail } from '../../src/dashboard/fields.ts';
 import { html, trusted } from '../../src/dashboard/html.ts';
 import { formatsOf, preferredLanguage } from '../../src/dashboard/language.ts';
@@ -141,4 +142,13 @@ test('a new password is refused when it is short, on the list of common ones, or
   expect(refusal('x1y2z3x4y5z')).toBe('A password has 12 to 128 characters.');
   expect(refusal('correct horse battery')).toBeNull();
   expect(refusal('k'.repeat(64) + 'j'.repeat(64))).toBeNull();
+});
+
+test('a form’s token is signed with a key of its own, not with the secret of the sessions', () => {
+  const secret = 'x'.repeat(40);
+  const owner = { id: 'visitor:a', setCookie: null };
+  const key = formKeyOf(secret);
+  expect(isFormToken(key, owner, formToken(key, owner))).toBe(true);
+  expect(isFormToken(key, owner, formToken(secret, owner))).toBe(false);
+  expect(isFormToken(key, owner, formToken(formKeyOf('y'.repeat(40)), owner))).toBe(false);
 });
