@@ -97,8 +97,9 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     }
     if (!(outcome instanceof Promise)) return settle(outcome);
     // A refusal that waited for nothing is answered at once: another promise would only delay it.
-    const settled = Bun.peek(outcome);
-    return settled instanceof Promise ? outcome.then(settle, fail) : settle(settled);
+    return Bun.peek.status(outcome) === 'fulfilled'
+      ? settle(Bun.peek(outcome) as Outcome)
+      : outcome.then(settle, fail);
   }
 
   return {

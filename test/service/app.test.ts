@@ -60,6 +60,17 @@ test('every response leaves Elysia as the object that was handed to it', async (
   expect(left).toHaveLength(app.routes.length);
 });
 
+test('an answer that fails at once is an internal error, logged once with its own message', async () => {
+  const lines: { msg: string; err?: { message: string } }[] = [];
+  const log = createLogTo({ write: (line) => void lines.push(JSON.parse(line)) });
+  const observer = createObserver({ publicUrl: 'http://service', log, metrics: createMetrics(() => 0) });
+  const response = await observer.observe(new Request('http://service/'), '/', async () => {
+    throw new Error('the page is gone');
+  });
+  expect(response.status).toBe(500);
+  expect(lines.map(({ err }) => err?.message)).toEqual(['the page is gone', undefined]);
+});
+
 test('no handler makes Elysia read cookies, headers or a body', () => {
   for (const route of app.routes) {
     const source = String(route.compile());
