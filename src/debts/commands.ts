@@ -5,7 +5,13 @@ import { answers } from '../terminal/command.ts';
 import { count, duration, withProgress } from '../terminal/progress.ts';
 import { fields } from '../terminal/text.ts';
 import { isRealDate } from '../terminal/values.ts';
-import { DEBT_KINDS, type DebtKind, type DebtsAnswer, type DebtsReport, importDebts } from './import.ts';
+import {
+  DEBT_KINDS,
+  type DebtsAnswer,
+  type DebtsImportOptions,
+  type DebtsReport,
+  importDebts,
+} from './import.ts';
 
 /** `debts import` (contract, Command line). */
 export function debtCommands(program: Command): void {
@@ -20,11 +26,15 @@ export function debtCommands(program: Command): void {
       new Option('--kind <kind>', 'whose dataset it is').choices([...DEBT_KINDS]).makeOptionMandatory(),
     )
     .requiredOption('--date <YYYY-MM-DD>', "the dataset's date", realDate)
+    .option('--force', 'also when the file is older, or has under 90% of the present companies')
+    .option('--dry-run', 'read, compare and report; change nothing')
     .option('--rejects <file>', 'write the rows that could not be used to a CSV file: line,reason,row')
     .addHelpText(
       'after',
       `
 An empty end means that the bracket is open-ended. Lookups see the old dataset until the new one is complete.
+A file is refused if it has under 90% of the companies of the present dataset, or an earlier --date: --force
+imports it nevertheless.
 
 Examples:
   bun directory debts import tax.csv --kind tax --date 2026-10-31
@@ -32,24 +42,30 @@ Examples:
     );
   answers(
     command,
-    (tools, file: string, { kind, date, rejects }: { kind: DebtKind; date: string; rejects?: string }) =>
+    (tools, file: string, options: GivenOptions) =>
       withProgress(async (progress) => {
-        const options = { kind, date, rejects: rejects ?? null };
-        const report = await importDebts(tools, rowSource(file), options, progress);
+        const report = await importDebts(tools, rowSource(file), importOptions(options), progress);
         return { ...report, toJSON: () => contractAnswer(report) };
       }),
     describeReport,
   );
 }
 
-function contractAnswer({ read, imported, rejected }: DebtsReport): DebtsAnswer {
-  return { read, imported, rejected };
+type GivenOptions = Pick<DebtsImportOptions, 'kind' | 'date'> & Partial<DebtsImportOptions>;
+
+function importOptions({ kind, date, force, dryRun, rejects }: GivenOptions): DebtsImportOptions {
+  return { kind, date, force: force ?? false, dryRun: dryRun ?? false, rejects: rejects ?? null };
+}
+
+function contractAnswer({ read, imported, rejected, removed }: DebtsReport): DebtsAnswer {
+  return { read, imported, rejected, removed };
 }
 
 function describeReport(report: DebtsReport): string {
   return fields({
     read: count(report.read),
-    imported: count(report.imported),
+    imported: `${count(report.imported)}${report.dryRun ? ' (dry run: nothing has changed)' : ''}`,
+    ...(report.removed > 0 ? { removed: count(report.removed) } : {}),
     rejected: describeRejected(report),
     time: duration(report.milliseconds),
   });

@@ -1,8 +1,9 @@
+import { RefusedError } from '../errors.ts';
 import type { RowSource } from '../files/source.ts';
-import { type StagingPlan, stageFile } from '../imports/staging.ts';
-import type { Sql } from '../postgres/connect.ts';
+import { SMALLEST_REPLACEMENT, STAGING, type StagingPlan, stageFile } from '../imports/staging.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
-import type { Progress } from '../terminal/progress.ts';
+import { count, type Progress } from '../terminal/progress.ts';
 
 /** Who publishes a dataset of debt brackets. */
 export const DEBT_KINDS = ['tax', 'social-security'] as const;
@@ -12,6 +13,11 @@ export interface DebtsImportOptions {
   kind: DebtKind;
   /** The dataset's own date, `YYYY-MM-DD`. */
   date: string;
+  /** Also when the file is older, or far fewer of the present rows would stay. */
+  force: boolean;
+  /** Read, compare and report, and change nothing. */
+  dryRun: boolean;
+  /** Where rejected rows are written to. */
   rejects: string | null;
 }
 
@@ -21,11 +27,14 @@ export interface DebtsAnswer {
   /** Brackets that the dataset has now. */
   imported: number;
   rejected: number;
+  /** Companies that the dataset had, and has no more. */
+  removed: number;
 }
 
 export interface DebtsReport extends DebtsAnswer {
   reasons: Map<string, number>;
   milliseconds: number;
+  dryRun: boolean;
 }
 
 export interface DebtsTools {
@@ -38,12 +47,13 @@ export interface DebtsTools {
  * Replaces the whole dataset of one kind by a file's rows (contract, Files), in one transaction: lookups see the old
  * dataset or the new one.
  *
- * @throws FileError when the file can't be read; RefusedError when nothing usable is in it
+ * @throws FileError when the file can't be read; RefusedError when nothing usable is in it, or when it looks cut off, or is
+ * older than the present dataset, without `force`
  */
 export function importDebts(
   tools: DebtsTools,
   source: RowSource,
-  { kind, date, rejects }: DebtsImportOptions,
+  { kind, date, force, dryRun, rejects }: DebtsImportOptions,
   progress: Progress,
 ): Promise<DebtsReport> {
   return withDedicated(tools, async (sql) => {
@@ -54,9 +64,46 @@ export function importDebts(
       progress,
     });
     progress.phase('storing the brackets');
-    await sql`SELECT replace_debts(${kind}, ${date}, ${tools.actor})`;
-    return { read, imported: usable, rejected, reasons, milliseconds: Date.now() - startedAt };
+    const removed = await sql.begin(async (transaction) => {
+      // What the guard compares with must be what is replaced. Readers aren't blocked.
+      if (!dryRun) await transaction`LOCK TABLE debt_datasets IN SHARE ROW EXCLUSIVE MODE`;
+      const { present, kept, presentDate } = await compareStaged(transaction, kind);
+      if (!force) {
+        if (presentDate !== null && date < presentDate) {
+          throw new RefusedError(
+            `the ${kind} dataset is of ${presentDate}, later than ${date}: nothing has changed; --force imports the older one`,
+          );
+        }
+        if (kept < present * SMALLEST_REPLACEMENT) {
+          throw new RefusedError(
+            `the file has ${count(kept)} of the ${count(present)} companies of the ${kind} dataset, under 90%:` +
+              ' nothing has changed; --force replaces the dataset nevertheless',
+          );
+        }
+      }
+      if (!dryRun) await transaction`SELECT replace_debts(${kind}, ${date}, ${tools.actor})`;
+      return present - kept;
+    });
+    const milliseconds = Date.now() - startedAt;
+    return { read, imported: usable, rejected, removed, reasons, milliseconds, dryRun };
   });
+}
+
+interface Comparison {
+  /** Companies in the present dataset. */
+  present: number;
+  /** Those of them that the staged rows have, too. */
+  kept: number;
+  /** The present dataset's own date, `YYYY-MM-DD`; null: there is none. */
+  presentDate: string | null;
+}
+
+async function compareStaged(sql: Transaction, kind: DebtKind): Promise<Comparison> {
+  const [row] = await sql<Comparison[]>`
+    SELECT count(*) AS present, count(staged.nif) AS kept,
+      (SELECT dataset_date::text FROM debt_datasets WHERE kind = ${kind}) AS "presentDate"
+    FROM debts LEFT JOIN ${sql(STAGING)} staged USING (nif) WHERE debts.kind = ${kind}`;
+  return row!;
 }
 
 /** How a file of debt brackets is read (contract, Files). */

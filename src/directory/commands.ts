@@ -85,8 +85,9 @@ function importOptions(options: Partial<ImportOptions>): ImportOptions {
   };
 }
 
-function contractAnswer({ read, imported, unchanged, rejected, index }: ImportReport): ImportAnswer {
-  return { read, imported, unchanged, rejected, index };
+function contractAnswer(report: ImportReport): ImportAnswer {
+  const { read, imported, unchanged, rejected, removed, index } = report;
+  return { read, imported, unchanged, rejected, removed, index };
 }
 
 function describeImport(report: ImportReport): string {

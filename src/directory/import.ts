@@ -1,7 +1,7 @@
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { RowSource } from '../files/source.ts';
-import { stageFile } from '../imports/staging.ts';
+import { SMALLEST_REPLACEMENT, stageFile } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { count, type Progress } from '../terminal/progress.ts';
@@ -40,20 +40,17 @@ export interface ImportAnswer {
   imported: number;
   unchanged: number;
   rejected: number;
+  /** In the directory before, but not in the file that replaced it. */
+  removed: number;
   /** What serves searches: an index, or a table in embedded mode. */
   index: string;
 }
 
 export interface ImportReport extends ImportAnswer {
-  /** In the directory before, but not in the file that replaced it. */
-  removed: number;
   reasons: Map<string, number>;
   milliseconds: number;
   dryRun: boolean;
 }
-
-/** A replacement with fewer than this share of the present rows is refused: it is more likely a broken file. */
-const SMALLEST_REPLACEMENT = 0.9;
 
 /**
  * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete in every

@@ -11,6 +11,9 @@ import { count, type Progress } from '../terminal/progress.ts';
 /** The temporary table that a file's usable rows are read into. It vanishes with its connection. */
 export const STAGING = 'staging';
 
+/** A replacement that keeps under this share of the present rows is refused: the file is more likely cut off or a wrong one. */
+export const SMALLEST_REPLACEMENT = 0.9;
+
 /** How a kind of file becomes rows of the staging table. Every row has a NIF. */
 export interface StagingPlan {
   /** Columns of the file beside `nif`. */

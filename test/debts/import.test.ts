@@ -26,17 +26,24 @@ afterAll(async () => {
 
 async function importText(
   text: string,
-  { kind = 'tax' as DebtKind, date = '2026-10-31', file = 'debts.csv', rejects = null as string | null } = {},
+  {
+    kind = 'tax' as DebtKind,
+    date = '2026-10-31',
+    file = 'debts.csv',
+    rejects = null as string | null,
+    force = false,
+    dryRun = false,
+  } = {},
 ) {
   await Bun.write(join(folder, file), text);
   const tools = { sql: database.sql, signal: new AbortController().signal, actor: 'test' };
-  const { read, imported, rejected } = await importDebts(
+  const { read, imported, rejected, removed } = await importDebts(
     tools,
     { path: join(folder, file) },
-    { kind, date, rejects },
+    { kind, date, force, dryRun, rejects },
     NO_PROGRESS,
   );
-  return { read, imported, rejected };
+  return { read, imported, rejected, removed };
 }
 
 async function stored(): Promise<unknown[]> {
@@ -48,7 +55,7 @@ async function stored(): Promise<unknown[]> {
 
 test('brackets are stored with the date of their dataset; an empty or null end is open-ended', async () => {
   const text = `nif,start,end\n${nif(1)},1000,5000\n${nif(2)},1000000,\n${nif(3)},0,0\n${nif(4)},7500,null\n`;
-  expect(await importText(text)).toEqual({ read: 4, imported: 4, rejected: 0 });
+  expect(await importText(text)).toEqual({ read: 4, imported: 4, rejected: 0, removed: 0 });
   expect(await stored()).toEqual([
     { kind: 'tax', nif: nif(1), start: 1000, end: 5000, date: '2026-10-31' },
     { kind: 'tax', nif: nif(2), start: 1_000_000, end: null, date: '2026-10-31' },
@@ -59,7 +66,12 @@ test('brackets are stored with the date of their dataset; an empty or null end i
 
 test('JSON Lines have amounts as numbers, and null for open-ended', async () => {
   const text = `{"nif":${nif(1)},"start":7500,"end":null}\n{"nif":"${nif(2)}","start":1,"end":9007199254740991}\n`;
-  expect(await importText(text, { file: 'debts.jsonl' })).toEqual({ read: 2, imported: 2, rejected: 0 });
+  expect(await importText(text, { file: 'debts.jsonl' })).toEqual({
+    read: 2,
+    imported: 2,
+    rejected: 0,
+    removed: 0,
+  });
   expect(await stored()).toMatchObject([
     { nif: nif(1), start: 7500, end: null },
     { nif: nif(2), start: 1, end: Number.MAX_SAFE_INTEGER },
@@ -69,7 +81,8 @@ test('JSON Lines have amounts as numbers, and null for open-ended', async () => 
 test('an import replaces the whole dataset of its kind, and leaves the other one', async () => {
   await importText(`nif,start,end\n${nif(1)},1,2\n${nif(2)},1,2\n`);
   await importText(`nif;start;end\n${nif(1)};5;6\n`, { kind: 'social-security', date: '2026-09-30' });
-  await importText(`nif,start,end\n${nif(2)},3,4\n`, { date: '2026-11-01' });
+  const next = await importText(`nif,start,end\n${nif(2)},3,4\n`, { date: '2026-11-01', force: true });
+  expect(next).toEqual({ read: 1, imported: 1, rejected: 0, removed: 1 });
   expect(await stored()).toEqual([
     { kind: 'social-security', nif: nif(1), start: 5, end: 6, date: '2026-09-30' },
     { kind: 'tax', nif: nif(2), start: 3, end: 4, date: '2026-11-01' },
@@ -94,6 +107,7 @@ test('brackets that are upside down or not whole amounts are rejected, and of a 
     read: 10,
     imported: 1,
     rejected: 9,
+    removed: 0,
   });
   expect(await stored()).toMatchObject([{ nif: nif(1), start: 30, end: 40 }]);
   const lines = (await Bun.file(rejects).text()).trimEnd().split('\n').slice(1);
@@ -120,6 +134,58 @@ test('when every row is rejected, or a column is missing, the dataset stays', as
   expect(await stored()).toHaveLength(1);
 });
 
+/** Brackets of companies `from` to `to` (exclusive). */
+const brackets = (from: number, to: number) =>
+  `nif,start,end\n${Array.from({ length: to - from }, (_, i) => `${nif(from + i)},1,\n`).join('')}`;
+
+test('a file that keeps under 90% of the companies of its kind is refused without force, in a dry run too', async () => {
+  await importText(brackets(0, 100));
+  for (const [what, kept] of [
+    [brackets(0, 89), 89],
+    // As many rows, of other companies: the file of the other kind, for one.
+    [brackets(11, 111), 89],
+    [brackets(100, 300), 0],
+  ] as const) {
+    const message = `the file has ${kept} of the 100 companies of the tax dataset, under 90%: nothing has changed`;
+    await expect(importText(what)).rejects.toThrow(message);
+    await expect(importText(what, { dryRun: true })).rejects.toThrow(message);
+  }
+  expect(await stored()).toHaveLength(100);
+  expect(await importText(brackets(0, 89), { dryRun: true, force: true })).toMatchObject({ removed: 11 });
+  expect(await stored()).toHaveLength(100);
+  // The other kind's dataset is none of its business.
+  expect(await importText(brackets(0, 2), { kind: 'social-security' })).toMatchObject({ removed: 0 });
+
+  expect(await importText(brackets(10, 100))).toEqual({ read: 90, imported: 90, rejected: 0, removed: 10 });
+  expect(await importText(brackets(10, 20), { force: true })).toMatchObject({ imported: 10, removed: 80 });
+});
+
+test('a date before that of the present dataset is refused without force; the same date is not', async () => {
+  await importText(brackets(0, 10), { date: '2026-10-31' });
+  const message = 'the tax dataset is of 2026-10-31, later than 2026-10-30: nothing has changed';
+  await expect(importText(brackets(0, 20), { date: '2026-10-30' })).rejects.toThrow(message);
+  await expect(importText(brackets(0, 20), { date: '2026-10-30', dryRun: true })).rejects.toThrow(message);
+  expect(await stored()).toHaveLength(10);
+  await importText(brackets(0, 11), { date: '2026-10-31' });
+  await importText(brackets(0, 12), { date: '2026-10-30', kind: 'social-security' });
+  await importText(brackets(0, 20), { date: '2026-10-30', force: true });
+  expect((await stored()).at(-1)).toMatchObject({ kind: 'tax', date: '2026-10-30' });
+});
+
+test('a dry run tells what an import would do, and writes the rejects', async () => {
+  await importText(brackets(0, 20));
+  const rejects = join(folder, 'dry.csv');
+  const before = await stored();
+  const outcome = await importText(`${brackets(1, 25)}1,1,1\n`, {
+    dryRun: true,
+    rejects,
+    date: '2026-12-01',
+  });
+  expect(outcome).toEqual({ read: 25, imported: 24, rejected: 1, removed: 1 });
+  expect(await stored()).toEqual(before);
+  expect(await Bun.file(rejects).text()).toBe('line,reason,row\n26,"NIF is not nine digits","1,1,1"\n');
+});
+
 test('two imports at once take turns: the dataset is the one or the other as a whole', async () => {
   const text = (start: number) =>
     `nif,start,end\n${Array.from({ length: 2_000 }, (_, n) => `${nif(n)},${start},\n`).join('')}`;
@@ -132,13 +198,6 @@ test('two imports at once take turns: the dataset is the one or the other as a w
   expect(rows.map(({ n }) => n)).toEqual([2_000]);
 });
 
-test('200,000 rows take seconds', async () => {
-  const rows = Array.from({ length: 200_000 }, (_, n) => `${nif(n)},${n},${n % 3 === 0 ? '' : n + 1}\n`);
-  const startedAt = performance.now();
-  expect(await importText(`nif,start,end\n${rows.join('')}`)).toMatchObject({ imported: 200_000 });
-  expect(performance.now() - startedAt).toBeLessThan(15_000);
-});
-
 test('the command answers the contract’s members; wrong usage ends with 2, a refusal with 1', async () => {
   const { json, refusal } = createCommandLine(database.url);
   const file = join(folder, 'command.csv');
@@ -147,6 +206,7 @@ test('the command answers the contract’s members; wrong usage ends with 2, a r
     read: 2,
     imported: 1,
     rejected: 1,
+    removed: 0,
   });
   for (const words of [
     [file, '--kind', 'tax', '--date', '2026-02-29'],

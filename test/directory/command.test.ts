@@ -17,9 +17,23 @@ test('import, rebuild, rollback and status answer the contract’s members and n
   const first = await bench.write('first.csv', csv(0, 10));
   const second = await bench.write('second.csv', `${csv(5, 12)}1,x\n`);
   const imported = await line.json('companies', 'import', first);
-  expect(imported).toEqual({ read: 10, imported: 10, unchanged: 0, rejected: 0, index: expect.any(String) });
+  expect(imported).toEqual({
+    read: 10,
+    imported: 10,
+    unchanged: 0,
+    rejected: 0,
+    removed: 0,
+    index: expect.any(String),
+  });
   const dry = await line.json('companies', 'import', '--dry-run', second);
-  expect(dry).toEqual({ read: 8, imported: 2, unchanged: 5, rejected: 1, index: imported.index });
+  expect(dry).toEqual({
+    read: 8,
+    imported: 2,
+    unchanged: 5,
+    rejected: 1,
+    removed: 0,
+    index: imported.index,
+  });
   const next = await line.json('companies', 'import', second, '--rejects', bench.path('rejects.csv'));
   expect(next).toEqual({ ...dry, index: expect.any(String) });
   expect(await line.json('index', 'status')).toEqual({
