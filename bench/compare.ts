@@ -47,10 +47,10 @@ const pairs = Number(options.pairs);
 const connections = Number(options.connections);
 const seconds = Number(options.seconds);
 
-/** Small enough that an answer which was kept long ago is gone: each search reaches Elasticsearch. */
+/** Small enough to hold only the latest answers: each search reaches Elasticsearch. */
 const SEARCH_CACHE_MB = '1';
 
-/** What the service does after its last answer (credits given back, log) ends within this. */
+/** The service's work after its last answer (log lines, refunds) ends within this time. */
 const SETTLE_MS = 500;
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
@@ -143,7 +143,7 @@ async function startSide(
   return { service, sql, keys };
 }
 
-/** Warms both up, then measures them in turns; who goes first changes from pair to pair. */
+/** Warms both revisions up, then measures them in turns. The order changes from pair to pair. */
 async function comparePairs(
   scenario: ComparedScenario,
   { servers, a, b }: SideOf,

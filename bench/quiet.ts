@@ -1,4 +1,4 @@
-/** After this long without the lock the benchmark gives up. */
+/** The benchmark fails if it waits longer than this for the lock. */
 const LOCK_TIMEOUT_SECONDS = 1800;
 
 /**

@@ -104,7 +104,10 @@ export interface Service {
   host: string;
   port: number;
   pid: number;
-  stop(): Promise<void>;
+  /** Resolves when the process has ended. */
+  exited: Promise<unknown>;
+  /** Sends the signal and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** Starts a process of the service and waits until it answers. */
@@ -127,15 +130,19 @@ export async function startProcess(
       () => false,
     );
     if (up) break;
-    if (attempt === 200 || child.exitCode !== null) throw new Error(`${command.join(' ')} did not start`);
+    if (attempt === 200 || child.exitCode !== null) {
+      child.kill('SIGKILL');
+      throw new Error(`${command.join(' ')} did not start`);
+    }
     await Bun.sleep(50);
   }
   return {
     host,
     port,
     pid: child.pid,
-    async stop() {
-      child.kill('SIGTERM');
+    exited: child.exited,
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
       await child.exited;
       await rm(join(tmpdir(), `bench-${port}.log`), { force: true });
     },

@@ -1,0 +1,207 @@
+/**
+ * `bun bench/faults.ts --minutes 3 --mode stores`: runs three instances under a steady load while Postgres and Redis fail in
+ * many ways. When all faults have healed, it checks every account's ledger against the answers. Exits 1 if a rule of the
+ * ledger does not hold. Servers come from the environment (CONTRIBUTING) or are started.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
+import { watchInterrupts } from '../src/terminal/interrupt.ts';
+import { type RunningServers, startServers } from '../test/servers/servers.ts';
+import { nifPtFound, startProvider } from '../test/support/provider.ts';
+import { createKnownAccounts, type KnownAccount } from './faults/accounts.ts';
+import { type AuditRow, audit, auditTable } from './faults/audit.ts';
+import { type Fleet, type Instance, startFleet } from './faults/fleet.ts';
+import { type FaultMode, type Injector, startFaults } from './faults/inject.ts';
+import { type Load, startLoad } from './faults/load.ts';
+import { generateCompany } from './names.ts';
+import { underLock } from './quiet.ts';
+import { checkOut } from './revision.ts';
+import { createDatabase, runCommand, writeDirectory } from './stack.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    mode: { type: 'string', default: 'stores' },
+    minutes: { type: 'string', default: '3' },
+    seed: { type: 'string', default: '1' },
+    /** Faults a second: 4 are over 500 in three minutes. */
+    faults: { type: 'string', default: '4' },
+    /** Requests a second. */
+    load: { type: 'string', default: '120' },
+    /** The revision that is tested; absent: the working tree. */
+    revision: { type: 'string' },
+    /** A file to lock (flock) while faults are injected. */
+    lock: { type: 'string' },
+  },
+});
+
+const INSTANCES = 3;
+const COMPANIES = 500;
+/** The source knows so many of the companies. */
+const KNOWN_COMPANIES = 400;
+/** The service has refunded every voided charge by then. */
+const SETTLE_TIMEOUT_MS = 60_000;
+const READY_TIMEOUT_MS = 10_000;
+
+const mode = options.mode as FaultMode;
+if (mode !== 'stores' && mode !== 'kill') throw new Error('--mode is stores or kill');
+const seed = Number(options.seed);
+const cleanups: (() => Promise<unknown>)[] = [];
+const interrupts = watchInterrupts(new Error('interrupted'));
+
+interface Ready {
+  sql: Sql;
+  checkout: string;
+  accounts: KnownAccount[];
+  environment: Record<string, string>;
+}
+
+async function main(): Promise<number> {
+  try {
+    const ready = await underLock(options.lock, 'shared', prepare);
+    return await underLock(options.lock, 'alone', () => underFaults(ready));
+  } finally {
+    for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => console.error(String(error)));
+    interrupts.release();
+  }
+}
+
+async function prepare(): Promise<Ready> {
+  const folder = await mkdtemp(join(tmpdir(), 'faults-'));
+  cleanups.push(() => rm(folder, { recursive: true, force: true }));
+  let checkout = join(import.meta.dir, '..');
+  if (options.revision !== undefined) {
+    const { folder: other, label, remove } = await checkOut(options.revision, join(folder, 'checkout'));
+    cleanups.push(remove);
+    checkout = other;
+    process.stdout.write(`${label}\n\n`);
+  }
+  const servers = await startServers({ purpose: 'tests' });
+  cleanups.push(servers.stop);
+  const provider = await startProvider();
+  cleanups.push(provider.close);
+  for (let index = 0; index < KNOWN_COMPANIES; index += 1) {
+    const { nif } = generateCompany(index);
+    provider.answer(nif, nifPtFound(nif));
+  }
+  const alias = `faults-${Date.now()}`;
+  const databaseUrl = await createDatabase(servers.postgresUrl, '_faults');
+  cleanups.push(() => removeData(servers, databaseUrl, alias));
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    ELASTICSEARCH_URL: servers.elasticsearchUrl,
+    ELASTICSEARCH_ALIAS: alias,
+    REDIS_URL: new URL('/3', servers.redisUrl).href,
+    DATA_DIR: join(folder, 'data'),
+    REGISTRY: 'none',
+    NIF_PT_URL: `${provider.url}/`,
+    NIF_PT_KEY: 'faults',
+  };
+  const file = join(folder, 'companies.csv');
+  await writeDirectory(file, COMPANIES);
+  await runCommand(['companies', 'import', file], environment, checkout);
+  const accounts = await createKnownAccounts(checkout, environment);
+  const sql = connectPostgres(environment.DATABASE_URL, { max: 1 });
+  cleanups.push(() => sql.end());
+  return { sql, checkout, accounts, environment };
+}
+
+/** Removes the run's data from servers that keep running. */
+async function removeData(servers: RunningServers, databaseUrl: string, alias: string): Promise<void> {
+  const admin = connectPostgres(servers.postgresUrl, { max: 1 });
+  await admin`DROP DATABASE ${admin(new URL(databaseUrl).pathname.slice(1))} WITH (FORCE)`;
+  await admin.end();
+  const list = await fetch(
+    `${servers.elasticsearchUrl}/_cat/indices/${alias}*?format=json&h=index&expand_wildcards=all`,
+  );
+  for (const { index } of (await list.json()) as { index: string }[]) {
+    await fetch(`${servers.elasticsearchUrl}/${index}`, { method: 'DELETE' });
+  }
+}
+
+async function underFaults({ sql, checkout, accounts, environment }: Ready): Promise<number> {
+  let injector: Injector | undefined;
+  const isEnding = (instance: Instance) => injector?.ending.has(instance) ?? false;
+  const fleet = await startFleet(INSTANCES, checkout, environment, isEnding);
+  cleanups.push(fleet.stop);
+  const load = startLoad(fleet.instances, accounts, {
+    perSecond: Number(options.load),
+    companies: COMPANIES,
+    seed,
+  });
+  injector = startFaults(fleet.instances, { mode, perSecond: Number(options.faults), seed });
+  await Promise.race([Bun.sleep(Number(options.minutes) * 60_000), once(interrupts.signal)]);
+  await injector.stop();
+  const unready = await waitUntilReady(fleet);
+  await load.stop();
+  for (const { accountId } of injector.ended.flatMap(({ doubtful }) => doubtful)) {
+    load.seen.get(accountId)!.doubtful += 1;
+  }
+  const { rows, settledMs } = await settle(sql, accounts, load);
+  report(rows, load, injector, settledMs);
+  const failures = [
+    ...rows.flatMap(({ violations }) => violations),
+    ...fleet.crashes.map((name) => `${name} ended by itself`),
+    ...unready.map((name) => `${name} is not ready ${READY_TIMEOUT_MS / 1000} s after the last fault`),
+    ...new Set(load.wrong.map((answer) => `answered ${answer}`)),
+  ];
+  for (const failure of failures) process.stdout.write(`VIOLATION: ${failure}\n`);
+  process.stdout.write(failures.length === 0 ? 'every rule holds\n' : `${failures.length} violations\n`);
+  return failures.length === 0 ? 0 : 1;
+}
+
+/** @returns the instances that were not ready in time */
+async function waitUntilReady({ instances }: Fleet): Promise<string[]> {
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  const isReady = async ({ run }: Instance) =>
+    run !== null &&
+    (await fetch(`http://${run.service.host}:${run.service.port}/health/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    ));
+  let unready = instances;
+  while (unready.length > 0 && performance.now() < deadline) {
+    await Bun.sleep(50);
+    const ready = await Promise.all(unready.map(isReady));
+    unready = unready.filter((_, index) => !ready[index]);
+  }
+  return unready.map(({ name }) => name);
+}
+
+/** Audits until no rule is violated, because the service refunds voided charges after the faults, within a bounded time. */
+async function settle(
+  sql: Sql,
+  accounts: KnownAccount[],
+  { seen }: Load,
+): Promise<{ rows: AuditRow[]; settledMs: number }> {
+  const beganAtMs = performance.now();
+  for (;;) {
+    const rows = await audit(sql, accounts, seen, mode);
+    const settledMs = performance.now() - beganAtMs;
+    if (settledMs > SETTLE_TIMEOUT_MS || rows.every(({ violations }) => violations.length === 0)) {
+      return { rows, settledMs };
+    }
+    await Bun.sleep(250);
+  }
+}
+
+function report(rows: AuditRow[], load: Load, { faults }: Injector, settledMs: number): void {
+  const listed = (counts: Map<string, number>) =>
+    [...counts]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, count]) => `${name}: ${count}`)
+      .join(', ');
+  const total = [...faults.values()].reduce((sum, count) => sum + count, 0);
+  process.stdout.write(
+    `mode ${mode}, seed ${seed}, ${options.minutes} minutes\n\n${total} faults: ${listed(faults)}\n\n` +
+      `answers: ${listed(load.answers)}\n\nslowest answer ${(load.slowestMs / 1000).toFixed(1)} s, ` +
+      `ledger read ${(settledMs / 1000).toFixed(1)} s after the last answer\n\n${auditTable(rows)}\n\n`,
+  );
+}
+
+const once = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+
+process.exitCode = await main();

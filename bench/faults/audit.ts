@@ -1,0 +1,72 @@
+import type { Sql } from '../../src/postgres/connect.ts';
+import type { KnownAccount } from './accounts.ts';
+import type { FaultMode } from './inject.ts';
+import type { Seen } from './load.ts';
+
+/** One account's ledger beside the answers that its callers got. */
+export interface AuditRow extends Seen {
+  included: number;
+  granted: number;
+  used: number;
+  purchased: number;
+  credits: number;
+  /** Sum of `calls_by_day`. */
+  calls: number;
+  /** Rules of the ledger that do not hold. */
+  violations: string[];
+}
+
+type LedgerRow = { id: string; used: number; purchased: number; credits: number; calls: number };
+
+/** Checks every account's ledger against its answers. Reads only `balances` and `calls_by_day`. */
+export async function audit(
+  sql: Sql,
+  accounts: KnownAccount[],
+  seen: Map<string, Seen>,
+  mode: FaultMode,
+): Promise<AuditRow[]> {
+  const rows = await sql<LedgerRow[]>`
+    SELECT account_id AS id, used::float8 AS used, used_purchased::float8 AS purchased, credits::float8 AS credits,
+      coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::float8 AS calls
+    FROM balances b`;
+  const ledger = new Map(rows.map((row) => [row.id, row]));
+  return accounts.map(({ id, included, granted }) => {
+    const row = { ...ledger.get(id)!, ...seen.get(id)!, included, granted };
+    return { ...row, violations: violationsOf(row, mode) };
+  });
+}
+
+function violationsOf(row: Omit<AuditRow, 'violations'>, mode: FaultMode): string[] {
+  const { used, purchased, credits, calls, included, granted, priced, unseen, doubtful } = row;
+  const most = mode === 'stores' ? priced : priced + unseen + doubtful;
+  const rules: [string, boolean][] = [
+    [`used ${used} is below the ${priced} priced answers`, used < priced],
+    [`used ${used} is above the ${most} that were answered or may have been`, used > most],
+    [`credits + used_purchased is not ${granted}`, credits + purchased !== granted],
+    ['used_purchased is not max(0, used - included)', purchased !== Math.max(0, used - included)],
+    [`calls_by_day has ${calls}, not ${used}`, calls !== used],
+    ['a request has no answer', mode === 'stores' && unseen > 0],
+  ];
+  return rules.filter(([, isBroken]) => isBroken).map(([rule]) => rule);
+}
+
+/** A Markdown table with a line for each account and its violations. */
+export function auditTable(rows: AuditRow[]): string {
+  const heading = [
+    'included',
+    'granted',
+    'priced',
+    'refused',
+    'unseen',
+    'in doubt',
+    'used',
+    'used purchased',
+    'credits',
+    '',
+  ];
+  const lines = rows.map((row) => [
+    ...[row.included, row.granted, row.priced, row.refused, row.unseen, row.doubtful],
+    ...[row.used, row.purchased, row.credits, row.violations.join('; ') || 'ok'],
+  ]);
+  return [heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}

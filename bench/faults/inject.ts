@@ -1,0 +1,127 @@
+import { seededRandom } from '../names.ts';
+import type { Instance, InstanceRun, StoreName } from './fleet.ts';
+
+/** `stores`: no instance ends, so that every request has its answer. `kill`: instances end and start again, too. */
+export type FaultMode = 'stores' | 'kill';
+
+export interface Injector {
+  /** Number of faults by kind: `postgres hang`, `SIGKILL`. */
+  faults: Map<string, number>;
+  /** Instances that the injector is ending now. */
+  ending: Set<Instance>;
+  /** Runs of instances that the injector has ended. */
+  ended: InstanceRun[];
+  /** Heals all faults, injects no more, and resolves when every instance runs. */
+  stop(): Promise<void>;
+}
+
+const STORE_FAULTS = ['down', 'hang', 'mute', 'delay', 'cut'] as const;
+const INSTANCE_FAULTS = { stores: ['pause'], kill: ['pause', 'SIGTERM', 'SIGKILL'] } as const;
+/** Longer than every timeout of the service, so that each of them fires. */
+const LONGEST_MS = { store: 5000, pause: 2500, delay: 1500 };
+/** Share of faults that hit an instance, not a store. */
+const SHARE_OF_INSTANCES = 0.08;
+/** Share of store faults that hit all instances at once, as when the store itself fails. */
+const SHARE_OF_ALL = 0.15;
+/** Share of faults that last up to {@link LONGEST_MS}; the others last less than half a second. */
+const SHARE_OF_LONG = 0.12;
+
+/** Injects faults until `stop`. The seed decides kind, target and duration. Each proxy and instance has one fault at a time. */
+export function startFaults(
+  instances: Instance[],
+  options: { mode: FaultMode; perSecond: number; seed: number },
+): Injector {
+  const random = seededRandom(options.seed ^ 0x5eed);
+  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!;
+  const busy = new Set<string>();
+  const running = new Set<Promise<void>>();
+  const heal = Promise.withResolvers<void>();
+  const injector: Injector = { faults: new Map(), ending: new Set(), ended: [], stop };
+
+  /** Ends early when the injector heals all faults. */
+  const lasting = (ms: number) => Promise.race([Bun.sleep(ms), heal.promise]);
+  const duration = (longestMs: number) =>
+    random() < SHARE_OF_LONG ? 500 + random() * (longestMs - 500) : 20 + random() * 480;
+
+  async function storeFault(store: StoreName, targets: Instance[]): Promise<void> {
+    const kind = pick(STORE_FAULTS);
+    const ms = duration(LONGEST_MS.store);
+    const delayMs = 20 + random() ** 2 * LONGEST_MS.delay;
+    note(`${store} ${kind}`);
+    for (const { proxies } of targets) {
+      if (kind === 'delay') proxies[store].delay(delayMs);
+      else if (kind === 'cut') proxies[store].down();
+      else proxies[store][kind]();
+    }
+    if (kind !== 'cut') await lasting(ms);
+    for (const { proxies } of targets) proxies[store].up();
+  }
+
+  async function instanceFault(instance: Instance): Promise<void> {
+    const kind = pick(INSTANCE_FAULTS[options.mode]);
+    const { run } = instance;
+    if (run === null) return;
+    note(kind === 'pause' ? 'SIGSTOP, SIGCONT' : kind);
+    if (kind === 'pause') {
+      process.kill(run.service.pid, 'SIGSTOP');
+      await lasting(duration(LONGEST_MS.pause));
+      process.kill(run.service.pid, 'SIGCONT');
+      return;
+    }
+    injector.ending.add(instance);
+    // A load balancer sends nothing to an instance that it stops. A kill is sudden: requests still arrive.
+    if (kind === 'SIGTERM') instance.run = null;
+    await run.service.stop(kind);
+    instance.run = null;
+    injector.ended.push(run);
+    injector.ending.delete(instance);
+    await startAgain(instance);
+  }
+
+  /** An instance that starts while Postgres is away ends with an error. A supervisor starts it again. */
+  async function startAgain(instance: Instance): Promise<void> {
+    for (let attempt = 0; attempt < 60; attempt += 1) {
+      try {
+        return await instance.start();
+      } catch {
+        await Bun.sleep(500);
+      }
+    }
+    throw new Error(`${instance.name} does not start again`);
+  }
+
+  function begin(targets: string[], fault: () => Promise<void>): void {
+    if (targets.some((target) => busy.has(target))) return;
+    for (const target of targets) busy.add(target);
+    const done = fault().finally(() => {
+      for (const target of targets) busy.delete(target);
+      running.delete(done);
+    });
+    running.add(done);
+  }
+
+  const timer = setInterval(() => {
+    const instance = pick(instances);
+    if (random() < SHARE_OF_INSTANCES) {
+      begin([instance.name], () => instanceFault(instance));
+      return;
+    }
+    const store = pick(['postgres', 'redis'] as const);
+    const targets = random() < SHARE_OF_ALL ? instances : [instance];
+    begin(
+      targets.map(({ name }) => `${name} ${store}`),
+      () => storeFault(store, targets),
+    );
+  }, 1000 / options.perSecond);
+
+  function note(fault: string): void {
+    injector.faults.set(fault, (injector.faults.get(fault) ?? 0) + 1);
+  }
+
+  async function stop(): Promise<void> {
+    clearInterval(timer);
+    heal.resolve();
+    await Promise.all(running);
+  }
+  return injector;
+}
