@@ -29,7 +29,7 @@ afterAll(async () => {
   await service.kill();
   await sql.end({ timeout: 1 });
   await environment.remove();
-});
+}, 30_000);
 
 test('one account with 600 forms in flight and 50 overviews a second costs nobody else an answer or a page', async () => {
   const visitor = createVisitor(service.baseUrl);
@@ -74,6 +74,9 @@ test('one account with 600 forms in flight and 50 overviews a second costs nobod
     clearInterval(overviews);
     crowd.stop();
   }
+  const failed = ({ route, status }: Record<string, unknown>) =>
+    String(route).startsWith('/api/') && Number(status) >= 500;
+  expect(service.logLines.filter(failed)).toEqual([]);
   expect(Object.keys(statuses)).toEqual(['200']);
   expect(Object.keys(pages)).toEqual(['200']);
   // The crowd was there all the time: it was refused, and came again.
