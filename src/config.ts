@@ -52,6 +52,8 @@ export interface Config {
   authSecret: string | null;
   /** `open`: anyone can create a Free account in the dashboard. `closed`: only an invitation opens it. */
   signUp: 'open' | 'closed';
+  /** Seconds between "not ready" and closing the port, for balancers that poll readiness. */
+  shutdownDelayS: number;
   /** null: the dashboard sends no mail, and so confirms no email and resets no password. */
   smtpUrl: string | null;
   /** Sender of the dashboard's mail; null: `no-reply@` the host of the public address. */
@@ -103,6 +105,7 @@ export function readConfig(env: Environment = process.env): Config {
     metricsToken: asciiSecret('METRICS_TOKEN', secret('METRICS_TOKEN')),
     authSecret: longSecret('AUTH_SECRET', secret('AUTH_SECRET')),
     signUp: oneOf(env, 'SIGN_UP', ['open', 'closed'], 'closed'),
+    shutdownDelayS: integer(env, 'SHUTDOWN_DELAY_S', { min: 0, max: 300, fallback: 0 }),
     smtpUrl: url('SMTP_URL', secret('SMTP_URL'), ['smtp:', 'smtps:']),
     mailFrom: mailAddress(env, 'MAIL_FROM'),
     trustProxy: networks(env, 'TRUST_PROXY'),

@@ -40,6 +40,7 @@ test('without any variable, the defaults of the contract', () => {
     recordMaxAgeS: 518_400,
     metricsToken: null,
     signUp: 'closed',
+    shutdownDelayS: 0,
   });
 });
 

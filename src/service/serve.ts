@@ -46,7 +46,10 @@ export interface RunningService {
   /** The service's own address. */
   publicUrl: string;
   port: number;
-  /** Not ready; finishes what runs; gives back what is owed; closes everything. Within `LONGEST_STOP_MS` (stop.ts). */
+  /**
+   * Says that it is not ready, and goes on answering for the delay of the configuration. Then it closes the port, finishes
+   * what runs, gives back what is owed and closes everything, within `LONGEST_STOP_MS` (stop.ts).
+   */
   stop(): Promise<void>;
 }
 
@@ -73,6 +76,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const tasks = createClosers(onFailed);
   const log = options.log ?? openLog(options.logTo, closers);
   const stopping = new AbortController();
+  let isLeaving = false;
   try {
     const port = config.port === 0 ? freePort(config.host) : config.port;
     const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);
@@ -136,11 +140,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       observer,
       metrics,
       metricsToken: config.metricsToken,
-      health: createHealth(
-        [...storeProbes(stores, directoryHealth), ...probes],
-        () => stopping.signal.aborted,
-        log,
-      ),
+      health: createHealth([...storeProbes(stores, directoryHealth), ...probes], () => isLeaving, log),
       search,
       lookup,
       usage: createUsageHandler(createAccountReader(stores.sql)),
@@ -155,6 +155,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl,
       port,
       async stop() {
+        isLeaving = true;
+        await waitForBalancers(config, log);
         stopping.abort();
         const untilMs = performance.now() + LONGEST_STOP_MS;
         log.info({ running: observer.running }, 'stopping');
@@ -178,6 +180,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
     await closers.close();
     throw error;
   }
+}
+
+/** A balancer that polls readiness goes on sending requests until its next look: they are answered meanwhile. */
+async function waitForBalancers({ shutdownDelayS }: Config, log: Log): Promise<void> {
+  if (shutdownDelayS === 0) return;
+  log.info({ seconds: shutdownDelayS }, 'not ready; answering until balancers have seen it');
+  await Bun.sleep(shutdownDelayS * SECOND);
 }
 
 function openLog(target: LogTarget | undefined, closers: Closers): Log {

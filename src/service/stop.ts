@@ -8,7 +8,8 @@ import { SECOND } from '../units.ts';
 export const DRAIN_TIMEOUT_MS = 10 * SECOND;
 
 /**
- * From the signal to the end of a service whose stores all hang: requests, then the work beside them, then connections.
+ * From the closing of the port (`SHUTDOWN_DELAY_S` after the signal) to the end of a service whose stores all hang:
+ * requests, then the work beside them, then connections.
  * A batch of credits in doubt may use the time that the others leave.
  * Whoever stops it has to wait longer before killing it (README; `stop_grace_period` in docker-compose.yml).
  */

@@ -36,8 +36,11 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
     closers.add('the stores', () => stores.close());
     warnAtStart(log, config, config.publicUrl ?? defaultPublicUrl(config.host, port));
     log.info({ workers: count, port }, 'starting workers');
+    const patienceMs = config.shutdownDelayS * SECOND + LONGEST_STOP_MS;
     await Promise.all(
-      Array.from({ length: count }, (_, index) => keepWorker(port, signal, log.child({ worker: index + 1 }))),
+      Array.from({ length: count }, (_, index) =>
+        keepWorker(port, patienceMs, signal, log.child({ worker: index + 1 })),
+      ),
     );
   } finally {
     await closers.close();
@@ -70,9 +73,13 @@ export async function endWorker(
   clearTimeout(timer);
 }
 
-/** Runs one worker, again and again, until the signal; then waits for its end. */
+/**
+ * Runs one worker, again and again, until the signal; then waits for its end.
+ * @param patienceMs for its graceful end
+ */
 async function keepWorker(
   port: number,
+  patienceMs: number,
   signal: AbortSignal,
   log: Pick<Log, 'info' | 'warn' | 'error'>,
 ): Promise<void> {
@@ -87,7 +94,7 @@ async function keepWorker(
       },
     );
     log.info({ pid: worker.pid }, 'started a worker');
-    const stop = () => void endWorker(worker);
+    const stop = () => void endWorker(worker, patienceMs);
     signal.addEventListener('abort', stop, { once: true });
     const exitCode = await worker.exited;
     signal.removeEventListener('abort', stop);
