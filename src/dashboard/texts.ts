@@ -118,6 +118,15 @@ const en = {
   tableEmptyDays: 'Days without calls are left out.',
   csv: 'Download as CSV',
 
+  data: 'Data',
+  dataDirectory: 'Directory',
+  dataTax: 'Tax debts',
+  dataSocialSecurity: 'Social security debts',
+  dataCompanies: (companies: string) => `${companies} companies`,
+  dataImported: 'imported on',
+  dataOf: 'as of',
+  dataNone: 'not imported',
+
   keysTitle: 'API keys',
   keysLead: 'A key opens the API for your account. Keep it on a server: whoever has it spends your credits.',
   keysEmpty: 'No keys yet',
@@ -330,6 +339,15 @@ const pt: Texts = {
   table: 'Os números em tabela',
   tableEmptyDays: 'Os dias sem chamadas são omitidos.',
   csv: 'Descarregar CSV',
+
+  data: 'Dados',
+  dataDirectory: 'Diretório',
+  dataTax: 'Dívidas fiscais',
+  dataSocialSecurity: 'Dívidas à Segurança Social',
+  dataCompanies: (companies) => `${companies} empresas`,
+  dataImported: 'importadas em',
+  dataOf: 'à data de',
+  dataNone: 'por importar',
 
   keysTitle: 'Chaves da API',
   keysLead:

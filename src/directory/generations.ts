@@ -29,10 +29,9 @@ export interface Directory {
   previous: Generation | null;
 }
 
-/** How a generation becomes current. `import` makes the present one the previous; `rebuild` takes its place. */
-export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'normalization'> & {
-  origin: 'import' | 'rebuild';
-};
+/** How a generation becomes current: an import makes the present one the previous, a rebuild takes its place. */
+export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'normalization'> &
+  ({ origin: 'import'; file: string } | { origin: 'rebuild' });
 
 const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index_fingerprint AS "indexFingerprint",
   rows, normalization, origin`;
@@ -76,12 +75,31 @@ export async function makeCurrent(
   index: { name: string; fingerprint: string } | null,
   actor: string,
 ): Promise<void> {
+  // A rebuild has the rows of the present generation, so it was loaded when that was.
+  const loaded =
+    next.origin === 'import'
+      ? lock.sql`now(), ${actor}, ${next.file}`
+      : lock.sql`loaded_at, loaded_by, loaded_file`;
   await lock.sql`
     INSERT INTO directory_generations
-      (id, table_name, index_name, index_fingerprint, rows, normalization, origin, created_by)
-    VALUES (${next.id}, ${next.tableName}, ${index?.name ?? null}, ${index?.fingerprint ?? null}, ${next.rows},
-      ${next.normalization}, ${next.origin}, ${actor})`;
+      (id, table_name, index_name, index_fingerprint, rows, normalization, origin, created_by,
+        loaded_at, loaded_by, loaded_file)
+    SELECT ${next.id}, ${next.tableName}, ${index?.name ?? null}, ${index?.fingerprint ?? null}, ${next.rows},
+      ${next.normalization}, ${next.origin}, ${actor}, ${loaded}
+    FROM directory_generations WHERE id = ${current.id}`;
   await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
+}
+
+/** Notes an import that found the current rows as they are in its file. */
+export async function confirmLoad(
+  { sql }: DirectoryLock,
+  { current }: Directory,
+  file: string,
+  actor: string,
+): Promise<void> {
+  await sql`
+    UPDATE directory_generations SET loaded_at = now(), loaded_by = ${actor}, loaded_file = ${file}
+    WHERE id = ${current.id}`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { RowSource } from '../files/source.ts';
@@ -8,6 +9,7 @@ import { count, type Progress } from '../terminal/progress.ts';
 import { type BuiltIndex, buildIndex } from './build-index.ts';
 import { changesSince, DIRECTORY_PLAN } from './entries.ts';
 import {
+  confirmLoad,
   type Directory,
   type Generation,
   makeCurrent,
@@ -85,10 +87,13 @@ export async function importCompanies(
       progress,
     );
     const changes = difference.imported + difference.removed;
+    const file = 'path' in source ? basename(source.path) : '-';
+    if (changes === 0) await confirmLoad(lock, directory, file, tools.actor);
     const isIndexed = await isServed(tools, directory);
     if (changes > 0 || !isIndexed) {
       try {
-        if (changes > 0) await replaceGeneration(tools, lock, directory, difference, options, progress);
+        if (changes > 0)
+          await replaceGeneration(tools, lock, directory, difference, { ...options, file }, progress);
         // The same file again after Elasticsearch failed: it gets what it lacks.
         else await buildAnew(tools, lock, directory, progress, 'import');
       } finally {
@@ -152,7 +157,7 @@ async function replaceGeneration(
   lock: DirectoryLock,
   directory: Directory,
   difference: Difference,
-  { replace }: ImportOptions,
+  { replace, file }: Pick<ImportOptions, 'replace'> & { file: string },
   progress: Progress,
 ): Promise<void> {
   const { sql } = lock;
@@ -166,6 +171,7 @@ async function replaceGeneration(
     rows: difference.rows,
     normalization: normalizationFingerprint(),
     origin: 'import' as const,
+    file,
   };
   tools.signal.throwIfAborted();
   const { elasticsearch: client } = tools;

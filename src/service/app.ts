@@ -2,6 +2,7 @@ import { Elysia } from 'elysia';
 import type { Handler, Pipeline } from '../admission/pipeline.ts';
 import type { Dashboard } from '../dashboard/dashboard.ts';
 import { dashboardRoutes } from '../dashboard/plugin.ts';
+import { datasetsRoute } from '../datasets/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH, optionsOf, templateOf } from '../http/api-route.ts';
 import type { Health } from '../http/health.ts';
@@ -22,6 +23,7 @@ export interface AppParts {
   search: Handler;
   lookup: Handler;
   usage: Handler;
+  datasets: Handler;
   dashboard: Dashboard;
 }
 
@@ -37,6 +39,7 @@ export function createApp(parts: AppParts) {
     { route: searchRoute, handler: parts.search },
     { route: lookupRoute, handler: parts.lookup },
     { route: usageRoute, handler: parts.usage },
+    { route: datasetsRoute, handler: parts.datasets },
   ];
   return (
     new Elysia({

@@ -6,6 +6,7 @@ import { defaultPublicUrl } from '../config.ts';
 import { createCredits } from '../credits/admit.ts';
 import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
+import { createDatasetsHandler } from '../datasets/route.ts';
 import { within } from '../deadline.ts';
 import type { DirectoryHealth } from '../directory/ensure.ts';
 import { watchDirectory } from '../directory/watch.ts';
@@ -144,6 +145,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       search,
       lookup,
       usage: createUsageHandler(createAccountReader(stores.sql)),
+      datasets: createDatasetsHandler(stores.sql),
       dashboard,
     });
     listen(app, config, port, options.sharePort === true);

@@ -37,6 +37,7 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
     ['200: a search that finds nothing', '/companies?q=nada', 200, null, 1],
     ['200: a lookup', `/companies/${FOUND}`, 200, null, 1],
     ['200: usage', '/usage', 200, null, 0],
+    ['200: datasets', '/datasets', 200, null, 0],
     ['400 validation: a search without q', '/companies', 400, 'validation', 1],
     ['400 validation: a search with an empty q', '/companies?q=', 400, 'validation', 1],
     [
@@ -144,7 +145,7 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
       expect(answer.status).toBe(200);
     }
     const nowS = Date.now() / 1000;
-    for (const path of ['/companies', '/companies/1', `/companies/${FOUND}`, '/usage']) {
+    for (const path of ['/companies', '/companies/1', `/companies/${FOUND}`, '/usage', '/datasets']) {
       const answer = await ask(api, path, { key: caller.key });
       expect([answer.status, answer.kind]).toEqual([429, 'rate-limit-exceeded']);
       expect(answer.headers.get('RateLimit-Limit')).toBe('60');
@@ -185,6 +186,7 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
     // A validation failure is not seen before the quota: there is no credit to spend on it.
     expect((await ask(api, '/companies', { key: caller.key })).kind).toBe('monthly-quota-exceeded');
     expect(await spent(caller)).toEqual({ tokens: 4, credits: 2 });
+    expect((await ask(api, '/datasets', { key: caller.key })).status).toBe(200);
   });
 
   test('500 authentication-failed: a key that can not be looked up because Postgres is away', async () => {
@@ -214,7 +216,13 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
         api.proxies.postgres.down();
         return (await usage()) === 503;
       });
-      for (const path of ['/companies?q=empresa', `/companies/${FOUND}`, '/companies', '/usage']) {
+      for (const path of [
+        '/companies?q=empresa',
+        `/companies/${FOUND}`,
+        '/companies',
+        '/usage',
+        '/datasets',
+      ]) {
         const answer = await ask(api, path, { key: caller.key });
         expect([path, answer.status, answer.kind]).toEqual([path, 503, 'service-unavailable']);
         expect(answer.headers.get('Retry-After')).toBe('1');
@@ -244,7 +252,7 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
         expect([path, answer.status, answer.kind]).toEqual([path, 404, 'not-found']);
       }
       for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-        for (const path of ['/usage', '/companies?q=empresa', `/companies/${FOUND}`]) {
+        for (const path of ['/usage', '/datasets', '/companies?q=empresa', `/companies/${FOUND}`]) {
           const answer = await ask(api, path, { key, method });
           expect([method, answer.status, answer.headers.get('Allow')]).toEqual([method, 405, 'GET']);
           if (method !== 'HEAD') expect(answer.kind).toBe('method-not-allowed');

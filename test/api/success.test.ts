@@ -171,6 +171,18 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
     ]);
   });
 
+  test('datasets: data and error, the directory with its date, and no debts that were never imported', async () => {
+    const { status, headers, body } = await get('/datasets');
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
+    expect(body).toEqual({
+      data: {
+        directory: { companies: 4, updated: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) },
+        debts: { tax: null, social_security: null },
+      },
+      error: null,
+    });
+  });
+
   test('limits of an account of its own show wherever a limit shows', async () => {
     const { key } = await api.caller({ limits: { requestsPerMinute: 1234 }, included: 99 });
     const { headers, body } = await get('/usage', key);

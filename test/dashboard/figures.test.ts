@@ -84,6 +84,25 @@ describe('the overview', () => {
     expect(overview.text).toMatch(/Resets in \d+ days? \d+ hours?/);
   });
 
+  test('says how old the directory and the debts are, in both languages', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const line = async (language: string) =>
+      (await visitor.get('/dashboard', { 'Accept-Language': language })).textOf('.datasets')!;
+    expect(await line('en')).toBe(
+      'Directory: not imported · Tax debts: not imported · Social security debts: not imported',
+    );
+    await service.sql`
+      INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-10-31', 1234, 'test')`;
+    await service.sql`UPDATE directory_generations SET rows = 4610, loaded_at = '2026-11-22T02:00:00Z'`;
+    expect(await line('en')).toBe(
+      'Directory: 4,610 companies, imported on 22 Nov 2026 · Tax debts: 1,234 companies, as of 31 Oct 2026 · Social security debts: not imported',
+    );
+    expect((await line('pt')).replace(/\u00a0/g, ' ')).toBe(
+      'Diretório: 4 610 empresas, importadas em 22 nov 2026 · Dívidas fiscais: 1 234 empresas, à data de 31 out 2026 · Dívidas à Segurança Social: por importar',
+    );
+  });
+
   test('a new account is told what to do first', async () => {
     const visitor = createVisitor(service.baseUrl);
     await signUp(visitor);

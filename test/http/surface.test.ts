@@ -148,10 +148,10 @@ describe('the reference', () => {
     document = await (await page('/openapi/json')).json();
   });
 
-  test('is OpenAPI 3.1 with the three endpoints, all of them GET, all behind the key', () => {
+  test('is OpenAPI 3.1 with every endpoint, all of them GET, all behind the key', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/);
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
-    expect(Object.keys(document.paths)).toEqual(['/companies', '/companies/{nif}', '/usage']);
+    expect(Object.keys(document.paths)).toEqual(['/companies', '/companies/{nif}', '/usage', '/datasets']);
     for (const path of Object.values<object>(document.paths)) expect(Object.keys(path)).toEqual(['get']);
     expect(document.security).toEqual([{ apiKey: [] }]);
     expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' });
@@ -170,6 +170,7 @@ describe('the reference', () => {
       'unauthorized',
     ];
     expect(kindsOf('/usage')).toEqual(everywhere);
+    expect(kindsOf('/datasets')).toEqual(everywhere);
     expect(kindsOf('/companies')).toEqual(
       [...everywhere, 'monthly-quota-exceeded', 'search-failed', 'validation'].sort(),
     );
@@ -209,6 +210,7 @@ describe('the reference', () => {
     expect(described('/companies/{nif}')).toEqual({ ...company, 404: 'always', 502: 'always' });
     const { 400: _, ...usage } = company;
     expect(described('/usage')).toEqual(usage);
+    expect(described('/datasets')).toEqual(usage);
   });
 
   test('has schemas that compile, references that lead somewhere, and examples that fit', () => {
@@ -323,6 +325,7 @@ describe('metrics', () => {
       '/api/v1/companies',
       '/api/v1/companies/{nif}',
       '/api/v1/usage',
+      '/api/v1/datasets',
       '/problems/{kind}',
       '/openapi',
       '/openapi/json',

@@ -42,7 +42,7 @@ async function change(index: string | null): Promise<void> {
     await makeCurrent(
       lock,
       await readDirectory(sql),
-      { ...next, rows: 0, normalization: null, origin: 'import' },
+      { ...next, rows: 0, normalization: null, origin: 'import', file: 'x.csv' },
       index === null ? null : { name: index, fingerprint: 'test' },
       'test',
     );

@@ -37,6 +37,7 @@ beforeAll(() => {
     search: handler,
     lookup: handler,
     usage: handler,
+    datasets: handler,
     dashboard: { handle: () => keep(page()), notFound: () => keep(page()), close: async () => {} },
   });
   app.compile();

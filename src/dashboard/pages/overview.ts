@@ -1,4 +1,5 @@
 import { type DailyHistory, loadDailyCalls, PLOTTED_DAYS } from '../daily-calls.ts';
+import { datasetsLine } from '../datasets.ts';
 import { type Figures, figuresOf } from '../figures.ts';
 import { type Html, type HtmlValue, html, trusted } from '../html.ts';
 import { type Series, type Split, seriesOf } from '../series.ts';
@@ -8,9 +9,10 @@ import { memberPage, notice } from './layout.ts';
 /** GET /dashboard: plan, credits, bucket, and the calls of the last 90 days. */
 export async function showOverview(visit: MemberVisit): Promise<Reply> {
   const { account, tools, texts, url } = visit;
-  const [rate, history] = await Promise.all([
+  const [rate, history, datasets] = await Promise.all([
     tools.rateLimiter.peek(account.id, account.requestsPerMinute),
     loadDailyCalls(tools.sql, account.id),
+    datasetsLine(visit),
   ]);
   const split: Split = url.searchParams.get('by') === 'key' ? 'key' : 'kind';
   const isNew = history.rows.length === 0;
@@ -22,7 +24,8 @@ ${notice(url.searchParams.get('done') === 'confirmed' ? texts.confirmed : null)}
 </div>
 ${isNew && firstSteps(visit)}
 ${figureCards(visit, figuresOf(account, rate))}
-${await callsSection(visit, history, split)}`;
+${await callsSection(visit, history, split)}
+${datasets}`;
   return memberPage(visit, { section: '', title: texts.overview, body });
 }
 

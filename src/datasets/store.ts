@@ -1,0 +1,51 @@
+import type { Sql } from '../postgres/connect.ts';
+
+/** What the service answers from, and how old it is. */
+export interface Datasets {
+  directory: DirectoryDataset;
+  /** `null` means that no dataset of that kind was ever imported. */
+  debts: { tax: DebtDataset | null; socialSecurity: DebtDataset | null };
+}
+
+export interface DirectoryDataset {
+  companies: number;
+  /** When an import last confirmed or changed the rows; `null` means never. */
+  updated: Date | null;
+  /** Who ran that import, e.g. `cli:maria`. */
+  by: string | null;
+  /** The imported file's name without folders; `-` is standard input; `null` means that it is not known. */
+  file: string | null;
+}
+
+export interface DebtDataset {
+  /** The dataset's own date, `YYYY-MM-DD`. */
+  date: string;
+  companies: number;
+  imported: Date;
+  by: string;
+}
+
+/** Reads what imports wrote down about each dataset. Counts no rows. */
+export async function readDatasets(sql: Sql): Promise<Datasets> {
+  const rows = await sql<
+    { kind: string; date: string; companies: number; at: Date | null; by: string; file: string }[]
+  >`
+    SELECT 'directory' AS kind, NULL AS date, rows AS companies, loaded_file AS file,
+      CASE WHEN rows > 0 THEN coalesce(loaded_at, created_at) END AS at,
+      CASE WHEN rows > 0 THEN coalesce(loaded_by, created_by) END AS by
+    FROM directory_generations WHERE id = (SELECT current FROM directory)
+    UNION ALL
+    SELECT kind, to_char(dataset_date, 'YYYY-MM-DD'), rows, NULL, imported_at, imported_by FROM debt_datasets`;
+  const find = (kind: string) => rows.find((row) => row.kind === kind);
+  const { companies, at, by, file } = find('directory')!;
+  const debts = (kind: string): DebtDataset | null => {
+    const row = find(kind);
+    return row === undefined
+      ? null
+      : { date: row.date, companies: row.companies, imported: row.at!, by: row.by };
+  };
+  return {
+    directory: { companies, updated: at, by, file },
+    debts: { tax: debts('tax'), socialSecurity: debts('social-security') },
+  };
+}
