@@ -27,54 +27,40 @@ export function cancelUnsent<Query extends Cancellable<unknown>>(query: Query, s
 }
 
 /**
- * The outcome of `work`, or a {@link DeadlineError} after `timeoutMs`; an {@link OverloadedError} where this process was too
- * busy to read the answer by then.
+ * The outcome of `work`, or a {@link DeadlineError} after `timeoutMs`; an {@link OverloadedError} if this process was too busy
+ * to read the answer by then. An answer that arrived while the event loop was blocked counts as on time.
  *
- * A frozen server leaves the promises of postgres.js unsettled until the connection is given up, seconds later or never
- * (src/postgres/connect.ts). A query that still waits for a connection is taken out of the queue, so that a hung server
- * gathers no backlog; one that was sent is left alone, since cancelling it would open one more connection to a server
- * that doesn't answer. That is for `work` that is a query itself: what a promise awaits can't be seen from here, and runs
- * when the server is back. So hand in the query where there is one, and read its rows afterwards.
- *
- * An answer that has arrived while this process was busy is read before its time is up: whoever was late was not the other.
+ * A frozen server leaves the promises of postgres.js unsettled until its connection is given up. A query that still waits
+ * for a connection is taken out of the client's queue, so that a hung server gathers no backlog. Therefore pass the query
+ * itself and read its rows afterwards: a promise hides it.
  */
 export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const expire = (isBusy: boolean) => {
-      reject(lateness(what, timeoutMs, isBusy));
+    const timer = afterwards((isBusy) => {
+      const late = `${what} answered while this process was busy, or not at all`;
+      reject(isBusy ? new OverloadedError(late) : new DeadlineError(what, timeoutMs));
       if (work.state === null) work.cancel?.();
-    };
-    const timer = afterwards(expire, timeoutMs);
-    work.then(
-      (value) => {
+    }, timeoutMs);
+    const settle =
+      <Value>(end: (value: Value) => void) =>
+      (value: Value) => {
         clearTimeout(timer);
-        resolve(value);
-      },
-      (error) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
+        end(value);
+      };
+    work.then(settle<T>(resolve), settle<unknown>(reject));
   });
 }
 
-/** A timer that is late by more says that the process was busy. */
+/** A timer that is late by more shows that the event loop was blocked. */
 const BUSY_MS = 250;
 
 /**
- * A timer that is over only when what had arrived by then has been read.
- * @param task told whether it comes too late
+ * A timer that fires only after the answers that had arrived by then were read.
+ * @param task told whether the event loop was blocked
  */
 export function afterwards(task: (isBusy: boolean) => void, afterMs: number): ReturnType<typeof setTimeout> {
   const dueMs = performance.now() + afterMs;
   const run = () => task(performance.now() - dueMs > BUSY_MS);
-  // Between the two, Bun reads what has arrived.
+  // Bun reads sockets between the two.
   return setTimeout(() => setImmediate(() => setImmediate(run)), afterMs);
-}
-
-/** Why there was no answer in time. */
-function lateness(what: string, timeoutMs: number, isBusy: boolean): DeadlineError | OverloadedError {
-  return isBusy
-    ? new OverloadedError(`${what} answered while this process was busy, or not at all`)
-    : new DeadlineError(what, timeoutMs);
 }

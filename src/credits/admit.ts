@@ -104,11 +104,10 @@ export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOp
     let rest: CallGroup[];
     let skipLocked = false;
     try {
-      const unpaid = await spendWithinPeriod(sql, requestsOf(groups), beginAttempt());
-      rest = groups.filter(({ request }) => unpaid.has(request.accountId));
-      for (const { request, calls } of groups) {
-        if (unpaid.has(request.accountId)) continue;
-        for (const call of calls) admissions.set(call, ADMITTED);
+      const unpaid = await spendWithinPeriod(sql, groups, beginAttempt());
+      rest = groups.filter(({ accountId }) => unpaid.has(accountId));
+      for (const { accountId, calls } of groups) {
+        if (!unpaid.has(accountId)) for (const call of calls) admissions.set(call, ADMITTED);
       }
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
@@ -116,13 +115,10 @@ export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOp
       skipLocked = true;
     }
     if (rest.length === 0) return admissions;
-    const requests = requestsOf(rest);
-    const results = await spendWithRollover(sql, requests, { ...beginAttempt(), skipLocked }).catch(
-      (error) => {
-        if (skipLocked || !isLockTimeout(error)) throw error;
-        return spendWithRollover(sql, requests, { ...beginAttempt(), skipLocked: true });
-      },
-    );
+    const results = await spendWithRollover(sql, rest, { ...beginAttempt(), skipLocked }).catch((error) => {
+      if (skipLocked || !isLockTimeout(error)) throw error;
+      return spendWithRollover(sql, rest, { ...beginAttempt(), skipLocked: true });
+    });
     for (const result of results) distribute(rest[result.position - 1]!.calls, result, admissions);
     return admissions;
   }
@@ -157,9 +153,7 @@ const isLockTimeout = (error: unknown) => (error as { code?: unknown }).code ===
 
 const ADMITTED: Admission = { admitted: true };
 
-const requestsOf = (groups: CallGroup[]) => groups.map(({ request }) => request);
-
-/** The first calls of a request are admitted, as many as were charged; the rest are refused. */
+/** The first calls of a group are admitted, as many as were charged; the rest are refused. */
 function distribute(calls: Call[], result: SpendResult, admissions: Map<Call, Admission>): void {
   const refused: Admission = {
     admitted: false,
@@ -174,8 +168,6 @@ function distribute(calls: Call[], result: SpendResult, admissions: Map<Call, Ad
 
 function callsByAccount(groups: CallGroup[]): Record<string, number> {
   const sums: Record<string, number> = {};
-  for (const { request } of groups) {
-    sums[request.accountId] = (sums[request.accountId] ?? 0) + request.calls;
-  }
+  for (const { accountId, calls } of groups) sums[accountId] = (sums[accountId] ?? 0) + calls.length;
   return sums;
 }

@@ -28,16 +28,7 @@ export type Admission =
     };
 
 /** Calls of one account, by one key and of one kind: one element of a statement's arrays. */
-export interface CreditRequest {
-  accountId: string;
-  keyId: string;
-  kind: CallKind;
-  calls: number;
-}
-
-/** A request, and the calls that it stands for. */
-export interface CallGroup {
-  request: CreditRequest;
+export interface CallGroup extends Omit<Call, 'signal'> {
   calls: Call[];
 }
 
@@ -48,12 +39,8 @@ export function groupCalls(calls: Call[]): CallGroup[] {
     const { accountId, keyId, kind } = call;
     const id = `${accountId} ${keyId} ${kind}`;
     const group = groups.get(id);
-    if (group === undefined) {
-      groups.set(id, { request: { accountId, keyId, kind, calls: 1 }, calls: [call] });
-    } else {
-      group.request.calls += 1;
-      group.calls.push(call);
-    }
+    if (group === undefined) groups.set(id, { accountId, keyId, kind, calls: [call] });
+    else group.calls.push(call);
   }
   return [...groups.values()];
 }

@@ -1,6 +1,6 @@
 import { numberArray, textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { CreditRequest } from './calls.ts';
+import type { CallGroup } from './calls.ts';
 
 export interface SpendOptions {
   /** UUID of this one statement. It becomes the primary key of its row in the journal, so it can be voided. */
@@ -9,9 +9,9 @@ export interface SpendOptions {
   instant: Date | null;
 }
 
-/** What a request got from {@link spendWithRollover}. */
+/** What a group of calls got from {@link spendWithRollover}. */
 export interface SpendResult {
-  /** 1-based position of the request in the statement. */
+  /** 1-based position of the group in the statement. */
   position: number;
   /** Calls of it that were charged; the others were refused. */
   admitted: number;
@@ -34,14 +34,16 @@ export interface SpendResult {
  */
 export async function spendWithinPeriod(
   sql: Sql,
-  requests: CreditRequest[],
+  groups: CallGroup[],
   { attempt, instant }: SpendOptions,
 ): Promise<Set<string>> {
   const totals = new Map<string, number>();
-  for (const { accountId, calls } of requests) totals.set(accountId, (totals.get(accountId) ?? 0) + calls);
+  for (const { accountId, calls } of groups) {
+    totals.set(accountId, (totals.get(accountId) ?? 0) + calls.length);
+  }
   const accountIds = [...totals.keys()].sort();
   const wanted = accountIds.map((id) => totals.get(id)!);
-  const { ids, keys, kinds, calls } = columnsOf(requests);
+  const { ids, keys, kinds, calls } = columnsOf(groups);
   const now = sql`coalesce(${instant}::timestamptz, now())`;
   const included = sql`
     coalesce(b.included_credits, CASE b.period_plan WHEN 'plus' THEN plans.plus ELSE plans.free END)`;
@@ -89,14 +91,14 @@ export async function spendWithinPeriod(
  * rows.
  *
  * @param options.skipLocked skip accounts that another transaction has locked
- * @returns one row a request; none for an account that is gone or was skipped
+ * @returns one row a group; none for an account that is gone or was skipped
  */
 export function spendWithRollover(
   sql: Sql,
-  requests: CreditRequest[],
+  groups: CallGroup[],
   { attempt, instant, skipLocked }: SpendOptions & { skipLocked: boolean },
 ) {
-  const { ids, keys, kinds, calls } = columnsOf(requests);
+  const { ids, keys, kinds, calls } = columnsOf(groups);
   return sql<SpendResult[]>`
     WITH asked AS MATERIALIZED (
       SELECT * FROM unnest(${ids}::text[], ${keys}::text[], ${kinds}::text[], ${calls}::bigint[])
@@ -151,12 +153,12 @@ export function spendWithRollover(
     FROM shared`;
 }
 
-/** The requests as the arrays of an `unnest`. */
-function columnsOf(requests: CreditRequest[]) {
+/** The groups as the arrays of an `unnest`. */
+function columnsOf(groups: CallGroup[]) {
   return {
-    ids: textArray(requests.map((request) => request.accountId)),
-    keys: textArray(requests.map((request) => request.keyId)),
-    kinds: textArray(requests.map((request) => request.kind)),
-    calls: numberArray(requests.map((request) => request.calls)),
+    ids: textArray(groups.map(({ accountId }) => accountId)),
+    keys: textArray(groups.map(({ keyId }) => keyId)),
+    kinds: textArray(groups.map(({ kind }) => kind)),
+    calls: numberArray(groups.map(({ calls }) => calls.length)),
   };
 }

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createCredits } from '../../src/credits/admit.ts';
+import { groupCalls } from '../../src/credits/calls.ts';
 import { reverseVoided } from '../../src/credits/reverse.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { spendWithinPeriod } from '../../src/credits/spend.ts';
@@ -159,11 +160,9 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
     const few = shuffle(ids).slice(0, 40);
     const both = [few, few.toReversed()].map((order, instance) => async () => {
       for (let round = 0; round < 100; round += 1) {
-        const requests = order.map(
-          (accountId) => ({ accountId, keyId: '', kind: 'search', calls: 1 }) as const,
-        );
+        const groups = groupCalls(order.map((accountId) => ({ accountId, keyId: '', kind: 'search' })));
         const options = { instant: null, attempt: randomUUID() };
-        expect((await spendWithinPeriod(pools[instance]!, requests, options)).size).toBe(0);
+        expect((await spendWithinPeriod(pools[instance]!, groups, options)).size).toBe(0);
       }
     });
     // Two that wait for each other in a circle are told so after a second: one of them fails.

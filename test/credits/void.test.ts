@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import type { CreditRequest } from '../../src/credits/calls.ts';
+import { type CallGroup, groupCalls } from '../../src/credits/calls.ts';
 import { reverseVoided } from '../../src/credits/reverse.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { spendWithinPeriod, spendWithRollover } from '../../src/credits/spend.ts';
@@ -23,18 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const requestOf = (accountId: string, calls = 1): CreditRequest => ({
-  accountId,
-  keyId: 'a',
-  kind: 'search',
-  calls,
-});
+const groupOf = (accountId: string, calls: number): CallGroup[] =>
+  groupCalls(Array.from({ length: calls }, () => ({ accountId, keyId: 'a', kind: 'search' })));
 
 const statements = {
   'within the period': (sql: Sql, accountId: string, attempt: string) =>
-    spendWithinPeriod(sql, [requestOf(accountId, 3)], { attempt, instant: null }),
+    spendWithinPeriod(sql, groupOf(accountId, 3), { attempt, instant: null }),
   'with rollover': async (sql: Sql, accountId: string, attempt: string) =>
-    spendWithRollover(sql, [requestOf(accountId, 3)], { attempt, instant: null, skipLocked: false }),
+    spendWithRollover(sql, groupOf(accountId, 3), { attempt, instant: null, skipLocked: false }),
 };
 
 describe.each(Object.entries(statements))('an attempt to charge %s', (_, charge) => {
