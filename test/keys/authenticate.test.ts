@@ -264,10 +264,12 @@ describe('what is remembered', () => {
 
   test('of a crowd of keys that must all be asked for, those too many are told at once', async () => {
     await startAfresh();
+    // Two batches of 500 are in flight, 5,000 keys queue. A slow machine refuses more, for queueing too long.
     const outcomes = await Promise.allSettled(Array.from({ length: 7000 }, () => bearer(generateSecret())));
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
-    expect(refused).toHaveLength(1000);
-    expect(refused[0]).toBeInstanceOf(OverloadedError);
+    expect(refused.every((reason) => reason instanceof OverloadedError)).toBe(true);
+    const full = refused.filter(({ message }) => message === 'the queue for Postgres is full');
+    expect(full.length).toBeGreaterThanOrEqual(1000);
   });
 
   test('a key that was refused works a second later when it is created afterwards', async () => {
