@@ -67,9 +67,9 @@ async function main(): Promise<void> {
   const interrupts = watchInterrupts(new Error('interrupted'));
   const cleanups: (() => Promise<unknown>)[] = [];
   try {
-    const sides = await underLock(options.lock, 'shared', () => prepare([a, b], cleanups));
+    const sides = await underLock(options.lock, 'shared', interrupts.signal, () => prepare([a, b], cleanups));
     for (const scenario of scenarios) {
-      const measured = await underLock(options.lock, 'alone', () =>
+      const measured = await underLock(options.lock, 'alone', interrupts.signal, () =>
         comparePairs(scenario, sides, interrupts.signal),
       );
       process.stdout.write(`${scenarioTable(scenario.name, measured)}\n`);

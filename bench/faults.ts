@@ -60,8 +60,8 @@ interface Ready {
 
 async function main(): Promise<number> {
   try {
-    const ready = await underLock(options.lock, 'shared', prepare);
-    return await underLock(options.lock, 'alone', () => underFaults(ready));
+    const ready = await underLock(options.lock, 'shared', interrupts.signal, prepare);
+    return await underLock(options.lock, 'alone', interrupts.signal, () => underFaults(ready));
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => console.error(String(error)));
     interrupts.release();
