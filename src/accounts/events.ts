@@ -4,9 +4,21 @@ import type { Transaction } from '../postgres/connect.ts';
 /** Who does it: kept in the ledger with every change, e.g. `cli:maria`. */
 export type Actor = string;
 
+export type EventKind =
+  | 'created'
+  | 'plan'
+  | 'limits'
+  | 'credits'
+  | 'suspended'
+  | 'resumed'
+  | 'key-created'
+  | 'key-rotated'
+  | 'key-renamed'
+  | 'key-revoked';
+
 /** The ledger's row of something that changed an account. */
 export interface AccountEvent {
-  kind: 'created' | 'plan' | 'limits' | 'credits' | 'suspended' | 'resumed' | 'key-created' | 'key-revoked';
+  kind: EventKind;
   actor: Actor;
   credits?: number;
   balance?: number;

@@ -16,8 +16,8 @@ export interface Caller {
 
 export interface Authenticator {
   /**
-   * The caller of a key's secret ({@link bearerSecret}); `null` when the key is malformed, unknown or revoked, or its
-   * account suspended: all of these are answered alike (contract, choice 2).
+   * The caller of a key's secret ({@link bearerSecret}); `null` when the key is malformed, unknown, revoked or expired, when
+   * the secret was replaced and its overlap is over, or when the account is suspended. All are answered alike (contract: 401).
    *
    * @throws OverloadedError when too many wait for Postgres already, or this process is too busy; another error when it could not be asked (problem
    *   `authentication-failed`)
@@ -49,11 +49,23 @@ const BEARER = /^bearer +([^ ]+) *$/i;
 
 interface KnownKey {
   caller: Caller;
+  /** The answer is used until then: the TTL, or the end of the secret if that comes first. */
   untilMs: number;
+  /** In the order of `known`, which `untilMs` is not. */
+  refreshAtMs: number;
   /** Since it was asked. */
   isUsed: boolean;
   isRefreshing: boolean;
 }
+
+/** What Postgres said of a secret. */
+interface Answer {
+  caller: Caller | null;
+  /** Milliseconds until the key expires or the overlap of a previous secret ends; `null`: neither happens. */
+  endsInMs: number | null;
+}
+
+const NOBODY: Answer = { caller: null, endsInMs: null };
 
 /** What was heard while a query was in flight: its answer may be from before these changes. */
 interface Overlap {
@@ -104,7 +116,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     'Postgres',
   );
 
-  function remember(hash: string, caller: Caller | null, askedAtMs: number): void {
+  function remember(hash: string, { caller, endsInMs }: Answer, askedAtMs: number): void {
     forget(hash);
     unknown.delete(hash);
     if (caller === null) {
@@ -115,7 +127,14 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
       const hashes = hashesOf.get(caller.accountId);
       if (hashes === undefined) hashesOf.set(caller.accountId, new Set([hash]));
       else hashes.add(hash);
-      known.set(hash, { caller, untilMs: askedAtMs + CACHE_TTL_MS, isUsed: false, isRefreshing: false });
+      known.set(hash, {
+        caller,
+        // Counted from before the query was sent: the end comes early rather than late, and then Postgres's clock decides.
+        untilMs: askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS),
+        refreshAtMs: askedAtMs + CACHE_TTL_MS - REFRESH_AHEAD_MS,
+        isUsed: false,
+        isRefreshing: false,
+      });
     }
   }
 
@@ -124,7 +143,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     let left = MAX_TAKEN_ALONG;
     const now = nowMs();
     for (const [hash, entry] of known) {
-      if (left === 0 || entry.untilMs > now + REFRESH_AHEAD_MS) return;
+      if (left === 0 || entry.refreshAtMs > now) return;
       if (entry.untilMs <= now) forget(hash);
       else if (entry.isUsed && !entry.isRefreshing) {
         left -= 1;
@@ -145,12 +164,14 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     } finally {
       inFlight.delete(overlap);
     }
-    const callers = new Map(rows.map(({ hash, ...caller }): [string, Caller] => [hash, caller]));
+    const answers = new Map(
+      rows.map(({ hash, endsInMs, ...caller }): [string, Answer] => [hash, { caller, endsInMs }]),
+    );
     for (const hash of asked) {
-      const caller = callers.get(hash) ?? null;
-      if (!mayBeStale(caller, overlap)) remember(hash, caller, askedAtMs);
+      const answer = answers.get(hash) ?? NOBODY;
+      if (!mayBeStale(answer.caller, overlap)) remember(hash, answer, askedAtMs);
     }
-    return hashes.map((hash) => callers.get(hash) ?? null);
+    return hashes.map((hash) => answers.get(hash)?.caller ?? null);
   }
 
   /** What is known without asking: the caller; null: refused; undefined: it has to be asked. */
@@ -159,7 +180,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     const now = nowMs();
     if (entry === undefined || now >= entry.untilMs) return now < (unknown.get(hash) ?? 0) ? null : undefined;
     entry.isUsed = true;
-    if (now >= entry.untilMs - REFRESH_AHEAD_MS && !entry.isRefreshing) {
+    if (now >= entry.refreshAtMs && !entry.isRefreshing) {
       entry.isRefreshing = true;
       // Where it fails, whoever comes after the end asks, and hears of it.
       ask(hash).catch(() => {});
@@ -184,18 +205,29 @@ function mayBeStale(caller: Caller | null, { changed, allChanged }: Overlap): bo
   return allChanged || (caller !== null && changed.has(caller.accountId));
 }
 
-/** Whoever these keys speak for, by their SHA-256 in base64; a key that speaks for nobody has no row. */
+/**
+ * The callers of these secrets, by their SHA-256 in base64. A secret without a caller has no row. One statement reads current
+ * and previous secrets, so that it sees a rotation either whole or not at all.
+ */
 function callersQuery(sql: Sql, hashes: string[]) {
-  return sql<({ hash: string } & Caller)[]>`
+  return sql<({ hash: string; endsInMs: number | null } & Caller)[]>`
     SELECT asked.hash, k.id AS "keyId", a.id AS "accountId",
-      coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute"
+      coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
+      (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs"
     FROM unnest(${textArray(hashes)}::text[]) AS asked (hash)
-    JOIN api_keys k ON k.secret_sha256 = decode(asked.hash, 'base64')
+    CROSS JOIN LATERAL (
+      SELECT id AS key_id, NULL::timestamptz AS until FROM api_keys
+      WHERE secret_sha256 = decode(asked.hash, 'base64')
+      UNION ALL
+      SELECT key_id, until FROM api_key_previous_secrets
+      WHERE secret_sha256 = decode(asked.hash, 'base64') AND now() < until
+    ) AS secret
+    JOIN api_keys k ON k.id = secret.key_id
     JOIN accounts a ON a.id = k.account_id
     JOIN balances b ON b.account_id = a.id
     JOIN plans ON plans.name =
       CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END
-    WHERE k.revoked_at IS NULL AND a.suspended_at IS NULL`;
+    WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR now() < k.expires_at) AND a.suspended_at IS NULL`;
 }
 
 /** The secret of an `Authorization: Bearer` header; `null` when the header has no secret of a key's length. */

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
+import { iso } from '../accounts/plan.ts';
 import { answers } from '../terminal/command.ts';
 import { table } from '../terminal/text.ts';
-import { name } from '../terminal/values.ts';
+import { instant, name, wholeNumber } from '../terminal/values.ts';
+import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { createKey, listKeys, revokeKey } from './store.ts';
 
 /** `key …` (contract, Command line). */
@@ -13,11 +15,32 @@ export function keyCommands(program: Command): void {
       .command('create')
       .argument('<account>')
       .option('--name <name>', 'what it is for', name, '')
+      .option('--expires <instant>', 'refuse the key from then on (default: never)', instant)
       .description('create a key: its secret is shown now and never again')
       .addHelpText('after', '\nExample:\n  bun directory key create acc_… --name production'),
-    ({ sql, actor }, account: string, options: { name: string }) =>
-      createKey(sql, account, options.name, actor),
+    ({ sql, actor }, account: string, { name, expires }: { name: string; expires?: Date }) =>
+      createKey(sql, account, name, actor, expires ?? null),
     ({ id, secret }) => `${secret}\n\nThis is key ${id}. Keep the secret now: it can't be shown again.`,
+  );
+
+  answers(
+    key
+      .command('rotate')
+      .argument('<id>')
+      .option(
+        '--overlap <seconds>',
+        'how long the previous secret still works; 0: it ends at once',
+        wholeNumber({ min: 0, max: OVERLAP_S.max }),
+        OVERLAP_S.default,
+      )
+      .description('give a key a new secret, shown now and never again: its id, name and expiry stay')
+      .addHelpText('after', '\nExample:\n  bun directory key rotate key_… --overlap 3600'),
+    async ({ sql, actor }, id: string, { overlap }: { overlap: number }) => {
+      const { secret, previousUntil } = await rotateKey(sql, id, overlap, actor);
+      return { id, secret, previousUntil: previousUntil.toISOString() };
+    },
+    ({ id, secret, previousUntil }) =>
+      `${secret}\n\nThis is the new secret of ${id}. Keep it now: it can't be shown again. The previous one works until ${previousUntil}.`,
   );
 
   answers(
@@ -31,13 +54,23 @@ export function keyCommands(program: Command): void {
       return keys.map((key) => ({
         ...key,
         created: key.created.toISOString(),
-        revoked: key.revoked?.toISOString() ?? null,
+        revoked: iso(key.revoked),
+        expires: iso(key.expires),
+        previousUntil: iso(key.previousUntil),
       }));
     },
     (keys) =>
       table([
-        ['ID', 'NAME', 'START', 'CREATED', 'REVOKED'],
-        ...keys.map((key) => [key.id, key.name, `${key.start}…`, key.created, key.revoked ?? '–']),
+        ['ID', 'NAME', 'START', 'CREATED', 'REVOKED', 'EXPIRES', 'PREVIOUS SECRET UNTIL'],
+        ...keys.map((key) => [
+          key.id,
+          key.name,
+          `${key.start}…`,
+          key.created,
+          key.revoked ?? '–',
+          key.expires ?? '–',
+          key.previousUntil ?? '–',
+        ]),
       ]),
   );
 

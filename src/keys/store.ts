@@ -1,5 +1,6 @@
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { newId } from '../accounts/ids.ts';
+import { clock } from '../accounts/plan.ts';
 import { type AccountDetails, lockAccount, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import { KEY_PREFIX, secretStart } from '../observability/redaction.ts';
@@ -13,6 +14,10 @@ export interface ApiKey {
   start: string;
   created: Date;
   revoked: Date | null;
+  /** From then on the key is refused; `null`: never. */
+  expires: Date | null;
+  /** Until when secrets that a rotation has replaced still work; `null`: there is none. */
+  previousUntil: Date | null;
 }
 
 /**
@@ -38,7 +43,8 @@ export class TooManyKeysError extends RefusedError {
 
 /**
  * Creates a key. The secret is not stored and can't be shown again.
- * @throws RefusedError for an unknown account
+ * @param expires the key is refused from then on; `null`: it doesn't expire
+ * @throws RefusedError for an unknown account, or an expiry that is not in the future
  * @throws TooManyKeysError when the plan's key quota, or one of {@link KEY_CAPS}, is reached
  */
 export async function createKey(
@@ -46,6 +52,7 @@ export async function createKey(
   accountId: string,
   name: string,
   actor: Actor,
+  expires: Date | null = null,
 ): Promise<{ id: string; secret: string }> {
   const id = newId('key');
   const secret = generateSecret();
@@ -53,10 +60,14 @@ export async function createKey(
     // The account's lock: two that ask for the last free place at once get one key.
     await lockAccount(sql, accountId);
     await refuseTooMany(sql, await requireAccount(sql, accountId));
+    if (expires !== null && expires <= (await clock(sql))) {
+      throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
+    }
     await sql`
-      INSERT INTO api_keys (id, account_id, name, start, secret_sha256)
-      VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)})`;
-    await recordEvent(sql, accountId, { kind: 'key-created', actor, detail: { key: id } });
+      INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at)
+      VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)}, ${expires})`;
+    const detail = { key: id, ...(expires !== null && { expires: expires.toISOString() }) };
+    await recordEvent(sql, accountId, { kind: 'key-created', actor, detail });
   });
   return { id, secret };
 }
@@ -134,24 +145,46 @@ export async function findKey(sql: Sql, accountId: string, id: string): Promise<
   return key ?? null;
 }
 
-const columns = (sql: Sql) => sql`id, name, start, created_at AS created, revoked_at AS revoked`;
+const columns = (sql: Sql) => sql`
+  id, name, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
+  (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil"`;
 
-/** Revokes a key for good. Repeating it keeps the first date. @throws RefusedError for an unknown key */
-export async function revokeKey(sql: Sql, id: string, actor: Actor): Promise<{ id: string; revoked: Date }> {
+/** A key, locked: changes of one key queue up. @throws RefusedError when there is none, or a secret was given for an id */
+export async function lockKey(
+  sql: Transaction,
+  id: string,
+): Promise<{ accountId: string; name: string; revoked: Date | null }> {
   if (id.startsWith(KEY_PREFIX)) {
     throw new RefusedError(
       "that is a key's secret, or its beginning: ids begin with key_, and `key list ACCOUNT` shows them",
     );
   }
+  const [key] = await sql<{ accountId: string; name: string; revoked: Date | null }[]>`
+    SELECT account_id AS "accountId", name, revoked_at AS revoked FROM api_keys WHERE id = ${id} FOR UPDATE`;
+  if (key === undefined)
+    throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
+  return key;
+}
+
+/** Gives a key another name. The ledger says that it was renamed, and no name. @throws RefusedError for an unknown key */
+export async function renameKey(sql: Sql, id: string, name: string, actor: Actor): Promise<void> {
+  await sql.begin(async (sql) => {
+    const key = await lockKey(sql, id);
+    if (key.name === name) return;
+    await sql`UPDATE api_keys SET name = ${name} WHERE id = ${id}`;
+    await recordEvent(sql, key.accountId, { kind: 'key-renamed', actor, detail: { key: id } });
+  });
+}
+
+/** Revokes a key for good. Repeating it keeps the first date. @throws RefusedError for an unknown key */
+export async function revokeKey(sql: Sql, id: string, actor: Actor): Promise<{ id: string; revoked: Date }> {
   return sql.begin(async (sql) => {
-    const [key] = await sql<{ account_id: string; revoked_at: Date | null }[]>`
-      SELECT account_id, revoked_at FROM api_keys WHERE id = ${id} FOR UPDATE`;
-    if (key === undefined)
-      throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
-    if (key.revoked_at !== null) return { id, revoked: key.revoked_at };
+    const { accountId, revoked } = await lockKey(sql, id);
+    if (revoked !== null) return { id, revoked };
     const [row] = await sql<{ revoked: Date }[]>`
       UPDATE api_keys SET revoked_at = now() WHERE id = ${id} RETURNING revoked_at AS revoked`;
-    await recordEvent(sql, key.account_id, { kind: 'key-revoked', actor, detail: { key: id } });
+    await sql`DELETE FROM api_key_previous_secrets WHERE key_id = ${id}`;
+    await recordEvent(sql, accountId, { kind: 'key-revoked', actor, detail: { key: id } });
     return { id, revoked: row!.revoked };
   });
 }

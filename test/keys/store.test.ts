@@ -41,8 +41,22 @@ test('a list shows the first characters, when and whether revoked; never the sec
   const { revoked } = await revokeKey(sql, first.id, 'test');
   const keys = await listKeys(sql, account);
   expect(keys.map(({ created, ...key }) => ({ ...key }))).toEqual([
-    { id: first.id, name: 'one', start: first.secret.slice(0, 10), revoked },
-    { id: second.id, name: '', start: second.secret.slice(0, 10), revoked: null },
+    {
+      id: first.id,
+      name: 'one',
+      start: first.secret.slice(0, 10),
+      revoked,
+      expires: null,
+      previousUntil: null,
+    },
+    {
+      id: second.id,
+      name: '',
+      start: second.secret.slice(0, 10),
+      revoked: null,
+      expires: null,
+      previousUntil: null,
+    },
   ]);
 });
 

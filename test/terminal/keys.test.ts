@@ -14,7 +14,7 @@ afterAll(() => database.drop());
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const createAccount = async () => (await cli.json('account', 'create', '--name', 'Test')).id as string;
 
-test('key create answers {id, secret}; key list {id, name, start, created, revoked}, the secret never again', async () => {
+test('key create answers {id, secret}; key list the members of the contract, the secret never again', async () => {
   const account = await createAccount();
   const { id, secret, ...more } = await cli.json('key', 'create', account, '--name', 'production');
   expect([id, secret, more]).toEqual([
@@ -31,9 +31,44 @@ test('key create answers {id, secret}; key list {id, name, start, created, revok
       start: secret.slice(0, 10),
       created: expect.stringMatching(INSTANT),
       revoked: null,
+      expires: null,
+      previousUntil: null,
     },
   ]);
   expect((await cli.run('key', 'list', account)).stdout).not.toContain(secret);
+});
+
+test('key create takes --expires, which must be an instant in the future', async () => {
+  const account = await createAccount();
+  const { id } = await cli.json('key', 'create', account, '--expires', '2999-01-01T01:00:00+01:00');
+  expect(await cli.json('key', 'list', account)).toMatchObject([{ id, expires: '2999-01-01T00:00:00.000Z' }]);
+  expect((await cli.refusal('key', 'create', account, '--expires', '2020-01-01T00:00:00Z')).code).toBe(1);
+  expect((await cli.refusal('key', 'create', account, '--expires', 'tomorrow')).code).toBe(2);
+});
+
+test('key rotate answers {id, secret, previousUntil}, a day from now unless --overlap says otherwise', async () => {
+  const account = await createAccount();
+  const first = await cli.json('key', 'create', account, '--name', 'production');
+  const secondsLeft = (instant: string) => Math.round((Date.parse(instant) - Date.now()) / 1000);
+  const rotated = await cli.json('key', 'rotate', first.id);
+  expect(rotated).toEqual({
+    id: first.id,
+    secret: expect.stringMatching(/^svc_[a-z2-7]{40}$/),
+    previousUntil: expect.stringMatching(INSTANT),
+  });
+  expect(rotated.secret).not.toBe(first.secret);
+  expect(Math.abs(secondsLeft(rotated.previousUntil) - 86_400)).toBeLessThan(60);
+  expect(await cli.json('key', 'list', account)).toMatchObject([
+    { id: first.id, start: rotated.secret.slice(0, 10), previousUntil: rotated.previousUntil },
+  ]);
+  const last = await cli.json('key', 'rotate', first.id, '--overlap', '0');
+  expect(secondsLeft(last.previousUntil)).toBeLessThanOrEqual(0);
+  expect(await cli.json('key', 'list', account)).toMatchObject([{ name: 'production', previousUntil: null }]);
+  for (const overlap of ['-1', '1.5', '2592001', 'day']) {
+    expect((await cli.refusal('key', 'rotate', first.id, '--overlap', overlap)).code).toBe(2);
+  }
+  expect((await cli.refusal('key', 'rotate', 'key_none', '--json')).code).toBe(1);
+  expect((await cli.run('key', 'rotate', first.id)).stdout.split('\n')[0]).toMatch(/^svc_[a-z2-7]{40}$/);
 });
 
 test('key revoke answers {id, revoked} with the first date, however often', async () => {
@@ -87,6 +122,7 @@ test('a secret where an id belongs is not repeated, by any command', async () =>
     [['account', 'suspend', secret.slice(0, -3)], 1, unknown],
     [['account', 'invite', secret, '--email', 'maria@example.com'], 1, /^error: /],
     [['companies', 'show', secret], 2, /nine digits/],
+    [['key', 'rotate', secret], 1, /that is a key's secret/],
     [['key', secret], 2, /^error: /],
     [['key', 'revoke', 'key_none', secret], 2, /^error: /],
     [['key', 'list', account, `--${secret}`], 2, /^error: /],

@@ -1,0 +1,62 @@
+import { type Actor, recordEvent } from '../accounts/events.ts';
+import { RefusedError } from '../errors.ts';
+import { secretStart } from '../observability/redaction.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
+import { DAY, SECOND } from '../units.ts';
+import { generateSecret, hashSecret } from './secret.ts';
+import { lockKey } from './store.ts';
+
+/** How long the previous secret works after a rotation, in seconds (contract: `key rotate`). */
+export const OVERLAP_S = { default: DAY / SECOND, max: (30 * DAY) / SECOND };
+
+/** Rotations of one key in 24 hours: previous secrets and the ledger stay small. */
+export const ROTATIONS_PER_DAY = 20;
+
+/**
+ * Gives a key a new secret. Its id, name, expiry and statistics stay. Every earlier secret works until `previousUntil` at the
+ * latest, so a rotation never takes a working secret out of use early unless its own overlap says so: of two rotations at
+ * once, the secret of either works.
+ *
+ * @param overlapS seconds; `0`: earlier secrets end at once
+ * @throws RefusedError for an unknown, revoked or expired key, or after {@link ROTATIONS_PER_DAY}
+ */
+export async function rotateKey(
+  sql: Sql,
+  id: string,
+  overlapS: number,
+  actor: Actor,
+): Promise<{ id: string; secret: string; previousUntil: Date }> {
+  const secret = generateSecret();
+  return sql.begin(async (sql) => {
+    const key = await lockKey(sql, id);
+    if (key.revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
+    await refuseTooManyRotations(sql, key.accountId, id);
+    const [row] = await sql<{ until: Date; isExpired: boolean }[]>`
+      SELECT least(expires_at, date_trunc('milliseconds', now()) + ${overlapS} * interval '1 second') AS until,
+        coalesce(expires_at <= now(), false) AS "isExpired"
+      FROM api_keys WHERE id = ${id}`;
+    const { until, isExpired } = row!;
+    if (isExpired) throw new RefusedError(`the key ${id} has expired: create another one`);
+    await sql`
+      INSERT INTO api_key_previous_secrets (secret_sha256, key_id, until)
+      SELECT secret_sha256, id, ${until} FROM api_keys WHERE id = ${id}`;
+    await sql`UPDATE api_key_previous_secrets SET until = least(until, ${until}) WHERE key_id = ${id}`;
+    await sql`DELETE FROM api_key_previous_secrets WHERE key_id = ${id} AND until <= now()`;
+    await sql`
+      UPDATE api_keys SET secret_sha256 = ${hashSecret(secret)}, start = ${secretStart(secret)} WHERE id = ${id}`;
+    const detail = { key: id, previousUntil: until.toISOString() };
+    await recordEvent(sql, key.accountId, { kind: 'key-rotated', actor, detail });
+    return { id, secret, previousUntil: until };
+  });
+}
+
+async function refuseTooManyRotations(sql: Transaction, accountId: string, id: string): Promise<void> {
+  const [rotations] = await sql<{ lastDay: number }[]>`
+    SELECT count(*) AS "lastDay" FROM account_events
+    WHERE account_id = ${accountId} AND kind = 'key-rotated' AND detail ->> 'key' = ${id}
+      AND at > now() - interval '1 day'`;
+  if (rotations!.lastDay < ROTATIONS_PER_DAY) return;
+  throw new RefusedError(
+    `the key ${id} was rotated ${ROTATIONS_PER_DAY} times in the last 24 hours, which is the most in that time: try again later`,
+  );
+}
