@@ -87,6 +87,11 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
       await api.command('key', 'create', caller.accountId, '--json')
     ).json;
     expect((await api.command('key', 'revoke', revokedId)).code).toBe(0);
+    const expired = await newCaller();
+    await api.sql`UPDATE api_keys SET expires_at = now() WHERE account_id = ${expired.accountId}`;
+    const rotated = await newCaller();
+    const [rotatedKey] = await api.sql`SELECT id FROM api_keys WHERE account_id = ${rotated.accountId}`;
+    expect((await api.command('key', 'rotate', rotatedKey!.id, '--overlap', '0')).code).toBe(0);
     const { key } = caller;
     const wrong: Record<string, string>[] = [
       {},
@@ -104,6 +109,8 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
       { Authorization: `Bearer "${key}"` },
       { Authorization: `Bearer ${generateSecret()}` },
       { Authorization: `Bearer ${revoked}` },
+      { Authorization: `Bearer ${expired.key}` },
+      { Authorization: `Bearer ${rotated.key}` },
       { Authorization: `Bearer ${suspended.key}` },
       { Authorization: `Bearer ${id}` },
       { Authorization: `Bearer ${'x'.repeat(8000)}` },
