@@ -1,3 +1,4 @@
+import { httpUrls } from './addresses.ts';
 import {
   asciiSecret,
   ConfigError,
@@ -25,9 +26,9 @@ export interface Config {
   port: number;
   /** The service's own address, without a slash at its end; null: made of host and port once it listens. */
   publicUrl: string | null;
-  /** null: the embedded Postgres under `dataDir`. */
+  /** One `host:port` or several, of which the primary is used; null: the embedded Postgres under `dataDir`. */
   databaseUrl: string | null;
-  /** null: search by an index in Postgres. */
+  /** Its nodes with commas between them (`nodesOf`); null: search by an index in Postgres. */
   elasticsearchUrl: string | null;
   elasticsearchApiKey: string | null;
   /** The alias that searches go to; indices are named after it. */
@@ -77,7 +78,7 @@ export function readConfig(env: Environment = process.env): Config {
     port: integer(env, 'PORT', { min: 0, max: 65_535, fallback: 3000 }),
     publicUrl: publicUrl('PUBLIC_URL', text(env, 'PUBLIC_URL')),
     databaseUrl: databaseUrl('DATABASE_URL', secret('DATABASE_URL')),
-    elasticsearchUrl: httpUrl('ELASTICSEARCH_URL', secret('ELASTICSEARCH_URL')),
+    elasticsearchUrl: httpUrls('ELASTICSEARCH_URL', secret('ELASTICSEARCH_URL')),
     elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY'),
     elasticsearchAlias: indexName(env, 'ELASTICSEARCH_ALIAS', 'companies'),
     searchCacheMb: integer(env, 'SEARCH_CACHE_MB', { min: 0, max: 4096, fallback: 64 }),

@@ -116,6 +116,7 @@ export function url(name: string, value: string | null, protocols: string[]): st
   if (!isPercentEncoded(username + password)) {
     throw new ConfigError(`${name} has a % in its user name or password that must be written as %25`);
   }
+  if (hostname.includes(',')) throw new ConfigError(`${name} is no address: ${MISPLACED_COMMA}`);
   // Some schemes let it stand, and the clients decode it: an error at the first connection, or a host nobody has.
   if (hostname.includes('%')) throw new ConfigError(`${name} has a % in its host name`);
   // Everything behind it is lost: of a password that has one, host and database too.
@@ -123,7 +124,11 @@ export function url(name: string, value: string | null, protocols: string[]): st
   return value;
 }
 
+const MISPLACED_COMMA =
+  'commas stand between whole addresses in ELASTICSEARCH_URL, between host:port in DATABASE_URL, and nowhere else';
+
 function likelyCause(value: string): string {
+  if (value.includes(',')) return MISPLACED_COMMA;
   return /[#?/]/.test(value.slice(value.indexOf('//') + 2))
     ? 'a #, ? or / in a user name or password is written as %23, %3F or %2F'
     : 'its host name or port makes no sense';

@@ -1,6 +1,7 @@
 /** Encryption of connections: what the configuration may ask for, and what a failed one means in plain words. */
 import { getCACertificates } from 'node:tls';
-import { ConfigError, type Environment, text, url } from './environment.ts';
+import { postgresHosts, postgresUrl } from './addresses.ts';
+import { ConfigError, type Environment, text } from './environment.ts';
 import { codeOf } from './errors.ts';
 
 const SSL_MODES = ['disable', 'require', 'verify-full'];
@@ -14,9 +15,9 @@ const UNKNOWN_PARAMETERS = ['ssl', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassw
  * @throws ConfigError without the value, which may hold a password
  */
 export function databaseUrl(name: string, value: string | null): string | null {
-  const address = url(name, value, ['postgres:', 'postgresql:']);
+  const address = postgresUrl(name, value);
   if (address === null) return null;
-  const { searchParams } = new URL(address);
+  const { searchParams } = new URL(postgresHosts(address)[0]!);
   const unknown = UNKNOWN_PARAMETERS.find((parameter) => searchParams.has(parameter));
   if (unknown !== undefined) {
     throw new ConfigError(

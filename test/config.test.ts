@@ -111,8 +111,24 @@ const BAD: Record<string, string[]> = {
     'postgres://u:p@h%zz/db',
     'postgres://u:p@%41/db',
     'postgres://u:1#x@db/x',
+    'postgres://u@a:1,b:2x/db',
+    'postgres://u@a:1,,b:2/db',
+    'postgres://u@a:1,[::1]:2/db',
+    'postgres://u@a:1,b:2/db?target_session_attrs=read-write',
+    'postgres://u@a/db?target_session_attrs=standby',
   ],
-  ELASTICSEARCH_URL: ['es:9200', 'localhost', 'redis://es', 'http://es:9200?pretty', 'http://es:9200/#x'],
+  ELASTICSEARCH_URL: [
+    'es:9200',
+    'localhost',
+    'redis://es',
+    'http://es:9200?pretty',
+    'http://es:9200/#x',
+    'http://a:9200,b:9200',
+    'http://a,b:9200',
+    'http://a:9200,',
+    'http://a:9200,http://b:9200?pretty',
+    'http://u:p@a:9200,http://u:q@b:9200',
+  ],
   ELASTICSEARCH_API_KEY: ['two\nlines'],
   ELASTICSEARCH_ALIAS: ['Companies', '*', '_all', 'a b', '-a'],
   REDIS_URL: [
@@ -126,6 +142,8 @@ const BAD: Record<string, string[]> = {
     'redis://h?db=abc',
     'redis://h%zz/0',
     'redis://h/1#x',
+    'redis://h1,h2:6379',
+    'redis://h1:6379,h2:6379',
   ],
   NIF_PT_URL: [
     'www.nif.pt',
@@ -155,6 +173,33 @@ test('addresses of databases are taken in the forms that their clients know', ()
   }
   for (const value of ['postgres://u:p%23@db:5433/x', 'postgresql://u@[::1]/x?sslmode=require']) {
     expect(readConfig({ DATABASE_URL: value }).databaseUrl).toBe(value);
+  }
+});
+
+test('Elasticsearch and Postgres can have several addresses', () => {
+  const nodes = 'https://u:p@a:9200/, HTTPS://u:p@b:9200/es/ ,https://u:p@a:9200';
+  expect(readConfig({ ELASTICSEARCH_URL: nodes }).elasticsearchUrl).toBe(
+    'https://u:p@a:9200,HTTPS://u:p@b:9200/es',
+  );
+  const database = (value: string) => readConfig({ DATABASE_URL: value }).databaseUrl;
+  // Every port is written, and a connection to a standby is not used.
+  expect(database('postgres://u:p%2C@a:1,b,c.example:3/x')).toBe(
+    'postgres://u:p%2C@a:1,b:5432,c.example:3/x?target_session_attrs=primary',
+  );
+  const complete = 'postgres://u@a:1,b:2/x?sslmode=require&target_session_attrs=primary';
+  expect(database(complete)).toBe(complete);
+  expect(database('postgres://a:1,b:2?sslmode=require')).toBe(
+    'postgres://a:1,b:2?sslmode=require&target_session_attrs=primary',
+  );
+});
+
+test('a comma in the wrong place is refused by what is right', () => {
+  for (const env of [
+    { REDIS_URL: 'redis://h1,h2:6379' },
+    { ELASTICSEARCH_URL: 'http://a:9200,b:9200' },
+    { NIF_PT_URL: 'http://a:1,http://b:2' },
+  ]) {
+    expect(refusal(env)).toContain('commas stand between');
   }
 });
 

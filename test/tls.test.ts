@@ -79,6 +79,16 @@ test('only what goes to another machine in plain text, or unverified, is warned 
       'NIF_PT_URL is spoken to in plain text: use https:',
     ]);
   }
+  // One of several is enough.
+  expect(
+    warnings({
+      DATABASE_URL: 'postgres://u:secret@localhost,db.example/x',
+      ELASTICSEARCH_URL: 'https://a.example,http://b.example',
+    }),
+  ).toEqual([
+    'DATABASE_URL is spoken to in plain text: add sslmode=verify-full',
+    'ELASTICSEARCH_URL is spoken to in plain text: use https:',
+  ]);
   expect(warnings({ DATABASE_URL: 'postgres://u:secret@db.example/x?sslmode=require' })).toEqual([
     'DATABASE_URL has sslmode=require, which encrypts but accepts any certificate: use sslmode=verify-full',
   ]);

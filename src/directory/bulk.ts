@@ -1,4 +1,5 @@
 import { type Client, errors } from '@elastic/elasticsearch';
+import { isNodeFault } from '../elasticsearch/nodes.ts';
 import { searchDocument } from '../search/document.ts';
 import { MINUTE, SECOND } from '../units.ts';
 
@@ -115,10 +116,6 @@ async function sendOnce(
 }
 
 function kindOf(error: unknown): Failure['kind'] {
-  if (error instanceof errors.ResponseError) {
-    if (error.statusCode === 429) return 'busy';
-    return [502, 503, 504].includes(error.statusCode ?? 0) ? 'gone' : 'wrong';
-  }
-  const away = [errors.ConnectionError, errors.TimeoutError, errors.NoLivingConnectionsError];
-  return away.some((kind) => error instanceof kind) ? 'gone' : 'wrong';
+  if (error instanceof errors.ResponseError && error.statusCode === 429) return 'busy';
+  return isNodeFault(error) ? 'gone' : 'wrong';
 }

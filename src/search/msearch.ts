@@ -1,4 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
+import { isNodeFault } from '../elasticsearch/nodes.ts';
 import { MAX_GRAM, readEntry } from './document.ts';
 import { MAX_RESULTS, type SearchEntry } from './search.ts';
 
@@ -52,7 +53,8 @@ export function searchLines(index: string, filter: object, size = MAX_RESULTS): 
 }
 
 /**
- * Sends searches together.
+ * Sends searches together, and once more if the node that they went to is lost, or silent for half of the time while
+ * there are others.
  * @returns what came of each, in their order
  * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
@@ -61,6 +63,18 @@ export async function sendSearches(
   lines: string[],
   timeoutMs: number,
 ): Promise<ItemResponse[]> {
+  const untilMs = performance.now() + timeoutMs;
+  const isCluster = client.connectionPool.size > 1;
+  try {
+    return await sendOnce(client, lines, isCluster ? timeoutMs / 2 : timeoutMs);
+  } catch (error) {
+    const leftMs = untilMs - performance.now();
+    if (leftMs <= 0 || !isNodeFault(error)) throw error;
+    return sendOnce(client, lines, leftMs);
+  }
+}
+
+async function sendOnce(client: Client, lines: string[], timeoutMs: number): Promise<ItemResponse[]> {
   const answer = await client.transport.request<{ responses?: ItemResponse[] } | string | null>(
     {
       method: 'POST',

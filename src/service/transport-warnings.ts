@@ -1,25 +1,29 @@
+import { nodesOf, postgresHosts } from '../addresses.ts';
 import type { Config } from '../config.ts';
 import { isLoopbackHost } from '../loopback.ts';
 
 /** The configured addresses on other machines that are spoken to in plain text, or unverified; a line of advice each. */
 export function transportWarnings(config: Config): string[] {
-  const plain: [string, string | null, string][] = [
-    ['REDIS_URL', config.redisUrl, 'rediss:'],
-    ['ELASTICSEARCH_URL', config.elasticsearchUrl, 'https:'],
-    ['NIF_PT_URL', config.nifPtUrl, 'https:'],
-    ['VIES_URL', config.viesUrl, 'https:'],
-    ['EINFORMA_URL', config.einformaUrl, 'https:'],
+  const plain: [string, string[], string][] = [
+    ['REDIS_URL', config.redisUrl === null ? [] : [config.redisUrl], 'rediss:'],
+    ['ELASTICSEARCH_URL', config.elasticsearchUrl === null ? [] : nodesOf(config.elasticsearchUrl), 'https:'],
+    ['NIF_PT_URL', [config.nifPtUrl], 'https:'],
+    ['VIES_URL', [config.viesUrl], 'https:'],
+    ['EINFORMA_URL', [config.einformaUrl], 'https:'],
   ];
   const warnings = plain
-    .filter(([, address, secure]) => address !== null && isElsewhere(address) && !isOf(address, secure))
+    .filter(([, addresses, secure]) =>
+      addresses.some((address) => isElsewhere(address) && !isOf(address, secure)),
+    )
     .map(([name, , secure]) => `${name} is spoken to in plain text: use ${secure}`);
   const postgres = config.databaseUrl === null ? null : postgresWarning(config.databaseUrl);
   return postgres === null ? warnings : [postgres, ...warnings];
 }
 
 function postgresWarning(address: string): string | null {
-  if (!isElsewhere(address)) return null;
-  const mode = new URL(address).searchParams.getAll('sslmode').at(-1) ?? 'disable';
+  const hosts = postgresHosts(address);
+  if (!hosts.some(isElsewhere)) return null;
+  const mode = new URL(hosts[0]!).searchParams.getAll('sslmode').at(-1) ?? 'disable';
   if (mode === 'disable') return 'DATABASE_URL is spoken to in plain text: add sslmode=verify-full';
   if (mode === 'require') {
     return 'DATABASE_URL has sslmode=require, which encrypts but accepts any certificate: use sslmode=verify-full';

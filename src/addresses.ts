@@ -1,0 +1,61 @@
+/** Addresses of several servers in one variable. */
+import { ConfigError, httpUrl, url } from './environment.ts';
+
+const SEVERAL_URLS = /,\s*(?=https?:\/\/)/i;
+
+/**
+ * The addresses of a cluster's nodes with commas between them, each without a slash at its end.
+ * @throws ConfigError for an address that makes no sense, and for different passwords: the client sends the first to all
+ */
+export function httpUrls(name: string, value: string | null): string | null {
+  if (value === null) return null;
+  const nodes = value.split(SEVERAL_URLS).map((node) => httpUrl(name, node.trim())!);
+  const credentials = nodes.map((node) => {
+    const { username, password } = new URL(node);
+    return `${username}:${password}`;
+  });
+  if (credentials.every((each) => each === credentials[0])) return [...new Set(nodes)].join(',');
+  throw new ConfigError(`${name} must have the same user name and password in each of its addresses`);
+}
+
+/** The single addresses of {@link httpUrls}. */
+export const nodesOf = (urls: string): string[] => urls.split(SEVERAL_URLS);
+
+const POSTGRES = ['postgres:', 'postgresql:'];
+const POSTGRES_PORT = 5432;
+/** Scheme and credentials; hosts; path and query. */
+const POSTGRES_URL = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s;
+
+/** The address of each host of a Postgres URL. */
+export function postgresHosts(address: string): string[] {
+  const [, before = '', hosts = '', after = ''] = POSTGRES_URL.exec(address) ?? [];
+  return hosts.split(',').map((host) => before + host + after);
+}
+
+/**
+ * A Postgres address with one `host:port` or several, as in libpq. With several the service uses the one that is primary,
+ * and the address says so (`target_session_attrs`) and has every port: postgres.js would take the first host's port for a
+ * host without one.
+ *
+ * @throws ConfigError without the value, which may hold a password
+ */
+export function postgresUrl(name: string, value: string | null): string | null {
+  if (value === null) return null;
+  const addresses = postgresHosts(value);
+  for (const address of addresses) url(name, address, POSTGRES);
+  const { searchParams } = new URL(addresses[0]!);
+  const wanted = searchParams.getAll('target_session_attrs');
+  // postgres.js takes a hot standby of Postgres 14 and later for read-write.
+  if (wanted.some((which) => which !== 'primary')) {
+    throw new ConfigError(`${name} must have target_session_attrs=primary, or none: the service writes`);
+  }
+  if (addresses.length === 1) return value;
+  const [, before, hosts, after] = POSTGRES_URL.exec(value)!;
+  if (hosts!.includes('[')) {
+    throw new ConfigError(`${name} has an IPv6 address among several hosts: write its host name`);
+  }
+  const withPorts = hosts!.split(',').map((host) => (host.includes(':') ? host : `${host}:${POSTGRES_PORT}`));
+  const joined = before + withPorts.join(',') + after;
+  if (wanted.length > 0) return joined;
+  return `${joined}${joined.includes('?') ? '&' : '?'}target_session_attrs=primary`;
+}

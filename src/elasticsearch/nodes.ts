@@ -1,0 +1,45 @@
+import { BaseConnectionPool, type Connection, errors } from '@elastic/elasticsearch';
+import { SECOND } from '../units.ts';
+
+/** A node that failed is passed over for so long; then one request finds out whether it answers. */
+const PASSED_OVER_MS = 1 * SECOND;
+
+/**
+ * The nodes in turn, except those that failed. The client's own pool sends a dead node nearly as many requests as before
+ * until it has failed three times, and may repeat a request on the node that has just failed it.
+ */
+export class NodePool extends BaseConnectionPool {
+  readonly #failedAtMs = new Map<Connection, number>();
+  #next = 0;
+
+  override getConnection(): Connection | null {
+    const nowMs = performance.now();
+    const isDue = (node: Connection) =>
+      nowMs - (this.#failedAtMs.get(node) ?? Number.NEGATIVE_INFINITY) > PASSED_OVER_MS;
+    const due = this.connections.filter(isDue);
+    const nodes = due.length > 0 ? due : this.connections;
+    this.#next += 1;
+    const node = nodes[this.#next % nodes.length];
+    if (node === undefined) return null;
+    // Only this request tries it: the others go on passing it over.
+    if (this.#failedAtMs.has(node)) this.#failedAtMs.set(node, nowMs);
+    return node;
+  }
+
+  override markAlive(node: Connection): this {
+    this.#failedAtMs.delete(node);
+    return this;
+  }
+
+  override markDead(node: Connection): this {
+    this.#failedAtMs.set(node, performance.now());
+    return this;
+  }
+}
+
+/** Whether a request failed because of the node (or a balancer before it): another node may answer it. */
+export function isNodeFault(error: unknown): boolean {
+  if (error instanceof errors.ResponseError) return [502, 503, 504].includes(error.statusCode ?? 0);
+  const lost = [errors.ConnectionError, errors.TimeoutError, errors.NoLivingConnectionsError];
+  return lost.some((kind) => error instanceof kind);
+}
