@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { rowSource } from '../files/source.ts';
+import { fileOptions, readFileOptions } from '../imports/options.ts';
 import { describeRejected } from '../imports/staging.ts';
 import { answers } from '../terminal/command.ts';
 import { count, duration, withProgress } from '../terminal/progress.ts';
@@ -7,6 +8,7 @@ import { fields } from '../terminal/text.ts';
 import { isRealDate } from '../terminal/values.ts';
 import {
   DEBT_KINDS,
+  DEBTS_PLAN,
   type DebtsAnswer,
   type DebtsImportOptions,
   type DebtsReport,
@@ -18,17 +20,18 @@ export function debtCommands(program: Command): void {
   const debts = program
     .command('debts')
     .description('debt brackets of the tax authority and of social security');
-  const command = debts
-    .command('import')
+  const command = fileOptions(debts.command('import'), DEBTS_PLAN)
     .description('import a dataset of debt brackets: it replaces the whole one of its kind')
-    .argument('<file>', 'CSV, TSV or JSON Lines with nif, start and end, .gz or not; - for standard input')
+    .argument(
+      '<file>',
+      'CSV, TSV, JSON Lines or a JSON list with nif, start and end, .gz or not; - for standard input',
+    )
     .addOption(
       new Option('--kind <kind>', 'whose dataset it is').choices([...DEBT_KINDS]).makeOptionMandatory(),
     )
     .requiredOption('--date <YYYY-MM-DD>', "the dataset's date", realDate)
     .option('--force', 'also when the file is older, or has under 90% of the present companies')
     .option('--dry-run', 'read, compare and report; change nothing')
-    .option('--rejects <file>', 'write the rows that could not be used to a CSV file: line,reason,row')
     .addHelpText(
       'after',
       `
@@ -38,6 +41,8 @@ imports it nevertheless.
 
 Examples:
   bun directory debts import tax.csv --kind tax --date 2026-10-31
+  bun directory debts import debtors.json --kind tax --date 2026-10-31 --legal-persons \\
+    --list colective_debtors --columns nif=nipc,start=step.start,end=step.end
   zcat seg-social.tsv.gz | bun directory debts import - --kind social-security --date 2026-11-01`,
     );
   answers(
@@ -53,8 +58,9 @@ Examples:
 
 type GivenOptions = Pick<DebtsImportOptions, 'kind' | 'date'> & Partial<DebtsImportOptions>;
 
-function importOptions({ kind, date, force, dryRun, rejects }: GivenOptions): DebtsImportOptions {
-  return { kind, date, force: force ?? false, dryRun: dryRun ?? false, rejects: rejects ?? null };
+function importOptions(given: GivenOptions): DebtsImportOptions {
+  const { kind, date, force = false, dryRun = false } = given;
+  return { ...readFileOptions(given), kind, date, force, dryRun };
 }
 
 function contractAnswer({ read, imported, rejected, removed }: DebtsReport): DebtsAnswer {

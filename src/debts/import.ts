@@ -1,6 +1,12 @@
 import { RefusedError } from '../errors.ts';
 import type { RowSource } from '../files/source.ts';
-import { SMALLEST_REPLACEMENT, STAGING, type StagingPlan, stageFile } from '../imports/staging.ts';
+import {
+  type FileOptions,
+  SMALLEST_REPLACEMENT,
+  STAGING,
+  type StagingPlan,
+  stageFile,
+} from '../imports/staging.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { count, type Progress } from '../terminal/progress.ts';
@@ -9,7 +15,7 @@ import { count, type Progress } from '../terminal/progress.ts';
 export const DEBT_KINDS = ['tax', 'social-security'] as const;
 export type DebtKind = (typeof DEBT_KINDS)[number];
 
-export interface DebtsImportOptions {
+export interface DebtsImportOptions extends FileOptions {
   kind: DebtKind;
   /** The dataset's own date, `YYYY-MM-DD`. */
   date: string;
@@ -17,8 +23,6 @@ export interface DebtsImportOptions {
   force: boolean;
   /** Read, compare and report, and change nothing. */
   dryRun: boolean;
-  /** Where rejected rows are written to. */
-  rejects: string | null;
 }
 
 /** The answer of the contract. */
@@ -53,13 +57,13 @@ export interface DebtsTools {
 export function importDebts(
   tools: DebtsTools,
   source: RowSource,
-  { kind, date, force, dryRun, rejects }: DebtsImportOptions,
+  { kind, date, force, dryRun, ...file }: DebtsImportOptions,
   progress: Progress,
 ): Promise<DebtsReport> {
   return withDedicated(tools, async (sql) => {
     const startedAt = Date.now();
     const { read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_PLAN, {
-      rejects,
+      ...file,
       signal: tools.signal,
       progress,
     });
@@ -107,7 +111,7 @@ async function compareStaged(sql: Transaction, kind: DebtKind): Promise<Comparis
 }
 
 /** How a file of debt brackets is read (contract, Files). */
-const DEBTS_PLAN: StagingPlan = {
+export const DEBTS_PLAN: StagingPlan = {
   columns: ['start', 'end'],
   definition: 'start_amount bigint, end_amount bigint',
   read(_nif, [startText, endText]) {

@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import { rowSource } from '../files/source.ts';
+import { fileOptions, readFileOptions } from '../imports/options.ts';
 import { describeRejected } from '../imports/staging.ts';
 import { answers, type Tools } from '../terminal/command.ts';
 import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
 import { subcommand } from '../terminal/subcommand.ts';
 import { fields } from '../terminal/text.ts';
+import { DIRECTORY_PLAN } from './entries.ts';
 import { type ImportAnswer, type ImportOptions, type ImportReport, importCompanies } from './import.ts';
 import { rebuildIndex, rollbackIndex } from './rebuild.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
@@ -47,14 +49,15 @@ Example:
 }
 
 function importCommand(companies: Command): void {
-  const command = companies
-    .command('import')
+  const command = fileOptions(companies.command('import'), DIRECTORY_PLAN)
     .description('import a directory file: rows are added and updated')
-    .argument('<file>', 'CSV, TSV or JSON Lines with nif and legal_name, .gz or not; - for standard input')
+    .argument(
+      '<file>',
+      'CSV, TSV, JSON Lines or a JSON list with nif and legal_name, .gz or not; - for standard input',
+    )
     .option('--replace', 'make the file the whole directory: companies that it does not have go')
     .option('--force', 'with --replace: also when under 90% of the present rows are left')
     .option('--dry-run', 'read, compare and report; change nothing')
-    .option('--rejects <file>', 'write the rows that could not be used to a CSV file: line,reason,row')
     .addHelpText(
       'after',
       `
@@ -63,6 +66,7 @@ Searches see the old directory until the new one is complete. A run that is kill
 Examples:
   bun directory companies import companies.csv.gz --replace --rejects rejects.csv
   bun directory companies import changes.jsonl
+  bun directory companies import entidades.json --columns nif=nifEntidade,legal_name=desigEntidade
   zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
   answers(
@@ -76,13 +80,9 @@ Examples:
   );
 }
 
-function importOptions(options: Partial<ImportOptions>): ImportOptions {
-  return {
-    replace: options.replace ?? false,
-    force: options.force ?? false,
-    dryRun: options.dryRun ?? false,
-    rejects: options.rejects ?? null,
-  };
+function importOptions(given: Partial<ImportOptions>): ImportOptions {
+  const { replace = false, force = false, dryRun = false } = given;
+  return { ...readFileOptions(given), replace, force, dryRun };
 }
 
 function contractAnswer(report: ImportReport): ImportAnswer {

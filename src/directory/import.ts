@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { RowSource } from '../files/source.ts';
-import { SMALLEST_REPLACEMENT, stageFile } from '../imports/staging.ts';
+import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { count, type Progress } from '../terminal/progress.ts';
@@ -24,15 +24,13 @@ import { NO_INDEX, serving } from './status.ts';
 import { buildSearchIndexes, buildTable, compareStaged, copyNormalized, type Difference } from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
 
-export interface ImportOptions {
+export interface ImportOptions extends FileOptions {
   /** The file is the whole directory: companies that it doesn't have go. */
   replace: boolean;
   /** With `replace`: also when far fewer would be left. */
   force: boolean;
   /** Read, compare and report, and change nothing. */
   dryRun: boolean;
-  /** Where rejected rows are written to. */
-  rejects: string | null;
 }
 
 /** The answer of the contract, and what people like to know beside it. */
@@ -114,11 +112,11 @@ async function readAndCompare(
   sql: Sql,
   { current }: Directory,
   source: RowSource,
-  { replace, force, dryRun, rejects }: ImportOptions,
+  { replace, force, dryRun, ...file }: ImportOptions,
   progress: Progress,
 ): Promise<{ report: ImportReport; difference: Difference }> {
   const startedAt = Date.now();
-  const staged = await stageFile(sql, source, DIRECTORY_PLAN, { rejects, signal: tools.signal, progress });
+  const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: tools.signal, progress });
   progress.phase('comparing');
   const difference = await compareStaged(sql, current.tableName, { replace, present: current.rows });
   if (replace && !force && difference.rows < current.rows * SMALLEST_REPLACEMENT) {

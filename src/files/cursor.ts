@@ -78,3 +78,12 @@ export function skipRest(cursor: Cursor): void {
     cursor.skipping = false;
   }
 }
+
+/** The first character that isn't white space, of what is in memory; '' when there is none. */
+export function firstCharacter({ bytes, at, end }: Cursor): string {
+  for (let i = at; i < end; i++) {
+    const byte = bytes[i]!;
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return String.fromCharCode(byte);
+  }
+  return '';
+}

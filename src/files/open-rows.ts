@@ -1,12 +1,14 @@
 /**
- * Reads the rows of directory and debts files: CSV, TSV or JSON Lines, gzip or not, of any length, in flat memory
- * (contract, "Files").
+ * Reads the rows of directory and debts files: CSV, TSV, JSON Lines or a JSON list, gzip or not, of any length, in flat
+ * memory (contract, "Files").
  */
 import { KIB } from '../units.ts';
-import { type Cursor, type Found, type Parse, skipRest } from './cursor.ts';
+import { type ColumnNames, namedColumns } from './columns.ts';
+import { type Cursor, type Found, skipRest } from './cursor.ts';
 import { checkEncoding, passByteOrderMark } from './encoding.ts';
 import { FileError } from './file-error.ts';
-import { type Format, formatByName, parserFor } from './format.ts';
+import { type FileParser, type Format, formatByName, parserFor } from './format.ts';
+import { refuseOtherKinds } from './other-kinds.ts';
 import { type Batch, rawText } from './rows.ts';
 import { type ByteSource, openSource, type Progress, type RowSource } from './source.ts';
 
@@ -31,29 +33,39 @@ export interface RowReader {
  */
 export const WINDOW_BYTES = 256 * KIB;
 
+export interface OpenOptions {
+  /** The file's own names of columns that it has under others. */
+  sources?: ColumnNames | undefined;
+  /** The member of a JSON object that holds the list of rows. */
+  list?: string | null | undefined;
+  /** Ends reading with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
 /**
  * Opens a file, or standard input, and reads its header.
  *
  * @param columns lower-case names; a row's values come in their order. Headers match trimmed and without regard to case, further columns are ignored
- * @param options.signal ends reading with its reason
  * @throws {FileError} one line: missing, a directory, empty, an unknown ending, not UTF-8, columns missing, …
  */
 export async function openRows(
   source: RowSource,
   columns: readonly string[],
-  options: { signal?: AbortSignal } = {},
+  { sources, list = null, signal }: OpenOptions = {},
 ): Promise<RowReader> {
-  const bytes = await openSource(source, options.signal);
+  const bytes = await openSource(source, signal);
   try {
-    const namedFormat = 'path' in source ? formatOfFile(source.path, bytes) : null;
     const cursor = await fillFirst(bytes);
+    refuseOtherKinds(bytes.name, cursor);
+    const namedFormat = 'path' in source ? formatOfFile(source.path, bytes) : null;
     passByteOrderMark(bytes.name, cursor);
     checkEncoding(bytes.name, cursor);
-    const { parse, format } = parserFor(bytes.name, cursor, namedFormat, columns);
+    const wanted = { columns: namedColumns(columns, sources), list };
+    const parser = parserFor(bytes.name, cursor, namedFormat, wanted);
     return {
-      format,
+      format: parser.format,
       progress: bytes.progress,
-      batches: batchesOf(bytes, cursor, parse),
+      batches: batchesOf(bytes, cursor, parser),
       close: bytes.close,
     };
   } catch (error) {
@@ -68,7 +80,7 @@ function formatOfFile(path: string, source: ByteSource): Format | null {
   if (named === null) {
     if (source.isPipe) return null;
     throw new FileError(
-      `${path}: its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz`,
+      `${path}: its name must end in .csv, .tsv, .json, .jsonl or .ndjson, or one of them and .gz`,
     );
   }
   if (named.isGzip && !source.isGzip && !source.isEmpty) throw new FileError(`${path}: is not gzip`);
@@ -101,19 +113,19 @@ async function fill(cursor: Cursor, source: ByteSource): Promise<void> {
   }
 }
 
-async function* batchesOf(source: ByteSource, cursor: Cursor, parse: Parse): AsyncGenerator<Batch> {
+async function* batchesOf(source: ByteSource, cursor: Cursor, parser: FileParser): AsyncGenerator<Batch> {
   try {
     for (;;) {
       const found: Found = { rows: [], rejected: [] };
       if (cursor.skipping) skipRest(cursor);
       if (!cursor.skipping) {
         checkEncoding(source.name, cursor);
-        parse(cursor, found);
+        parser.parse(cursor, found);
       }
       const isEmpty = found.rows.length === 0 && found.rejected.length === 0;
       const { bytes } = cursor;
       if (!isEmpty) yield { ...found, rawOf: ({ from, to }) => rawText(bytes, from, to) };
-      if (cursor.final) return;
+      if (cursor.final) return parser.finish();
       // The batch keeps its window, so that it may be looked at while the next one fills.
       moveOn(cursor, isEmpty ? bytes : Buffer.allocUnsafeSlow(WINDOW_BYTES));
       await fill(cursor, source);

@@ -1,5 +1,6 @@
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { RefusedError } from '../errors.ts';
+import type { ColumnNames } from '../files/columns.ts';
 import { openRows } from '../files/open-rows.ts';
 import { openRejects, type RejectsWriter } from '../files/rejects.ts';
 import type { RejectedRow, Row } from '../files/rows.ts';
@@ -28,9 +29,19 @@ export interface StagingPlan {
   read(nif: string, values: Row['values']): { fields: string } | { reason: string };
 }
 
-export interface StagingOptions {
+/** How a file is read, whatever it is imported into (contract, Files). */
+export interface FileOptions {
+  /** The file's own names of our columns. */
+  columns?: ColumnNames | undefined;
+  /** The member of a JSON document that holds the list of rows. */
+  list?: string | undefined;
+  /** Natural persons' rows are skipped. */
+  legalPersons?: boolean | undefined;
   /** Where rejected rows are written to; null: nowhere. */
   rejects: string | null;
+}
+
+export interface StagingOptions extends FileOptions {
   signal: AbortSignal;
   progress: Progress;
 }
@@ -49,6 +60,15 @@ export interface Staged {
 /** The reason of all but the last row of a NIF (contract, Files). */
 const COMES_AGAIN = 'NIF comes again later in the file';
 
+/** The reason of the rows that `--legal-persons` skips. Nothing else of them is kept. */
+const NATURAL_PERSON = 'NIF of a natural person';
+
+/**
+ * NIFs of natural persons begin with 1, 2 or 3, those of non-residents with 45 (contract, Files). Told by the first
+ * digits, so that a mistyped NIF isn't written to the rejects either.
+ */
+const NATURAL_PERSON_NIF = /^\D*(?:[123]|4\D*5)/;
+
 /** Rejected duplicates are fetched so many at a time. */
 const CURSOR_ROWS = 1_000;
 
@@ -66,12 +86,12 @@ export async function stageFile(
   connection: Sql,
   source: RowSource,
   plan: StagingPlan,
-  { rejects: rejectsPath, signal, progress }: StagingOptions,
+  { rejects: rejectsPath, ...options }: StagingOptions,
 ): Promise<Staged> {
   const rejects =
     rejectsPath === null ? null : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
   try {
-    const staged = await stageRows(connection, source, plan, { rejects, signal, progress });
+    const staged = await stageRows(connection, source, plan, rejects, options);
     await rejects?.finish();
     if (staged.usable === 0) throw nothingUsable(staged);
     return staged;
@@ -84,16 +104,20 @@ async function stageRows(
   connection: Sql,
   source: RowSource,
   plan: StagingPlan,
-  { rejects, signal, progress }: { rejects: RejectsWriter | null; signal: AbortSignal; progress: Progress },
+  rejects: RejectsWriter | null,
+  { columns, list, legalPersons = false, signal, progress }: Omit<StagingOptions, 'rejects'>,
 ): Promise<Staged> {
-  const reader = await openRows(source, ['nif', ...plan.columns], { signal });
+  const reader = await openRows(source, ['nif', ...plan.columns], { sources: columns, list, signal });
   const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: new Map() };
   const seen = new Uint8Array(10 ** CHECKED_DIGITS / 8);
   let duplicates = 0;
   let copy: CopyWriter | null = null;
+  const countRejected = (reason: string) => {
+    staged.rejected++;
+    staged.reasons.set(reason, (staged.reasons.get(reason) ?? 0) + 1);
+  };
   const reject = async (rows: readonly RejectedRow[]) => {
-    staged.rejected += rows.length;
-    for (const { reason } of rows) staged.reasons.set(reason, (staged.reasons.get(reason) ?? 0) + 1);
+    for (const { reason } of rows) countRejected(reason);
     if (rows.length > 0) await rejects?.write(rows);
   };
   try {
@@ -104,8 +128,15 @@ async function stageRows(
     copy = await copyInto(connection, STAGING);
     progress.phase(`reading ${'path' in source ? source.path : 'standard input'}`);
     for await (const batch of reader.batches) {
-      const rejected: RejectedRow[] = [...batch.rejected];
+      // Whose row it is that couldn't be read, nobody knows: of natural persons' nothing is written.
+      const rejected: RejectedRow[] = legalPersons
+        ? batch.rejected.map((row) => ({ ...row, raw: '' }))
+        : [...batch.rejected];
       for (const row of batch.rows) {
+        if (legalPersons && NATURAL_PERSON_NIF.test(row.values[0] ?? '')) {
+          countRejected(NATURAL_PERSON);
+          continue;
+        }
         const result = readRow(plan, row);
         if ('reason' in result) {
           rejected.push({ line: row.line, reason: result.reason, raw: batch.rawOf(row) });

@@ -76,6 +76,43 @@ test('- is standard input, its format told by the first line', async () => {
   expect(await new Response(child.stdout).json()).toMatchObject({ read: 1, imported: 1 });
 });
 
+test('--columns takes the file’s own names, with commas and dots in them', async () => {
+  const file = await bench.write('named.csv', `Nº,"NIPC, se houver",E.Nome\n1,${nif(500)},Nomeada\n`);
+  const columns = ['--columns', 'nif=NIPC, se houver,legal_name=e.nome'];
+  expect(await line.json('companies', 'import', file, ...columns)).toMatchObject({ read: 1, imported: 1 });
+  expect(await bench.search('nomeada')).toEqual([`${nif(500)} Nomeada`]);
+});
+
+test('--legal-persons skips natural persons and writes nothing of theirs to the rejects', async () => {
+  const rows = [
+    '199999990,Natural com NIF errado',
+    '123456789,Natural',
+    '234 567 899,Natural com espaços',
+    '12345678,Natural com oito dígitos',
+    '299999998,"Natural, sem fim',
+    '299999998,Natural,com vírgula a mais',
+    '456789123,Não residente',
+    `${nif(501)},Colectiva`,
+    '1x,Natural estranho',
+    '999,Curta',
+  ];
+  const file = await bench.write('persons.csv', `nif,legal_name\n${rows.join('\n')}\n`);
+  const rejects = bench.path('persons-rejects.csv');
+  const words = ['companies', 'import', file, '--legal-persons', '--rejects', rejects];
+  const { stdout } = await line.run(...words);
+  expect(stdout).toMatch(/^imported +1$/m);
+  expect(stdout).toMatch(/^rejected +9 \(6 NIF of a natural person, /m);
+  const written = await Bun.file(rejects).text();
+  expect(written).not.toMatch(/natural|residente|1\d{7}|2\d{7}/i);
+  expect(written).toContain('11,"NIF is not nine digits","999,Curta"');
+  const alone = await bench.write('persons-alone.csv', 'nif,legal_name\n123456789,Natural\n');
+  const refused = await line.refusal('companies', 'import', alone, '--legal-persons');
+  expect(refused).toEqual({
+    code: 1,
+    stderr: 'error: none of the 1 rows can be used (1 times: NIF of a natural person): nothing has changed\n',
+  });
+});
+
 test('rejects go into the log that standard error is appended to, and leave what it has', async () => {
   const file = await bench.write('some-bad.csv', `${csv(0, 2)}1,x\n`);
   for (const [redirected, device] of [
@@ -112,6 +149,12 @@ test('what can not be read or used is one line and exit 1; wrong usage is 2', as
     [[await bench.write('empty.csv', 'nif,legal_name\n')], 1, /^error: the file has no rows.+\n$/],
     [[], 2, /missing required argument/],
     [['x.csv', '--unknown'], 2, /unknown option/],
+    [['x.csv', '--columns', 'nif'], 2, /It must be like nif=NAME,legal_name=NAME\./],
+    [['x.csv', '--columns', 'nif='], 2, /It must be like/],
+    [['x.csv', '--columns', 'start=a'], 2, /It must be like/],
+    [['x.csv', '--columns', 'nif=a,nif=b'], 2, /It has nif twice\./],
+    [['x.csv', '--columns', 'nif=a,legal_name=A'], 2, /Each must come from a column of its own\./],
+    [['x.csv', '--columns', 'nif=legal_name'], 2, /Each must come from a column of its own\./],
   ];
   for (const [words, code, message] of cases) {
     const outcome = await line.refusal('companies', 'import', ...words, '--json');
@@ -131,10 +174,19 @@ test('Elasticsearch out of reach is one plain line', async () => {
   });
 });
 
-test('Ctrl-C in the middle of an import is one line, and changes nothing', async () => {
+const MANY = Array.from({ length: 60_000 }, (_, n) => n);
+
+test.each([
+  ['CSV', csv(0, MANY.length, (n) => `Interrompida ${n}`), []],
+  [
+    'a JSON list',
+    `[${MANY.map((n) => JSON.stringify({ id: nif(n), name: `Interrompida ${n}` })).join()}`,
+    ['--columns', 'nif=id,legal_name=name'],
+  ],
+])('Ctrl-C in the middle of an import of %s is one line, and changes nothing', async (_, text, options) => {
   const before = await bench.status();
   const child = Bun.spawn(
-    [process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', '-', '--json'],
+    [process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', '-', '--json', ...options],
     {
       cwd: ROOT,
       env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
@@ -144,7 +196,7 @@ test('Ctrl-C in the middle of an import is one line, and changes nothing', async
     },
   );
   // More than the reader takes at once, and no end: it waits for the rest.
-  child.stdin.write(csv(0, 60_000, (n) => `Interrompida ${n}`));
+  child.stdin.write(text);
   void child.stdin.flush();
   const isReading = async () => {
     // By `state`: of a connection that idles, or is just closing, it shows the statement that it ran last.

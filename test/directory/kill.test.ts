@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { testServers } from '../support/database.ts';
 import { bareEnvironment, ROOT } from '../support/service.ts';
-import { createWorkbench, csv, indicesOf, MODES, tablesOf, type Workbench } from './support.ts';
+import { createWorkbench, csv, indicesOf, MODES, nif, tablesOf, type Workbench } from './support.ts';
 
 /** Moments at which a process is killed; half of them imports, half of them rebuilds. Both modes: twenty. */
 const ROUNDS = 10;
@@ -35,6 +35,15 @@ for (const mode of MODES) {
           `${name}.csv`,
           csv(0, ROWS, (n) => `${name} ${n}`),
         );
+      // A JSON document under other names, as public datasets have them.
+      const document = (name: string) =>
+        bench.write(
+          `${name}.json`,
+          JSON.stringify({
+            list: Array.from({ length: ROWS }, (_, n) => ({ id: nif(n), is: { named: `${name} ${n}` } })),
+          }),
+        );
+      const documentOptions = ['--list', 'list', '--columns', 'nif=id,legal_name=is.named'];
       let served = 'Primeira';
       await bench.importFile(await file(served));
       // How long a whole run takes here, from the start of the process.
@@ -48,7 +57,11 @@ for (const mode of MODES) {
       for (let round = 0; round < ROUNDS; round++) {
         const next = `Volta${round}`;
         const isRebuild = round % 2 === 1;
-        const words = isRebuild ? ['index', 'rebuild'] : ['companies', 'import', await file(next)];
+        const words = isRebuild
+          ? ['index', 'rebuild']
+          : round % 4 === 0
+            ? ['companies', 'import', await document(next), ...documentOptions]
+            : ['companies', 'import', await file(next)];
         const child = start(bench, ...words);
         await Bun.sleep(wholeMs * (0.15 + 0.85 * Math.random()));
         child.kill('SIGKILL');

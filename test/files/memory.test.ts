@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import type { OpenOptions } from '../../src/files/open-rows.ts';
 import { fileWith, folder, removeFilesAfterwards } from './reading.ts';
 
 removeFilesAfterwards();
@@ -19,8 +20,9 @@ interface Report {
 }
 
 /** Reads a file in another process. */
-async function readElsewhere(path: string): Promise<Report> {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'read-in-process.ts'), path], {
+async function readElsewhere(path: string, options: OpenOptions = {}): Promise<Report> {
+  const script = join(import.meta.dir, 'read-in-process.ts');
+  const child = Bun.spawn([process.execPath, script, path, JSON.stringify(options)], {
     stdout: 'pipe',
     stderr: 'inherit',
   });
@@ -63,4 +65,46 @@ describe('memory stays flat', () => {
     expect(report.peakMib).toBeGreaterThan(10);
     expect(report.peakMib).toBeLessThan(PEAK_LIMIT_MIB);
   }, 60_000);
+
+  const sources = { nif: 'nifEntidade', legal_name: 'desigEntidade' };
+  const ENTITIES = Array.from({ length: 1_000 }, (_, i) =>
+    JSON.stringify({
+      nifEntidade: String(500_000_000 + i),
+      desigEntidade: `Construções ${i * 7919}, Lda`,
+      numContratos: i,
+      totAdjudicatario: i,
+      totValorContratIni: i * 1000.5,
+      totAdjudicante: 0,
+      totAdjudicanteValorContratIni: 0,
+      descPais: 'Portugal',
+      AliasPais: 'PT',
+    }),
+  ).join(',');
+
+  test('for a JSON list of 900,000 objects on one line', async () => {
+    const path = await packedFile('entities.json.gz', function* () {
+      yield Buffer.from('[');
+      for (let i = 0; i < 900; i++) yield Buffer.from(i === 0 ? ENTITIES : `,${ENTITIES}`);
+      yield Buffer.from(']');
+    });
+    const report = await readElsewhere(path, { sources });
+    expect([report.rows, report.rejected]).toEqual([900_000, 0]);
+    expect(report.peakMib).toBeGreaterThan(10);
+    expect(report.peakMib).toBeLessThan(PEAK_LIMIT_MIB);
+  }, 60_000);
+
+  test('for a JSON document with a string of two gigabytes beside the list, and one in it', async () => {
+    const path = await packedFile('bomb.json.gz', function* () {
+      const much = Buffer.alloc(8 * MIB, 'x');
+      yield Buffer.from('{"note":"');
+      for (let i = 0; i < 256; i++) yield much;
+      yield Buffer.from(`","list":[${ENTITIES},{"nifEntidade":"`);
+      for (let i = 0; i < 256; i++) yield much;
+      yield Buffer.from(`"},${ENTITIES}]}`);
+    });
+    const report = await readElsewhere(path, { sources, list: 'list' });
+    expect([report.rows, report.rejected]).toEqual([2_000, 1]);
+    expect(report.peakMib).toBeGreaterThan(10);
+    expect(report.peakMib).toBeLessThan(PEAK_LIMIT_MIB);
+  }, 120_000);
 });

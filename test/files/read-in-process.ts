@@ -1,8 +1,9 @@
-/** Reads the file of its argument and prints what it held and the peak of this process's memory. */
+/** Reads the file of its argument, with the options of the second as JSON, and prints what it held and the peak of this process's memory. */
 import { readFileSync } from 'node:fs';
 import { openRows } from '../../src/files/open-rows.ts';
 
-const reader = await openRows({ path: Bun.argv[2]! }, ['nif', 'legal_name']);
+const options = JSON.parse(Bun.argv[3]!);
+const reader = await openRows({ path: Bun.argv[2]! }, ['nif', 'legal_name'], options);
 let rows = 0;
 let rejected = 0;
 for await (const batch of reader.batches) {

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileError } from '../../src/files/file-error.ts';
-import { openRows } from '../../src/files/open-rows.ts';
+import { type OpenOptions, openRows } from '../../src/files/open-rows.ts';
 import type { RowSource } from '../../src/files/source.ts';
 
 export const DIRECTORY = ['nif', 'legal_name'];
@@ -34,8 +34,9 @@ export interface Everything {
 export async function readAll(
   source: RowSource,
   columns: readonly string[] = DIRECTORY,
+  options?: OpenOptions,
 ): Promise<Everything> {
-  const reader = await openRows(source, columns);
+  const reader = await openRows(source, columns, options);
   const everything: Everything = { rows: [], rejected: [] };
   for await (const batch of reader.batches) {
     for (const row of batch.rows) {
@@ -75,7 +76,7 @@ export async function refusal(reading: Promise<unknown>): Promise<string> {
 
 /** A stream that hands out bytes in pieces of these sizes, over and over. */
 export function streamOf(content: string | Uint8Array, sizes: number[]): ReadableStream<Uint8Array> {
-  const bytes = Buffer.from(content as string);
+  const bytes = Buffer.from(content as Uint8Array);
   let at = 0;
   let piece = 0;
   return new ReadableStream<Uint8Array>({

@@ -25,7 +25,7 @@ describe('a file that cannot be used is refused in one line', () => {
     expect(await at('absent.csv')).toBe('absent.csv: no such file');
     expect(await at('there.csv/absent.csv')).toBe('there.csv/absent.csv: no such file');
     expect(await at('folder.csv')).toBe('folder.csv: is a directory, not a file');
-    const wanted = 'its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz';
+    const wanted = 'its name must end in .csv, .tsv, .json, .jsonl or .ndjson, or one of them and .gz';
     expect(await refusalOf('names.txt', HEADER)).toBe(`names.txt: ${wanted}`);
     expect(await refusalOf('names.gz', gzipSync(HEADER))).toBe(`names.gz: ${wanted}`);
     expect(await refusalOf('csv', HEADER)).toBe(`csv: ${wanted}`);
@@ -33,7 +33,7 @@ describe('a file that cannot be used is refused in one line', () => {
 
   test('empty, packed or not, of any format, on standard input too', async () => {
     for (const content of ['', '\ufeff', '\n\r\n  \n']) {
-      for (const name of ['none.csv', 'none.tsv', 'none.jsonl']) {
+      for (const name of ['none.csv', 'none.tsv', 'none.jsonl', 'none.json']) {
         expect(await refusalOf(name, content)).toBe(`${name}: is empty`);
         expect(await refusalOf(`${name}.gz`, gzipSync(content))).toBe(`${name}.gz: is empty`);
       }
@@ -45,7 +45,8 @@ describe('a file that cannot be used is refused in one line', () => {
   test('a header that lacks columns: what is there, what is expected, and the likely reason', async () => {
     const expected = 'expected nif, legal_name, separated by commas or semicolons';
     expect(await refusalOf('a.csv', 'nif,name\n1,a\n')).toBe(
-      `a.csv: the header has no column legal_name; found "nif", "name"; ${expected}`,
+      `a.csv: the header has no column legal_name; found "nif", "name"; ${expected}: ` +
+        'say which it is, for instance --columns legal_name=name',
     );
     expect(await refusalOf('a.csv', 'nif|legal_name\n1|a\n')).toBe(
       `a.csv: the header has no column nif, legal_name; found "nif|legal_name"; ${expected} (this file has |)`,
@@ -63,8 +64,8 @@ describe('a file that cannot be used is refused in one line', () => {
       '(this file has JSON: name it .jsonl)',
     );
     expect(await refusal(readAll({ stdin: streamOf('500002576,Foo\n', [3]) }))).toBe(
-      'standard input: the header has no column nif, legal_name; found "500002576", "foo"; expected nif, legal_name, ' +
-        'separated by commas or semicolons or tabs',
+      'standard input: the header has no column nif, legal_name; found "500002576", "Foo"; expected nif, legal_name, ' +
+        'separated by commas or semicolons or tabs (its first line is a row: put the names of the columns before it)',
     );
     const wide = Array.from({ length: 3_000 }, (_, i) => `column ${i}`).join(',');
     expect((await refusalOf('a.csv', `${wide}\n`)).length).toBeLessThan(600);
@@ -132,9 +133,71 @@ describe('a file that cannot be used is refused in one line', () => {
     expect(await refusalOf('a.csv.gz', HEADER)).toBe('a.csv.gz: is not gzip');
   });
 
+  test('columns under other names: the likely ones are suggested, where any are likely', async () => {
+    const suggestion = async (header: string) => (await refusalOf('a.csv', `${header}\n`)).split(': ').at(-1);
+    expect(await suggestion('NIPC;Designação')).toBe(
+      "say which it is, for instance --columns 'nif=NIPC,legal_name=Designação'",
+    );
+    expect(await suggestion('Data;NIF das Entidades;Designação da Entidade')).toBe(
+      "say which it is, for instance --columns 'nif=NIF das Entidades,legal_name=Designação da Entidade'",
+    );
+    expect(await suggestion('a,b')).toBe('say which it is, for instance --columns nif=NAME,legal_name=NAME');
+    const message = await refusal(
+      readAll({ path: fileWith('a.csv', 'nif,nome\n') }, DIRECTORY, { sources: { legal_name: 'name' } }),
+    );
+    expect(message).toStartWith(
+      'a.csv: the header has no column name; found "nif", "nome"; expected nif, name,',
+    );
+    expect(message).toEndWith('--columns legal_name=nome');
+  });
+
+  test('members under other names, and those that no object has', async () => {
+    expect(await refusalOf('a.jsonl', '{"nipc":1,"firma":"a","deep":{"est":2}}\n')).toBe(
+      'a.jsonl: no object has a member nif, legal_name; the first has "nipc", "firma", "deep.est"' +
+        ': say which it is, for instance --columns nif=nipc,legal_name=firma',
+    );
+    expect(await refusalOf('a.json', '[{"nif":1},{"nif":2}]')).toBe(
+      'a.json: no object has a member legal_name; the first has "nif"' +
+        ': say which it is, for instance --columns legal_name=NAME',
+    );
+    expect(await refusalOf('a.json', '[{},{}]')).toBe(
+      'a.json: no object has a member nif, legal_name; the first has none',
+    );
+  });
+
+  test('a spreadsheet, an archive, a PDF or a page, by whatever name, with what to do', async () => {
+    const zip = (name: string) => `PK\x03\x04\x14\0\0\0\b\0${'\0'.repeat(16)}${name}`;
+    const save = 'save the sheet as "CSV UTF-8", or convert it with soffice --headless --convert-to';
+    const cases: [string, string][] = [
+      [zip('[Content_Types].xml'), `is an Excel workbook: ${save}`],
+      [
+        zip('mimetypeapplication/vnd.oasis.opendocument.spreadsheet'),
+        `is an OpenDocument spreadsheet: ${save}`,
+      ],
+      ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0', `is an Excel workbook (.xls): ${save}`],
+      [
+        zip('contratos2026.json'),
+        'is a ZIP archive: unpack it, or give the one file in it to standard input',
+      ],
+      ['%PDF-1.7\n%\xe2\xe3', 'is a PDF, which has no rows: get the same data as CSV or JSON'],
+      ['\n<!DOCTYPE html><html>', 'is an HTML page: get the data file itself'],
+      ['\xef\xbb\xbf<html lang="pt">', 'is an HTML page: get the data file itself'],
+      ['<?xml version="1.0"?>', 'is XML: convert it to CSV or JSON'],
+    ];
+    for (const [content, message] of cases) {
+      const bytes = Buffer.from(content, 'latin1');
+      for (const name of ['a.csv', 'a.json', 'a.jsonl', 'a.xlsx', 'a.zip', 'a'])
+        expect(await refusalOf(name, bytes)).toStartWith(`${name}: ${message}`);
+      expect(await refusalOf('a.csv.gz', gzipSync(bytes))).toStartWith(`a.csv.gz: ${message}`);
+      expect(await refusal(readAll({ stdin: streamOf(bytes, [3]) }))).toStartWith(
+        `standard input: ${message}`,
+      );
+    }
+  });
+
   test('a JSON list', async () => {
     expect(await refusalOf('a.jsonl', '[{"nif":1}]')).toBe(
-      'a.jsonl: is a JSON list; expected JSON Lines, an object on each line',
+      'a.jsonl: is a JSON list; expected JSON Lines, an object on each line: name it .json',
     );
   });
 });

@@ -1,0 +1,53 @@
+/** The columns that are wanted of a file, by our names and by the file's own (contract, Files: `--columns`). */
+
+export interface Column {
+  /** Ours, e.g. `nif`. */
+  readonly name: string;
+  /** The file's own: a header's text, or a member of a JSON object; a dot goes into an object. */
+  readonly source: string;
+}
+
+/** The file's own names by ours; a name that is missing is the file's own, too. */
+export type ColumnNames = Readonly<Record<string, string>>;
+
+export function namedColumns(names: readonly string[], sources: ColumnNames = {}): Column[] {
+  return names.map((name) => ({ name, source: sources[name] ?? name }));
+}
+
+/** What headers and members are compared by: they match trimmed and without regard to case. */
+export function comparable(name: string): string {
+  return name.trim().toLowerCase();
+}
+
+/** Where a column's value usually stands, the likeliest first. Portuguese and English names, and GLEIF's. */
+const LIKELY: Record<string, RegExp[]> = {
+  nif: [/^(nif|nipc)$/i, /nif|nipc/i, /contribuinte|registrationauthorityentityid|registeredas|\bvat\b/i],
+  legal_name: [/legal.?name/i, /desig|denomina|raz[aã]o|firma/i, /nome|name/i],
+  start: [/start/i, /in[ií]cio|\bm[ií]n|from|desde/i],
+  end: [/(^|[._ ])end$/i, /fim|\bm[aá]x|until|até/i],
+};
+
+/**
+ * Advice to use `--columns`, with the names that look right.
+ * @param found the file's own names, as written
+ */
+export function columnAdvice(missing: readonly Column[], found: readonly string[]): string {
+  const argument = missing.map(({ name }) => `${name}=${likeliest(name, found) ?? 'NAME'}`).join(',');
+  const word = /^[\w=.,-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
+  return `: say which it is, for instance --columns ${word}`;
+}
+
+function likeliest(name: string, found: readonly string[]): string | null {
+  for (const pattern of LIKELY[name] ?? []) {
+    const matching = found.filter((candidate) => candidate.length <= 100 && pattern.test(candidate));
+    if (matching.length > 0) return matching.toSorted((a, b) => a.length - b.length)[0]!.trim();
+  }
+  return null;
+}
+
+/** Names for a message: the first dozen, quoted and cut. */
+export function shownNames(names: readonly string[]): string {
+  const shown = names.slice(0, 12).map((name) => JSON.stringify(name.trim().slice(0, 60)));
+  if (names.length > shown.length) shown.push(`and ${names.length - shown.length} more`);
+  return shown.join(', ');
+}

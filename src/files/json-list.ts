@@ -1,0 +1,196 @@
+/**
+ * A JSON list of objects of any length, alone or as a member of a JSON object (contract, Files: `.json`, `--list`).
+ *
+ * Why not a library: a row over 64 KiB must be rejected without being kept, and a rejected row needs its line and its
+ * text. Streaming parsers (@streamparser/json 0.0.22, stream-json 1.9) keep a string until it ends, however long, or
+ * don't say where in the file a value began. This finds where each object ends; `JSON.parse` reads it.
+ */
+import { isUtf8 } from 'node:buffer';
+import { shownNames } from './columns.ts';
+import { type Cursor, type Found, LF, type Parse } from './cursor.ts';
+import { notUtf8 } from './encoding.ts';
+import { FileError } from './file-error.ts';
+import type { ObjectReader } from './json-object.ts';
+import { isJsonSpace, JsonValueEnd } from './json-value.ts';
+import { MAX_ROW_BYTES, REASONS, rawText } from './rows.ts';
+
+/** What comes next in the file. */
+type Expected =
+  | 'document'
+  | 'row or ]'
+  | 'row'
+  | ', or ]'
+  | 'name or }'
+  | 'name'
+  | ':'
+  | 'member'
+  | ', or }'
+  | 'end of the file';
+
+export interface ListParser {
+  parse: Parse;
+  /**
+   * To be called at the end of the file.
+   * @throws {FileError} it was cut off, or has no such list
+   */
+  finish(): void;
+  /** Members of the JSON object so far that are lists. */
+  readonly lists: readonly string[];
+}
+
+/**
+ * A parser of one file.
+ * @param list the member that holds the list; null: the file is the list. (An object is then read to its end, to name its lists.)
+ */
+export function jsonListParser(fileName: string, objects: ObjectReader, list: string | null): ListParser {
+  let expected: Expected = 'document';
+  let isObject = false;
+  let hasList = false;
+  let memberName = '';
+  const names: string[] = [];
+  const lists: string[] = [];
+  /** A value that is left behind as it comes: a member that isn't wanted, or a row over 64 KiB. */
+  let skipped: JsonValueEnd | null = null;
+
+  const fail = (what: string) => new FileError(`${fileName}: ${what}`);
+  const unexpected = (line: number) =>
+    fail(
+      expected === 'document'
+        ? 'is not JSON; expected a list of objects'
+        : `line ${line} is not JSON: expected ${expected}`,
+    );
+
+  function parse(cursor: Cursor, found: Found, maxRows = Number.POSITIVE_INFINITY): void {
+    if (skipped !== null && !skip(cursor)) return;
+    while (found.rows.length < maxRows && passSpace(cursor)) {
+      const byte = String.fromCharCode(cursor.bytes[cursor.at]!);
+      if (expected === 'member') {
+        if (!member(cursor, byte)) return;
+      } else if (expected === 'row' || (expected === 'row or ]' && byte !== ']')) {
+        if (!row(cursor, found)) return;
+      } else if (expected === 'name' || (expected === 'name or }' && byte !== '}')) {
+        if (!name(cursor, byte)) return;
+      } else {
+        punctuation(byte, cursor.line);
+        cursor.at++;
+      }
+    }
+  }
+
+  function punctuation(byte: string, line: number): void {
+    if (expected === 'document' && byte === '[') {
+      if (list !== null) throw fail('is a JSON list itself: leave --list out');
+      hasList = true;
+      expected = 'row or ]';
+    } else if (expected === 'document' && byte === '{') {
+      isObject = true;
+      expected = 'name or }';
+    } else if (expected === ', or ]' && byte === ',') expected = 'row';
+    else if (expected === ', or }' && byte === ',') expected = 'name';
+    else if (expected === ':' && byte === ':') expected = 'member';
+    else if ((expected === ', or ]' || expected === 'row or ]') && byte === ']')
+      expected = isObject ? ', or }' : 'end of the file';
+    else if ((expected === ', or }' || expected === 'name or }') && byte === '}')
+      expected = 'end of the file';
+    else if (expected === 'end of the file' && isObject && byte === '{' && list === null)
+      throw fail('has one JSON object after another (JSON Lines): name it .jsonl');
+    else throw unexpected(line);
+  }
+
+  /** @returns false: more of the file is needed, in this and the next three */
+  function row(cursor: Cursor, found: Found): boolean {
+    const { bytes, at: from, end, line } = cursor;
+    const value = new JsonValueEnd();
+    const to = value.find(bytes, from, end);
+    if (to === from) throw unexpected(line);
+    const readTo = to === -1 ? end : to;
+    if (readTo - from > MAX_ROW_BYTES) {
+      found.rejected.push({ line, reason: REASONS.tooLong, raw: rawText(bytes, from, readTo) });
+      expected = ', or ]';
+      return leave(cursor, value, to);
+    }
+    if (to === -1) return false;
+    if (!isUtf8(bytes.subarray(from, to))) throw notUtf8(fileName, line);
+    const values = objects.read(bytes.toString('utf8', from, to));
+    if (typeof values === 'string')
+      found.rejected.push({ line, reason: values, raw: rawText(bytes, from, to) });
+    else found.rows.push({ line, values, from, to });
+    expected = ', or ]';
+    return leave(cursor, value, to);
+  }
+
+  function name(cursor: Cursor, byte: string): boolean {
+    const { bytes, at: from, end, line } = cursor;
+    if (byte !== '"') throw unexpected(line);
+    const to = new JsonValueEnd().find(bytes, from, end);
+    if (to === -1) {
+      if (end - from > MAX_ROW_BYTES) throw unexpected(line);
+      return false;
+    }
+    try {
+      memberName = JSON.parse(bytes.toString('utf8', from, to));
+    } catch {
+      throw unexpected(line);
+    }
+    cursor.at = to;
+    expected = ':';
+    return true;
+  }
+
+  function member(cursor: Cursor, byte: string): boolean {
+    if (names.length < 1_000) names.push(memberName);
+    if (byte === '[' && lists.length < 1_000) lists.push(memberName);
+    if (memberName === list) {
+      if (hasList) throw fail(`has the member ${list} twice`);
+      if (byte !== '[') throw fail(`its member ${list} is not a list`);
+      hasList = true;
+      expected = 'row or ]';
+      cursor.at++;
+      return true;
+    }
+    const value = new JsonValueEnd();
+    const to = value.find(cursor.bytes, cursor.at, cursor.end);
+    if (to === cursor.at) throw unexpected(cursor.line);
+    expected = ', or }';
+    return leave(cursor, value, to);
+  }
+
+  function leave(cursor: Cursor, value: JsonValueEnd, to: number): boolean {
+    cursor.line += value.lineBreaks;
+    value.lineBreaks = 0;
+    cursor.at = to === -1 ? cursor.end : to;
+    skipped = to === -1 ? value : null;
+    return to !== -1;
+  }
+
+  function skip(cursor: Cursor): boolean {
+    return leave(cursor, skipped!, skipped!.find(cursor.bytes, cursor.at, cursor.end));
+  }
+
+  return {
+    parse,
+    lists,
+    finish() {
+      if (expected !== 'end of the file' || skipped !== null)
+        throw fail('the JSON ends in the middle: the file was cut off, or a quote or bracket is not closed');
+      if (hasList) return;
+      if (list !== null)
+        throw fail(`has no member ${list}; found ${names.length === 0 ? 'none' : shownNames(names)}`);
+      throw fail(
+        lists.length === 0
+          ? 'is a JSON object without a list; expected a list of objects'
+          : `is a JSON object; it has the lists ${shownNames(lists)}: choose one with --list NAME`,
+      );
+    },
+  };
+}
+
+/** @returns false: nothing else is in memory */
+function passSpace(cursor: Cursor): boolean {
+  const { bytes, end } = cursor;
+  while (cursor.at < end && isJsonSpace(bytes[cursor.at]!)) {
+    if (bytes[cursor.at] === LF) cursor.line++;
+    cursor.at++;
+  }
+  return cursor.at < end;
+}

@@ -1,0 +1,29 @@
+/** Files that are often taken for data, told by their first bytes and refused with what to do. */
+import type { Cursor } from './cursor.ts';
+import { FileError } from './file-error.ts';
+
+const SAVE_AS_CSV =
+  'save the sheet as "CSV UTF-8", or convert it with' +
+  " soffice --headless --convert-to 'csv:Text - txt - csv (StarCalc):44,34,76'";
+
+/** @throws {FileError} a spreadsheet, an archive, a PDF, or a page */
+export function refuseOtherKinds(name: string, { bytes, end }: Cursor): void {
+  const text = bytes.toString('latin1', 0, end);
+  const is = (what: string) => {
+    throw new FileError(`${name}: is ${what}`);
+  };
+  if (/^PK(\x03\x04|\x05\x06)/.test(text)) {
+    if (text.includes('opendocument.spreadsheet')) is(`an OpenDocument spreadsheet: ${SAVE_AS_CSV}`);
+    if (/\[Content_Types\]\.xml|xl\//.test(text)) is(`an Excel workbook: ${SAVE_AS_CSV}`);
+    is('a ZIP archive: unpack it, or give the one file in it to standard input (unzip -p)');
+  }
+  if (text.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) is(`an Excel workbook (.xls): ${SAVE_AS_CSV}`);
+  if (text.startsWith('%PDF-')) is('a PDF, which has no rows: get the same data as CSV or JSON');
+  const start = text
+    .slice(0, 1_000)
+    .replace(/^\xef\xbb\xbf/, '')
+    .trimStart();
+  if (/^<(!doctype html|html|head|body|table|meta)\b/i.test(start))
+    is('an HTML page: get the data file itself; a page often stands for an error or a sign-in');
+  if (/^<(\?xml|!doctype)\b/i.test(start)) is('XML: convert it to CSV or JSON');
+}
