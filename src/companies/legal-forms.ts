@@ -9,6 +9,8 @@ export const LEGAL_FORMS: readonly string[] = [
   'ld a',
   'l d a',
   'limitada',
+  // As social security abbreviates it.
+  'ld',
   // Sociedade anónima
   'sa',
   's a',

@@ -5,7 +5,7 @@
 
 const FORMS = new Set(
   (
-    'lda|l da|ld a|l d a|limitada|sa|s a|sociedade anonima|unipessoal|unip|sociedade unipessoal|sgps|s g p s|' +
+    'lda|l da|ld a|l d a|limitada|ld|sa|s a|sociedade anonima|unipessoal|unip|sociedade unipessoal|sgps|s g p s|' +
     'sad|s a d|crl|c r l|epe|e p e|eirl|e i r l|ace|a c e|em|e m|eem|e e m|eim|e i m'
   ).split('|'),
 );

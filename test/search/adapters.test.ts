@@ -86,9 +86,10 @@ describe.each(adapters)('search by %s', (_, adapter) => {
   });
 
   test('a query that ends inside a legal form finds what really begins so', async () => {
-    // "Ábaco, Lda" is "abaco" once normalized: it doesn't begin with "abaco ld".
-    expect(await namesOf('abaco, ld')).toEqual(['Ábaco, Ld', 'Ábaco Lda Norte', 'Ábaco Ldx']);
-    expect((await namesOf('abaco, lda')).slice(0, 2)).toEqual(['Ábaco', 'Ábaco, Lda']);
+    // "Ábaco, Limitada" would be "abaco" once normalized: it doesn't begin with "abaco lim".
+    expect(await namesOf('abaco, lim')).toEqual(['Ábaco, Lim', 'Ábaco Lim Norte', 'Ábaco Limite']);
+    for (const q of ['abaco, lda', 'abaco ld', 'ÁBACO LIMITADA'])
+      expect((await namesOf(q)).slice(0, 3)).toEqual(['Ábaco', 'Ábaco LD', 'Ábaco, Lda']);
   });
 
   test('a legal form alone is a name', async () => {

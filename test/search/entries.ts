@@ -35,7 +35,15 @@ export function nastyEntries(): SearchEntry[] {
     ]),
     ...numbered(900_000_420, ['AB Costa', 'A.\u00a0B.\u2003Costa', 'A\u00adB Costa']),
     // Ends inside a legal form, or is one.
-    ...numbered(900_000_500, ['Ábaco, Lda', 'Ábaco, Ld', 'Ábaco Ldx', 'Ábaco', 'Ábaco Lda Norte', 'Ábaco L']),
+    ...numbered(900_000_500, [
+      'Ábaco, Lda',
+      'Ábaco LD',
+      'Ábaco, Lim',
+      'Ábaco Limite',
+      'Ábaco',
+      'Ábaco Lim Norte',
+      'Ábaco L',
+    ]),
     ...numbered(900_000_510, ['Lda', 'S.A.', 'Unipessoal, Lda', 'Limitada S. A.', 'SGPS']),
     // Longer than the n-grams, alike to beyond them.
     ...numbered(900_000_600, [

@@ -24,7 +24,7 @@ describe('parseQuery', () => {
 
   test('a name is normalized', () => {
     expect(parseQuery('  Ábaco & Filhos, Lda. ')).toEqual({ kind: 'name', normalized: 'abaco filhos' });
-    expect(parseQuery('abaco, ld')).toEqual({ kind: 'name', normalized: 'abaco ld' });
+    expect(parseQuery('abaco, lim')).toEqual({ kind: 'name', normalized: 'abaco lim' });
   });
 
   test('what no name can begin with is nothing', () => {
