@@ -14,6 +14,8 @@ export interface Credits {
    * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
   admit(call: Call): Promise<Admission>;
+  /** How long calls have been refused because the outcome of a batch is unknown, ms; 0: they are not. */
+  inDoubtMs(): number;
   /** Waits until no batch is in flight or in doubt. */
   close(timeoutMs: number): Promise<void>;
 }
@@ -48,6 +50,7 @@ const VOID_AGAIN_MS = 250;
 export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOptions = {}): Credits {
   let inFlight: Promise<unknown> = Promise.resolve();
   let inDoubt: DoubtfulBatch | null = null;
+  let inDoubtSinceMs = 0;
   let voiding: Promise<void> = Promise.resolve();
   let voidError: unknown = null;
   let isClosed = false;
@@ -89,6 +92,7 @@ export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOp
       return calls.map((call) => admissions.get(call) ?? null);
     } catch (error) {
       isOver = true;
+      inDoubtSinceMs = performance.now();
       inDoubt = { attempts, calls: callsByAccount(groups) };
       voiding = voidUntilAcknowledged(attempts);
       throw error;
@@ -145,7 +149,7 @@ export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOp
     if (inDoubt !== null) onLost?.(inDoubt, voidError);
   }
 
-  return { admit, close };
+  return { admit, inDoubtMs: () => (inDoubt === null ? 0 : performance.now() - inDoubtSinceMs), close };
 }
 
 /** An operator's open transaction may hold one account. After the server's lock_timeout, the others go on without it. */

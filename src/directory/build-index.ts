@@ -2,6 +2,7 @@ import type { Client } from '@elastic/elasticsearch';
 import { mappingFingerprint } from '../search/document.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { checkIndex } from './check.ts';
+import { untilCopied } from './copies.ts';
 import type { Generation } from './generations.ts';
 import {
   cloneIndex,
@@ -36,7 +37,7 @@ export interface BuildOptions {
 }
 
 /**
- * Builds the index of a table: loads it, merges it, refreshes it, checks it.
+ * Builds the index of a table: loads it, merges it, refreshes it, checks it, and waits for its copies on other nodes.
  * @throws what Elasticsearch says; an index that was begun stays behind and is found by its `_meta`
  */
 export async function buildIndex(
@@ -68,6 +69,8 @@ export async function buildIndex(
   await refreshIndex(client, name, signal);
   await checkIndex(client, sql, { index: name, table, rows, signal });
   await finishIndex(client, name, signal);
+  // Before any search goes there: with one copy, the death of its node would end every search.
+  await untilCopied(client, name, { signal, progress });
   return { name, fingerprint };
 }
 

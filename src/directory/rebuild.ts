@@ -2,6 +2,7 @@ import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { buildIndex } from './build-index.ts';
+import { isSearchable } from './copies.ts';
 import { type Directory, makeCurrent, makePreviousCurrent, nextGeneration } from './generations.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
@@ -112,8 +113,12 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
       return indexStatus(tools);
     }
     const index = await orUnchanged(async () => {
-      if (previous.indexName !== null && (await isOurs(client, previous.indexName, id))) {
-        return { name: previous.indexName, fingerprint: previous.indexFingerprint! };
+      const { indexName } = previous;
+      if (indexName !== null && (await isOurs(client, indexName, id))) {
+        if (await isSearchable(client, indexName)) {
+          return { name: indexName, fingerprint: previous.indexFingerprint! };
+        }
+        progress.note(`the index ${indexName} is on no node that answers: it is built anew from Postgres`);
       }
       return buildIndex(tools, client, {
         directoryId: id,

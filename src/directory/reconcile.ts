@@ -5,6 +5,7 @@ import { quoted } from '../postgres/identifier.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
+import { untilCopied } from './copies.ts';
 import { allGenerations, type Directory, readDirectory } from './generations.ts';
 import {
   aliasTargets,
@@ -59,6 +60,9 @@ export async function reconcile(tools: DirectoryTools, lock: DirectoryLock): Pro
   return { ...(await readDirectory(lock.sql)), movedTo };
 }
 
+/** Nothing is to be copied, so that a longer wait would be for a node that has no room. */
+const EMPTY_COPY_TIMEOUT_MS = 10 * SECOND;
+
 async function serveEmptyIndex(
   client: Client,
   alias: string,
@@ -69,6 +73,7 @@ async function serveEmptyIndex(
   const fingerprint = mappingFingerprint();
   await createIndex(client, name, { directory: id, generation: current.id, fingerprint });
   await finishIndex(client, name, NEVER_ABORTED);
+  await untilCopied(client, name, { signal: NEVER_ABORTED }, EMPTY_COPY_TIMEOUT_MS);
   await lock.sql`
     UPDATE directory_generations SET index_name = ${name}, index_fingerprint = ${fingerprint} WHERE id = ${current.id}`;
   await pointAlias(client, alias, name);

@@ -27,17 +27,25 @@ export function createHealth(
 ): Health {
   const down = new Set<string>();
 
-  async function probe({ check, name, warning: warningOf }: Probe): Promise<ProbeResult> {
+  async function probe({
+    check,
+    complaint: complaintOf,
+    name,
+    warning: warningOf,
+  }: Probe): Promise<ProbeResult> {
+    let status: ProbeResult['status'] = 'up';
     try {
-      await within(check(), PROBE_TIMEOUT_MS, name);
+      const answer = await within(check(), PROBE_TIMEOUT_MS, name);
+      const complaint = complaintOf?.(answer);
+      if (complaint !== undefined) throw new Error(complaint);
       if (down.delete(name)) log.info({ dependency: name }, 'a dependency is up again');
-      const warning = warningOf?.();
-      return warning === undefined ? { status: 'up' } : { status: 'up', warning };
     } catch (error) {
+      status = 'down';
       if (!down.has(name)) log.warn({ dependency: name, err: error }, 'a dependency is down');
       down.add(name);
-      return { status: 'down' };
     }
+    const warning = warningOf?.();
+    return warning === undefined ? { status } : { status, warning };
   }
 
   let round: Promise<ProbeResult[]> | null = null;

@@ -5,6 +5,8 @@ export interface Probe {
   required: boolean;
   /** Resolves when it answers. A query is returned as it is, not awaited, so that `within` can take it back. */
   check(): PromiseLike<unknown>;
+  /** Why its answer means that the dependency is of no use; undefined: it is. */
+  complaint?(answer: unknown): string | undefined;
   /** What is shown of it beside that it answers; undefined: nothing. */
   warning?(): string | undefined;
 }

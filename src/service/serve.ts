@@ -8,7 +8,6 @@ import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { createDatasetsHandler } from '../datasets/route.ts';
 import { within } from '../deadline.ts';
-import type { DirectoryHealth } from '../directory/ensure.ts';
 import { watchDirectory } from '../directory/watch.ts';
 import { createHealth } from '../http/health.ts';
 import { createObserver } from '../http/observe.ts';
@@ -16,15 +15,15 @@ import { createAuthenticator } from '../keys/authenticate.ts';
 import { openLookup } from '../lookup/open.ts';
 import { createLog, type Log, type LogTarget } from '../observability/log.ts';
 import { createMetrics } from '../observability/metrics.ts';
-import type { Probe } from '../observability/probe.ts';
 import { connectPostgres } from '../postgres/connect.ts';
 import { openRateLimiter } from '../rate-limit/open.ts';
 import { openSearch } from '../search/open.ts';
-import { openStores, type Stores } from '../stores.ts';
+import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
 import { createUsageHandler } from '../usage/route.ts';
 import { createApp } from './app.ts';
 import { freePort, listen } from './listen.ts';
+import { creditsProbe, storeProbes } from './probes.ts';
 import { DRAIN_TIMEOUT_MS, LONGEST_STOP_MS } from './stop.ts';
 import { warnAtStart } from './warnings.ts';
 
@@ -141,7 +140,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
       observer,
       metrics,
       metricsToken: config.metricsToken,
-      health: createHealth([...storeProbes(stores, directoryHealth), ...probes], () => isLeaving, log),
+      health: createHealth(
+        [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe(credits), ...probes],
+        () => isLeaving,
+        log,
+      ),
       search,
       lookup,
       usage: createUsageHandler(createAccountReader(stores.sql)),
@@ -195,21 +198,4 @@ function openLog(target: LogTarget | undefined, closers: Closers): Log {
   const { log, close } = createLog(target);
   closers.add('the log', close);
   return log;
-}
-
-/** What readiness asks of the stores. */
-export function storeProbes(
-  { sql, elasticsearch }: Pick<Stores, 'sql' | 'elasticsearch'>,
-  directoryHealth: () => DirectoryHealth,
-): Probe[] {
-  const postgres = { name: 'postgres', required: true, check: () => sql`SELECT 1` };
-  const directory = {
-    name: 'directory',
-    required: false,
-    check: async () => {},
-    warning: () => directoryHealth().warnings.join('; ') || undefined,
-  };
-  if (elasticsearch === null) return [postgres, directory];
-  const ping = () => elasticsearch.ping({}, { maxRetries: 0, requestTimeout: SECOND });
-  return [postgres, { name: 'elasticsearch', required: true, check: ping }, directory];
 }

@@ -359,6 +359,7 @@ describe('health', () => {
           postgres: { status: 'up' },
           elasticsearch: { status: 'up' },
           directory: { status: 'up' },
+          credits: { status: 'up' },
           redis: { status: 'up' },
         },
       },

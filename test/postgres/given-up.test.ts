@@ -6,7 +6,7 @@ import { generateSecret } from '../../src/keys/secret.ts';
 import { createCompanyReader } from '../../src/lookup/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { storeProbes } from '../../src/service/serve.ts';
+import { storeProbes } from '../../src/service/probes.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
@@ -51,7 +51,10 @@ const areTakenBack = () =>
 
 test('the probe of readiness', async () => {
   const health = createHealth(
-    storeProbes({ sql: kept(), elasticsearch: null }, () => ({ ok: true, warnings: [] })),
+    storeProbes({ sql: kept(), elasticsearch: null, config: { elasticsearchAlias: 'companies' } }, () => ({
+      ok: true,
+      warnings: [],
+    })),
     () => false,
     createLogTo({ write: () => {} }),
   );

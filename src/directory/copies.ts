@@ -1,0 +1,80 @@
+/** Copies of an index: searches go to it only when the death of a node can't take it away. */
+import type { Client } from '@elastic/elasticsearch';
+import { isNodeFault } from '../elasticsearch/nodes.ts';
+import type { Progress } from '../terminal/progress.ts';
+import { MINUTE, SECOND } from '../units.ts';
+
+/** 5 million names take about 20 s by Elasticsearch's own limit (40 MB/s). */
+const COPY_TIMEOUT_MS = 5 * MINUTE;
+const LOOK_EVERY_MS = 0.25 * SECOND;
+const LOOK_TIMEOUT_MS = 5 * SECOND;
+
+interface Copies {
+  /** Shards with a primary that answers, of all shards. */
+  primaries: number;
+  shards: number;
+  /** Shard copies that answer, primaries included. */
+  active: number;
+  /** How many can be: a node never holds two copies of a shard. */
+  possible: number;
+}
+
+async function copiesOf(client: Client, name: string): Promise<Copies> {
+  const health = await client.cluster.health(
+    { index: name, level: 'indices' },
+    { requestTimeout: LOOK_TIMEOUT_MS, maxRetries: 1 },
+  );
+  const index = health.indices?.[name];
+  if (index === undefined) return { primaries: 0, shards: 1, active: 0, possible: 1 };
+  const replicas = Math.min(Number(index.number_of_replicas), Math.max(0, health.number_of_data_nodes - 1));
+  const shards = Number(index.number_of_shards);
+  return {
+    primaries: index.active_primary_shards,
+    shards,
+    active: index.active_shards,
+    possible: shards * (1 + replicas),
+  };
+}
+
+/** Whether every shard of an index answers. */
+export async function isSearchable(client: Client, name: string): Promise<boolean> {
+  const { primaries, shards } = await copiesOf(client, name);
+  return primaries >= shards;
+}
+
+/**
+ * Waits until an index has as many copies as its own settings ask for and the data nodes can hold: on a single node none
+ * but itself. When that takes too long (a full disk), a note says so, and the index is used without.
+ *
+ * @throws Error when a shard has no copy at all by then
+ */
+export async function untilCopied(
+  client: Client,
+  name: string,
+  { signal, progress }: { signal: AbortSignal; progress?: Pick<Progress, 'phase' | 'update' | 'note'> },
+  timeoutMs = COPY_TIMEOUT_MS,
+): Promise<void> {
+  const untilMs = performance.now() + timeoutMs;
+  let isShown = false;
+  let copies: Copies | null = null;
+  for (;;) {
+    signal.throwIfAborted();
+    copies = await copiesOf(client, name).catch((error) => {
+      if (!isNodeFault(error)) throw error;
+      return copies;
+    });
+    if (copies !== null && copies.active >= copies.possible) return;
+    if (performance.now() > untilMs) break;
+    if (!isShown) progress?.phase('copying the index to other nodes', 'shards');
+    isShown = true;
+    if (copies !== null) progress?.update(copies.active, copies.active / copies.possible);
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+  if (copies === null || copies.primaries < copies.shards) {
+    throw new Error('a shard of the new index is on no node that answers');
+  }
+  progress?.note(
+    `warning: the new index has ${copies.active} of ${copies.possible} shard copies: look at the disks of the nodes, ` +
+      'because the death of one may end searches',
+  );
+}

@@ -1,0 +1,75 @@
+/** What readiness asks: whether requests can be answered, not only whether a dependency is there. */
+import type { Config } from '../config.ts';
+import type { Credits } from '../credits/admit.ts';
+import type { DirectoryHealth } from '../directory/ensure.ts';
+import type { Probe } from '../observability/probe.ts';
+import type { Stores } from '../stores.ts';
+import { SECOND } from '../units.ts';
+
+/** A batch is given up after 1.5 s, and its void is tried again and again: a blip of Postgres is over by then. */
+const LONGEST_DOUBT_MS = 3 * SECOND;
+
+/** Of one node of several: another one is asked within the second that a probe has. */
+const NODE_TIMEOUT_MS = 0.45 * SECOND;
+
+/**
+ * Postgres must be a primary, because every call writes its credit. Elasticsearch must answer. The directory has to be
+ * found by a search; without that the service is degraded, because lookups go on.
+ */
+export function storeProbes(
+  {
+    sql,
+    elasticsearch,
+    config,
+  }: Pick<Stores, 'sql' | 'elasticsearch'> & { config: Pick<Config, 'elasticsearchAlias'> },
+  directoryHealth: () => DirectoryHealth,
+): Probe[] {
+  const postgres: Probe = {
+    name: 'postgres',
+    required: true,
+    check: () => sql`SELECT pg_is_in_recovery() AS standby`,
+    complaint: (rows) =>
+      (rows as { standby: boolean }[])[0]?.standby
+        ? 'Postgres is a standby: nothing can be written'
+        : undefined,
+  };
+  const warning = () => directoryHealth().warnings.join('; ') || undefined;
+  if (elasticsearch === null) {
+    return [postgres, { name: 'directory', required: false, check: async () => {}, warning }];
+  }
+  const options = { maxRetries: 0, requestTimeout: SECOND };
+  const ping = async () => {
+    if (elasticsearch.connectionPool.size === 1) return elasticsearch.ping({}, options);
+    const once = () => elasticsearch.ping({}, { ...options, requestTimeout: NODE_TIMEOUT_MS });
+    return once().catch(once);
+  };
+  const search = () =>
+    elasticsearch.search(
+      {
+        index: config.elasticsearchAlias,
+        size: 0,
+        terminate_after: 1,
+        track_total_hits: false,
+        allow_partial_search_results: false,
+      },
+      options,
+    );
+  return [
+    postgres,
+    { name: 'elasticsearch', required: true, check: ping },
+    { name: 'directory', required: false, check: search, warning },
+  ];
+}
+
+/** Without the ledger every call that costs a credit is a 503, also while Postgres answers reads. */
+export function creditsProbe({ inDoubtMs }: Pick<Credits, 'inDoubtMs'>): Probe {
+  return {
+    name: 'credits',
+    required: true,
+    check: async () => inDoubtMs(),
+    complaint: (ms) =>
+      (ms as number) > LONGEST_DOUBT_MS
+        ? 'Postgres has not settled a batch of credits for seconds'
+        : undefined,
+  };
+}

@@ -1,0 +1,61 @@
+/** Readiness says no while requests fail, also when every dependency answers. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import { type Api, ask, startApi } from '../api/support.ts';
+import { csv } from '../directory/support.ts';
+import { until } from '../support/until.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ mode: 'full', directory: csv(1, 3), env: { SEARCH_CACHE_MB: '0' } });
+});
+afterAll(() => api.stop());
+
+async function ready() {
+  const answer = await fetch(`${api.baseUrl}/health/ready`);
+  const { status, dependencies } = (await answer.json()) as {
+    status: string;
+    dependencies: Record<string, { status: string }>;
+  };
+  const down = Object.keys(dependencies).filter((name) => dependencies[name]!.status === 'down');
+  return { http: answer.status, status, down };
+}
+const READY = { http: 200, status: 'ready', down: [] };
+
+test('503 while Postgres answers reads and settles no batch of credits', async () => {
+  const { key, accountId } = await api.caller();
+  const search = () => ask(api, '/companies?q=empresa', { key });
+  expect((await search()).status).toBe(200);
+  expect(await ready()).toEqual(READY);
+  const journal = await api.sql.reserve();
+  await journal`BEGIN`;
+  await journal`LOCK TABLE call_journal IN EXCLUSIVE MODE`;
+  expect((await search()).status).toBe(503);
+  await until('the probe', async () => (await ready()).http === 503, 10_000);
+  expect(await ready()).toEqual({ http: 503, status: 'unavailable', down: ['credits'] });
+  await journal`ROLLBACK`;
+  journal.release();
+  await until('readiness', async () => (await ready()).http === 200, 10_000);
+  await until('search', async () => (await search()).status === 200);
+  await until('the ledger', async () => (await api.ledger({ accountId })).used === 2, 10_000);
+}, 40_000);
+
+test('degraded while the index that serves has no shard that answers', async () => {
+  const { ELASTICSEARCH_URL, ELASTICSEARCH_ALIAS } = api.env;
+  const client = createElasticsearch({ elasticsearchUrl: ELASTICSEARCH_URL!, elasticsearchApiKey: null })!;
+  // No node fits: the shard stays where it is until the index is opened again.
+  await client.indices.putSettings({
+    index: ELASTICSEARCH_ALIAS!,
+    settings: { 'index.routing.allocation.require._name': 'nowhere' } as never,
+  });
+  await client.indices.close({ index: ELASTICSEARCH_ALIAS!, wait_for_active_shards: 0 });
+  await client.indices.open({ index: ELASTICSEARCH_ALIAS!, wait_for_active_shards: 0 });
+  await until('the probe', async () => (await ready()).status === 'degraded');
+  expect(await ready()).toEqual({ http: 200, status: 'degraded', down: ['directory'] });
+  await client.indices.putSettings({
+    index: ELASTICSEARCH_ALIAS!,
+    settings: { 'index.routing.allocation.require._name': null } as never,
+  });
+  await until('the shard', async () => (await ready()).status === 'ready', 10_000);
+  await client.close();
+}, 20_000);
