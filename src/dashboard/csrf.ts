@@ -1,7 +1,7 @@
-import { hkdfSync, randomBytes } from 'node:crypto';
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { DAY } from '../units.ts';
 
-const LIFE_MS = 1 * DAY;
+export const LIFE_MS = 1 * DAY;
 const COOKIE = 'dashboard.form';
 const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.form=([A-Za-z0-9_-]{22})(?:;|$)/;
 
@@ -47,4 +47,15 @@ export function formToken(key: string, owner: FormOwner): string {
 export function isFormToken(key: string, owner: FormOwner, token: string): boolean {
   if (token === '' || token.length > 200) return false;
   return Bun.CSRF.verify(token, { secret: `${key}:${owner.id}`, maxAge: LIFE_MS, encoding: 'base64url' });
+}
+
+/**
+ * Random bytes that belong to one form: the same whenever the same form is sent, so that a form that is sent twice creates one
+ * thing. Each page has a token of its own with 128 random bits, which is stored nowhere; without the key it tells nothing.
+ *
+ * @param secret the dashboard's secret; @param token the form's token, verified; @param content what the form asks for
+ */
+export function bytesOfForm(secret: string, token: string, content: string, count: number): Buffer {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'dashboard forms sent once', 32));
+  return createHmac('sha256', key).update(`${token}\n${content}`).digest().subarray(0, count);
 }

@@ -51,7 +51,6 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     const { smtpUrl, mailFrom, signUp, trustProxy } = config;
     mailer = smtpUrl === null ? null : createMailer(smtpUrl, mailFrom, publicUrl, log);
     return createReception({
-      secret,
       clientAddress: createClientAddress(trustProxy, (peer) =>
         log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
       ),
@@ -60,6 +59,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
         auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
         readAccount: createAccountReader(sql),
         drawings: createDrawings(),
+        secret,
         base,
         mails: mailer !== null,
         assets: {

@@ -16,7 +16,7 @@ import { createRequestLimit, nameOf } from './request-limit.ts';
 import { respond } from './respond.ts';
 import type { Match } from './routes.ts';
 import { TEXTS } from './texts.ts';
-import type { MemberVisit, Reply, Tools, Visit } from './visit.ts';
+import { type MemberVisit, type Reply, redirectTo, type Tools, type Visit } from './visit.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
 /** A page that is not there by then is given up. Calls made by hand have the API's own limits, which are longer. */
@@ -26,8 +26,10 @@ const CLIENT_CLOSED = 499;
 /** The dashboard shares its process with the API: pages are made few at a time, over a pool of half as many connections. */
 const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 12 };
 
+/** Forms that open a session. */
+const ENTRIES = ['/sign-in', '/sign-up'];
+
 interface ReceptionParts {
-  secret: string;
   clientAddress: ReadClientAddress;
   tools: Tools;
 }
@@ -45,8 +47,8 @@ export interface Reception {
  * What every request passes before its page: is there room for it, who is it, does the form come from a page of ours, and may
  * they see what they ask for. In this order, in one place.
  */
-export function createReception({ secret, clientAddress, tools }: ReceptionParts): Reception {
-  const formKey = formKeyOf(secret);
+export function createReception({ clientAddress, tools }: ReceptionParts): Reception {
+  const formKey = formKeyOf(tools.secret);
   const { origin, hostname } = new URL(tools.publicUrl);
   const gate = createGate(GATE);
   const refuse = createRefusals(tools);
@@ -134,6 +136,8 @@ export function createReception({ secret, clientAddress, tools }: ReceptionParts
     }
 
     if (match.route.method === 'POST') {
+      // Another tab has signed in, or the same form was sent a moment ago: there is nothing left to do.
+      if (visit.session !== null && ENTRIES.includes(match.route.path)) return redirectTo(visit, '');
       const from = request.headers.get('origin');
       if (from !== null && from !== origin) {
         return messagePage(visit, 403, texts.formExpired, texts.wrongAddress(`${tools.publicUrl}/dashboard`));

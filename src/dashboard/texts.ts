@@ -197,6 +197,10 @@ const en = {
 
   formExpired: 'This form is out of date',
   formExpiredLead: 'It was left open too long, or sent from another page. Open it again.',
+  sentAlready:
+    'This form was sent already, and its key was created. If you lost the secret, revoke that key.',
+  triedAlready:
+    'This form was sent already: its call was made and charged once. Send it again for another call.',
   formTooLarge: 'The form is larger than 16 KiB.',
   formTooSlow: 'The form took too long to arrive. Send it again.',
   wrongAddress: (address: string) => `This service is set up for ${address}. Open the dashboard there.`,
@@ -420,6 +424,10 @@ const pt: Texts = {
 
   formExpired: 'Este formulário caducou',
   formExpiredLead: 'Ficou aberto demasiado tempo, ou foi enviado de outra página. Abra-o de novo.',
+  sentAlready:
+    'Este formulário já foi enviado, e a chave foi criada. Se perdeu o segredo, revogue essa chave.',
+  triedAlready:
+    'Este formulário já foi enviado: a chamada foi feita e cobrada uma vez. Envie-o de novo para outra chamada.',
   formTooLarge: 'O formulário tem mais de 16 KiB.',
   formTooSlow: 'O formulário demorou demasiado a chegar. Envie-o de novo.',
   wrongAddress: (address) => `Este serviço está configurado para ${address}. Abra o painel nesse endereço.`,

@@ -40,6 +40,8 @@ export interface Tools extends DashboardParts {
   readAccount: ReadAccount;
   /** Plots that were drawn a moment ago. */
   drawings: Drawings;
+  /** Signs sessions; keys for other uses are derived from it (csrf.ts). */
+  secret: string;
   /** Whether mail can be sent. */
   mails: boolean;
   /** Path of the dashboard, `/dashboard` behind the public address's own path. */

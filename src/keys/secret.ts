@@ -1,7 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { KEY_PREFIX } from '../observability/redaction.ts';
 
-const RANDOM_BYTES = 21; // 168 random bits
+/** Random bytes of a key: 168 bits. */
+export const RANDOM_BYTES = 21;
 const CHECKSUM_BYTES = 4;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 const SHAPE = /^svc_[a-z2-7]{40}$/;
@@ -9,8 +10,7 @@ const SHAPE = /^svc_[a-z2-7]{40}$/;
 export const SECRET_LENGTH = KEY_PREFIX.length + 40;
 
 /** A new key: `svc_` and 40 characters of base32, 168 random bits and their CRC-32. */
-export function generateSecret(): string {
-  const random = randomBytes(RANDOM_BYTES);
+export function generateSecret(random: Buffer = randomBytes(RANDOM_BYTES)): string {
   return KEY_PREFIX + base32(Buffer.concat([random, checksum(random)]));
 }
 

@@ -5,6 +5,7 @@ import { type AccountDetails, lockAccount, requireAccount } from '../accounts/st
 import { RefusedError } from '../errors.ts';
 import { KEY_PREFIX, secretStart } from '../observability/redaction.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
+import { MINUTE, SECOND } from '../units.ts';
 import { generateSecret, hashSecret } from './secret.ts';
 
 export interface ApiKey {
@@ -41,6 +42,9 @@ export class TooManyKeysError extends RefusedError {
   }
 }
 
+/** A key was asked for a second time, later than its secret may be shown. */
+export class KeyExistsError extends RefusedError {}
+
 /**
  * Creates a key. The secret is not stored and can't be shown again.
  * @param expires the key is refused from then on; `null`: it doesn't expire
@@ -54,12 +58,35 @@ export async function createKey(
   actor: Actor,
   expires: Date | null = null,
 ): Promise<{ id: string; secret: string }> {
-  const id = newId('key');
-  const secret = generateSecret();
-  await sql.begin(async (sql) => {
+  return createKeyOnce(sql, accountId, name, actor, { secret: generateSecret(), expires });
+}
+
+/** A key that its form has created stays on the form's answer for this long, in case the form is sent twice. */
+const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
+
+/**
+ * {@link createKey} for a caller that may ask twice for the same key: an active key with this secret, created within the last
+ * ten minutes, is returned as it is.
+ *
+ * @throws RefusedError also when a key with this secret was created earlier than that, or is revoked
+ */
+export async function createKeyOnce(
+  sql: Sql,
+  accountId: string,
+  name: string,
+  actor: Actor,
+  { secret, expires = null }: { secret: string; expires?: Date | null },
+): Promise<{ id: string; secret: string }> {
+  return sql.begin(async (sql) => {
     // The account's lock: two that ask for the last free place at once get one key.
     await lockAccount(sql, accountId);
+    const [known] = await sql<{ id: string; isNew: boolean }[]>`
+      SELECT id, revoked_at IS NULL AND created_at > now() - ${SHOWN_AGAIN_S} * interval '1 second' AS "isNew"
+      FROM api_keys WHERE account_id = ${accountId} AND secret_sha256 = ${hashSecret(secret)}`;
+    if (known?.isNew === true) return { id: known.id, secret };
+    if (known !== undefined) throw new KeyExistsError('the key was created earlier');
     await refuseTooMany(sql, await requireAccount(sql, accountId));
+    const id = newId('key');
     if (expires !== null && expires <= (await clock(sql))) {
       throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
     }
@@ -68,8 +95,8 @@ export async function createKey(
       VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)}, ${expires})`;
     const detail = { key: id, ...(expires !== null && { expires: expires.toISOString() }) };
     await recordEvent(sql, accountId, { kind: 'key-created', actor, detail });
+    return { id, secret };
   });
-  return { id, secret };
 }
 
 /** Must run under the account's lock. @throws TooManyKeysError when the account may not create another key now */

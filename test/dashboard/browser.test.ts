@@ -1,47 +1,28 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import axe from 'axe-core';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { createAccount } from '../../src/accounts/store.ts';
 import { invite } from '../../src/dashboard/invitations.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { launchBrowser } from './browser.ts';
+import { type Browsing, openBrowser } from './browser.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createVisitor, newPerson, signUp } from './visitor.ts';
+import { newPerson } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
 let service: TestService;
-let browser: Browser;
+let browsing: Browsing;
 beforeAll(async () => {
-  [service, browser] = await Promise.all([startDashboardService(), launchBrowser()]);
+  service = await startDashboardService();
+  browsing = await openBrowser(service);
 });
 afterAll(async () => {
-  await browser?.close();
+  await browsing?.close();
   await service?.stop();
 });
-
-/** Runs in a browser of its own, and fails when a page breaks its Content-Security-Policy or throws. */
-async function inBrowser(
-  options: Parameters<Browser['newContext']>[0],
-  visit: (page: Page) => Promise<void>,
-) {
-  const context = await browser.newContext({ locale: 'en-GB', ...options });
-  try {
-    const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
-    const problems: string[] = [];
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error' && !/status of (?:4\d\d)/.test(message.text()))
-        problems.push(message.text());
-    });
-    await visit(page);
-    expect(problems).toEqual([]);
-  } finally {
-    await context.close();
-  }
-}
+const inBrowser: Browsing['inBrowser'] = (options, visit) => browsing.inBrowser(options, visit);
+const enter: Browsing['enter'] = (context) => browsing.enter(context);
+const inspect: Browsing['inspect'] = (page, path) => browsing.inspect(page, path);
 
 const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
 const figure = async (page: Page, name: string) =>
@@ -202,38 +183,6 @@ describe('in a real browser', () => {
     }
   }
 });
-
-/** Signs a new person up over HTTP and gives the browser their session. @returns the account's id */
-async function enter(context: BrowserContext): Promise<string> {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
-  await context.addCookies([...visitor.cookies].map(([name, value]) => ({ name, value, url: dashboard() })));
-  return accountId;
-}
-
-/** @param path absent: the page as it is */
-async function inspect(page: Page, path?: string): Promise<void> {
-  if (path !== undefined) await page.goto(dashboard(path));
-  const where = `${page.url()} (${await page.title()})`;
-  // Through the debugger, not as a script of the page: its Content-Security-Policy would not let it in.
-  await page.evaluate(axe.source);
-  const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(
-    'axe.run().then(({ violations }) => violations)',
-  );
-  const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  expect([where, serious.map(({ id, nodes }) => [id, nodes.map((node) => node.html)])]).toEqual([where, []]);
-
-  const { clientWidth, scrollWidth } = await page.evaluate<{ clientWidth: number; scrollWidth: number }>(
-    '({ clientWidth: document.documentElement.clientWidth, scrollWidth: document.documentElement.scrollWidth })',
-  );
-  expect([where, scrollWidth]).toEqual([where, clientWidth]);
-
-  const unreachable = await page.evaluate<string[]>(`
-    [...document.querySelectorAll('a[href], button, input:not([type=hidden]), summary')]
-      .filter((element) => element.tabIndex < 0 && element.getAttribute('aria-hidden') !== 'true' && element.checkVisibility())
-      .map((element) => element.outerHTML)`);
-  expect([where, unreachable]).toEqual([where, []]);
-}
 
 /** The bars that the reader sees, and whether each has a height. */
 async function barHeights(page: Page): Promise<Record<string, boolean>> {

@@ -1,6 +1,10 @@
+import { expect } from 'bun:test';
 import { existsSync } from 'node:fs';
 import chromium from '@sparticuz/chromium';
-import { type Browser, chromium as playwright } from 'playwright-core';
+import axe from 'axe-core';
+import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
+import type { TestService } from '../support/service.ts';
+import { createVisitor, signUp } from './visitor.ts';
 
 /** Where a system's own Chromium is found: the packaged one is for x64 Linux alone. */
 const SYSTEM_BROWSERS = [
@@ -23,4 +27,84 @@ export async function launchBrowser(): Promise<Browser> {
     headless: true,
     args: [...args, '--disable-gpu', '--font-render-hinting=none'],
   });
+}
+
+export interface Browsing {
+  /** Runs in a browser of its own, and fails when a page breaks its Content-Security-Policy or throws. */
+  inBrowser(
+    options: Parameters<Browser['newContext']>[0],
+    visit: (page: Page) => Promise<void>,
+  ): Promise<void>;
+  /** Signs a new person up over HTTP and gives the browser their session. @returns the account's id */
+  enter(context: BrowserContext): Promise<string>;
+  /**
+   * Fails when axe finds something serious, the page is wider than the window, or an element can't be reached by keyboard.
+   * @param path absent: the page as it is
+   */
+  inspect(page: Page, path?: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A real browser for the pages of one service. */
+export async function openBrowser(service: TestService): Promise<Browsing> {
+  const browser = await launchBrowser();
+  const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
+
+  async function inBrowser(
+    options: Parameters<Browser['newContext']>[0],
+    visit: (page: Page) => Promise<void>,
+  ) {
+    const context = await browser.newContext({ locale: 'en-GB', ...options });
+    try {
+      const page = await context.newPage();
+      page.setDefaultTimeout(15_000);
+      const problems: string[] = [];
+      page.on('pageerror', (error) => problems.push(error.message));
+      page.on('console', (message) => {
+        if (message.type() === 'error' && !/status of (?:4\d\d)/.test(message.text()))
+          problems.push(message.text());
+      });
+      await visit(page);
+      expect(problems).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  }
+
+  async function enter(context: BrowserContext): Promise<string> {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    await context.addCookies(
+      [...visitor.cookies].map(([name, value]) => ({ name, value, url: dashboard() })),
+    );
+    return accountId;
+  }
+
+  async function inspect(page: Page, path?: string): Promise<void> {
+    if (path !== undefined) await page.goto(dashboard(path));
+    const where = `${page.url()} (${await page.title()})`;
+    // Through the debugger, not as a script of the page: its Content-Security-Policy would not let it in.
+    await page.evaluate(axe.source);
+    const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(
+      'axe.run().then(({ violations }) => violations)',
+    );
+    const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+    expect([where, serious.map(({ id, nodes }) => [id, nodes.map((node) => node.html)])]).toEqual([
+      where,
+      [],
+    ]);
+
+    const { clientWidth, scrollWidth } = await page.evaluate<{ clientWidth: number; scrollWidth: number }>(
+      '({ clientWidth: document.documentElement.clientWidth, scrollWidth: document.documentElement.scrollWidth })',
+    );
+    expect([where, scrollWidth]).toEqual([where, clientWidth]);
+
+    const unreachable = await page.evaluate<string[]>(`
+      [...document.querySelectorAll('a[href], button, input:not([type=hidden]), summary')]
+        .filter((element) => element.tabIndex < 0 && element.getAttribute('aria-hidden') !== 'true' && element.checkVisibility())
+        .map((element) => element.outerHTML)`);
+    expect([where, unreachable]).toEqual([where, []]);
+  }
+
+  return { inBrowser, enter, inspect, close: () => browser.close() };
 }

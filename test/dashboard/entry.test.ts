@@ -71,7 +71,7 @@ describe('sign-up', () => {
   test('an email can sign up once, whatever its case', async () => {
     const person = newPerson();
     await signUp(createVisitor(open.baseUrl), person);
-    const again = { ...person, email: person.email.toUpperCase() };
+    const again = { ...person, email: person.email.toUpperCase(), password: 'another password' };
     const answer = await createVisitor(open.baseUrl).submit('/dashboard/sign-up', again);
     expect(said(answer)).toEqual([422, 'There is an account with this email already. Sign in instead.']);
   });

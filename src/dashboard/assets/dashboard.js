@@ -1,5 +1,16 @@
 // What the pages do beyond HTML; without it everything still works but the copy buttons.
 
+// A second click must not send a form again. A flag, because a disabled button would take its value out of the form. It ends with
+// the page, or after a wait that no answer exceeds: an answer that is a file leaves the page as it is.
+addEventListener('submit', (event) => {
+  const form = event.target;
+  if (form.ariaBusy === 'true') return event.preventDefault();
+  form.ariaBusy = 'true';
+  setTimeout(() => {
+    form.ariaBusy = null;
+  }, 20_000);
+});
+
 for (const button of document.querySelectorAll('[data-copy]')) {
   const source = document.getElementById(button.dataset.copy);
   const label = button.textContent;

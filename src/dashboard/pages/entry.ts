@@ -82,6 +82,9 @@ export async function signUp(visit: Visit): Promise<Reply> {
   const made = tools.auth.call('/sign-up/email', { name, email, password }, asker);
   const answer = await evenly(visit, made, () => tools.mails);
   if (!answer.ok) {
+    // Perhaps the form was sent twice, and the first answer was dropped.
+    const known = tools.mails ? null : await signInWith(visit, email, password);
+    if (known?.isRight === true) return redirectTo(visit, '', known.cookies);
     const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
     return invalid(isTaken ? texts.emailTaken : texts.emailInvalid);
   }

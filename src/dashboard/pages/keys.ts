@@ -1,13 +1,16 @@
 import { messageOf } from '../../errors.ts';
+import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
 import {
   type ApiKey,
-  createKey,
+  createKeyOnce,
   findKey,
+  KeyExistsError,
   recentKeys,
   revokeKey,
   TooManyKeysError,
 } from '../../keys/store.ts';
 import { isName } from '../../names.ts';
+import { bytesOfForm, TOKEN_FIELD } from '../csrf.ts';
 import { loadLastUsed } from '../daily-calls.ts';
 import { type Html, html } from '../html.ts';
 import { actorOf } from '../members.ts';
@@ -21,8 +24,8 @@ export async function showKeys(visit: MemberVisit): Promise<Reply> {
 }
 
 /**
- * POST /dashboard/keys: creates a key. The answer to this one request holds its secret; nothing else ever does, and it is
- * kept in no cache.
+ * POST /dashboard/keys: creates a key. The answer to this one form holds its secret; nothing else ever does, and it is kept in no
+ * cache. A form that is sent twice creates one key, and both answers show its secret: a browser drops the first one.
  */
 export async function makeKey(visit: MemberVisit): Promise<Reply> {
   const { tools, texts, formats, fields, account, user } = visit;
@@ -32,9 +35,12 @@ export async function makeKey(visit: MemberVisit): Promise<Reply> {
   if (account.suspended) return refuse(texts.suspended, 403);
   if (!isName(name)) return refuse(texts.keyNameInvalid, 422);
   try {
-    const { secret } = await createKey(tools.sql, account.id, name, actorOf(user));
+    const random = bytesOfForm(tools.secret, fields(TOKEN_FIELD), name, RANDOM_BYTES);
+    const secret = generateSecret(random);
+    await createKeyOnce(tools.sql, account.id, name, actorOf(user), { secret });
     return keysPage({ ...visit, account: await tools.readAccount(account.id) }, secret, null);
   } catch (error) {
+    if (error instanceof KeyExistsError) return refuse(texts.sentAlready, 409);
     if (!(error instanceof TooManyKeysError)) throw error;
     tools.log.info({ account: account.id, reason: messageOf(error) }, 'a key was refused');
     // Another tab may have created keys since the account was read.

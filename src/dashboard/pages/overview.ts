@@ -150,7 +150,7 @@ function table({ texts, formats }: MemberVisit, all: Series[]): Html {
   const days = [...new Set(all.flatMap((series) => [...series.calls.keys()]))].sort().reverse();
   const at = (series: Series, day: string) => series.calls.get(day) ?? 0;
   return html`
-<div class="scroll" tabindex="0" role="region" aria-label="${texts.plotTitle}">
+<div class="scroll" tabindex="0" role="region" aria-label="${texts.table}">
 <table class="numbers">
   <thead><tr><th scope="col">${texts.day}</th>${all.map((series) => html`<th scope="col">${series.label}</th>`)}<th scope="col">${texts.total}</th></tr></thead>
   <tbody>${days.map(

@@ -2,7 +2,9 @@ import type { CallKind } from '../../credits/calls.ts';
 import type { Answer } from '../../http/answer.ts';
 import { problemResponse } from '../../http/problems.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
+import { TOKEN_FIELD } from '../csrf.ts';
 import { type Html, html } from '../html.ts';
+import { isFirstSending } from '../once.ts';
 import type { MemberVisit, Reply } from '../visit.ts';
 import { alert, awaitsConfirmation, memberPage, token } from './layout.ts';
 
@@ -46,6 +48,9 @@ export async function tryCall(visit: MemberVisit): Promise<Reply> {
   const query = queryOf(visit);
   if (kind === 'lookup' && NO_NIF.includes(query.trim())) {
     return tryPage(visit, null, { status: 422, message: texts.nifMissing });
+  }
+  if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
+    return tryPage(visit, null, { status: 409, message: texts.triedAlready });
   }
   const path = kind === 'search' ? `?q=${encodeURIComponent(query)}` : `/${encodeURIComponent(query.trim())}`;
   const address = `${tools.publicUrl}/api/v1/companies${path}`;
@@ -119,7 +124,7 @@ function result(visit: MemberVisit, tried: Tried): Html {
   const { texts } = visit;
   const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${tried.address.replaceAll("'", '%27')}'`;
   return html`
-<section class="card" aria-labelledby="request-title">
+<section class="card" aria-labelledby="request-title" data-forget-form>
   <h2 id="request-title">${texts.request}</h2>
   <div class="copyable">
     <pre id="request" tabindex="0">${curl}</pre>

@@ -1,0 +1,58 @@
+/** The dashboard on a narrow phone, in Portuguese, whose words are the longer ones. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { changePlan } from '../../src/accounts/changes.ts';
+import { createKey } from '../../src/keys/store.ts';
+import type { TestService } from '../support/service.ts';
+import { type Browsing, openBrowser } from './browser.ts';
+import { startDashboardService, storeCalls } from './service.ts';
+
+setDefaultTimeout(60_000);
+
+let service: TestService;
+let browsing: Browsing;
+beforeAll(async () => {
+  service = await startDashboardService();
+  browsing = await openBrowser(service);
+});
+afterAll(async () => {
+  await browsing?.close();
+  await service?.stop();
+});
+
+const PHONE = { viewport: { width: 360, height: 740 }, locale: 'pt-PT' };
+
+test('every link of the navigation is inside the window', () =>
+  browsing.inBrowser(PHONE, async (page) => {
+    await browsing.enter(page.context());
+    await page.goto(`${service.baseUrl}/dashboard/settings`);
+    const outside = await page.evaluate<string[]>(`
+      [...document.querySelectorAll('nav a')].filter((link) => {
+        const { left, right } = link.getBoundingClientRect();
+        return left < 0 || right > innerWidth;
+      }).map((link) => link.textContent)`);
+    expect(outside).toEqual([]);
+    expect(await page.locator('nav a').count()).toBeGreaterThan(4);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/nav-360-pt.png` });
+  }));
+
+test('the table of six keys with long names stays in its card, and no date is broken', () =>
+  browsing.inBrowser(PHONE, async (page) => {
+    const accountId = await browsing.enter(page.context());
+    await changePlan(service.sql, accountId, 'plus', {}, 'test');
+    for (let index = 0; index < 6; index += 1) {
+      const name = index === 0 ? 'n'.repeat(200) : `serviço de faturação ${index}`;
+      const { id } = await createKey(service.sql, accountId, name, 'test');
+      await storeCalls(service.sql, accountId, [
+        { daysAgo: index, keyId: id, kind: 'search', calls: 12_345 },
+      ]);
+    }
+    await page.goto(`${service.baseUrl}/dashboard?by=key`);
+    await page.click('summary');
+    await browsing.inspect(page);
+    const heights = await page.evaluate<number[]>(`
+      [...document.querySelectorAll('.numbers tbody th')].map((cell) => cell.getBoundingClientRect().height)`);
+    expect(heights.length).toBe(6);
+    expect(Math.max(...heights)).toBeLessThan(45);
+    if (process.env.SHOTS)
+      await page.screenshot({ path: `${process.env.SHOTS}/table-360-pt.png`, fullPage: true });
+  }));
