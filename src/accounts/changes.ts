@@ -7,12 +7,15 @@ import { type AccountDetails, lockAccount, requireAccount } from './store.ts';
 export interface Limits {
   requestsPerMinute: number;
   includedCredits: number;
+  /** Whether purchased credits pay for calls beyond the allowance. Otherwise these are refused. */
+  spendPurchased: boolean;
 }
 
-/** For each: a number of the account's own, `null` for the plan's, absent for as it is. */
+/** For each limit: a number of the account's own, `null` for the plan's, absent for as it is. */
 export interface LimitChange {
   requestsPerMinute?: number | null | undefined;
   includedCredits?: number | null | undefined;
+  spendPurchased?: boolean | undefined;
 }
 
 /**
@@ -58,16 +61,23 @@ export async function changePlan(
 export async function changeLimits(sql: Sql, id: string, change: LimitChange, actor: Actor): Promise<Limits> {
   return sql.begin(async (sql) => {
     await lockAccount(sql, id);
-    const { requestsPerMinute, includedCredits } = change;
+    const { requestsPerMinute, includedCredits, spendPurchased } = change;
     if (requestsPerMinute !== undefined) {
       await sql`UPDATE accounts SET requests_per_minute = ${requestsPerMinute} WHERE id = ${id}`;
     }
     if (includedCredits !== undefined) {
       await sql`UPDATE balances SET included_credits = ${includedCredits} WHERE account_id = ${id}`;
     }
+    if (spendPurchased !== undefined) {
+      await sql`UPDATE balances SET spend_purchased = ${spendPurchased} WHERE account_id = ${id}`;
+    }
     const account = await requireAccount(sql, id);
-    const limits = { requestsPerMinute: account.requestsPerMinute, includedCredits: account.includedCredits };
-    if (requestsPerMinute !== undefined || includedCredits !== undefined) {
+    const limits = {
+      requestsPerMinute: account.requestsPerMinute,
+      includedCredits: account.includedCredits,
+      spendPurchased: account.spendPurchased,
+    };
+    if (Object.values(change).some((value) => value !== undefined)) {
       await recordEvent(sql, id, { kind: 'limits', actor, detail: limits });
     }
     return limits;

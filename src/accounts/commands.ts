@@ -6,7 +6,14 @@ import { instant, name, oneOf, wholeNumber } from '../terminal/values.ts';
 import { changeLimits, changePlan, setSuspended } from './changes.ts';
 import { grantCredits, MAX_BALANCE } from './grant.ts';
 import type { Plan, Subscription } from './plan.ts';
-import { type AccountDetails, createAccount, listAccounts, requireAccount } from './store.ts';
+import {
+  type AccountDetails,
+  type AccountFilter,
+  createAccount,
+  emailsOf,
+  listAccounts,
+  requireAccount,
+} from './store.ts';
 
 const readPlan = oneOf<Plan>('free', 'plus');
 
@@ -56,19 +63,28 @@ function createCommand(account: Command): void {
 }
 
 function listCommand(account: Command): void {
-  const command = account.command('list').description('all accounts');
+  const command = account
+    .command('list')
+    .option('--email <address>', 'only the account that this address signs in to')
+    .option(
+      '--above <percent>',
+      'only accounts that have used at least this share of their allowance',
+      wholeNumber({ min: 0, max: 1_000_000 }),
+    )
+    .description('all accounts');
   answers(
-    command.addHelpText('after', '\nExample:\n  bun directory account list --json'),
-    ({ sql }) => listAccounts(sql),
+    command.addHelpText('after', '\nExample:\n  bun directory account list --above 80'),
+    ({ sql }, filter: AccountFilter) => listAccounts(sql, filter),
     (accounts) =>
       table([
-        ['ID', 'NAME', 'PLAN', 'CREDITS', 'SUSPENDED'],
+        ['ID', 'NAME', 'PLAN', 'CREDITS', 'SUSPENDED', 'EMAILS'],
         ...accounts.map((row) => [
           row.id,
           row.name,
           row.plan,
           String(row.credits),
           row.suspended ? 'yes' : 'no',
+          row.emails.join(' '),
         ]),
       ]),
   );
@@ -78,16 +94,26 @@ function showCommand(account: Command): void {
   const command = account.command('show').argument('<id>').description('an account as it stands now');
   answers(
     command.addHelpText('after', '\nExample:\n  bun directory account show acc_…'),
-    async ({ sql }, id: string) => presentAccount(await requireAccount(sql, id)),
-    ({ period, ...members }) =>
-      fields({ ...members, 'period start': period.start, 'period end': period.end }),
+    async ({ sql }, id: string) => ({
+      ...presentAccount(await requireAccount(sql, id)),
+      emails: await emailsOf(sql, id),
+    }),
+    ({ period, emails, ...members }) =>
+      fields({
+        ...members,
+        emails: emails.join(' '),
+        'period start': period.start,
+        'period end': period.end,
+      }),
   );
 }
 
 function presentAccount(account: AccountDetails) {
-  const { id, name, plan, credits, used, keys, requestsPerMinute, includedCredits, suspended } = account;
+  const { id, name, plan, credits, used, keys, suspended } = account;
+  const { requestsPerMinute, includedCredits, spendPurchased } = account;
   const period = presentPeriod(account);
-  return { id, name, plan, period, credits, used, keys, requestsPerMinute, includedCredits, suspended };
+  const limits = { requestsPerMinute, includedCredits, spendPurchased };
+  return { id, name, plan, period, credits, used, keys, ...limits, suspended };
 }
 
 function presentPeriod({ period }: AccountDetails) {
@@ -130,14 +156,20 @@ function limitsCommand(account: Command): void {
       "an allowance of the account's own, or `plan` for its plan's",
       orPlan(credits),
     )
+    .option(
+      '--spend-purchased <yes|no>',
+      'whether purchased credits pay for calls beyond the allowance; no: such calls are refused',
+      oneOf('yes', 'no'),
+    )
     .description('give an account limits of its own; without options: show them')
     .addHelpText('after', '\nExample:\n  bun directory account limits acc_… --requests-per-minute 6000');
   answers(
     command,
-    async ({ sql, actor }, id: string, { requestsPerMinute, includedCredits }: GivenLimits) => {
+    async ({ sql, actor }, id: string, given: GivenLimits) => {
       const change = {
-        requestsPerMinute: ownLimit(requestsPerMinute),
-        includedCredits: ownLimit(includedCredits),
+        requestsPerMinute: ownLimit(given.requestsPerMinute),
+        includedCredits: ownLimit(given.includedCredits),
+        spendPurchased: given.spendPurchased === undefined ? undefined : given.spendPurchased === 'yes',
       };
       return { id, ...(await changeLimits(sql, id, change, actor)) };
     },
@@ -145,7 +177,11 @@ function limitsCommand(account: Command): void {
   );
 }
 
-type GivenLimits = { requestsPerMinute?: number | 'plan'; includedCredits?: number | 'plan' };
+type GivenLimits = {
+  requestsPerMinute?: number | 'plan';
+  includedCredits?: number | 'plan';
+  spendPurchased?: 'yes' | 'no';
+};
 
 /** null: back to the plan's; undefined: as it is. */
 function ownLimit(given: number | 'plan' | undefined): number | null | undefined {

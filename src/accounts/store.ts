@@ -1,4 +1,5 @@
 /** Accounts: made, and read as they stand. */
+import type { PendingQuery, Row } from 'postgres';
 import { RefusedError } from '../errors.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
@@ -35,6 +36,8 @@ export interface AccountDetails extends AccountSummary {
   keyLimit: number | null;
   requestsPerMinute: number;
   includedCredits: number;
+  /** Whether purchased credits pay for calls beyond the allowance. */
+  spendPurchased: boolean;
 }
 
 /** @throws RefusedError for a period that begins in the future or a subscription that ends before it begins */
@@ -71,12 +74,37 @@ export async function createAccountIn(
   return { id, name: account.name, plan: await effectivePlan(sql, id) };
 }
 
-/** All accounts, oldest first. */
-export async function listAccounts(sql: Sql): Promise<AccountSummary[]> {
-  return sql<AccountSummary[]>`
-    SELECT id, name, (${currentPeriod(sql)}).plan, credits, suspended_at IS NOT NULL AS suspended
-    FROM accounts JOIN balances b ON b.account_id = id ORDER BY created_at, id`;
+/** Which accounts {@link listAccounts} returns: those that meet both. */
+export interface AccountFilter {
+  /** A member signs in with it; upper and lower case are the same. */
+  email?: string | undefined;
+  /** The account has used at least this share of its allowance, in percent. */
+  above?: number | undefined;
 }
+
+/** Accounts with the emails of their members, oldest first. */
+export async function listAccounts(
+  sql: Sql,
+  { email, above }: AccountFilter = {},
+): Promise<(AccountSummary & { emails: string[] })[]> {
+  const address = email?.toLowerCase() ?? null;
+  return sql<(AccountSummary & { emails: string[] })[]>`
+    SELECT a.id, a.name, a.plan, a.credits, a.suspended, emails
+    FROM (${accountRows(sql, sql`true`, null)}) a CROSS JOIN LATERAL (SELECT ${emails(sql, sql`a.id`)} AS emails) m
+    WHERE (${address}::text IS NULL OR ${address} = ANY (emails))
+      AND (${above ?? null}::bigint IS NULL OR a.used * 100 >= a."includedCredits" * ${above ?? null}::bigint)
+    ORDER BY a.created_at, a.id`;
+}
+
+/** Emails that sign in to the account, in alphabetical order. */
+export async function emailsOf(sql: Sql, id: string): Promise<string[]> {
+  const [row] = await sql<{ emails: string[] }[]>`SELECT ${emails(sql, sql`${id}`)} AS emails`;
+  return row!.emails;
+}
+
+const emails = (sql: Sql, account: Fragment) => sql`
+  ARRAY (SELECT u."email" FROM dashboard_members member JOIN dashboard_users u ON u."id" = member.user_id
+    WHERE member.account_id = ${account} ORDER BY u."email")`;
 
 /**
  * An account as it stands at `instant` (default: now, by Postgres's clock).
@@ -94,26 +122,36 @@ export async function findAccount(
 interface AccountRow extends Omit<AccountDetails, 'period'> {
   start: Date;
   end: Date;
+  created_at: Date;
 }
+
+/** A part of a statement. */
+type Fragment = PendingQuery<Row[]>;
 
 /** {@link findAccount} as a query, of several accounts in no order, for callers that bound its wait. */
 export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant: Date | null = null) {
-  return sql<AccountRow[]>`
-    SELECT a.id, a.name, (a.period).plan, a.credits, a.suspended_at IS NOT NULL AS suspended,
+  return sql<AccountRow[]>`${accountRows(sql, sql`id = ANY (${textArray(ids)}::text[])`, instant)}`;
+}
+
+/** SQL: the accounts that meet the condition, as they stand at the instant (`null`: now). Deleted ones are none. */
+function accountRows(sql: Sql | Transaction, condition: Fragment, instant: Date | null) {
+  return sql`
+    SELECT a.id, a.name, (a.period).plan, a.credits, a.suspended_at IS NOT NULL AS suspended, a.created_at,
       (a.period).starts_at AS start, (a.period).ends_at AS end,
       CASE WHEN a.instant < a.period_end THEN a.used ELSE 0 END AS used,
       (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.revoked_at IS NULL) AS keys,
       plans.api_keys AS "keyLimit",
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
-      coalesce(a.included_credits, plans.included_credits) AS "includedCredits"
+      coalesce(a.included_credits, plans.included_credits) AS "includedCredits",
+      a.spend_purchased AS "spendPurchased"
     FROM (
       SELECT *, ${currentPeriod(sql, instant)} AS period, coalesce(${instant}::timestamptz, now()) AS instant
       FROM accounts JOIN balances b ON b.account_id = id
-      WHERE id = ANY (${textArray(ids)}::text[])
+      WHERE ${condition} AND deleted_at IS NULL
     ) a JOIN plans ON plans.name = (a.period).plan`;
 }
 
-export function detailsOf({ start, end, ...account }: AccountRow): AccountDetails {
+export function detailsOf({ start, end, created_at: _, ...account }: AccountRow): AccountDetails {
   return { ...account, period: { start, end } };
 }
 
@@ -126,7 +164,8 @@ export async function requireAccount(sql: Sql | Transaction, id: string): Promis
 
 /** Takes the account's row locks, so that concurrent changes queue up. @throws RefusedError when there is none */
 export async function lockAccount(sql: Transaction, id: string): Promise<void> {
-  const rows = await sql`SELECT 1 FROM accounts JOIN balances ON account_id = id WHERE id = ${id} FOR UPDATE`;
+  const rows = await sql`
+    SELECT 1 FROM accounts JOIN balances ON account_id = id WHERE id = ${id} AND deleted_at IS NULL FOR UPDATE`;
   if (rows.length === 0) throw unknownAccount(id);
 }
 

@@ -48,6 +48,7 @@ export async function spendWithinPeriod(
   const included = sql`
     coalesce(b.included_credits, CASE b.period_plan WHEN 'plus' THEN plans.plus ELSE plans.free END)`;
   const fromPurchased = sql`greatest(wanted.calls - greatest(${included} - b.used, 0), 0)`;
+  const spendable = sql`CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END`;
   const [row] = await sql<{ unpaid: string[] | null }[]>`
     WITH asked AS MATERIALIZED (
       SELECT ${accountIds.length}::int AS accounts, ${now} AS instant,
@@ -58,7 +59,7 @@ export async function spendWithinPeriod(
       FROM unnest(${textArray(accountIds)}::text[], ${numberArray(wanted)}::bigint[]) AS wanted (id, calls),
         (SELECT max(included_credits) FILTER (WHERE name = 'free') AS free,
           max(included_credits) FILTER (WHERE name = 'plus') AS plus FROM plans) AS plans
-      WHERE b.account_id = wanted.id AND ${now} < b.period_end AND ${fromPurchased} <= b.credits
+      WHERE b.account_id = wanted.id AND ${now} < b.period_end AND ${fromPurchased} <= ${spendable}
       -- RETURNING sees the new row: used beyond the allowance was paid with purchased credits, by these calls or earlier ones.
       RETURNING b.account_id AS id, least(wanted.calls, greatest(b.used - ${included}, 0)) AS from_purchased
     ), outcome AS MATERIALIZED (
@@ -85,7 +86,7 @@ export async function spendWithinPeriod(
 
 /**
  * Charges each account as many calls as it can pay, included credits first (specification, Credits 2 to 4), and opens a new
- * period where the current one has ended. The same statement writes the calls to the journal.
+ * period where the current one has ended. Purchased credits pay only if the account spends them (`account limits --spend-purchased`). The same statement writes the calls to the journal.
  *
  * Rows are locked in the order of the accounts' ids, so two such statements never deadlock. All arithmetic is on the locked
  * rows.
@@ -107,7 +108,7 @@ export function spendWithRollover(
       SELECT id, sum(calls)::bigint AS calls FROM asked GROUP BY id
     ), locked AS MATERIALIZED (
       SELECT b.account_id AS id, wanted.calls, b.used, b.used_purchased, b.credits, b.included_credits,
-        b.plan, b.plan_since, b.plus_anchor, b.plus_until, b.period_plan, b.period_start, b.period_end,
+        CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END AS spendable, b.plan, b.plan_since, b.plus_anchor, b.plus_until, b.period_plan, b.period_start, b.period_end,
         coalesce(${instant}::timestamptz, now()) AS instant
       FROM wanted JOIN balances b ON b.account_id = wanted.id
       ORDER BY b.account_id
@@ -125,8 +126,8 @@ export function spendWithRollover(
         greatest(coalesce(present.included_credits, plans.included_credits) - used_before, 0) AS included_left
       FROM present JOIN plans ON plans.name = (period).plan
     ), decided AS MATERIALIZED (
-      SELECT *, clock_timestamp() AS decided_at, least(calls, included_left + credits) AS admitted,
-        greatest(least(calls, included_left + credits) - included_left, 0) AS from_purchased
+      SELECT *, clock_timestamp() AS decided_at, least(calls, included_left + spendable) AS admitted,
+        greatest(least(calls, included_left + spendable) - included_left, 0) AS from_purchased
       FROM priced
     ), spent AS (
       UPDATE balances b SET

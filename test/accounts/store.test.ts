@@ -33,7 +33,7 @@ describe('the ledger', () => {
     await changePlan(sql, id, 'free', {}, 'cli:ana');
     expect(await eventsOf(id)).toEqual([
       ['created', 'cli:ana', { plan: 'free', periodStart: null, until: null }],
-      ['limits', 'cli:rui', { requestsPerMinute: 7, includedCredits: 500 }],
+      ['limits', 'cli:rui', { requestsPerMinute: 7, includedCredits: 500, spendPurchased: true }],
       ['plan', 'cli:eva', { plan: 'plus', periodStart: '2026-01-31T00:00:00.000Z', until: null }],
       ['suspended', 'cli:eva', {}],
       ['resumed', 'cli:rui', {}],
@@ -137,7 +137,57 @@ test('a list shows the effective plan: a lapsed Plus is Free', async () => {
   const terms = { periodStart: new Date('2026-01-01T00:00:00Z'), until: new Date('2026-02-01T00:00:00Z') };
   const { id } = await createAccount(sql, { name: 'Lapsed', plan: 'plus', ...terms }, 'test');
   const listed = (await listAccounts(sql)).find((account) => account.id === id);
-  expect({ ...listed! }).toEqual({ id, name: 'Lapsed', plan: 'free', credits: 0, suspended: false });
+  expect({ ...listed! }).toEqual({
+    id,
+    name: 'Lapsed',
+    plan: 'free',
+    credits: 0,
+    suspended: false,
+    emails: [],
+  });
+});
+
+/** Makes a user who signs in to the account. */
+async function addMember(accountId: string, email: string): Promise<void> {
+  await sql`INSERT INTO dashboard_users ("id", "name", "email", "emailVerified") VALUES (${email}, 'Maria', ${email}, true)`;
+  await sql`INSERT INTO dashboard_members (user_id, account_id) VALUES (${email}, ${accountId})`;
+}
+
+test('a list has each account’s emails, and finds an account by one in any case', async () => {
+  const [one, other] = [await create(), await create()];
+  await addMember(one, 'rui@example.com');
+  await addMember(one, 'ana@example.com');
+  await addMember(other, 'eva@example.com');
+  const idsOf = async (filter: object) => (await listAccounts(sql, filter)).map(({ id }) => id);
+  const listed = await listAccounts(sql, { email: 'Ana@Example.com' });
+  expect(listed.map(({ id, emails }) => [id, emails])).toEqual([
+    [one, ['ana@example.com', 'rui@example.com']],
+  ]);
+  expect(await idsOf({ email: 'eva@example.com' })).toEqual([other]);
+  expect(await idsOf({ email: 'ana@example' })).toEqual([]);
+  expect(await idsOf({})).toContain(other);
+});
+
+test('a list finds accounts that have used at least a share of their own allowance in the present period', async () => {
+  const withUse = async (used: number, included: number | null) => {
+    const id = await create();
+    await sql`UPDATE balances SET used = ${used}, included_credits = ${included} WHERE account_id = ${id}`;
+    return id;
+  };
+  const below = await withUse(399, null);
+  const at = await withUse(400, null);
+  const beyond = await withUse(12, 10);
+  const over = await withUse(400, null);
+  await sql`UPDATE balances SET period_end = now() WHERE account_id = ${over}`;
+  const found = async (filter: object) => {
+    const ids = (await listAccounts(sql, filter)).map(({ id }) => id);
+    return [below, at, beyond, over].filter((id) => ids.includes(id));
+  };
+  expect(await found({ above: 80 })).toEqual([at, beyond]);
+  expect(await found({ above: 120 })).toEqual([beyond]);
+  expect(await found({ above: 121 })).toEqual([]);
+  await addMember(at, 'at@example.com');
+  expect(await found({ above: 80, email: 'at@example.com' })).toEqual([at]);
 });
 
 test('ids never begin with a hyphen and need no escaping anywhere', async () => {

@@ -196,6 +196,16 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
     expect((await ask(api, '/datasets', { key: caller.key })).status).toBe(200);
   });
 
+  test('429 monthly-quota-exceeded at the allowance when purchased credits are not to be spent; they stay', async () => {
+    const caller = await newCaller({ included: 1, credits: 5 });
+    await api.command('account', 'limits', caller.accountId, '--spend-purchased', 'no');
+    expect((await ask(api, '/companies?q=empresa', { key: caller.key })).status).toBe(200);
+    const refused = await ask(api, '/companies?q=empresa', { key: caller.key });
+    expect([refused.status, refused.kind, refused.body.limit]).toEqual([429, 'monthly-quota-exceeded', 1]);
+    const { data } = (await ask(api, '/usage', { key: caller.key })).body;
+    expect([data.quotas.requests.used, data.credits]).toEqual([1, 5]);
+  });
+
   test('500 authentication-failed: a key that can not be looked up because Postgres is away', async () => {
     api.proxies.postgres.down();
     try {

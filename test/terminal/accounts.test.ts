@@ -81,19 +81,34 @@ test('account show answers every member of the contract and no other', async () 
     keys: 0,
     requestsPerMinute: 20,
     includedCredits: 500,
+    spendPurchased: true,
     suspended: false,
+    emails: [],
   });
 });
 
-test('account list answers all accounts, oldest first, with {id, name, plan, credits, suspended}', async () => {
+test('account list answers all accounts, oldest first, with the members of the contract', async () => {
   const ids = [await create(), await create('--plan', 'plus')];
   await cli.json('account', 'credits', ids[0]!, '--add', '7');
   await cli.json('account', 'suspend', ids[1]!);
   const listed = await cli.json('account', 'list');
   expect(listed.filter(({ id }: { id: string }) => ids.includes(id))).toEqual([
-    { id: ids[0], name: 'Test', plan: 'free', credits: 7, suspended: false },
-    { id: ids[1], name: 'Test', plan: 'plus', credits: 0, suspended: true },
+    { id: ids[0], name: 'Test', plan: 'free', credits: 7, suspended: false, emails: [] },
+    { id: ids[1], name: 'Test', plan: 'plus', credits: 0, suspended: true, emails: [] },
   ]);
+});
+
+test('account list --email and --above list the accounts that meet both', async () => {
+  const id = await create();
+  await database.sql`
+    INSERT INTO dashboard_users ("id", "name", "email", "emailVerified") VALUES ('ana', 'Ana', 'ana@example.com', true)`;
+  await database.sql`INSERT INTO dashboard_members (user_id, account_id) VALUES ('ana', ${id})`;
+  await database.sql`UPDATE balances SET used = 400 WHERE account_id = ${id}`;
+  const listed = await cli.json('account', 'list', '--email', 'Ana@example.com', '--above', '80');
+  expect(listed).toMatchObject([{ id, emails: ['ana@example.com'] }]);
+  expect(await cli.json('account', 'list', '--email', 'ana@example.com', '--above', '81')).toEqual([]);
+  expect((await cli.json('account', 'show', id)).emails).toEqual(['ana@example.com']);
+  expect((await cli.refusal('account', 'list', '--above', '-1')).code).toBe(2);
 });
 
 describe('account plan', () => {
@@ -141,22 +156,25 @@ describe('account plan', () => {
 });
 
 describe('account limits', () => {
-  test('answers {id, requestsPerMinute, includedCredits}; `plan` goes back to the plan’s', async () => {
+  test('answers {id, requestsPerMinute, includedCredits, spendPurchased}; `plan` goes back to the plan’s', async () => {
     const id = await create();
     expect(await cli.json('account', 'limits', id)).toEqual({
       id,
       requestsPerMinute: 20,
       includedCredits: 500,
+      spendPurchased: true,
     });
     expect(await cli.json('account', 'limits', id, '--requests-per-minute', '6000')).toEqual({
       id,
       requestsPerMinute: 6000,
       includedCredits: 500,
+      spendPurchased: true,
     });
     expect(await cli.json('account', 'limits', '--included-credits', '0', id)).toEqual({
       id,
       requestsPerMinute: 6000,
       includedCredits: 0,
+      spendPurchased: true,
     });
     expect(await cli.json('account', 'show', id)).toMatchObject({
       requestsPerMinute: 6000,
@@ -167,7 +185,20 @@ describe('account limits', () => {
       id,
       requestsPerMinute: 20,
       includedCredits: 500,
+      spendPurchased: true,
     });
+  });
+
+  test('--spend-purchased yes or no says whether purchased credits are spent', async () => {
+    const id = await create();
+    expect(await cli.json('account', 'limits', id, '--spend-purchased', 'no')).toMatchObject({
+      spendPurchased: false,
+    });
+    expect((await cli.json('account', 'show', id)).spendPurchased).toBe(false);
+    expect(await cli.json('account', 'limits', id, '--spend-purchased', 'yes')).toMatchObject({
+      spendPurchased: true,
+    });
+    expect((await cli.refusal('account', 'limits', id, '--spend-purchased', 'maybe')).code).toBe(2);
   });
 
   test('a limit of an account’s own outlives a change of plan', async () => {
