@@ -22,7 +22,7 @@ export function comparable(name: string): string {
 /** Where a column's value usually stands, the likeliest first. Portuguese and English names, and GLEIF's. */
 const LIKELY: Record<string, RegExp[]> = {
   nif: [/^(nif|nipc)$/i, /nif|nipc/i, /contribuinte|registrationauthorityentityid|registeredas|\bvat\b/i],
-  legal_name: [/legal.?name/i, /desig|denomina|raz[aã]o|firma/i, /nome|name/i],
+  legal_name: [/legal.?name/i, /desig|denomina|raz[aã]o|firma/i, /nome|name/i, /^(ds|desc)_/i],
   start: [/start/i, /in[ií]cio|\bm[ií]n|from|desde/i],
   end: [/(^|[._ ])end$/i, /fim|\bm[aá]x|until|até/i],
 };
