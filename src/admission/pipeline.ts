@@ -103,6 +103,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
     let headers: Record<string, string> | undefined;
     let rate: RateDecision;
     let prefetched: unknown;
+    let giveBack: (() => void) | null = null;
     try {
       // Token.
       const startedAtMs = performance.now();
@@ -114,8 +115,9 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
       // Credit.
       prefetched = handler.prefetch?.(request);
       if (handler.charge !== null) {
-        const refusal = await spendCredit(caller, handler.charge, request.signal);
-        if (refusal !== null) return withHeaders(refusal, headers);
+        const payment = await spendCredit(caller, handler.charge, request.signal);
+        if ('refusal' in payment) return withHeaders(payment.refusal, headers);
+        giveBack = payment.giveBack;
       }
     } catch (error) {
       return failed(error, 'a request could not be admitted', headers);
@@ -126,7 +128,10 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
     // Handler.
     if (handler.charge === 'search') searches.enter();
     try {
-      return withHeaders(await handler.handle({ request, caller, rate, prefetched }), headers);
+      const answer = await handler.handle({ request, caller, rate, prefetched });
+      // A 503 costs nothing, whoever answers it (contract: problem details).
+      if (!answer.ok && answer.problem.kind === 'service-unavailable') giveBack?.();
+      return withHeaders(answer, headers);
     } catch (error) {
       return failed(error, 'a handler failed', headers);
     } finally {
@@ -134,18 +139,20 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
     }
   }
 
-  /** @returns the problem to answer when no credit was spent; `null` when one was */
+  /** @returns the problem to answer when no credit was spent, or the way to return it */
   async function spendCredit(
     { accountId, keyId }: Caller,
     kind: CallKind,
     signal: AbortSignal,
-  ): Promise<Answer | null> {
+  ): Promise<{ refusal: Answer } | { giveBack: () => void }> {
     try {
       const admission = await credits.admit({ accountId, keyId, kind, signal });
-      return admission.admitted ? null : quotaExceeded(admission);
+      if (!admission.admitted) return { refusal: quotaExceeded(admission) };
+      const { attempt } = admission;
+      return { giveBack: () => credits.giveBack({ accountId, keyId, kind, attempt }) };
     } catch (error) {
       if (isBug(error)) throw error;
-      return unavailable('The credits of the account could not be counted.', error);
+      return { refusal: unavailable('The credits of the account could not be counted.', error) };
     }
   }
 

@@ -3,6 +3,7 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { type Admission, type Call, type CallGroup, groupCalls } from './calls.ts';
+import { type ChargedCall, createGiveBacks } from './give-back.ts';
 import { type SpendResult, spendWithinPeriod, spendWithRollover } from './spend.ts';
 import { voidAttempts } from './void.ts';
 
@@ -14,9 +15,14 @@ export interface Credits {
    * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
   admit(call: Call): Promise<Admission>;
+  /**
+   * Returns the credit of an admitted call that is answered 503 after all. It is tried until Postgres has acknowledged it;
+   * the roll-up returns the credit some seconds later.
+   */
+  giveBack(call: ChargedCall): void;
   /** How long calls have been refused because the outcome of a batch is unknown, ms; 0: they are not. */
   inDoubtMs(): number;
-  /** Waits until no batch is in flight or in doubt. */
+  /** Waits until no batch is in flight or in doubt, and nothing is owed. */
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -33,6 +39,8 @@ export interface CreditsOptions {
   instant?: () => Date;
   /** Called when Postgres has acknowledged a void: there may be credits to return. */
   onVoided?: () => void;
+  /** Called when Postgres has acknowledged calls that were given back. */
+  onGivenBack?: () => void;
   /** Called when the service stops before a void was acknowledged: the only way in which credits can be lost. */
   onLost?: (batch: DoubtfulBatch, error: unknown) => void;
 }
@@ -47,7 +55,11 @@ const VOID_AGAIN_MS = 250;
  * A batch is one row of the ledger, with an id. A batch whose outcome is unknown is voided by that id. Until Postgres has acknowledged
  * the void, calls are refused.
  */
-export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOptions = {}): Credits {
+export function createCredits(
+  sql: Sql,
+  { instant, onVoided, onGivenBack = () => {}, onLost }: CreditsOptions = {},
+): Credits {
+  const giveBacks = createGiveBacks(sql, onGivenBack);
   let inFlight: Promise<unknown> = Promise.resolve();
   let inDoubt: DoubtfulBatch | null = null;
   let inDoubtSinceMs = 0;
@@ -108,10 +120,12 @@ export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOp
     let rest: CallGroup[];
     let skipLocked = false;
     try {
-      const unpaid = await spendWithinPeriod(sql, groups, beginAttempt());
+      const first = beginAttempt();
+      const unpaid = await spendWithinPeriod(sql, groups, first);
+      const admission: Admission = { admitted: true, attempt: first.attempt };
       rest = groups.filter(({ accountId }) => unpaid.has(accountId));
       for (const { accountId, calls } of groups) {
-        if (!unpaid.has(accountId)) for (const call of calls) admissions.set(call, ADMITTED);
+        if (!unpaid.has(accountId)) for (const call of calls) admissions.set(call, admission);
       }
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
@@ -119,11 +133,15 @@ export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOp
       skipLocked = true;
     }
     if (rest.length === 0) return admissions;
-    const results = await spendWithRollover(sql, rest, { ...beginAttempt(), skipLocked }).catch((error) => {
+    let second = beginAttempt();
+    const results = await spendWithRollover(sql, rest, { ...second, skipLocked }).catch((error) => {
       if (skipLocked || !isLockTimeout(error)) throw error;
-      return spendWithRollover(sql, rest, { ...beginAttempt(), skipLocked: true });
+      second = beginAttempt();
+      return spendWithRollover(sql, rest, { ...second, skipLocked: true });
     });
-    for (const result of results) distribute(rest[result.position - 1]!.calls, result, admissions);
+    for (const result of results) {
+      distribute(rest[result.position - 1]!.calls, result, second.attempt, admissions);
+    }
     return admissions;
   }
 
@@ -143,22 +161,36 @@ export function createCredits(sql: Sql, { instant, onVoided, onLost }: CreditsOp
   }
 
   async function close(timeoutMs: number): Promise<void> {
-    const settled = inFlight.then(() => voiding);
+    const settled = inFlight.then(() => voiding).then(() => giveBacks.settled());
     await within(settled, timeoutMs, 'the credit ledger').catch(() => {});
     isClosed = true;
     if (inDoubt !== null) onLost?.(inDoubt, voidError);
+    const { owed, error } = giveBacks.stop();
+    if (owed.length === 0) return;
+    const calls: Record<string, number> = {};
+    for (const { accountId } of owed) calls[accountId] = (calls[accountId] ?? 0) + 1;
+    onLost?.({ attempts: owed.map(({ attempt }) => attempt), calls }, error);
   }
 
-  return { admit, inDoubtMs: () => (inDoubt === null ? 0 : performance.now() - inDoubtSinceMs), close };
+  return {
+    admit,
+    giveBack: giveBacks.add,
+    inDoubtMs: () => (inDoubt === null ? 0 : performance.now() - inDoubtSinceMs),
+    close,
+  };
 }
 
 /** An operator's open transaction may hold one account. After the server's lock_timeout, the others go on without it. */
 const isLockTimeout = (error: unknown) => (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE;
 
-const ADMITTED: Admission = { admitted: true };
-
 /** The first calls of a group are admitted, as many as were charged; the rest are refused. */
-function distribute(calls: Call[], result: SpendResult, admissions: Map<Call, Admission>): void {
+function distribute(
+  calls: Call[],
+  result: SpendResult,
+  attempt: string,
+  admissions: Map<Call, Admission>,
+): void {
+  const admitted: Admission = { admitted: true, attempt };
   const refused: Admission = {
     admitted: false,
     limit: result.included,
@@ -166,7 +198,7 @@ function distribute(calls: Call[], result: SpendResult, admissions: Map<Call, Ad
     retryAfterS: Math.max(1, Math.ceil(result.untilPeriodEndS)),
   };
   for (const [index, call] of calls.entries()) {
-    admissions.set(call, index < result.admitted ? ADMITTED : refused);
+    admissions.set(call, index < result.admitted ? admitted : refused);
   }
 }
 

@@ -16,7 +16,11 @@ export interface Call {
 
 /** The ledger's answer to one call. */
 export type Admission =
-  | { admitted: true }
+  | {
+      admitted: true;
+      /** UUID of the statement that charged it. */
+      attempt: string;
+    }
   | {
       admitted: false;
       /** The included allowance of the period, credits. */

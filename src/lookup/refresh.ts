@@ -1,3 +1,4 @@
+import { isBug } from '../errors.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -97,7 +98,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
       if (outcome !== 'found') await leases.end(nif, attempt, outcome);
       return outcome;
     } catch (error) {
-      leases.end(nif, attempt, 'failed').catch(() => {}); // the lease runs out by itself
+      // A failure of Postgres says nothing about the sources: those that follow begin a refresh themselves.
+      const ended = isBug(error) ? leases.end(nif, attempt, 'failed') : leases.withdraw(nif, attempt);
+      ended.catch(() => {}); // the lease runs out by itself
       throw error;
     }
   }

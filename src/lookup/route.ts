@@ -3,7 +3,7 @@ import type { Handler } from '../admission/pipeline.ts';
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { within } from '../deadline.ts';
 import { isBug } from '../errors.ts';
-import { type Answer, okJson, problem } from '../http/answer.ts';
+import { type Answer, okJson, problem, unavailable } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH } from '../http/api-route.ts';
 import { pathBehind } from '../http/url.ts';
 import type { Caller } from '../keys/authenticate.ts';
@@ -58,6 +58,15 @@ class OverBudgetError extends Error {
   }
 }
 
+/** Every source that could be asked has failed. */
+class NoSourceError extends Error {
+  override readonly name = 'NoSourceError';
+
+  constructor() {
+    super('no source could tell');
+  }
+}
+
 /** The read of a stored record that runs while the credit is spent. */
 interface Reading {
   /** Valid, nine digits. */
@@ -75,7 +84,7 @@ export function createLookupHandler(parts: LookupParts): Handler<Reading | null>
     if (outcome === 'over-budget') throw new OverBudgetError();
     // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
     const refreshed = outcome === 'found' ? await findCompany(nif) : null;
-    if (refreshed === null) throw new Error('no source could tell');
+    if (refreshed === null) throw new NoSourceError();
     return refreshed;
   }
 
@@ -98,7 +107,13 @@ export function createLookupHandler(parts: LookupParts): Handler<Reading | null>
         onOverBudget?.();
         return problem('company-lookup-failed', OVER_BUDGET, { cause });
       }
-      return problem('company-lookup-failed', undefined, { cause });
+      // A timer may be early by a moment.
+      const isSlow = performance.now() - sinceMs >= timeoutMs - 10;
+      if (cause instanceof NoSourceError || isSlow) {
+        return problem('company-lookup-failed', undefined, { cause });
+      }
+      // Our own store failed, not a source: the call costs nothing.
+      return unavailable('The stored record could not be read or written.', cause);
     }
   }
 

@@ -109,6 +109,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         metrics.batchVoided();
         void rollups.run();
       },
+      onGivenBack: () => void rollups.run(),
       onLost: ({ attempts, calls }, error) => {
         metrics.refundFailed(Object.values(calls).reduce((sum, count) => sum + count, 0));
         log.error({ attempts, calls, err: error }, 'credits may have been spent for requests answered 503');

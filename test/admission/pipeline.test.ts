@@ -411,7 +411,7 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     [
       'the ledger',
       'a request could not be admitted',
-      () => ({ credits: { admit: bug, inDoubtMs: () => 0, close: bug } }),
+      () => ({ credits: { admit: bug, giveBack: bug, inDoubtMs: () => 0, close: bug } }),
       { tokens: 1 },
     ],
     [
