@@ -4,15 +4,19 @@
  * grows with the directory.
  *
  * The floor: a bare COPY of the same rows, then bare `_bulk` requests of the same documents (bytes that are ready to be
- * sent) into an index of the same mapping, with the best of a grid of chunk sizes and parallelism, and a refresh. All of
- * it is run `--runs` times in turns with the import; medians count. Servers: those of the environment (TEST_…_URL), or
- * started here with durable commits.
+ * sent) into an index of the same mapping, with the best of a grid of chunk sizes and parallelism, and a refresh. It is
+ * measured in the file's order and in the order of results: an index that is sorted takes documents in its own order much
+ * faster, and the import sorts them first. Only the sorted floor says what the import adds. The sorting itself is not in it.
+ *
+ * All of it is run `--runs` times in turns with the import; medians count. Servers: those of the environment (TEST_…_URL),
+ * or started here with durable commits. `--no-searches` leaves the searches out.
  */
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@elastic/elasticsearch';
+import { compareCodePoints } from '../src/companies/name.ts';
 import { createIndex, deleteIndex, refreshIndex } from '../src/directory/indices.ts';
 import { NEVER_ABORTED } from '../src/directory/tools.ts';
 import { createElasticsearch } from '../src/elasticsearch/client.ts';
@@ -27,13 +31,19 @@ import { startServers } from '../test/servers/servers.ts';
 import { generateCompany } from './names.ts';
 
 const RUNS = Number(process.argv.find((word) => word.startsWith('--runs='))?.slice(7) ?? 3);
+const WITH_SEARCHES = !process.argv.includes('--no-searches');
 const GRID = { documents: [1_000, 2_500, 5_000, 10_000], parallel: [2, 4, 6] };
 const GRID_ROWS = 100_000;
 const SEARCHES = { each: 3_000, clients: 4, runs: 5 };
 const ALIAS = 'bench-directory';
 
+interface Company {
+  nif: string;
+  legalName: string;
+}
+
 /** The generator's companies with their names and NIFs in no order, as in a register's export. */
-function* companies(rows: number): Generator<{ nif: string; legalName: string }> {
+function* companies(rows: number): Generator<Company> {
   for (let n = 0; n < rows; n++) {
     const { nif, name } = generateCompany((n * 7_919) % 9_999_991);
     yield { nif, legalName: name };
@@ -59,7 +69,9 @@ async function main(): Promise<void> {
   const searchCosts: { rows: number; cpuMs: number; p50: number; p99: number }[] = [];
   try {
     for (const rows of sizes.length > 0 ? sizes : [100_000, 1_000_000, 5_000_000]) {
-      searchCosts.push(await measureSize({ ...servers, sql, client }, folder, rows));
+      await measureSize({ ...servers, sql, client }, folder, rows);
+      if (WITH_SEARCHES) searchCosts.push(await searchCost({ client }, rows));
+      await resetDirectory({ sql, client });
     }
     const [smallest] = searchCosts;
     for (const { rows, cpuMs, p50, p99 } of searchCosts) {
@@ -76,7 +88,7 @@ async function main(): Promise<void> {
   }
 }
 
-async function measureSize(servers: Servers, folder: string, rows: number) {
+async function measureSize(servers: Servers, folder: string, rows: number): Promise<void> {
   const file = join(folder, `${rows}.csv`);
   await writeCsv(file, rows);
   const grid = await bestOfGrid(servers.client, Math.min(rows, GRID_ROWS));
@@ -84,34 +96,48 @@ async function measureSize(servers: Servers, folder: string, rows: number) {
     `${count(rows)} rows, file of ${(Bun.file(file).size / 1e6).toFixed(0)} MB; best bulk:` +
       ` ${grid.documents} documents × ${grid.parallel}`,
   );
-  const floors: number[] = [];
+  const floors = { unsorted: [] as number[], sorted: [] as number[] };
   const imports: number[] = [];
+  const inOrder = sortedCompanies(rows);
   for (let run = 0; run < RUNS; run++) {
-    const copySeconds = await bareCopy(servers.sql, folder, rows);
-    const bulkSeconds = await bareBulk(servers.client, rows, grid);
+    const parts: string[] = [];
+    for (const order of ['unsorted', 'sorted'] as const) {
+      const source = () => (order === 'sorted' ? inOrder : companies(rows));
+      const copySeconds = await bareCopy(servers.sql, folder, source());
+      const bulkSeconds = await bareBulk(servers.client, source(), grid);
+      floors[order].push(copySeconds + bulkSeconds);
+      parts.push(`${order}: COPY ${copySeconds.toFixed(1)} s + bulk ${bulkSeconds.toFixed(1)} s`);
+    }
     const { seconds, peakMb } = await importOnce(servers, file);
-    floors.push(copySeconds + bulkSeconds);
     imports.push(seconds);
     say(
-      `  run ${run + 1}: COPY ${copySeconds.toFixed(1)} s + bulk ${bulkSeconds.toFixed(1)} s;` +
-        ` import ${seconds.toFixed(1)} s, ${peakMb.toFixed(0)} MB at most`,
+      `  run ${run + 1}: ${parts.join('; ')}; import ${seconds.toFixed(1)} s, ${peakMb.toFixed(0)} MB at most`,
     );
   }
-  const [floor, whole] = [median(floors), median(imports)];
+  const whole = median(imports);
+  const against = Object.entries(floors).map(([order, seconds]) => {
+    const floor = median(seconds);
+    return `${order} floor ${floor.toFixed(1)} s = ${(whole / floor).toFixed(2)} times`;
+  });
   say(
-    `  median: floor ${floor.toFixed(1)} s, import ${whole.toFixed(1)} s = ${(whole / floor).toFixed(2)} times;` +
-      ` ${count(Math.round(rows / whole))} rows/s`,
+    `  median: import ${whole.toFixed(1)} s; ${against.join('; ')}; ${count(Math.round(rows / whole))} rows/s`,
   );
   const small = await smallChange(servers, folder, rows);
   say(`  a change of 1 000 of them: ${small.toFixed(1)} s`);
-  const cost = await searchCost(servers, rows);
-  await resetDirectory(servers);
-  return cost;
+}
+
+/** The same companies in the order of results. */
+function sortedCompanies(rows: number): Company[] {
+  const keyed = Array.from(companies(rows), (company) => ({
+    company,
+    key: searchDocument(company.nif, company.legalName).entry,
+  }));
+  return keyed.sort((a, b) => compareCodePoints(a.key, b.key)).map(({ company }) => company);
 }
 
 async function writeCsv(path: string, rows: number): Promise<void> {
   const header = ['nif,legal_name\n'];
-  const lines = chunks(rows, 5_000, (nif, name) => `${nif},"${name}"\n`);
+  const lines = chunks(companies(rows), 5_000, (nif, name) => `${nif},"${name}"\n`);
   await writeAll(Bun.file(path), header.values(), lines);
 }
 
@@ -126,7 +152,7 @@ async function writeAll(file: Bun.BunFile, ...parts: Iterable<string>[]): Promis
   await writer.end();
 }
 
-async function bareCopy(sql: Sql, folder: string, rows: number): Promise<number> {
+async function bareCopy(sql: Sql, folder: string, source: Iterable<Company>): Promise<number> {
   const connection = openDedicated(sql, 'bench');
   try {
     await connection`DROP TABLE IF EXISTS bench_copy`;
@@ -135,7 +161,7 @@ async function bareCopy(sql: Sql, folder: string, rows: number): Promise<number>
     );
     // Put together outside of what is measured, as a file: the client only passes it on.
     const prepared = Bun.file(join(folder, 'copy.txt'));
-    await writeAll(prepared, chunks(rows, 5_000, copyLine));
+    await writeAll(prepared, chunks(source, 5_000, copyLine));
     const startedAt = performance.now();
     const copy = await copyInto(connection, 'bench_copy');
     const decoder = new TextDecoder();
@@ -158,10 +184,14 @@ function bulkLines(nif: string, legalName: string): string {
   return `{"index":{"_id":"${nif}"}}\n${JSON.stringify(searchDocument(nif, legalName))}\n`;
 }
 
-function* chunks(rows: number, size: number, line: (nif: string, name: string) => string): Generator<string> {
+function* chunks(
+  source: Iterable<Company>,
+  size: number,
+  line: (nif: string, name: string) => string,
+): Generator<string> {
   let chunk = '';
   let n = 0;
-  for (const { nif, legalName } of companies(rows)) {
+  for (const { nif, legalName } of source) {
     chunk += line(nif, legalName);
     if (++n % size === 0) {
       yield chunk;
@@ -182,10 +212,10 @@ async function bestOfGrid(client: Client, rows: number): Promise<BulkShape> {
     parallel: 0,
     seconds: Number.POSITIVE_INFINITY,
   };
-  await bareBulk(client, rows, { documents: 5_000, parallel: 4 }); // the engine's warm-up
+  await bareBulk(client, companies(rows), { documents: 5_000, parallel: 4 }); // the engine's warm-up
   for (const documents of GRID.documents) {
     for (const parallel of GRID.parallel) {
-      const seconds = await bareBulk(client, rows, { documents, parallel });
+      const seconds = await bareBulk(client, companies(rows), { documents, parallel });
       if (seconds < best.seconds) best = { documents, parallel, seconds };
     }
   }
@@ -195,7 +225,11 @@ async function bestOfGrid(client: Client, rows: number): Promise<BulkShape> {
 /** So much is put together before the clock runs, and then sent. */
 const PREPARED_DOCUMENTS = 200_000;
 
-async function bareBulk(client: Client, rows: number, { documents, parallel }: BulkShape): Promise<number> {
+async function bareBulk(
+  client: Client,
+  source: Iterable<Company>,
+  { documents, parallel }: BulkShape,
+): Promise<number> {
   const index = `${ALIAS}-bare-${Date.now()}`;
   await createIndex(client, index, { directory: 'bench', generation: 0, fingerprint: '' });
   let seconds = 0;
@@ -206,7 +240,7 @@ async function bareBulk(client: Client, rows: number, { documents, parallel }: B
     seconds += (performance.now() - startedAt) / 1000;
     prepared = [];
   };
-  for (const chunk of chunks(rows, documents, bulkLines)) {
+  for (const chunk of chunks(source, documents, bulkLines)) {
     prepared.push(Buffer.from(chunk));
     if (prepared.length * documents >= PREPARED_DOCUMENTS) await send();
   }
@@ -292,7 +326,7 @@ function benchUrl(postgresUrl: string): string {
   return url.href;
 }
 
-async function resetDirectory({ sql, client }: Servers): Promise<void> {
+async function resetDirectory({ sql, client }: Pick<Servers, 'sql' | 'client'>): Promise<void> {
   await sql.unsafe(`DROP DATABASE IF EXISTS ${BENCH_DATABASE} WITH (FORCE)`);
   await sql.unsafe(`CREATE DATABASE ${BENCH_DATABASE}`);
   const indices = await client.indices.get({ index: `${ALIAS}-*` });
@@ -300,7 +334,7 @@ async function resetDirectory({ sql, client }: Servers): Promise<void> {
 }
 
 /** Beginnings of names, short and long, and NIFs: what consumers type. */
-async function searchCost({ client }: Servers, rows: number) {
+async function searchCost({ client }: Pick<Servers, 'client'>, rows: number) {
   const queries: string[] = [];
   let n = 0;
   for (const { nif, legalName } of companies(rows)) {

@@ -19,7 +19,18 @@ export function text(env: Environment, name: string): string | null {
 
 /** Who runs this. Neither variable is there in a container or under cron, and Bun knows a user's name by USER alone. */
 export function userName(env: Environment = process.env): string {
-  return text(env, 'USER') ?? text(env, 'LOGNAME') ?? `uid ${userInfo().uid}`;
+  const { uid } = userInfo();
+  return text(env, 'USER') ?? text(env, 'LOGNAME') ?? nameOf(uid) ?? `uid ${uid}`;
+}
+
+/** The name that the system has for a user's number; `null` where it has none. */
+function nameOf(uid: number): string | null {
+  try {
+    const users = readFileSync('/etc/passwd', 'utf8').split('\n');
+    return users.map((line) => line.split(':')).find(([, , id]) => id === String(uid))?.[0] ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** The value, or what is in the file that `NAME_FILE` names. */

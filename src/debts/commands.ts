@@ -6,14 +6,7 @@ import { answers } from '../terminal/command.ts';
 import { count, duration, withProgress } from '../terminal/progress.ts';
 import { fields } from '../terminal/text.ts';
 import { isRealDate } from '../terminal/values.ts';
-import {
-  DEBT_KINDS,
-  DEBTS_PLAN,
-  type DebtsAnswer,
-  type DebtsImportOptions,
-  type DebtsReport,
-  importDebts,
-} from './import.ts';
+import { DEBT_KINDS, DEBTS_PLAN, type DebtsImportOptions, type DebtsReport, importDebts } from './import.ts';
 
 /** `debts import` (contract, Command line). */
 export function debtCommands(program: Command): void {
@@ -50,8 +43,8 @@ Examples:
     (tools, file: string, options: GivenOptions) =>
       withProgress(async (progress) => {
         const report = await importDebts(tools, rowSource(file), importOptions(options), progress);
-        return { ...report, toJSON: () => contractAnswer(report) };
-      }),
+        return { ...report, toJSON: () => jsonAnswer(report) };
+      }, tools.signal),
     describeReport,
   );
 }
@@ -63,8 +56,8 @@ function importOptions(given: GivenOptions): DebtsImportOptions {
   return { ...readFileOptions(given), kind, date, force, dryRun };
 }
 
-function contractAnswer({ read, imported, rejected, removed }: DebtsReport): DebtsAnswer {
-  return { read, imported, rejected, removed };
+function jsonAnswer({ dryRun: _, reasons, ...report }: DebtsReport) {
+  return { ...report, reasons: Object.fromEntries(reasons) };
 }
 
 function describeReport(report: DebtsReport): string {

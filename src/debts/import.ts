@@ -25,17 +25,15 @@ export interface DebtsImportOptions extends FileOptions {
   dryRun: boolean;
 }
 
-/** The answer of the contract. */
-export interface DebtsAnswer {
+/** What an import did. `--json` answers all of it but `dryRun`. */
+export interface DebtsReport {
   read: number;
   /** Brackets that the dataset has now. */
   imported: number;
   rejected: number;
   /** Companies that the dataset had, and has no more. */
   removed: number;
-}
-
-export interface DebtsReport extends DebtsAnswer {
+  /** How many rows were rejected why. */
   reasons: Map<string, number>;
   milliseconds: number;
   dryRun: boolean;
@@ -60,7 +58,7 @@ export function importDebts(
   { kind, date, force, dryRun, ...file }: DebtsImportOptions,
   progress: Progress,
 ): Promise<DebtsReport> {
-  return withDedicated(tools, async (sql) => {
+  return withDedicated(tools, async (sql, changed) => {
     const startedAt = Date.now();
     const { read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_PLAN, {
       ...file,
@@ -88,6 +86,7 @@ export function importDebts(
       if (!dryRun) await transaction`SELECT replace_debts(${kind}, ${date}, ${tools.actor})`;
       return present - kept;
     });
+    await changed();
     const milliseconds = Date.now() - startedAt;
     return { read, imported: usable, rejected, removed, reasons, milliseconds, dryRun };
   });

@@ -65,7 +65,10 @@ async function prepare(config: Config): Promise<Access> {
   try {
     const tools = { ...stores, config, signal: NEVER_ABORTED, actor: ACTOR };
     const options = { replace: false, force: false, dryRun: false, rejects: null };
-    await withProgress((progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), options, progress));
+    await withProgress(
+      (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), options, progress),
+      NEVER_ABORTED,
+    );
     const account = await createAccount(stores.sql, { name: 'Demo', plan: 'free' }, ACTOR);
     const { secret } = await createKey(stores.sql, account.id, 'demo', ACTOR);
     // An email belongs to one account, and DATA_DIR outlives the run.

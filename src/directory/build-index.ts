@@ -50,7 +50,7 @@ export async function buildIndex(
   const fingerprint = mappingFingerprint();
   const meta = { directory: options.directoryId, generation: options.generation, fingerprint };
   const onRows = (done: number, fraction: number) => progress.update(done, fraction);
-  const source = since === undefined ? null : cloneSource(since, rows, fingerprint);
+  const source = since === undefined || !takesChanges(since, rows) ? null : since.generation.indexName;
 
   if (source !== null && (await isOurs(client, source, options.directoryId))) {
     progress.phase('copying the index');
@@ -74,11 +74,11 @@ export async function buildIndex(
   return { name, fingerprint };
 }
 
-function cloneSource(
-  { generation, changes }: NonNullable<BuildOptions['since']>,
+/** Whether a copy of the generation's index takes these changes, instead of a whole new index. */
+export function takesChanges(
+  { generation, changes }: { generation: Generation; changes: Pick<Changes, 'count'> },
   rows: number,
-  fingerprint: string,
-): string | null {
-  if (generation.indexFingerprint !== fingerprint) return null;
-  return changes.count <= rows * CLONE_UP_TO_SHARE ? generation.indexName : null;
+): boolean {
+  const isCurrent = generation.indexName !== null && generation.indexFingerprint === mappingFingerprint();
+  return isCurrent && changes.count <= rows * CLONE_UP_TO_SHARE;
 }

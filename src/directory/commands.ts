@@ -1,15 +1,17 @@
 import type { Command } from 'commander';
+import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
 import { rowSource } from '../files/source.ts';
 import { fileOptions, readFileOptions } from '../imports/options.ts';
 import { describeRejected } from '../imports/staging.ts';
 import { answers, type Tools } from '../terminal/command.ts';
 import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
 import { subcommand } from '../terminal/subcommand.ts';
-import { fields } from '../terminal/text.ts';
+import { fields, toSecond } from '../terminal/text.ts';
 import { DIRECTORY_PLAN } from './entries.ts';
-import { type ImportAnswer, type ImportOptions, type ImportReport, importCompanies } from './import.ts';
+import { type ImportOptions, type ImportReport, importCompanies } from './import.ts';
+import { describeHolder } from './lock.ts';
 import { rebuildIndex, rollbackIndex } from './rebuild.ts';
-import { type IndexStatus, indexStatus } from './status.ts';
+import { type IndexStatus, type StatusReport, statusReport } from './status.ts';
 
 /** `companies import` and `index …` (contract, Command line). */
 export function directoryCommands(program: Command): void {
@@ -38,9 +40,14 @@ nothing to return to then, until the next import.
 Example:
   bun directory index rollback --json`,
   );
-  indexCommand(index, 'status', 'what serves, and what a rollback would return to', indexStatus).addHelpText(
+  answers(
+    index.command('status').description('what serves, how old it is, and what a rollback would return to'),
+    (tools) => withProgress((progress) => statusReport(tools, progress), tools.signal),
+    describeStatus,
+  ).addHelpText(
     'after',
     `
+It also says who imported the directory and the debts, and when, and removes what a killed run has left.
 "drift" counts entries that differ between Postgres and the index: "index rebuild" brings them together.
 
 Example:
@@ -74,8 +81,8 @@ Examples:
     (tools, file: string, options: Partial<ImportOptions>) =>
       withProgress(async (progress) => {
         const report = await importCompanies(tools, rowSource(file), importOptions(options), progress);
-        return { ...report, toJSON: () => contractAnswer(report) };
-      }),
+        return { ...report, toJSON: () => jsonAnswer(report) };
+      }, tools.signal),
     describeImport,
   );
 }
@@ -85,9 +92,8 @@ function importOptions(given: Partial<ImportOptions>): ImportOptions {
   return { ...readFileOptions(given), replace, force, dryRun };
 }
 
-function contractAnswer(report: ImportReport): ImportAnswer {
-  const { read, imported, unchanged, rejected, removed, index } = report;
-  return { read, imported, unchanged, rejected, removed, index };
+function jsonAnswer({ dryRun: _, reasons, ...report }: ImportReport) {
+  return { ...report, reasons: Object.fromEntries(reasons) };
 }
 
 function describeImport(report: ImportReport): string {
@@ -110,7 +116,41 @@ function indexCommand(
 ): Command {
   return answers(
     index.command(name).description(description),
-    (tools) => withProgress((progress) => run(tools, progress)),
+    (tools) => withProgress((progress) => run(tools, progress), tools.signal),
     (status) => fields({ ...status }),
   );
+}
+
+function describeStatus({
+  index,
+  previous,
+  documents,
+  drift,
+  driftMeans,
+  datasets,
+  running,
+}: StatusReport): string {
+  const { directory, debts } = datasets;
+  return fields({
+    index,
+    previous,
+    documents: count(documents),
+    ...(drift === undefined ? {} : { drift: `${count(drift)}: ${driftMeans}` }),
+    directory: describeDirectory(directory),
+    'tax debts': describeDebts(debts.tax),
+    'social security debts': describeDebts(debts.socialSecurity),
+    ...(running === null ? {} : { running: describeHolder(running) }),
+  });
+}
+
+function describeDirectory({ companies, updated, by, file }: DirectoryDataset): string {
+  if (updated === null) return 'not imported';
+  const from = file === null ? '' : ` from ${file === '-' ? 'standard input' : file}`;
+  return `${count(companies)} companies, imported ${toSecond(updated)} by ${by}${from}`;
+}
+
+function describeDebts(dataset: DebtDataset | null): string {
+  if (dataset === null) return 'not imported';
+  const { companies, date, imported, by } = dataset;
+  return `${count(companies)} companies of ${date}, imported ${toSecond(imported)} by ${by}`;
 }

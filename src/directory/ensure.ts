@@ -2,6 +2,7 @@ import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
+import { tidyUpLeftovers } from './garbage.ts';
 import { type Directory, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments, readIndexMeta } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
@@ -24,7 +25,7 @@ const EMBEDDED_PATIENCE_MS = 30 * SECOND;
 /**
  * What a server does before it answers: in embedded mode it builds search indexes that are missing (a directory that was
  * loaded while there was an Elasticsearch); in full mode it makes sure that the alias exists and points to the current
- * generation's index where that is complete. Then it says what is not as it should be.
+ * generation's index where that is complete. It removes what a dead run has left. Then it says what is not as it should be.
  *
  * Never throws: a server also starts while Elasticsearch is away.
  */
@@ -34,6 +35,8 @@ export async function ensureSearchable(
   const all = { signal: NEVER_ABORTED, ...tools, actor: 'server' };
   try {
     if (await needsWork(all)) await mend(all);
+    // A failure is no warning: the next look tries again, and what is left harms nobody.
+    await tidyUpLeftovers(all).catch(() => {});
     return await directoryHealth(all);
   } catch (error) {
     return { ok: false, warnings: ['the directory could not be checked'], error };
@@ -46,12 +49,12 @@ async function mend(tools: DirectoryTools): Promise<void> {
     const { current } = await reconcile(tools, lock);
     if (isEmbedded) await buildSearchIndexes(lock.sql, current.tableName);
   };
-  await withDirectoryLock(tools, 'check by a server', work, isEmbedded ? EMBEDDED_PATIENCE_MS : 0).catch(
-    (error) => {
-      // An import or a rebuild is under way, and leaves the directory in order itself.
-      if (!(error instanceof RefusedError)) throw error;
-    },
-  );
+  await withDirectoryLock(tools, 'check by a server', work, {
+    patienceMs: isEmbedded ? EMBEDDED_PATIENCE_MS : 0,
+  }).catch((error) => {
+    // An import or a rebuild is under way, and leaves the directory in order itself.
+    if (!(error instanceof RefusedError)) throw error;
+  });
 }
 
 async function needsWork({ sql, elasticsearch, config }: DirectoryTools): Promise<boolean> {

@@ -134,6 +134,7 @@ async function swap(lock: DirectoryLock, next: number, previous: number | null):
       await lock.sql`
         SELECT directory_make_current(${lock.token}, ${lock.backend}, ${next}, ${previous}::integer),
           pg_notify(${DIRECTORY_CHANGED}, '')`;
+      await lock.changed();
       return;
     } catch (error) {
       const { code } = error as { code?: unknown };

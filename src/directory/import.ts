@@ -6,8 +6,9 @@ import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../imports/st
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { count, type Progress } from '../terminal/progress.ts';
-import { type BuiltIndex, buildIndex } from './build-index.ts';
+import { type BuiltIndex, buildIndex, takesChanges } from './build-index.ts';
 import { changesSince, DIRECTORY_PLAN } from './entries.ts';
+import { collectGarbage, tidyUp } from './garbage.ts';
 import {
   confirmLoad,
   type Directory,
@@ -19,8 +20,9 @@ import {
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { buildAnew } from './rebuild.ts';
-import { collectGarbage, failureOf, orLater, orUnchanged, reconcile, tidyUp } from './reconcile.ts';
+import { failureOf, orLater, orUnchanged, reconcile } from './reconcile.ts';
 import { NO_INDEX, serving } from './status.ts';
+import { DRY_RUN_STEPS, importSteps } from './steps.ts';
 import { buildSearchIndexes, buildTable, compareStaged, copyNormalized, type Difference } from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
 
@@ -33,8 +35,8 @@ export interface ImportOptions extends FileOptions {
   dryRun: boolean;
 }
 
-/** The answer of the contract, and what people like to know beside it. */
-export interface ImportAnswer {
+/** What an import did. `--json` answers all of it but `dryRun`. */
+export interface ImportReport {
   read: number;
   /** New, or with a changed name. */
   imported: number;
@@ -44,13 +46,14 @@ export interface ImportAnswer {
   removed: number;
   /** What serves searches: an index, or a table in embedded mode. */
   index: string;
-}
-
-export interface ImportReport extends ImportAnswer {
+  /** How many rows were rejected why. */
   reasons: Map<string, number>;
   milliseconds: number;
   dryRun: boolean;
 }
+
+/** From this line on it is too late to stop. */
+const SERVES = 'searches see the new directory';
 
 /**
  * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete in every
@@ -66,16 +69,20 @@ export async function importCompanies(
   progress: Progress,
 ): Promise<ImportReport> {
   if (options.dryRun) {
+    progress.plan(DRY_RUN_STEPS);
     return withDedicated(tools, async (sql) => {
       const directory = await readDirectory(sql);
       const { report } = await readAndCompare(tools, sql, directory, source, options, progress);
       return report;
     });
   }
-  return withDirectoryLock(tools, 'companies import', async (lock) => {
+  const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(tools, lock);
     await orUnchanged(() => collectGarbage(tools, lock));
     const startedAt = Date.now();
+    const isEmbedded = tools.elasticsearch === null;
+    // Most loads change little of a directory. What is known after the comparison corrects it.
+    progress.plan(importSteps(isEmbedded ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'));
     const { report, difference } = await readAndCompare(
       tools,
       lock.sql,
@@ -103,7 +110,8 @@ export async function importCompanies(
       report.index = tools.elasticsearch === null ? current.tableName : (current.indexName ?? NO_INDEX);
     }
     return { ...report, milliseconds: Date.now() - startedAt };
-  });
+  };
+  return withDirectoryLock(tools, 'companies import', work, { progress });
 }
 
 /** Reads the file into the staging table and compares it with the directory. Changes nothing. */
@@ -160,6 +168,11 @@ async function replaceGeneration(
 ): Promise<void> {
   const { sql } = lock;
   const { current } = directory;
+  const changes = changesSince(sql, current.tableName, replace, difference);
+  if (tools.elasticsearch !== null) {
+    const isCopied = takesChanges({ generation: current, changes }, difference.rows);
+    progress.plan(importSteps(isCopied ? 'changes' : 'all'));
+  }
   const next = await nextGeneration(sql);
   const base = replace ? current.tableName : await normalizedBase(tools, lock, current, progress);
   progress.phase('storing the rows');
@@ -178,11 +191,11 @@ async function replaceGeneration(
     await buildSearchIndexes(sql, next.tableName);
     tools.signal.throwIfAborted();
     await makeCurrent(lock, directory, generation, null, tools.actor);
+    progress.note(SERVES);
     return;
   }
   let index: BuiltIndex;
   try {
-    const changes = changesSince(sql, current.tableName, replace, difference);
     index = await buildIndex(tools, client, {
       directoryId: directory.id,
       generation: next.id,
@@ -203,6 +216,7 @@ async function replaceGeneration(
   }
   await makeCurrent(lock, directory, generation, index, tools.actor);
   await orLater('import', () => pointAlias(client, tools.config.elasticsearchAlias, index.name));
+  progress.note(SERVES);
 }
 
 /** The present rows, normalized as this version does it. An upgrade may have changed that. */

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { RefusedError } from '../errors.ts';
+import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
+import type { Progress } from '../terminal/progress.ts';
+import { toSecond } from '../terminal/text.ts';
 import { SECOND } from '../units.ts';
 import type { DirectoryTools } from './tools.ts';
 
@@ -17,34 +20,61 @@ export interface DirectoryLock {
   token: string;
   /** The connection's process in Postgres: another one after a silent reconnection. */
   backend: number;
+  /** Called when the directory has changed: it is too late for an interruption then. */
+  changed(): Promise<void>;
 }
+
+/** What the holder of a lock may say of itself. */
+export interface LockOptions {
+  /** How long another holder is waited for. */
+  patienceMs?: number;
+  /** How far the work is, for a process that comes second. */
+  progress?: Pick<Progress, 'describe'>;
+}
+
+/** What a server does with the lock when nothing else has it. It takes a moment, so that commands wait for it. */
+export const TIDYING = 'tidying up';
+const TIDYING_PATIENCE_MS = 30 * SECOND;
 
 /** A holder that has just died, or is about to leave, is waited for so long. */
 const PATIENCE_MS = 2 * SECOND;
 const RETRY_MS = 100;
 
+/** How often the holder writes down how far it is, and how old that may be when it is read. */
+const TELL_EVERY_MS = 2 * SECOND;
+const TOLD_FOR_S = 30;
+
 /**
  * Runs work that changes the directory, alone over all processes. Statements of the lock's connection are cancelled when
  * the tools' signal aborts.
  *
- * @param doing for whoever comes second, e.g. `companies import`
- * @param patienceMs how long another holder is waited for
+ * @param doing for a process that comes second, e.g. `companies import`
  * @throws RefusedError naming the holder when another process has the lock
  */
 export async function withDirectoryLock<T>(
   tools: DirectoryTools,
   doing: string,
   work: (lock: DirectoryLock) => Promise<T>,
-  patienceMs: number = PATIENCE_MS,
+  { patienceMs = PATIENCE_MS, progress }: LockOptions = {},
 ): Promise<T> {
-  return withDedicated(tools, async (sql) => {
-    const lock = await acquire(sql, tools, doing, patienceMs);
+  return withDedicated(tools, async (sql, changed) => {
+    const lock = { ...(await acquire(sql, tools, doing, patienceMs)), changed };
+    const telling = repeat(() => tell(tools.sql, lock, progress?.describe() ?? null), TELL_EVERY_MS);
     try {
       return await work(lock);
     } finally {
+      await telling.stop();
       await release(lock).catch(() => {}); // a lost connection has let go of it already
     }
   });
+}
+
+/** Writes down how far the holder is. On another connection: the lock's own is busy. */
+async function tell(sql: Sql, { token }: DirectoryLock, progress: string | null): Promise<void> {
+  await sql`
+    UPDATE directory SET lock_progress = ${progress}, lock_progress_at = now() WHERE lock_token = ${token}`.catch(
+    () => {}, // it is for information only
+  );
 }
 
 async function acquire(
@@ -52,8 +82,8 @@ async function acquire(
   { actor, signal }: DirectoryTools,
   doing: string,
   patienceMs: number,
-): Promise<DirectoryLock> {
-  const deadline = performance.now() + patienceMs;
+): Promise<Omit<DirectoryLock, 'changed'>> {
+  const startedAt = performance.now();
   for (;;) {
     const [row] = await sql<{ acquired: boolean; pid: number }[]>`
       SELECT pg_try_advisory_lock(${DIRECTORY_LOCK}) AS acquired, pg_backend_pid() AS pid`;
@@ -62,28 +92,56 @@ async function acquire(
       const holder = `${actor} on ${hostname()}, process ${process.pid}`;
       await sql`
         UPDATE directory SET lock_token = ${token}, lock_backend = ${row!.pid}, lock_holder = ${holder},
-          lock_doing = ${doing}, lock_since = now()`;
+          lock_doing = ${doing}, lock_since = now(), lock_progress = NULL, lock_progress_at = NULL`;
       return { sql, token, backend: row!.pid };
     }
-    if (performance.now() >= deadline)
-      throw new RefusedError(`${await holderOf(sql)}: wait until that is done`);
+    const waitedMs = performance.now() - startedAt;
+    if (waitedMs >= patienceMs) {
+      const holder = await readHolder(sql);
+      const isBrief = holder?.doing === TIDYING && patienceMs > 0;
+      if (!isBrief || waitedMs >= TIDYING_PATIENCE_MS) {
+        const who = holder === null ? 'another process' : describeHolder(holder);
+        throw new RefusedError(`the directory is being changed by ${who}: wait until that is done`);
+      }
+    }
     await Bun.sleep(RETRY_MS);
     signal.throwIfAborted();
   }
 }
 
-async function holderOf(sql: Sql): Promise<string> {
-  const [row] = await sql<{ holder: string; doing: string; since: string }[]>`
-    SELECT lock_holder AS holder, lock_doing AS doing, to_char(lock_since, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS since
+/** Who changes the directory now. */
+export interface LockHolder {
+  /** Who, where, and which process, e.g. `cli:maria on host, process 7`. */
+  holder: string;
+  doing: string;
+  since: Date;
+  /** How far it is, in one line; `null` means that it has not said so lately. */
+  progress: string | null;
+}
+
+/** @returns `null` when nothing changes the directory, or its holder is not known */
+export async function readHolder(sql: Sql): Promise<LockHolder | null> {
+  const [row] = await sql<LockHolder[]>`
+    SELECT lock_holder AS holder, lock_doing AS doing, lock_since AS since,
+      CASE WHEN lock_progress_at > now() - make_interval(secs => ${TOLD_FOR_S}) THEN lock_progress END AS progress
     FROM directory
-    WHERE lock_backend IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted)`;
-  if (row === undefined) return 'another process is changing the directory';
-  return `the directory is being changed by ${row.holder} (${row.doing}, since ${row.since})`;
+    WHERE lock_backend IN (
+      SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
+        AND classid::bigint << 32 | objid::bigint = ${DIRECTORY_LOCK}
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`;
+  return row ?? null;
+}
+
+export function describeHolder({ holder, doing, since, progress }: LockHolder): string {
+  const parts = [doing, `since ${toSecond(since)}`];
+  if (progress !== null) parts.push(progress.replaceAll(/\s+/g, ' '));
+  return `${holder} (${parts.join(', ')})`;
 }
 
 async function release({ sql, token }: DirectoryLock): Promise<void> {
   await sql`
-    UPDATE directory SET lock_token = NULL, lock_backend = NULL, lock_holder = NULL, lock_doing = NULL, lock_since = NULL
+    UPDATE directory SET lock_token = NULL, lock_backend = NULL, lock_holder = NULL, lock_doing = NULL, lock_since = NULL,
+      lock_progress = NULL, lock_progress_at = NULL
     WHERE lock_token = ${token}`;
   await sql`SELECT pg_advisory_unlock(${DIRECTORY_LOCK})`;
 }

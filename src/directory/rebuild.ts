@@ -3,13 +3,24 @@ import { RefusedError } from '../errors.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { buildIndex } from './build-index.ts';
 import { isSearchable } from './copies.ts';
-import { type Directory, makeCurrent, makePreviousCurrent, nextGeneration } from './generations.ts';
+import { collectGarbage, tidyUp } from './garbage.ts';
+import {
+  type Directory,
+  makeCurrent,
+  makePreviousCurrent,
+  nextGeneration,
+  readDirectory,
+} from './generations.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
-import { collectGarbage, orLater, orUnchanged, reconcile, tidyUp } from './reconcile.ts';
+import { orLater, orUnchanged, reconcile } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
+import { rebuildSteps } from './steps.ts';
 import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
-import type { DirectoryTools } from './tools.ts';
+import { type DirectoryTools, NEVER_ABORTED } from './tools.ts';
+
+/** From this line on it is too late to stop. */
+const SERVES = 'searches go to the new index';
 
 /**
  * Builds the index anew from Postgres's directory, by the present mapping and normalization, and lets searches go to it
@@ -18,7 +29,7 @@ import type { DirectoryTools } from './tools.ts';
  * @throws RefusedError when another process changes the directory, or Elasticsearch fails
  */
 export function rebuildIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
-  return withDirectoryLock(tools, 'index rebuild', async (lock) => {
+  const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(tools, lock);
     await orUnchanged(() => collectGarbage(tools, lock));
     try {
@@ -26,8 +37,9 @@ export function rebuildIndex(tools: DirectoryTools, progress: Progress): Promise
     } finally {
       await tidyUp(tools, lock, progress);
     }
-    return orLater('rebuild', () => indexStatus(tools));
-  });
+    return orLater('rebuild', () => indexStatus({ ...tools, signal: NEVER_ABORTED }));
+  };
+  return withDirectoryLock(tools, 'index rebuild', work, { progress });
 }
 
 /**
@@ -48,6 +60,7 @@ export async function buildAnew(
   const isStale = current.normalization !== null && current.normalization !== normalizationFingerprint();
   // In full mode the rows are what they are: only the index is new.
   const tableName = client === null || isStale ? next.tableName : current.tableName;
+  progress.plan(rebuildSteps(client === null, isStale));
   if (isStale) {
     progress.phase('normalizing names anew');
     const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
@@ -69,6 +82,7 @@ export async function buildAnew(
     await buildSearchIndexes(sql, tableName);
     signal.throwIfAborted();
     await makeCurrent(lock, directory, generation, null, tools.actor);
+    progress.note(SERVES);
     return;
   }
   const index = await orUnchanged(() =>
@@ -83,6 +97,7 @@ export async function buildAnew(
   signal.throwIfAborted();
   await makeCurrent(lock, directory, generation, index, tools.actor);
   await orLater(change, () => pointAlias(client, tools.config.elasticsearchAlias, index.name));
+  progress.note(SERVES);
 }
 
 /**
@@ -92,9 +107,11 @@ export async function buildAnew(
  * @throws RefusedError when there is nothing to return to, another process changes the directory, or Elasticsearch fails
  */
 export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
-  return withDirectoryLock(tools, 'index rollback', async (lock) => {
-    const { id, previous, movedTo } = await reconcile(tools, lock);
+  const work = async (lock: DirectoryLock) => {
+    const { id, previous } = await readDirectory(lock.sql);
     if (previous === null) {
+      // Only now: if a run died before the alias moved, searches still are where the rollback leads, and stay there.
+      const { movedTo } = await reconcile(tools, lock);
       const nothing = 'there is nothing to return to: no import since the last rollback, or none at all';
       throw new RefusedError(
         movedTo === null
@@ -132,7 +149,8 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
     await makePreviousCurrent(lock, previous, index);
     return orLater('rollback', async () => {
       await pointAlias(client, tools.config.elasticsearchAlias, index.name);
-      return indexStatus(tools);
+      return indexStatus({ ...tools, signal: NEVER_ABORTED });
     });
-  });
+  };
+  return withDirectoryLock(tools, 'index rollback', work, { progress });
 }

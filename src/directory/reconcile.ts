@@ -1,27 +1,13 @@
 import { type Client, errors } from '@elastic/elasticsearch';
 import postgres from 'postgres';
-import { codeOf, messageOf, RefusedError } from '../errors.ts';
-import { quoted } from '../postgres/identifier.ts';
+import { messageOf, RefusedError } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
-import type { Progress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
 import { untilCopied } from './copies.ts';
-import { allGenerations, type Directory, readDirectory } from './generations.ts';
-import {
-  aliasTargets,
-  createIndex,
-  deleteIndex,
-  finishIndex,
-  isOurs,
-  listIndices,
-  newIndexName,
-  pointAlias,
-} from './indices.ts';
+import { type Directory, readDirectory } from './generations.ts';
+import { aliasTargets, createIndex, finishIndex, isOurs, newIndexName, pointAlias } from './indices.ts';
 import { assertHeld, type DirectoryLock } from './lock.ts';
 import { type DirectoryTools, NEVER_ABORTED } from './tools.ts';
-
-/** Searches that found the old index behind the alias are over by then (their own time-out is 2 s). */
-const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
 
 /** The directory in order. */
 export interface Reconciled extends Directory {
@@ -134,76 +120,4 @@ export async function orLater<T>(change: string, work: () => Promise<T>): Promis
       { cause: error },
     );
   }
-}
-
-/**
- * Removes what nothing needs any more, under the lock: generations that are neither current nor what a rollback returns
- * to, and tables and indices that runs have begun and not finished. An index that the alias points to always
- * stays, and so does every index of another directory.
- */
-export async function collectGarbage(tools: DirectoryTools, lock: DirectoryLock): Promise<void> {
-  await assertHeld(lock);
-  const { elasticsearch: client, config } = tools;
-  const { sql } = lock;
-  const directory = await readDirectory(sql);
-  const served = client === null ? [] : await aliasTargets(client, config.elasticsearchAlias);
-  const kept = [directory.current.id, directory.previous?.id];
-  const generations = await allGenerations(sql);
-  const isKept = ({ id, indexName }: { id: number; indexName: string | null }) =>
-    kept.includes(id) || (indexName !== null && served.includes(indexName));
-  const unneeded = generations.filter((generation) => !isKept(generation));
-  if (client !== null) {
-    // Readers of a table hold a lock on it; those of an index hold nothing.
-    const left = unneeded.filter(({ indexName }) => indexName !== null);
-    await waitForReaders(sql, left, tools.readersLeaveAfterMs);
-    const needed = new Set([...served, ...generations.filter(isKept).map(({ indexName }) => indexName)]);
-    const indices = await listIndices(client, config.elasticsearchAlias, directory.id);
-    for (const name of indices.keys()) if (!needed.has(name)) await deleteIndex(client, name);
-  }
-  for (const { id } of unneeded) await sql`DELETE FROM directory_generations WHERE id = ${id}`;
-  await dropUnregisteredTables(sql);
-}
-
-/**
- * The same at the end of a run, failed ones too: what it can't remove now the next run does.
- */
-export async function tidyUp(
-  tools: DirectoryTools,
-  lock: DirectoryLock,
-  progress: Pick<Progress, 'note'>,
-): Promise<void> {
-  try {
-    await collectGarbage(tools, lock).catch((error) => {
-      // The cancellation of an interrupted run can arrive late, and hit this.
-      if (codeOf(error) !== QUERY_CANCELED) throw error;
-      return collectGarbage(tools, lock);
-    });
-  } catch (error) {
-    progress.note(`warning: old tables and indices stay until the next run: ${failureOf(error)}`);
-  }
-}
-
-const QUERY_CANCELED = '57014';
-
-async function waitForReaders(
-  sql: DirectoryLock['sql'],
-  generations: { id: number }[],
-  waitMs = READERS_LEAVE_AFTER_MS,
-): Promise<void> {
-  if (generations.length === 0) return;
-  const ids = generations.map(({ id }) => id);
-  const [row] = await sql<{ age: number | null }[]>`
-    SELECT (extract(epoch FROM clock_timestamp() - max(retired_at)) * 1000)::float8 AS age
-    FROM directory_generations WHERE id = ANY(${ids})`;
-  const age = row!.age ?? waitMs;
-  if (age < waitMs) await Bun.sleep(waitMs - Math.max(age, 0));
-}
-
-/** Tables are named by generations alone; one that isn't registered is what a dead run has begun. */
-async function dropUnregisteredTables(sql: DirectoryLock['sql']): Promise<void> {
-  const tables = await sql<{ name: string }[]>`
-    SELECT relname AS name FROM pg_class
-    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname ~ '^directory_g[0-9]{6,}$'
-      AND relname NOT IN (SELECT table_name FROM directory_generations)`;
-  for (const { name } of tables) await sql.unsafe(`DROP TABLE ${quoted(name)}`);
 }

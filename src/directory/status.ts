@@ -1,6 +1,10 @@
+import { type Datasets, readDatasets } from '../datasets/store.ts';
 import { quoted } from '../postgres/identifier.ts';
+import type { Progress } from '../terminal/progress.ts';
+import { tidyUpLeftovers } from './garbage.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments } from './indices.ts';
+import { type LockHolder, readHolder } from './lock.ts';
 import { orUnreachable } from './reconcile.ts';
 import type { DirectoryTools } from './tools.ts';
 
@@ -17,6 +21,46 @@ export interface IndexStatus {
   documents: number;
   /** Rows of Postgres's directory that searches don't see yet, and entries that they still see; absent when none. */
   drift?: number;
+}
+
+/** The answer of the command `index status`. */
+export interface StatusReport extends IndexStatus {
+  /** What the drift means for searches; absent when there is none. */
+  driftMeans?: string;
+  /** How old the directory and the debts are, and who imported them. */
+  datasets: Datasets;
+  /** Who changes the directory now, and how far that is. */
+  running: LockHolder | null;
+}
+
+/**
+ * All that an operator asks of the directory in the morning. Removes what a dead run has left, if nothing changes the directory
+ * now.
+ */
+export async function statusReport(
+  tools: DirectoryTools,
+  progress: Pick<Progress, 'note'>,
+): Promise<StatusReport> {
+  const running = await readHolder(tools.sql);
+  if (running === null && (await orUnreachable(() => tidyUpLeftovers(tools)))) {
+    progress.note('removed what a stopped run or a rollback had left');
+  }
+  const status = await indexStatus(tools);
+  const datasets = await readDatasets(tools.sql);
+  if (status.drift === undefined) return { ...status, datasets, running };
+  return {
+    ...status,
+    driftMeans: meaningOf(status.index, await readDirectory(tools.sql)),
+    datasets,
+    running,
+  };
+}
+
+function meaningOf(index: string, { current, previous }: Directory): string {
+  if (index === NO_INDEX) return 'searches have no index and fail';
+  if (index === previous?.indexName) return 'searches still see the directory before the last import';
+  if (index === current.indexName) return 'the index has lost or gained entries since it was built';
+  return 'searches see another directory than the one in Postgres';
 }
 
 /**

@@ -36,16 +36,28 @@ export function openDedicated(sql: Sql, applicationName: string): Sql {
 /**
  * Runs work on one connection of its own, with memory for large sorts. Its statement is cancelled when the signal
  * aborts, and the work then fails with the signal's reason.
+ *
+ * Work that has made its change calls `changed`. No statement is cancelled after that, and the work doesn't fail with the
+ * signal's reason any more: who sees that reason knows that nothing has changed.
  */
 export async function withDedicated<T>(
   { sql: pool, signal }: { sql: Sql; signal: AbortSignal },
-  work: (sql: Sql) => Promise<T>,
+  work: (sql: Sql, changed: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
   const sql = openDedicated(pool, 'company-directory import');
   let backend = 0;
+  let isChanged = false;
+  let cancelling: Promise<unknown> | null = null;
   const cancel = () => {
-    if (backend !== 0) pool`SELECT pg_cancel_backend(${backend})`.catch(() => {});
+    if (backend !== 0) cancelling = pool`SELECT pg_cancel_backend(${backend})`.catch(() => {});
+  };
+  const changed = async () => {
+    isChanged = true;
+    signal.removeEventListener('abort', cancel);
+    if (cancelling === null) return;
+    await cancelling;
+    await sql`SELECT 1`.catch(() => {}); // a cancellation that arrives late hits this one
   };
   signal.addEventListener('abort', cancel);
   try {
@@ -55,9 +67,9 @@ export async function withDedicated<T>(
     const [row] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
     backend = row!.pid;
     signal.throwIfAborted();
-    return await work(sql);
+    return await work(sql, changed);
   } catch (error) {
-    signal.throwIfAborted();
+    if (!isChanged) signal.throwIfAborted();
     throw error;
   } finally {
     signal.removeEventListener('abort', cancel);

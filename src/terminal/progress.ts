@@ -1,8 +1,12 @@
+import { messageOf, RefusedError } from '../errors.ts';
 import { SECOND } from '../units.ts';
+import { createEstimate, type Step } from './estimate.ts';
 import { printable } from './text.ts';
 
 /** Shows how far long work is. Everything goes to stderr: stdout is for answers (contract, Command line). */
 export interface Progress {
+  /** Says the steps of the whole work: lines then tell which phase of how many it is, and the time left of all of them. */
+  plan(steps: readonly Step[]): void;
   /** Begins the next phase and ends the one before, e.g. `reading names.csv`. */
   phase(name: string, unit?: string): void;
   /**
@@ -10,6 +14,8 @@ export interface Progress {
    * @param fraction how much of the phase's work that is, 0 to 1; null: not known, as on a pipe
    */
   update(done: number, fraction: number | null): void;
+  /** How far the work is, in one line, e.g. for a process that waits for it; `null` before its first phase and after its last. */
+  describe(): string | null;
   /** One line that stays, e.g. a warning. */
   note(line: string): void;
   /** All work is done: ends the last phase, at 100% where that is shown. */
@@ -27,9 +33,9 @@ export interface ProgressStream {
 
 const REDRAW_MS = 100;
 const PLAIN_LINE_MS = 5 * SECOND;
-const BAR_WIDTH = 24;
-/** Nothing is said about the time left before there is something to go by. */
-const ESTIMATE_AFTER_MS = 2 * SECOND;
+/** Often enough that a line is late by this at most. */
+const PLAIN_TICK_MS = 0.5 * SECOND;
+const BAR_WIDTH = 12;
 const CLEAR_LINE = '\r\u001b[K';
 
 /**
@@ -52,30 +58,33 @@ export function showProgress(
     fraction: number | null;
   } | null = null;
   let shownAt = 0;
+  const estimate = createEstimate(now);
 
-  const line = () => {
+  const line = (withBar: boolean) => {
     const { name, unit, startedAt, done, fraction } = current!;
     const elapsedMs = now() - startedAt;
+    const leftMs = estimate.leftMs(fraction);
     const parts = [];
+    // The time comes first: a narrow terminal cuts the rest.
+    if (leftMs !== null) parts.push(`${duration(leftMs)} left`);
+    else if (elapsedMs >= SECOND) parts.push(duration(elapsedMs));
     if (done > 0) parts.push(`${count(done)} ${unit}`);
     if (done > 0 && elapsedMs >= SECOND) parts.push(`${count(Math.round((done / elapsedMs) * SECOND))}/s`);
-    if (fraction !== null && fraction > 0 && elapsedMs >= ESTIMATE_AFTER_MS && fraction < 1) {
-      parts.push(`${duration((elapsedMs / fraction) * (1 - fraction))} left`);
-    } else if (elapsedMs >= SECOND) {
-      parts.push(duration(elapsedMs));
-    }
-    const head =
-      fraction === null ? name : `${name} ${isTerminal ? `${bar(fraction)} ` : ''}${percent(fraction)}`;
-    return `${head}${parts.length > 0 ? `  ${parts.join(', ')}` : ''}`;
+    const share = fraction === null ? '' : ` ${withBar ? `${bar(fraction)} ` : ''}${percent(fraction)}`;
+    return `${estimate.position()}${name}${share}${parts.length > 0 ? `  ${parts.join(', ')}` : ''}`;
   };
   const show = () => {
     if (current === null) return;
     shownAt = now();
     // A terminal that doesn't know its width says 0 (`docker exec -t`, a serial line).
-    if (isTerminal) stream.write(CLEAR_LINE + cut(line(), (stream.columns || 80) - 1));
-    else stream.write(`${line()}\n`);
+    if (isTerminal) stream.write(CLEAR_LINE + cut(line(true), (stream.columns || 80) - 1));
+    else stream.write(`${line(false)}\n`);
   };
-  const timer = setInterval(show, isTerminal ? REDRAW_MS : PLAIN_LINE_MS);
+  // Called by the timer and by reports: a busy event loop delays the timer.
+  const showIfDue = () => {
+    if (now() - shownAt >= (isTerminal ? REDRAW_MS : PLAIN_LINE_MS)) show();
+  };
+  const timer = setInterval(showIfDue, isTerminal ? REDRAW_MS : PLAIN_TICK_MS);
   timer.unref();
 
   const endPhase = () => {
@@ -90,8 +99,10 @@ export function showProgress(
     endPhase();
   };
   return {
+    plan: estimate.plan,
     phase(name, unit = 'rows') {
       finishPhase();
+      estimate.begin(name);
       current = { name: printable(name), unit, startedAt: now(), done: 0, fraction: null };
       shownAt = now();
       if (isTerminal) show();
@@ -100,9 +111,9 @@ export function showProgress(
       if (current === null) return;
       current.done = done;
       current.fraction = fraction === null ? null : Math.min(Math.max(fraction, 0), 1);
-      // A busy event loop can hold the timer up.
-      if (now() - shownAt >= (isTerminal ? REDRAW_MS : PLAIN_LINE_MS)) show();
+      showIfDue();
     },
+    describe: () => (current === null ? null : line(false)),
     note(text) {
       if (isTerminal && current !== null) stream.write(CLEAR_LINE);
       stream.write(`${printable(text)}\n`);
@@ -119,14 +130,29 @@ export function showProgress(
   };
 }
 
-/** Long work with its progress on stderr; where it fails, the bar stays at what was reached. */
-export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
+/**
+ * Long work with its progress on stderr; where it fails, the bar stays at what was reached. An interruption is answered at
+ * once, and at the end.
+ * @param work fails with the signal's reason only if it has changed nothing
+ */
+export async function withProgress<T>(
+  work: (progress: Progress) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
   const progress = showProgress();
+  const sayStopping = () => progress.note('stopping (Ctrl-C once more ends it at once)');
+  signal.addEventListener('abort', sayStopping);
   try {
     const answer = await work(progress);
     progress.finish();
     return answer;
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) {
+      throw new RefusedError(`${messageOf(error)}: nothing has changed`, { cause: error });
+    }
+    throw error;
   } finally {
+    signal.removeEventListener('abort', sayStopping);
     progress.end();
   }
 }

@@ -31,6 +31,11 @@ export function table(rows: string[][]): string {
     .join('\n');
 }
 
+/** An instant in UTC, as people read it: `2026-11-22T02:00:11Z`. */
+export function toSecond(instant: Date): string {
+  return instant.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
 /** `name: value` lines, the values in one column. */
 export function fields(members: Record<string, string | number | boolean | null>): string {
   const width = Math.max(...Object.keys(members).map((name) => name.length));

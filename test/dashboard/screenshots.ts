@@ -106,7 +106,7 @@ async function prepare(sql: Sql): Promise<void> {
   const tools = { ...stores, config, signal: NEVER_ABORTED, actor: 'screenshots' };
   const options = { replace: false, force: false, dryRun: false, rejects: null };
   const file = rowSource(join(ROOT, 'examples/companies.csv'));
-  await withProgress((progress) => importCompanies(tools, file, options, progress));
+  await withProgress((progress) => importCompanies(tools, file, options, progress), NEVER_ABORTED);
   const { id } = await createAccount(
     sql,
     { name: 'Livraria Moreira, Lda', plan: 'plus', periodStart: daysAgo(12) },

@@ -203,6 +203,8 @@ test('the command answers the contract’s members; wrong usage ends with 2, a r
   const file = join(folder, 'command.csv');
   await Bun.write(file, `nif,start,end\n${nif(1)},1,2\n1,1,2\n`);
   expect(await json('debts', 'import', file, '--kind', 'social-security', '--date', '2026-02-28')).toEqual({
+    milliseconds: expect.any(Number),
+    reasons: { 'NIF is not nine digits': 1 },
     read: 2,
     imported: 1,
     rejected: 1,

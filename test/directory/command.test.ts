@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { bareEnvironment, ROOT } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { createCommandLine, runCommand } from '../terminal/run.ts';
 import { createWorkbench, csv, nif, type Workbench } from './support.ts';
 
@@ -13,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-test('import, rebuild, rollback and status answer the contract’s members and nothing else', async () => {
+test('import, rebuild, rollback and status answer the contract’s members, and what an operator asks beside them', async () => {
   const first = await bench.write('first.csv', csv(0, 10));
   const second = await bench.write('second.csv', `${csv(5, 12)}1,x\n`);
   const imported = await line.json('companies', 'import', first);
@@ -24,6 +26,8 @@ test('import, rebuild, rollback and status answer the contract’s members and n
     rejected: 0,
     removed: 0,
     index: expect.any(String),
+    milliseconds: expect.any(Number),
+    reasons: {},
   });
   const dry = await line.json('companies', 'import', '--dry-run', second);
   expect(dry).toEqual({
@@ -33,13 +37,25 @@ test('import, rebuild, rollback and status answer the contract’s members and n
     rejected: 1,
     removed: 0,
     index: imported.index,
+    milliseconds: expect.any(Number),
+    reasons: { 'NIF is not nine digits': 1 },
   });
   const next = await line.json('companies', 'import', second, '--rejects', bench.path('rejects.csv'));
-  expect(next).toEqual({ ...dry, index: expect.any(String) });
+  expect(next).toEqual({ ...dry, index: expect.any(String), milliseconds: expect.any(Number) });
   expect(await line.json('index', 'status')).toEqual({
     index: next.index,
     previous: imported.index,
     documents: 12,
+    datasets: {
+      directory: {
+        companies: 12,
+        updated: expect.any(String),
+        by: expect.stringMatching(/^cli:./),
+        file: 'second.csv',
+      },
+      debts: { tax: null, socialSecurity: null },
+    },
+    running: null,
   });
   expect(await line.json('index', 'rebuild')).toMatchObject({ previous: imported.index, documents: 12 });
   expect(await line.json('index', 'rollback')).toEqual({
@@ -61,6 +77,44 @@ test('people get a summary with the rejected rows by reason', async () => {
   expect(stdout).toMatch(/^read +6$/m);
   expect(stdout).toMatch(/^rejected +3 \(2 NIF is not nine digits, 1 no name\)$/m);
   expect(stdout).toMatch(/^time +\d+ s$/m);
+});
+
+test('people see in the status who loaded what and when, and who changes the directory now', async () => {
+  const file = await bench.write('loaded.csv', csv(0, 14));
+  await line.run('companies', 'import', file);
+  const debts = await bench.write('debts.csv', `nif,start,end\n${nif(1)},1,2\n`);
+  await line.run('debts', 'import', debts, '--kind', 'tax', '--date', '2026-10-31');
+  const since = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/.source;
+  const { stdout } = await line.run('index', 'status');
+  expect(stdout).toMatch(
+    new RegExp(`^directory +14 companies, imported ${since} by cli:.+ from loaded.csv$`, 'm'),
+  );
+  expect(stdout).toMatch(
+    new RegExp(`^tax debts +1 companies of 2026-10-31, imported ${since} by cli:.+$`, 'm'),
+  );
+  expect(stdout).toMatch(/^social security debts +not imported$/m);
+  expect(stdout).not.toContain('running');
+  const progress = { describe: () => 'phase 3 of 7: storing the rows  2 min left' };
+  await withDirectoryLock(
+    bench.tools,
+    'companies import',
+    async () => {
+      await until('the progress to be told', async () => {
+        const { running } = await line.json('index', 'status');
+        return running?.progress === progress.describe();
+      });
+      const holder = `test on .+, process ${process.pid}`;
+      const how = `\\(companies import, since ${since}, phase 3 of 7: storing the rows 2 min left\\)`;
+      expect((await line.run('index', 'status')).stdout).toMatch(
+        new RegExp(`^running +${holder} ${how}$`, 'm'),
+      );
+      const { stderr } = await line.refusal('index', 'rebuild');
+      expect(stderr).toMatch(
+        new RegExp(`^error: the directory is being changed by ${holder} ${how}: wait until`),
+      );
+    },
+    { progress },
+  );
 });
 
 test('- is standard input, its format told by the first line', async () => {
@@ -183,32 +237,37 @@ test.each([
     `[${MANY.map((n) => JSON.stringify({ id: nif(n), name: `Interrompida ${n}` })).join()}`,
     ['--columns', 'nif=id,legal_name=name'],
   ],
-])('Ctrl-C in the middle of an import of %s is one line, and changes nothing', async (_, text, options) => {
-  const before = await bench.status();
-  const child = Bun.spawn(
-    [process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', '-', '--json', ...options],
-    {
-      cwd: ROOT,
-      env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
-      stdin: 'pipe',
-      stdout: 'pipe',
-      stderr: 'pipe',
-    },
-  );
-  // More than the reader takes at once, and no end: it waits for the rest.
-  child.stdin.write(text);
-  void child.stdin.flush();
-  const isReading = async () => {
-    // By `state`: of a connection that idles, or is just closing, it shows the statement that it ran last.
-    const rows = await bench.database.sql`
+])(
+  'Ctrl-C in the middle of an import of %s is answered at once, and changes nothing',
+  async (_, text, options) => {
+    const before = await bench.status();
+    const child = Bun.spawn(
+      [process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', '-', '--json', ...options],
+      {
+        cwd: ROOT,
+        env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+        stdin: 'pipe',
+        stdout: 'pipe',
+        stderr: 'pipe',
+      },
+    );
+    // More than the reader takes at once, and no end: it waits for the rest.
+    child.stdin.write(text);
+    void child.stdin.flush();
+    const isReading = async () => {
+      // By `state`: of a connection that idles, or is just closing, it shows the statement that it ran last.
+      const rows = await bench.database.sql`
       SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND state = 'active' AND query LIKE 'COPY%'`;
-    return rows.length > 0;
-  };
-  while (!(await isReading())) await Bun.sleep(5);
-  child.kill('SIGINT');
-  expect(await child.exited).toBe(1);
-  expect(await new Response(child.stderr).text()).toBe('error: interrupted\n');
-  expect(await new Response(child.stdout).text()).toBe('');
-  expect(await bench.status()).toEqual(before);
-});
+      return rows.length > 0;
+    };
+    while (!(await isReading())) await Bun.sleep(5);
+    child.kill('SIGINT');
+    expect(await child.exited).toBe(1);
+    expect(await new Response(child.stderr).text()).toBe(
+      'stopping (Ctrl-C once more ends it at once)\nerror: interrupted: nothing has changed\n',
+    );
+    expect(await new Response(child.stdout).text()).toBe('');
+    expect(await bench.status()).toEqual(before);
+  },
+);

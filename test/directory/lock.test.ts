@@ -19,7 +19,11 @@ test('whoever waits for the holder waits on when the clock is set, as after a ma
   const startedAtMs = Date.now();
   const clock = spyOn(Date, 'now').mockImplementation(() => startedAtMs + 3_600_000 * hours++);
   try {
-    expect(await withDirectoryLock(bench.tools, 'index rebuild', async () => 'done', 30_000)).toBe('done');
+    expect(
+      await withDirectoryLock(bench.tools, 'index rebuild', async () => 'done', {
+        patienceMs: 30_000,
+      }),
+    ).toBe('done');
   } finally {
     clock.mockRestore();
   }

@@ -1,4 +1,12 @@
 import type { Progress } from '../../src/terminal/progress.ts';
 
 /** Progress that nobody sees. */
-export const NO_PROGRESS: Progress = { phase() {}, update() {}, note() {}, finish() {}, end() {} };
+export const NO_PROGRESS: Progress = {
+  plan() {},
+  phase() {},
+  update() {},
+  describe: () => null,
+  note() {},
+  finish() {},
+  end() {},
+};

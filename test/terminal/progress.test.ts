@@ -1,5 +1,6 @@
-import { expect, test } from 'bun:test';
-import { count, duration, showProgress } from '../../src/terminal/progress.ts';
+import { expect, spyOn, test } from 'bun:test';
+import { RefusedError } from '../../src/errors.ts';
+import { count, duration, showProgress, withProgress } from '../../src/terminal/progress.ts';
 
 function stand(isTTY: boolean, width = 120) {
   let now = 0;
@@ -33,7 +34,7 @@ test('a terminal sees a bar with the phase, rows, rate and time left, redrawn in
   pass(10_000);
   progress.update(250_000, 0.25);
   expect(take()).toBe(
-    '\r\u001b[Kreading names.csv\r\u001b[Kreading names.csv [######------------------]  25%  250 000 rows, 25 000/s, 30 s left',
+    '\r\u001b[Kreading names.csv\r\u001b[Kreading names.csv [###---------]  25%  30 s left, 250 000 rows, 25 000/s',
   );
   progress.end();
   expect(take()).toEndWith('\n');
@@ -41,15 +42,15 @@ test('a terminal sees a bar with the phase, rows, rate and time left, redrawn in
 
 test('the bar of work that is done ends at 100%, of work that failed or was interrupted where it was', () => {
   for (const [last, shown] of [
-    ['finish', '[########################] 100%  400 rows'],
-    ['end', '[##########--------------]  40%  400 rows'],
+    ['finish', '[############] 100%  400 rows'],
+    ['end', '[#####-------]  40%  400 rows'],
   ] as const) {
     const { progress, take } = stand(true);
     progress.phase('reading names.csv');
     progress.update(1, 0.1);
     progress.phase('indexing');
     progress.update(400, 0.4);
-    expect(take()).toContain('reading names.csv [########################] 100%  1 rows\n');
+    expect(take()).toContain('reading names.csv [############] 100%  1 rows\n');
     progress[last]();
     expect(take()).toBe(`\r\u001b[Kindexing ${shown}\n`);
     progress.end();
@@ -65,7 +66,7 @@ test('elsewhere there is a plain line every five seconds, without escape sequenc
   expect(take()).toBe('');
   pass(1);
   progress.update(500, 0.5);
-  expect(take()).toBe('indexing  50%  500 rows, 100/s, 5 s left\n');
+  expect(take()).toBe('indexing  50%  5 s left, 500 rows, 100/s\n');
   pass(1_000);
   progress.update(600, 0.6);
   progress.phase('checking the index');
@@ -84,7 +85,7 @@ test('on a pipe nothing is said about the time left; a line stays within the ter
   take();
   pass(3_000);
   progress.update(30, null);
-  expect(take()).toBe('\r\u001b[Kreading standard input  30 rows, 10/s, 3 s');
+  expect(take()).toBe('\r\u001b[Kreading standard input  3 s, 30 rows, 10/s');
   progress.end();
 });
 
@@ -106,4 +107,85 @@ test('names from files reach the terminal without their control characters', () 
 test('counts and durations read easily', () => {
   expect([0, 999, 1000, 1234567].map(count)).toEqual(['0', '999', '1 000', '1 234 567']);
   expect([400, 59_400, 75_000, 3_700_000].map(duration)).toEqual(['0 s', '59 s', '1 min 15 s', '1 h 1 min']);
+});
+
+test('the timer and a report in the same moment write one plain line, not two', () => {
+  const intervals = spyOn(globalThis, 'setInterval');
+  const { progress, pass, take } = stand(false);
+  const tick = intervals.mock.calls.at(-1)![0] as () => void;
+  intervals.mockRestore();
+  progress.phase('indexing');
+  for (let second = 1; second <= 20; second++) {
+    pass(1_000);
+    progress.update(second, second / 40);
+    tick();
+  }
+  expect(take().trim().split('\n')).toHaveLength(4);
+  progress.end();
+});
+
+const STEPS = [
+  { name: 'reading', weight: 10 },
+  { name: 'storing', weight: 20 },
+  { name: 'indexing', weight: 70 },
+];
+
+test('planned work tells its phase of how many, and the time left of all of it', () => {
+  const { progress, pass, take } = stand(false);
+  progress.plan(STEPS);
+  progress.phase('reading names.csv');
+  pass(5_000);
+  progress.update(50, 0.5);
+  // 10 s for the whole file, so 20 and 70 s for what comes after it.
+  expect(take()).toBe('phase 1 of 3: reading names.csv  50%  1 min 35 s left, 50 rows, 10/s\n');
+  pass(5_000);
+  progress.phase('storing the rows');
+  pass(6_000);
+  expect(progress.describe()).toBe('phase 2 of 3: storing the rows  1 min 24 s left');
+  // Slower than planned: what is left is at least what comes after it.
+  pass(40_000);
+  expect(progress.describe()).toBe('phase 2 of 3: storing the rows  1 min 10 s left');
+  progress.phase('indexing');
+  pass(10_000);
+  progress.update(50, 0.5);
+  expect(progress.describe()).toBe('phase 3 of 3: indexing  50%  10 s left, 50 rows, 5/s');
+  progress.finish();
+  expect(progress.describe()).toBeNull();
+});
+
+test('a plan that is corrected counts the phases anew; a phase that is not planned belongs to the one before', () => {
+  const { progress, pass } = stand(false);
+  progress.plan(STEPS);
+  progress.phase('reading names.csv');
+  pass(1_000);
+  progress.phase('setting rows aside');
+  expect(progress.describe()).toBe('phase 1 of 3: setting rows aside');
+  progress.plan(STEPS.slice(0, 2));
+  progress.phase('storing the rows');
+  expect(progress.describe()).toBe('phase 2 of 2: storing the rows');
+  progress.end();
+});
+
+test('an interruption is answered at once, and says at the end that nothing has changed', async () => {
+  const written: string[] = [];
+  const stderr = spyOn(process.stderr, 'write').mockImplementation((text) => written.push(String(text)) > 0);
+  const controller = new AbortController();
+  const work = withProgress(async () => {
+    controller.abort(new RefusedError('interrupted'));
+    expect(written.join('')).toContain('stopping (Ctrl-C once more ends it at once)\n');
+    throw controller.signal.reason;
+  }, controller.signal);
+  const message = await work.catch((error: Error) => error.message);
+  stderr.mockRestore();
+  expect(message).toBe('interrupted: nothing has changed');
+});
+
+test('work that fails after an interruption by itself, or is done, is answered as it is', async () => {
+  const stderr = spyOn(process.stderr, 'write').mockImplementation(() => true);
+  const controller = new AbortController();
+  controller.abort(new RefusedError('interrupted'));
+  const failing = withProgress(() => Promise.reject(new RefusedError('the disk is full')), controller.signal);
+  expect(await failing.catch((error: Error) => error.message)).toBe('the disk is full');
+  expect(await withProgress(async () => 'done', controller.signal)).toBe('done');
+  stderr.mockRestore();
 });

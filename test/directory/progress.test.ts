@@ -1,0 +1,61 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { importCompanies } from '../../src/directory/import.ts';
+import { rebuildIndex } from '../../src/directory/rebuild.ts';
+import type { Step } from '../../src/terminal/estimate.ts';
+import type { Progress } from '../../src/terminal/progress.ts';
+import { NO_PROGRESS } from '../support/progress.ts';
+import { createWorkbench, csv, MODES, type Workbench } from './support.ts';
+
+let bench: Workbench;
+afterEach(() => bench.close());
+
+/** Progress that writes down its phases and notes, and its last plan. */
+function record() {
+  const seen: string[] = [];
+  let plan: readonly Step[] = [];
+  const progress: Progress = {
+    ...NO_PROGRESS,
+    plan: (steps) => {
+      plan = steps;
+    },
+    phase: (name) => void seen.push(name),
+    note: (line) => void seen.push(`note: ${line}`),
+  };
+  return { progress, seen, planned: () => plan.map(({ name }) => name) };
+}
+
+const OPTIONS = { replace: false, force: false, dryRun: false, rejects: null };
+
+describe.each([...MODES])('progress of what changes the directory (%s)', (mode) => {
+  test('the phases are those of the plan, in its order, and tell when searches see the new directory', async () => {
+    bench = await createWorkbench(mode);
+    const files = [csv(0, 50), csv(0, 51), csv(0, 90)];
+    for (const [n, text] of files.entries()) {
+      const path = await bench.write(`${n}.csv`, text);
+      const { progress, seen, planned } = record();
+      await importCompanies(bench.tools, { path }, OPTIONS, progress);
+      const phases = seen.filter((line) => !line.startsWith('note: '));
+      expect(phases.map((name) => planned().find((step) => name.startsWith(step)))).toEqual(planned());
+      expect(seen.slice(-2)).toEqual(['note: searches see the new directory', 'removing what is old']);
+      expect(planned().includes('copying the index')).toBe(mode === 'full' && n === 1);
+    }
+    const { progress, seen, planned } = record();
+    await rebuildIndex(bench.tools, progress);
+    expect(seen.filter((line) => !line.startsWith('note: '))).toEqual(planned());
+    expect(seen.slice(-2)).toEqual(['note: searches go to the new index', 'removing what is old']);
+  });
+
+  test('an interruption after that is too late: the import is done, and answers', async () => {
+    bench = await createWorkbench(mode);
+    await bench.importText(csv(0, 10));
+    const controller = new AbortController();
+    const note = (line: string) => {
+      if (line === 'searches see the new directory') controller.abort(new Error('interrupted'));
+    };
+    const path = await bench.write('late.csv', csv(0, 20));
+    const tools = { ...bench.tools, signal: controller.signal };
+    const report = await importCompanies(tools, { path }, OPTIONS, { ...NO_PROGRESS, note });
+    expect(report).toMatchObject({ imported: 10, unchanged: 10 });
+    expect(await bench.search('empresa')).toHaveLength(20);
+  });
+});
