@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { accountDataCommands } from './account-data/commands.ts';
 import { accountCommands } from './accounts/commands.ts';
 import { inviteCommand } from './dashboard/commands.ts';
 import { debtCommands } from './debts/commands.ts';
@@ -20,6 +21,7 @@ export function createProgram(): Command {
   serviceCommands(program);
   accountCommands(program);
   inviteCommand(program);
+  accountDataCommands(program);
   keyCommands(program);
   directoryCommands(program);
   recordCommands(program);

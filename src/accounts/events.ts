@@ -11,6 +11,7 @@ export type EventKind =
   | 'credits'
   | 'suspended'
   | 'resumed'
+  | 'deleted'
   | 'key-created'
   | 'key-rotated'
   | 'key-renamed'

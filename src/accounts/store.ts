@@ -169,6 +169,6 @@ export async function lockAccount(sql: Transaction, id: string): Promise<void> {
   if (rows.length === 0) throw unknownAccount(id);
 }
 
-function unknownAccount(id: string): RefusedError {
+export function unknownAccount(id: string): RefusedError {
   return new RefusedError(`there is no account ${JSON.stringify(id)}: see \`account list\``);
 }

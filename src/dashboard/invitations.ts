@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { requireAccount } from '../accounts/store.ts';
+import { requireAccount, unknownAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 
@@ -27,11 +27,14 @@ export async function invite(
   await requireAccount(sql, accountId);
   await refuseAnothersEmail(sql, accountId, email);
   const token = randomBytes(24).toString('base64url');
+  // The account's lock: an account that is being deleted gets no invitation.
   const [row] = await sql<{ expires: Date }[]>`
     INSERT INTO dashboard_invitations (token_sha256, account_id, email, actor, expires_at)
-    VALUES (${hash(token)}, ${accountId}, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day')
+    SELECT ${hash(token)}, id, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
+    FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL FOR SHARE
     RETURNING expires_at AS expires`;
-  return { token, email, expires: row!.expires };
+  if (row === undefined) throw unknownAccount(accountId);
+  return { token, email, expires: row.expires };
 }
 
 /** What a token invites to; null when it is unknown, used or too old. */
@@ -55,6 +58,10 @@ export async function acceptInvitation(
   passwordHash: string,
 ): Promise<string | null> {
   const accept = sql.begin(async (sql) => {
+    // The account's lock comes first, as in a deletion of the account: after one, the invitation is gone.
+    await sql`
+      SELECT 1 FROM accounts WHERE id = (
+        SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hash(token)}) FOR SHARE`;
     const [row] = await sql<Invitation[]>`
       UPDATE dashboard_invitations SET used_at = now()
       WHERE token_sha256 = ${hash(token)} AND used_at IS NULL AND now() < expires_at

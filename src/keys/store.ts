@@ -136,7 +136,7 @@ async function refuseTooMany(sql: Transaction, { id, keys, keyLimit }: AccountDe
 }
 
 /** The account's keys, revoked ones too, oldest first. @throws RefusedError for an unknown account */
-export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
+export async function listKeys(sql: Sql | Transaction, accountId: string): Promise<ApiKey[]> {
   await requireAccount(sql, accountId);
   return sql<ApiKey[]>`
     SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} ORDER BY created_at, id`;
@@ -172,7 +172,7 @@ export async function findKey(sql: Sql, accountId: string, id: string): Promise<
   return key ?? null;
 }
 
-const columns = (sql: Sql) => sql`
+const columns = (sql: Sql | Transaction) => sql`
   id, name, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
   (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil"`;
 

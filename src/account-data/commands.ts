@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { answers } from '../terminal/command.ts';
+import { subcommand } from '../terminal/subcommand.ts';
+import { printableJson, table } from '../terminal/text.ts';
+import { deleteAccount } from './delete.ts';
+import { exportAccount } from './export.ts';
+import { loadHistory } from './history.ts';
+
+/** `account history`, `account export` and `account delete` (contract, Command line). */
+export function accountDataCommands(program: Command): void {
+  const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
+  answers(
+    account
+      .command('history')
+      .argument('<id>')
+      .description('what changed an account, when, and by whom; also of a deleted one')
+      .addHelpText('after', '\nExample:\n  bun directory account history acc_… --json'),
+    async ({ sql }, id: string) => {
+      const entries = await loadHistory(sql, id);
+      return entries.map((entry) => ({ ...entry, at: entry.at.toISOString() }));
+    },
+    (entries) =>
+      table([
+        ['AT', 'KIND', 'BY', 'CREDITS', 'BALANCE', 'REFERENCE', 'KEY', 'NOTE'],
+        ...entries.map((entry) => [
+          entry.at,
+          entry.kind,
+          entry.actor,
+          String(entry.credits ?? '–'),
+          String(entry.balance ?? '–'),
+          entry.reference ?? '–',
+          entry.key === undefined ? '–' : `${entry.key} ${entry.keyName ?? ''}`.trim(),
+          entry.note ?? '–',
+        ]),
+      ]),
+  );
+
+  answers(
+    account
+      .command('export')
+      .argument('<id>')
+      .description('print everything stored about an account and its members, without secrets')
+      .addHelpText('after', '\nExample:\n  bun directory account export acc_… > account.json'),
+    ({ sql }, id: string) => exportAccount(sql, id),
+    (account) => printableJson(account, 2),
+  );
+
+  answers(
+    account
+      .command('delete')
+      .argument('<id>')
+      .requiredOption('--yes', 'really: nothing brings the account back')
+      .description('delete an account with its members, keys and names; its ledger stays without them')
+      .addHelpText('after', '\nExample:\n  bun directory account delete acc_… --yes'),
+    async ({ sql, actor }, id: string) => {
+      const { deleted } = await deleteAccount(sql, id, actor);
+      return { id, deleted: deleted.toISOString() };
+    },
+    ({ id, deleted }) => `${id} is deleted since ${deleted}`,
+  );
+}

@@ -1,0 +1,43 @@
+import { type Actor, recordEvent } from '../accounts/events.ts';
+import { lockAccount, unknownAccount } from '../accounts/store.ts';
+import type { Sql } from '../postgres/connect.ts';
+
+/**
+ * Deletes an account: its keys are revoked, and its members with their sessions, its invitations and all names are removed. The
+ * ledger stays: what was granted, spent and changed, with `member` for every member. Repeating it keeps the first date.
+ *
+ * @throws RefusedError for an unknown account
+ */
+export async function deleteAccount(
+  sql: Sql,
+  id: string,
+  actor: Actor,
+): Promise<{ id: string; deleted: Date }> {
+  return sql.begin(async (sql) => {
+    // Before the account's lock: a transaction that changes a key locks the key first, and the account after it.
+    await sql`SELECT 1 FROM api_keys WHERE account_id = ${id} ORDER BY id FOR UPDATE`;
+    const [account] = await sql<{ deleted: Date | null }[]>`
+      SELECT deleted_at AS deleted FROM accounts WHERE id = ${id} FOR UPDATE`;
+    if (account === undefined) throw unknownAccount(id);
+    if (account.deleted !== null) return { id, deleted: account.deleted };
+    await lockAccount(sql, id);
+    await sql`DELETE FROM dashboard_invitations WHERE account_id = ${id}`;
+    const members = sql`SELECT user_id FROM dashboard_members WHERE account_id = ${id}`;
+    await sql`DELETE FROM dashboard_verifications WHERE "value" IN (${members})`;
+    // Their sessions, passwords and memberships go with them.
+    await sql`DELETE FROM dashboard_users WHERE "id" IN (${members})`;
+    await sql`
+      DELETE FROM api_key_previous_secrets
+      WHERE key_id IN (SELECT k.id FROM api_keys k WHERE k.account_id = ${id})`;
+    await sql`
+      UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, now()) WHERE account_id = ${id}`;
+    await sql`DELETE FROM account_refreshes WHERE account_id = ${id}`;
+    const [row] = await sql<{ deleted: Date }[]>`
+      UPDATE accounts SET name = '', deleted_at = now(), suspended_at = coalesce(suspended_at, now())
+      WHERE id = ${id} RETURNING deleted_at AS deleted`;
+    await recordEvent(sql, id, { kind: 'deleted', actor });
+    await sql`
+      UPDATE account_events SET actor = 'member' WHERE account_id = ${id} AND starts_with(actor, 'dashboard:')`;
+    return { id, deleted: row!.deleted };
+  });
+}

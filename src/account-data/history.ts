@@ -1,0 +1,37 @@
+import type { Actor, EventKind } from '../accounts/events.ts';
+import { unknownAccount } from '../accounts/store.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
+
+/** What happened to an account: a row of its ledger (contract: `account history`). */
+export interface HistoryEntry {
+  at: Date;
+  kind: EventKind;
+  actor: Actor;
+  /** Granted credits. */
+  credits?: number;
+  /** Purchased credits after the grant. */
+  balance?: number;
+  note?: string;
+  reference?: string;
+  /** Id of the key that was created, rotated, renamed or revoked. */
+  key?: string;
+  keyName?: string;
+  /** What a change set, e.g. the plan or the limits. */
+  detail?: Record<string, unknown>;
+}
+
+/** The ledger of an account, oldest first. A deleted account still has it. @throws RefusedError for an unknown account */
+export async function loadHistory(sql: Sql | Transaction, id: string): Promise<HistoryEntry[]> {
+  const rows = await sql<(Required<HistoryEntry> & { isKnown: boolean })[]>`
+    SELECT e.at, e.kind, e.actor, e.credits, e.balance, nullif(e.note, '') AS note, e.reference,
+      e.detail ->> 'key' AS key, nullif(k.name, '') AS "keyName", nullif(e.detail - 'key', '{}') AS detail
+    FROM accounts a LEFT JOIN account_events e ON e.account_id = a.id
+    LEFT JOIN api_keys k ON k.id = e.detail ->> 'key' AND k.account_id = a.id
+    WHERE a.id = ${id} ORDER BY e.id`;
+  if (rows.length === 0) throw unknownAccount(id);
+  return rows
+    .filter(({ at }) => at !== null)
+    .map(
+      (row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as typeof row,
+    );
+}

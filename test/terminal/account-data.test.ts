@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createCommandLine } from './run.ts';
+
+let database: TestDatabase;
+let cli: ReturnType<typeof createCommandLine>;
+beforeAll(async () => {
+  database = await createTestDatabase('cli_data');
+  cli = createCommandLine(database.url);
+});
+afterAll(() => database.drop());
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const at = expect.stringMatching(INSTANT);
+const actor = expect.stringMatching(/^cli:/);
+const create = async () => (await cli.json('account', 'create', '--name', 'Test')).id as string;
+
+test('account history answers {at, kind, actor} and what the kind has, oldest first', async () => {
+  const id = await create();
+  const key = await cli.json('key', 'create', id, '--name', 'production');
+  await cli.json('account', 'credits', id, '--add', '7', '--note', 'paid', '--reference', 'invoice-17');
+  const { stdout } = await cli.run('account', 'history', id, '--json');
+  expect(stdout).not.toContain(key.secret.slice(10));
+  expect(JSON.parse(stdout)).toMatchObject([
+    { at, kind: 'created', actor },
+    { at, kind: 'key-created', actor, key: key.id, keyName: 'production' },
+    { at, kind: 'credits', actor, credits: 7, balance: 7, note: 'paid', reference: 'invoice-17' },
+  ]);
+  expect((await cli.run('account', 'history', id)).stdout).toContain('invoice-17');
+  expect((await cli.refusal('account', 'history', 'acc_none')).code).toBe(1);
+});
+
+test('account export answers one document', async () => {
+  const id = await create();
+  expect(await cli.json('account', 'export', id)).toMatchObject({
+    exported: at,
+    account: { id, name: 'Test', period: { start: at, end: at } },
+    members: [],
+    keys: [],
+    history: [{ kind: 'created' }],
+  });
+  expect(JSON.parse((await cli.run('account', 'export', id)).stdout).account.id).toBe(id);
+  expect((await cli.refusal('account', 'export', 'acc_none')).code).toBe(1);
+});
+
+test('account delete wants --yes, answers {id, deleted}, and leaves the history', async () => {
+  const id = await create();
+  expect((await cli.refusal('account', 'delete', id)).code).toBe(2);
+  expect((await cli.json('account', 'show', id)).name).toBe('Test');
+  const answer = await cli.json('account', 'delete', id, '--yes');
+  expect(answer).toEqual({ id, deleted: at });
+  expect(await cli.json('account', 'delete', '--yes', id)).toEqual(answer);
+  expect((await cli.refusal('account', 'show', id)).code).toBe(1);
+  expect((await cli.json('account', 'history', id)).at(-1)).toMatchObject({ kind: 'deleted' });
+});
