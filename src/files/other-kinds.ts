@@ -13,11 +13,17 @@ export function refuseOtherKinds(name: string, { bytes, end }: Cursor): void {
     throw new FileError(`${name}: is ${what}`);
   };
   if (/^PK(\x03\x04|\x05\x06)/.test(text)) {
-    if (text.includes('opendocument.spreadsheet')) is(`an OpenDocument spreadsheet: ${SAVE_AS_CSV}`);
-    if (/\[Content_Types\]\.xml|xl\//.test(text)) is(`an Excel workbook: ${SAVE_AS_CSV}`);
+    const has = (entry: string) => new RegExp(`PK\x03\x04.{26}${entry}`, 's').test(text);
+    if (has('mimetypeapplication/vnd.oasis.opendocument.spreadsheet'))
+      is(`an OpenDocument spreadsheet: ${SAVE_AS_CSV}`);
+    if (has('xl/')) is(`an Excel workbook: ${SAVE_AS_CSV}`);
+    if (has('word/') || has('ppt/'))
+      is('a document or presentation, which has no rows: get the same data as CSV or JSON');
+    if (has('\\[Content_Types\\].xml')) is(`an Excel workbook: ${SAVE_AS_CSV}`);
     is('a ZIP archive: unpack it, or give the one file in it to standard input (unzip -p)');
   }
-  if (text.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) is(`an Excel workbook (.xls): ${SAVE_AS_CSV}`);
+  if (text.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'))
+    is(`an old Office file, likely an Excel workbook (.xls): ${SAVE_AS_CSV}`);
   if (text.startsWith('%PDF-')) is('a PDF, which has no rows: get the same data as CSV or JSON');
   const start = text
     .slice(0, 1_000)

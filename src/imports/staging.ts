@@ -19,7 +19,7 @@ export const SMALLEST_REPLACEMENT = 0.9;
 export interface StagingPlan {
   /** Columns of the file beside `nif`. */
   columns: readonly string[];
-  /** The staging table's columns beside `line` and `nif`, e.g. `legal_name text`; in the order of `fields`. */
+  /** The staging table's columns beside `position`, `line` and `nif`, e.g. `legal_name text`; in the order of `fields`. */
   definition: string;
   /**
    * The row's fields in COPY's text format, joined by tabs; or the reason why it can't be used.
@@ -123,7 +123,7 @@ async function stageRows(
   try {
     await connection.unsafe(`DROP TABLE IF EXISTS pg_temp.${STAGING}`);
     await connection.unsafe(
-      `CREATE TEMPORARY TABLE ${STAGING} (line bigint, nif text COLLATE "C", ${plan.definition}, raw text)`,
+      `CREATE TEMPORARY TABLE ${STAGING} (position bigint, line bigint, nif text COLLATE "C", ${plan.definition}, raw text)`,
     );
     copy = await copyInto(connection, STAGING);
     progress.phase(`reading ${'path' in source ? source.path : 'standard input'}`);
@@ -150,7 +150,7 @@ async function stageRows(
         staged.usable++;
         // Which row a later one supersedes is known at the end only: the raw text is kept where it may be asked for.
         const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
-        const waiting = copy.write(`${row.line}\t${nif}\t${fields}\t${raw}\n`);
+        const waiting = copy.write(`${staged.usable}\t${row.line}\t${nif}\t${fields}\t${raw}\n`);
         if (waiting !== undefined) await waiting;
       }
       staged.read += batch.rows.length + batch.rejected.length;
@@ -186,13 +186,14 @@ function readRow(
   return 'reason' in result ? result : { nif, fields: result.fields };
 }
 
+/** By `position`, the row's number in the file: the rows of a JSON list may share a line. */
 async function rejectSuperseded(
   connection: Sql,
   reject: (rows: RejectedRow[]) => Promise<void>,
 ): Promise<void> {
   const superseded = connection.unsafe<{ line: number; raw: string | null }[]>(`
-    WITH again AS (SELECT nif, max(line) AS last FROM ${STAGING} GROUP BY nif HAVING count(*) > 1)
-    DELETE FROM ${STAGING} USING again WHERE ${STAGING}.nif = again.nif AND line < last
+    WITH again AS (SELECT nif, max(position) AS last FROM ${STAGING} GROUP BY nif HAVING count(*) > 1)
+    DELETE FROM ${STAGING} USING again WHERE ${STAGING}.nif = again.nif AND position < last
     RETURNING line, raw`);
   for await (const rows of superseded.cursor(CURSOR_ROWS)) {
     await reject(rows.map(({ line, raw }) => ({ line, reason: COMES_AGAIN, raw: raw ?? '' })));

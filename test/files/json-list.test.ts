@@ -35,6 +35,8 @@ const debtors = JSON.stringify(
   2,
 );
 
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
 describe('a JSON list', () => {
   test('gives its objects with the line that each begins on, however they are spread over lines', async () => {
     const content = `\ufeff [ {"nif":"1","legal_name":"a"},{"nif":2,"legal_name":"b"}\n,\r\n{\n"nif":"3",\n"legal_name":null}\n\n, {"NIF":" 4","legal_name":"}]\\"[{"} ]\n`;
@@ -94,6 +96,21 @@ null, 7, "x,]", [{"nif":"9"}], true,
         expect(await valuesOf(readAll({ stdin: streamOf(content, [1_000, 7, 70_000]) }))).toEqual(expected);
       }),
       { numRuns: 30 },
+    );
+  });
+
+  test('takes any JSON for what it is: objects are rows, and all else is rejected', async () => {
+    const any = fc.jsonValue({ stringUnit: 'binary', maxDepth: 4 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(any), fc.nat(4), async (values, indent) => {
+        const rows = values.map((value) => (isObject(value) ? { nif: '1', nested: value } : value));
+        const document = { beside: values, list: [...rows, { nif: '1' }], after: values };
+        const content = JSON.stringify(document, null, indent);
+        const read = await readAll({ stdin: streamOf(content, [1, 17]) }, ['nif'], { list: 'list' });
+        expect(read.rows).toHaveLength(values.filter(isObject).length + 1);
+        expect(read.rejected).toHaveLength(values.filter((value) => !isObject(value)).length);
+      }),
+      { numRuns: 200 },
     );
   });
 

@@ -166,15 +166,23 @@ describe('a file that cannot be used is refused in one line', () => {
   });
 
   test('a spreadsheet, an archive, a PDF or a page, by whatever name, with what to do', async () => {
-    const zip = (name: string) => `PK\x03\x04\x14\0\0\0\b\0${'\0'.repeat(16)}${name}`;
+    const zip = (name: string) => `PK\x03\x04\x14\0\0\0\b\0${'\0'.repeat(20)}${name}`;
     const save = 'save the sheet as "CSV UTF-8", or convert it with soffice --headless --convert-to';
     const cases: [string, string][] = [
       [zip('[Content_Types].xml'), `is an Excel workbook: ${save}`],
+      [zip('[Content_Types].xml') + zip('xl/workbook.xml'), `is an Excel workbook: ${save}`],
+      [
+        zip('[Content_Types].xml') + zip('word/document.xml'),
+        'is a document or presentation, which has no rows',
+      ],
       [
         zip('mimetypeapplication/vnd.oasis.opendocument.spreadsheet'),
         `is an OpenDocument spreadsheet: ${save}`,
       ],
-      ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0', `is an Excel workbook (.xls): ${save}`],
+      [
+        '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0',
+        `is an old Office file, likely an Excel workbook (.xls): ${save}`,
+      ],
       [
         zip('contratos2026.json'),
         'is a ZIP archive: unpack it, or give the one file in it to standard input',
