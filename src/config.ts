@@ -8,6 +8,7 @@ import {
   httpUrl,
   indexName,
   integer,
+  link,
   longSecret,
   mailAddress,
   networks,
@@ -61,6 +62,11 @@ export interface Config {
   mailFrom: string | null;
   /** Addresses and networks (`10.0.0.0/8`) of the proxies whose `X-Forwarded-For` counts. */
   trustProxy: string[];
+  /** A `mailto:` or `https:` address, shown wherever a customer is told to ask the operator. */
+  contact: string | null;
+  privacyUrl: string | null;
+  termsUrl: string | null;
+  statusUrl: string | null;
 }
 
 /**
@@ -110,6 +116,10 @@ export function readConfig(env: Environment = process.env): Config {
     smtpUrl: url('SMTP_URL', secret('SMTP_URL'), ['smtp:', 'smtps:']),
     mailFrom: mailAddress(env, 'MAIL_FROM'),
     trustProxy: networks(env, 'TRUST_PROXY'),
+    contact: link(env, 'CONTACT', ['mailto:', 'https:']),
+    privacyUrl: link(env, 'PRIVACY_URL', ['https:', 'http:']),
+    termsUrl: link(env, 'TERMS_URL', ['https:', 'http:']),
+    statusUrl: link(env, 'STATUS_URL', ['https:', 'http:']),
   };
   if (registry === 'einforma') {
     if (config.einformaClientId === null)

@@ -190,6 +190,15 @@ export function mailAddress(env: Environment, name: string): string | null {
   );
 }
 
+/** An address that pages link to. @param protocols as `https:` */
+export function link(env: Environment, name: string, protocols: string[]): string | null {
+  const value = text(env, name);
+  if (value === null) return null;
+  const isLink = URL.canParse(value) && protocols.includes(new URL(value).protocol) && !/[\s<>"]/.test(value);
+  if (isLink && !/^mailto:(?![^@?]+@[^@?]+)/i.test(value)) return value;
+  throw new ConfigError(`${name} must be a ${protocols.join(' or ')} address, not ${quote(value)}`);
+}
+
 export function networks(env: Environment, name: string): string[] {
   const entries = (text(env, name) ?? '').split(',').map((entry) => entry.trim());
   const wrong = entries.find((entry) => entry !== '' && !isNetwork(entry));

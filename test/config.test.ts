@@ -311,3 +311,29 @@ test('serve and every other command end with exit code 2 and that one line, noth
     );
   }
 });
+
+test('CONTACT is a mail or web address, and the linked pages are web addresses', () => {
+  const links = {
+    CONTACT: 'mailto:help@example.com?subject=Credits',
+    PRIVACY_URL: 'https://example.com/privacy#keys',
+    TERMS_URL: 'http://example.com/terms',
+    STATUS_URL: 'https://status.example.com',
+  };
+  expect(readConfig(links)).toMatchObject({
+    contact: links.CONTACT,
+    privacyUrl: links.PRIVACY_URL,
+    termsUrl: links.TERMS_URL,
+    statusUrl: links.STATUS_URL,
+  });
+  expect(readConfig({ CONTACT: 'https://example.com/help' }).contact).toBe('https://example.com/help');
+  for (const contact of [
+    'help@example.com',
+    'http://example.com',
+    'mailto:',
+    'mailto:x',
+    'javascript:alert(1)',
+  ]) {
+    expect(refusal({ CONTACT: contact })).toStartWith('CONTACT must be a mailto: or https: address');
+  }
+  expect(refusal({ TERMS_URL: 'javascript:alert(1)' })).toStartWith('TERMS_URL must be');
+});

@@ -23,11 +23,13 @@ export interface PlanQuotas {
   includedCredits: number;
   /** null: unlimited. */
   keyLimit: number | null;
+  requestsPerMinute: number;
 }
 
 export async function readPlan(sql: Sql, plan: Plan): Promise<PlanQuotas> {
   const [row] = await sql<PlanQuotas[]>`
-    SELECT included_credits AS "includedCredits", api_keys AS "keyLimit" FROM plans WHERE name = ${plan}`;
+    SELECT included_credits AS "includedCredits", api_keys AS "keyLimit", requests_per_minute AS "requestsPerMinute"
+    FROM plans WHERE name = ${plan}`;
   return row!;
 }
 

@@ -28,6 +28,8 @@ export interface AccountSummary {
 
 export interface AccountDetails extends AccountSummary {
   period: Period;
+  /** When a Plus subscription lapses; null: it doesn't, or there is none. */
+  planUntil: Date | null;
   /** Credits consumed in the period, purchased ones included. */
   used: number;
   /** Keys that are not revoked. */
@@ -137,6 +139,7 @@ export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant
 function accountRows(sql: Sql | Transaction, condition: Fragment, instant: Date | null) {
   return sql`
     SELECT a.id, a.name, (a.period).plan, a.credits, a.suspended_at IS NOT NULL AS suspended, a.created_at,
+      CASE WHEN (a.period).plan = 'plus' THEN a.plus_until END AS "planUntil",
       (a.period).starts_at AS start, (a.period).ends_at AS end,
       CASE WHEN a.instant < a.period_end THEN a.used ELSE 0 END AS used,
       (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.revoked_at IS NULL) AS keys,

@@ -6,6 +6,7 @@ import { loadAssets } from './assets.ts';
 import { ownAuthSecret } from './auth-secret.ts';
 import { createClientAddress } from './client-address.ts';
 import { createDrawings } from './drawings.ts';
+import { createExampleQuery } from './example-query.ts';
 import type { Mailer } from './mail.ts';
 import { createReception, type Reception } from './reception.ts';
 import { removeExpired } from './remove-expired.ts';
@@ -58,6 +59,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
         ...parts,
         auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
         readAccount: createAccountReader(sql),
+        exampleQuery: createExampleQuery(sql),
         drawings: createDrawings(),
         secret,
         base,

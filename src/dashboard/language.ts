@@ -23,6 +23,8 @@ export interface Formats {
   number(value: number): string;
   /** `21 November 2026 at 10:00:00 UTC`. */
   instant(value: Date): string;
+  /** `21 Nov 2026, 10:00`. */
+  moment(value: Date): string;
   /** `21 Nov 2026`. */
   date(value: Date): string;
   /** `21 Nov`, for an axis. */
@@ -59,6 +61,7 @@ function createFormats(language: Language): Formats {
   return {
     number: (value) => numbers.format(value),
     instant: (value) => `${instants.format(value)} UTC`,
+    moment: (value) => `${day(value)} ${value.getUTCFullYear()}, ${value.toISOString().slice(11, 16)}`,
     date: (value) => `${day(value)} ${value.getUTCFullYear()}`,
     day,
     duration(ms) {

@@ -19,7 +19,17 @@ export interface DashboardParts {
   sql: Sql;
   config: Pick<
     Config,
-    'authSecret' | 'databaseUrl' | 'signUp' | 'smtpUrl' | 'mailFrom' | 'trustProxy' | 'dataDir'
+    | 'authSecret'
+    | 'databaseUrl'
+    | 'signUp'
+    | 'smtpUrl'
+    | 'mailFrom'
+    | 'trustProxy'
+    | 'dataDir'
+    | 'contact'
+    | 'privacyUrl'
+    | 'termsUrl'
+    | 'statusUrl'
   >;
   /** The service's own address: links are built from it alone. */
   publicUrl: string;
@@ -38,6 +48,8 @@ export interface DashboardParts {
 export interface Tools extends DashboardParts {
   auth: Auth;
   readAccount: ReadAccount;
+  /** A query that finds a company of the directory as it is. */
+  exampleQuery(): Promise<string>;
   /** Plots that were drawn a moment ago. */
   drawings: Drawings;
   /** Signs sessions; keys for other uses are derived from it (csrf.ts). */

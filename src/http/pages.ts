@@ -3,8 +3,8 @@ import { escapeHtml, htmlPage, paragraphs } from './html.ts';
 import { parametersOf } from './openapi.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
 
-/** The page that a problem's `type` leads to: cause and fix. Links are relative: PUBLIC_URL may have a path. null for a kind that isn't in the catalogue. */
-export function problemPage(name: string): Response | null {
+/** The page that a problem's `type` leads to: cause and fix. Links are relative: PUBLIC_URL may have a path. null for a kind that isn't in the catalogue. @param contact the operator's `mailto:` or web address */
+export function problemPage(name: string, contact: string | null = null): Response | null {
   if (!Object.hasOwn(PROBLEMS, name)) return null;
   const { status, title, cause, fix } = PROBLEMS[name as ProblemName];
   return htmlPage(
@@ -13,6 +13,7 @@ export function problemPage(name: string): Response | null {
 <p><code>${name}</code>, status ${status}</p>
 <h2>Cause</h2>${paragraphs(cause)}
 <h2>What to do</h2>${paragraphs(fix)}
+${contact === null ? '' : `<p>Contact: <a href="${escapeHtml(contact)}">${escapeHtml(contact.replace(/^mailto:/i, ''))}</a></p>`}
 <p><a href="../openapi">Reference</a></p>`,
   );
 }

@@ -15,6 +15,8 @@ export interface PublicParts {
   health: Health;
   metrics: Metrics;
   metricsToken: string | null;
+  /** Of the operator, for the pages of problems. */
+  contact?: string | null;
   /** The API's routes, for the reference. */
   routes: ApiRoute[];
 }
@@ -22,7 +24,15 @@ export interface PublicParts {
 type Page = Answer | Response | Promise<Answer | Response>;
 
 /** Everything that needs no API key: health, metrics, the reference, and the pages of problems. */
-export function publicRoutes({ publicUrl, observer, health, metrics, metricsToken, routes }: PublicParts) {
+export function publicRoutes({
+  publicUrl,
+  observer,
+  health,
+  metrics,
+  metricsToken,
+  contact,
+  routes,
+}: PublicParts) {
   const app = new Elysia({ name: 'public' });
   const openapi = createOpenApi(publicUrl, routes);
   const openapiJson = JSON.stringify(openapi);
@@ -42,7 +52,10 @@ export function publicRoutes({ publicUrl, observer, health, metrics, metricsToke
   page('/health/ready', () => health.ready());
   page('/openapi', () => referencePage(publicUrl, routes, openapi));
   page('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
-  page('/problems/:kind', ({ url }) => problemPage(pathBehind('/problems/', url)) ?? problem('not-found'));
+  page(
+    '/problems/:kind',
+    ({ url }) => problemPage(pathBehind('/problems/', url), contact) ?? problem('not-found'),
+  );
   page('/metrics', async (request, peer) => {
     const access = mayReadMetrics(request, peer(), metricsToken);
     if (access === 'hidden') return problem('not-found');

@@ -19,6 +19,7 @@ export interface AppParts {
   observer: Observer;
   metrics: Metrics;
   metricsToken: string | null;
+  contact?: string | null;
   health: Health;
   search: Handler;
   lookup: Handler;

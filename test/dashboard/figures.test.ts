@@ -238,7 +238,7 @@ describe('calls a day', () => {
 });
 
 describe('credit history', () => {
-  test('lists every grant with date, amount and note, the latest first', async () => {
+  test('lists every grant with date, amount, reference and note, the latest first', async () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);
     await grantCredits(
@@ -259,10 +259,10 @@ describe('credit history', () => {
       [...row.children].map((cell) => cell.textContent!.trim()),
     );
     expect(rows.map((row) => row.slice(1))).toEqual([
-      ['+5', '1,005', '–'],
-      ['+1,000', '1,000', 'invoice 17'],
+      ['+5', '1,005', '–', '–'],
+      ['+1,000', '1,000', '17', 'invoice 17'],
     ]);
-    expect(rows[0]![0]).toMatch(/^\d+ \w+ \d{4} at \d\d:\d\d:\d\d UTC$/);
+    expect(rows[0]![0]).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d$/);
   });
 });
 

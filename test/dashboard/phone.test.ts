@@ -1,6 +1,7 @@
 /** The dashboard on a narrow phone, in Portuguese, whose words are the longer ones. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
+import { grantCredits } from '../../src/accounts/grant.ts';
 import { createKey } from '../../src/keys/store.ts';
 import type { TestService } from '../support/service.ts';
 import { type Browsing, openBrowser } from './browser.ts';
@@ -11,7 +12,7 @@ setDefaultTimeout(60_000);
 let service: TestService;
 let browsing: Browsing;
 beforeAll(async () => {
-  service = await startDashboardService();
+  service = await startDashboardService({ CONTACT: 'mailto:ajuda@example.com' });
   browsing = await openBrowser(service);
 });
 afterAll(async () => {
@@ -33,6 +34,33 @@ test('every link of the navigation is inside the window', () =>
     expect(outside).toEqual([]);
     expect(await page.locator('nav a').count()).toBeGreaterThan(4);
     if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/nav-360-pt.png` });
+  }));
+
+test('an account without credits sees what to do, in its window', () =>
+  browsing.inBrowser(PHONE, async (page) => {
+    const accountId = await browsing.enter(page.context());
+    await grantCredits(
+      service.sql,
+      accountId,
+      { credits: 1200, reference: 'FT 2026/117', note: 'n'.repeat(80) },
+      'test',
+    );
+    await service.sql`UPDATE balances SET credits = 0, used = 1700 WHERE account_id = ${accountId}`;
+    for (const path of ['', '/credits']) {
+      await browsing.inspect(page, path);
+      expect(await page.isVisible('[data-allowance=none]')).toBe(true);
+      const file = `${process.env.SHOTS}/none-360-pt${path.replace('/', '-')}.png`;
+      if (process.env.SHOTS) await page.screenshot({ path: file, fullPage: true });
+    }
+    if (!process.env.SHOTS) return;
+    await page.setViewportSize({ width: 1280, height: 800 });
+    for (const path of ['', '/credits', '/try']) {
+      await page.goto(`${service.baseUrl}/dashboard${path}`);
+      await page.screenshot({
+        path: `${process.env.SHOTS}/none-1280-pt${path.replace('/', '-')}.png`,
+        fullPage: true,
+      });
+    }
   }));
 
 test('the table of six keys with long names stays in its card, and no date is broken', () =>

@@ -11,7 +11,7 @@ import { logSecurity } from '../security-log.ts';
 import { findMember } from '../sessions.ts';
 import { signInWith } from '../sign-in.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';
-import { alert, cardPage, field, messagePage, notice, token } from './layout.ts';
+import { alert, cardPage, contactLink, field, messagePage, notice, token } from './layout.ts';
 
 /** What a refused form says, and how. */
 export interface Refusal {
@@ -52,7 +52,7 @@ ${alert(refusal?.message ?? null)}
   const after =
     tools.config.signUp === 'open'
       ? html`<p class="below">${texts.noAccountYet} <a href="${tools.base}/sign-up">${texts.signUp}</a></p>`
-      : html`<p class="below">${texts.closed}</p>`;
+      : html`<p class="below">${texts.closed} ${contactLink(visit)}</p>`;
   return cardPage(visit, { title: texts.signIn, lead: texts.signInLead, body, after, ...refusal });
 }
 
@@ -104,7 +104,13 @@ async function signUpPage(visit: Visit, refusal: Refusal | null): Promise<Reply>
   const { texts, tools, fields, formats } = visit;
   const after = html`<p class="below">${texts.haveAccount} <a href="${tools.base}/sign-in">${texts.signIn}</a></p>`;
   if (tools.config.signUp === 'closed') {
-    return cardPage(visit, { title: texts.signUp, lead: texts.closed, body: null, after, status: 403 });
+    return cardPage(visit, {
+      title: texts.signUp,
+      lead: html`${texts.closed} ${contactLink(visit)}`,
+      body: null,
+      after,
+      status: 403,
+    });
   }
   const body = html`
 ${alert(refusal?.message ?? null)}
@@ -114,11 +120,21 @@ ${alert(refusal?.message ?? null)}
   ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', maxLength: 254 })}
   ${newPasswordField(visit, texts.password)}
   <button class="wide" type="submit">${texts.signUp}</button>
-</form>`;
+</form>
+${conditions(visit)}`;
   const free = await readPlan(tools.sql, 'free');
   const keys = free.keyLimit === null ? null : formats.number(free.keyLimit);
   const lead = texts.signUpLead(formats.number(free.includedCredits), keys);
   return cardPage(visit, { title: texts.signUp, lead, body, after, ...refusal });
+}
+
+/** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
+function conditions({ texts, tools }: Visit): HtmlValue {
+  const { termsUrl, privacyUrl } = tools.config;
+  const terms = termsUrl !== null && html`<a href="${termsUrl}">${texts.terms}</a>`;
+  const privacy = privacyUrl !== null && html`<a href="${privacyUrl}">${texts.privacy}</a>`;
+  if (terms === false && privacy === false) return null;
+  return html`<p class="aside hint">${texts.conditions} ${terms}${terms && privacy && ' · '}${privacy}</p>`;
 }
 
 /** POST /dashboard/sign-out */

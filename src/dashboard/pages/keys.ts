@@ -16,7 +16,16 @@ import { type Html, html } from '../html.ts';
 import { actorOf } from '../members.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
 import type { Refusal } from './entry.ts';
-import { alert, awaitsConfirmation, field, memberPage, messagePage, notice, token } from './layout.ts';
+import {
+  alert,
+  awaitsConfirmation,
+  contactLink,
+  field,
+  memberPage,
+  messagePage,
+  notice,
+  token,
+} from './layout.ts';
 
 /** GET /dashboard/keys */
 export async function showKeys(visit: MemberVisit): Promise<Reply> {
@@ -65,7 +74,7 @@ ${secret === null && notice(url.searchParams.get('done') === 'revoked' ? texts.k
   <span class="badge" data-figure="quota">${texts.keysUsed(formats.number(account.keys), limit)}</span>
 </div>
 <p class="lead">${texts.keysLead}</p>
-${secret !== null && newKey(visit, secret)}
+${secret !== null && newKey(visit, secret, await tools.exampleQuery())}
 ${active.length === 0 ? html`<div class="card empty"><h2>${texts.keysEmpty}</h2><p>${texts.keysEmptyLead}</p></div>` : list(visit, active, lastUsed)}
 ${createForm(visit, refusal)}
 ${
@@ -82,14 +91,14 @@ ${
   });
 }
 
-function newKey(visit: MemberVisit, secret: string): Html {
+function newKey(visit: MemberVisit, secret: string, example: string): Html {
   const { texts, tools } = visit;
   const copyable = (id: string, label: string, text: string) => html`
   <div class="copyable">
     <code id="${id}" data-secret tabindex="0" role="group" aria-label="${label}">${text}</code>
     <button class="small" type="button" data-copy="${id}" data-copied="${texts.copied}" hidden>${texts.copy}</button>
   </div>`;
-  const curl = `curl -H 'Authorization: Bearer ${secret}' \\\n  '${tools.publicUrl}/api/v1/companies?q=abaco'`;
+  const curl = `curl -sH 'Authorization: Bearer ${secret}' \\\n  '${tools.publicUrl}/api/v1/companies?q=${example}'`;
   return html`
 <section class="card new-key" role="status" data-forget-form>
   <h2>${texts.newKey}</h2>
@@ -148,7 +157,7 @@ function createForm(visit: MemberVisit, refusal: Refusal | null): Html {
   ${alert(refusal?.message ?? null)}
   ${
     why !== null
-      ? refusal?.message !== why && html`<p>${why}</p>`
+      ? refusal?.message !== why && html`<p>${why} ${full && contactLink(visit)}</p>`
       : html`
   <form class="inline" method="post" action="${tools.base}/keys">
     ${token(visit)}

@@ -1,6 +1,7 @@
 import { TOKEN_FIELD } from '../csrf.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { MemberVisit, Reply, Visit } from '../visit.ts';
+import { allowanceNotice } from './allowance.ts';
 
 /** What a page needs to know that shows nobody's data. */
 type PageVisit = Pick<Visit, 'texts' | 'tools'>;
@@ -8,7 +9,7 @@ type PageVisit = Pick<Visit, 'texts' | 'tools'>;
 type Section = '' | '/keys' | '/try' | '/credits' | '/settings';
 
 /** A page of whoever is signed in, with the navigation. */
-export function memberPage(
+export async function memberPage(
   visit: MemberVisit,
   page: {
     section: Section;
@@ -17,7 +18,7 @@ export function memberPage(
     status?: number;
     headers?: Record<string, string>;
   },
-): Reply {
+): Promise<Reply> {
   const { texts, tools, user, account } = visit;
   const link = (section: Section, label: string) =>
     html`<a href="${tools.base + section}"${page.section === section && html` aria-current="page"`}>${label}</a>`;
@@ -40,11 +41,11 @@ export function memberPage(
   </div>
 </header>
 <main id="main" tabindex="-1">
-  ${account.suspended && html`<p class="notice bad" role="status">${texts.suspended}</p>`}
+  ${account.suspended ? html`<p class="notice bad" role="status"><span>${texts.suspended} ${contactLink(visit)}</span></p>` : await allowanceNotice(visit)}
   ${awaitsConfirmation(visit) && confirmationNotice(visit)}
   ${page.body}
 </main>
-<footer><a href="${tools.publicUrl}/openapi">${texts.reference}</a></footer>`;
+${footer(visit)}`;
   return {
     page: documentOf(visit, page.title, body),
     ...(page.status !== undefined && { status: page.status }),
@@ -75,7 +76,7 @@ export function cardPage(
   visit: PageVisit,
   page: {
     title: string;
-    lead?: string;
+    lead?: HtmlValue;
     body: HtmlValue;
     after?: HtmlValue;
     status?: number;
@@ -92,12 +93,43 @@ export function cardPage(
     ${page.body}
   </section>
   ${page.after}
-</main>`;
+</main>
+${footer(visit)}`;
   return {
     page: documentOf(visit, page.title, body),
     ...(page.status !== undefined && { status: page.status }),
     ...(page.headers !== undefined && { headers: page.headers }),
   };
+}
+
+/** Text with a button that copies it, where scripts run. */
+export function copyable({ texts }: PageVisit, id: string, label: string, text: string): Html {
+  return html`
+  <div class="copyable">
+    <code id="${id}" tabindex="0" role="group" aria-label="${label}">${text}</code>
+    <button class="small" type="button" data-copy="${id}" data-copied="${texts.copied}" hidden>${texts.copy}</button>
+  </div>`;
+}
+
+/** How the operator is reached: after a text that says to ask them. Nothing when it isn't configured. */
+export function contactLink({ texts, tools }: PageVisit): HtmlValue {
+  const { contact } = tools.config;
+  if (contact === null) return null;
+  const address = /^mailto:([^?]+)/i.exec(contact)?.[1];
+  return html`<a href="${contact}">${address === undefined ? texts.contact : decodeURIComponent(address)}</a>`;
+}
+
+function footer(visit: PageVisit): Html {
+  const { texts, tools } = visit;
+  const { contact, privacyUrl, termsUrl, statusUrl } = tools.config;
+  const links: [address: string | null, label: string][] = [
+    [`${tools.publicUrl}/openapi`, texts.reference],
+    [contact, texts.contact],
+    [privacyUrl, texts.privacy],
+    [termsUrl, texts.terms],
+    [statusUrl, texts.status],
+  ];
+  return html`<footer>${links.map(([address, label]) => address !== null && html`<a href="${address}">${label}</a> `)}</footer>`;
 }
 
 /** A page that only says something. */

@@ -10,7 +10,7 @@ import { logSecurity } from '../security-log.ts';
 import { findMember } from '../sessions.ts';
 import { type Reply, redirectTo, type Visit } from '../visit.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
-import { alert, cardPage, field, messagePage, token } from './layout.ts';
+import { alert, cardPage, contactLink, field, messagePage, token } from './layout.ts';
 
 /** GET /dashboard/forgot */
 export async function showForgot(visit: Visit): Promise<Reply> {
@@ -33,7 +33,12 @@ function forgotPage(visit: Visit, refusal: Refusal | null): Reply {
   const { texts, tools, fields } = visit;
   const after = html`<p class="below"><a href="${tools.base}/sign-in">${texts.signIn}</a></p>`;
   if (!tools.mails)
-    return cardPage(visit, { title: texts.forgotTitle, lead: texts.forgotNoMail, body: null, after });
+    return cardPage(visit, {
+      title: texts.forgotTitle,
+      lead: html`${texts.forgotNoMail} ${contactLink(visit)}`,
+      body: null,
+      after,
+    });
   const body = html`
 ${alert(refusal?.message ?? null)}
 <form method="post" action="${tools.base}/forgot">

@@ -1,18 +1,24 @@
+import { readPlan } from '../../accounts/plan.ts';
 import { type DailyHistory, loadDailyCalls, PLOTTED_DAYS } from '../daily-calls.ts';
 import { datasetsLine } from '../datasets.ts';
 import { type Figures, figuresOf } from '../figures.ts';
 import { type Html, type HtmlValue, html, trusted } from '../html.ts';
 import { type Series, type Split, seriesOf } from '../series.ts';
 import type { MemberVisit, Reply } from '../visit.ts';
+import { allowanceState, forecastText } from './allowance.ts';
+import { planEnd } from './credits.ts';
 import { memberPage, notice } from './layout.ts';
 
 /** GET /dashboard: plan, credits, bucket, and the calls of the last 90 days. */
 export async function showOverview(visit: MemberVisit): Promise<Reply> {
   const { account, tools, texts, url } = visit;
-  const [rate, history, datasets] = await Promise.all([
+  const [rate, history, datasets, forecast, free] = await Promise.all([
     tools.rateLimiter.peek(account.id, account.requestsPerMinute),
     loadDailyCalls(tools.sql, account.id),
     datasetsLine(visit),
+    // Otherwise the notice above says it.
+    allowanceState(account) === 'fine' ? forecastText(visit) : null,
+    readPlan(tools.sql, 'free'),
   ]);
   const split: Split = url.searchParams.get('by') === 'key' ? 'key' : 'kind';
   const isNew = history.rows.length === 0;
@@ -23,7 +29,7 @@ ${notice(url.searchParams.get('done') === 'confirmed' ? texts.confirmed : null)}
   <span class="badge ${account.plan}">${texts.plan}: ${texts.plans[account.plan]}</span>
 </div>
 ${isNew && firstSteps(visit)}
-${figureCards(visit, figuresOf(account, rate))}
+${figureCards(visit, figuresOf(account, rate), forecast, planEnd(visit, free))}
 ${await callsSection(visit, history, split)}
 ${datasets}`;
   return memberPage(visit, { section: '', title: texts.overview, body });
@@ -43,20 +49,28 @@ function firstSteps({ texts, tools, account }: MemberVisit): Html {
 </section>`;
 }
 
-function figureCards(visit: MemberVisit, figures: Figures): Html {
+function figureCards(
+  visit: MemberVisit,
+  figures: Figures,
+  forecast: string | null,
+  ends: string | null,
+): Html {
   const { texts, formats, tools, account } = visit;
   const { usage, includedLeft, available, beyond } = figures;
   const { number } = formats;
   const { requests, apiKeys } = usage.quotas;
   const resetAt = new Date(usage.resetAt);
   const keysLimit = apiKeys.limit === null ? null : number(apiKeys.limit);
+  // A period that Plus ends in is followed by one of the Free plan: nothing is reset.
+  const isLastPeriod = account.planUntil !== null && account.planUntil <= account.period.end;
   const inclusiveEnd = new Date(account.period.end.getTime() - 1);
   return html`
 <div class="figures">
-  <section class="card figure full main-figure">
+  <section class="card figure full main-figure ${allowanceState(account)}">
     <h2>${texts.available}</h2>
     <p class="big" data-figure="available">${number(available)}</p>
-    <p>${texts.availableSum(number(includedLeft), number(usage.credits))}</p>
+    <p>${texts.availableSum(number(includedLeft), number(available - includedLeft))}</p>
+    ${forecast !== null && html`<p data-forecast>${forecast}</p>`}
   </section>
   <section class="card figure full">
     <h2>${texts.included}</h2>
@@ -86,7 +100,8 @@ function figureCards(visit: MemberVisit, figures: Figures): Html {
     <h2>${texts.period}</h2>
     <p class="medium"><time datetime="${usage.period.start}">${formats.date(account.period.start)}</time> –
       <time datetime="${usage.period.end}">${formats.date(inclusiveEnd)}</time></p>
-    <p><span class="term">${texts.reset}</span> <strong>${texts.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
+    ${ends !== null && html`<p data-plan-end><strong>${ends}</strong></p>`}
+    <p><span class="term">${isLastPeriod ? texts.ends : texts.reset}</span> <strong>${texts.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
       <time datetime="${usage.resetAt}">${formats.instant(resetAt)}</time></p>
   </section>
 </div>`;

@@ -29,7 +29,7 @@ export async function sendConfirmationAgain(visit: MemberVisit): Promise<Reply> 
   return refusal === null ? redirectTo(visit, '/settings?done=sent') : settingsPage(visit, refusal);
 }
 
-function settingsPage(visit: MemberVisit, refusal: Refusal | null): Reply {
+async function settingsPage(visit: MemberVisit, refusal: Refusal | null): Promise<Reply> {
   const { texts, tools, user, account, url } = visit;
   const notices: Record<string, string> = { password: texts.passwordSaved, sent: texts.confirmSent };
   const asked = url.searchParams.get('done') ?? '';

@@ -3,6 +3,7 @@ import type { Answer } from '../../http/answer.ts';
 import { problemResponse } from '../../http/problems.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import { TOKEN_FIELD } from '../csrf.ts';
+import { availableCredits } from '../figures.ts';
 import { type Html, html } from '../html.ts';
 import { isFirstSending } from '../once.ts';
 import type { MemberVisit, Reply } from '../visit.ts';
@@ -85,22 +86,21 @@ function titleCase(name: string): string {
   return known.replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
 }
 
-function tryPage(
+async function tryPage(
   visit: MemberVisit,
   tried: Tried | null,
   refusal: { status: number; message: string } | null = null,
-): Reply {
+): Promise<Reply> {
   const { texts, formats, tools, account } = visit;
-  const available = Math.max(0, account.includedCredits - account.used) + account.credits;
   const body = html`
 <h1>${texts.tryTitle}</h1>
-<p class="lead">${texts.tryLead(formats.number(available))}</p>
+<p class="lead">${texts.tryLead(formats.number(availableCredits(account)))}</p>
 ${alert(refusal?.message ?? null)}
 <form class="card try-form" method="post" action="${tools.base}/try" role="search">
   ${token(visit)}
   <div class="field">
     <label for="q">${texts.tryLabel}</label>
-    <input id="q" name="q" type="search" value="${queryOf(visit)}" maxlength="${MAX_QUERY}" autocomplete="off" spellcheck="false"${tried === null && html` autofocus`}>
+    <input id="q" name="q" type="search" value="${queryOf(visit)}" maxlength="${MAX_QUERY}" placeholder="${await tools.exampleQuery()}" autocomplete="off" spellcheck="false"${tried === null && html` autofocus`}>
   </div>
   <div class="actions">
     <button type="submit" name="kind" value="search">${texts.search} <small>${texts.costs}</small></button>

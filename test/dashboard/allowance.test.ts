@@ -1,0 +1,203 @@
+/** What the pages say when credits run low, and how a customer gets more. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { changePlan } from '../../src/accounts/changes.ts';
+import { grantCredits } from '../../src/accounts/grant.ts';
+import { creditHistory } from '../../src/dashboard/credit-history.ts';
+import { createExampleQuery, FALLBACK_QUERY } from '../../src/dashboard/example-query.ts';
+import { runsOutAt } from '../../src/dashboard/forecast.ts';
+import { readDirectory } from '../../src/directory/generations.ts';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService, storeCalls } from './service.ts';
+import { createVisitor, makeKey, signUp } from './visitor.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startDashboardService({
+    CONTACT: 'mailto:help@example.com',
+    PRIVACY_URL: 'https://example.com/privacy#keys',
+    TERMS_URL: 'https://example.com/terms',
+    STATUS_URL: 'https://status.example.com/',
+  });
+});
+afterAll(() => service.stop());
+
+const setUsed = (accountId: string, used: number) =>
+  service.sql`UPDATE balances SET used = ${used} WHERE account_id = ${accountId}`;
+
+describe('the notice', () => {
+  test('is on every page from 80% on, with a forecast, and says what to do', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const notice = async (path = '') => {
+      const page = await visitor.get(`/dashboard${path}`);
+      const state = page.document.querySelector('[data-allowance]')?.getAttribute('data-allowance') ?? null;
+      return { state, text: page.textOf('[data-allowance]') ?? '' };
+    };
+    await setUsed(accountId, 399);
+    expect((await notice()).state).toBeNull();
+
+    await setUsed(accountId, 400);
+    await storeCalls(service.sql, accountId, [{ daysAgo: 4, keyId: '', kind: 'search', calls: 400 }]);
+    for (const path of ['', '/keys', '/try', '/credits', '/settings']) {
+      const { state, text } = await notice(path);
+      expect([path, state]).toEqual([path, 'low']);
+      expect(text).toStartWith('80% of the included credits are used: 400 of 500. At the pace of the last 7');
+      expect(text).toEndWith('How to get more credits · help@example.com');
+    }
+
+    await grantCredits(service.sql, accountId, { credits: 7 }, 'test');
+    await setUsed(accountId, 500);
+    expect(await notice()).toEqual({
+      state: 'beyond',
+      text: expect.stringContaining('purchased credits: 7 left'),
+    });
+
+    await service.sql`UPDATE balances SET spend_purchased = false WHERE account_id = ${accountId}`;
+    expect(await notice()).toEqual({
+      state: 'none',
+      text: expect.stringContaining('does not spend purchased ones. Calls are refused'),
+    });
+    await service.sql`UPDATE balances SET credits = 0, used = 507 WHERE account_id = ${accountId}`;
+    const none = await notice();
+    expect(none.state).toBe('none');
+    expect(none.text).toMatch(/^No credits left\. Calls are refused with status 429 until .+ UTC\./);
+    const { document } = await visitor.get('/dashboard');
+    expect(document.querySelector('.notice.bad [href="mailto:help@example.com"]')).not.toBeNull();
+
+    const portuguese = await visitor.get('/dashboard', { 'Accept-Language': 'pt' });
+    expect(portuguese.textOf('[data-allowance]')).toStartWith('Sem créditos.');
+  });
+
+  test('the forecast divides what is left by the calls a day', () => {
+    const now = new Date('2026-11-10T12:00:00Z');
+    const periodEnd = new Date('2026-12-01T00:00:00Z');
+    expect(runsOutAt(100, 0, { now, periodEnd })).toBeNull();
+    expect(runsOutAt(100, 20, { now, periodEnd })).toEqual(new Date('2026-11-15T12:00:00Z'));
+    expect(runsOutAt(100, 1, { now, periodEnd })).toBe('enough');
+  });
+
+  test('the forecast counts the days since the first call, but at least one', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const forecast = async () => (await visitor.get('/dashboard')).textOf('[data-forecast]');
+    expect(await forecast()).toBeNull();
+    await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'search', calls: 500 }]);
+    // 500 a day, and 500 left: tomorrow.
+    const tomorrow = new Date(Date.now() + 24 * 3600 * 1000);
+    expect(await forecast()).toContain(`last until ${tomorrow.getUTCDate()} `);
+  });
+});
+
+describe('plan and credits', () => {
+  test('both plans are shown with their limits, and who adds credits, with the account number', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const page = await visitor.get('/dashboard/credits');
+    const rows = [...page.document.querySelectorAll('.plans tr')].map((row) =>
+      [...row.querySelectorAll('th, td')].map((cell) => cell.textContent!.replace(/\s+/g, ' ').trim()),
+    );
+    expect(rows).toEqual([
+      ['', 'Free Your plan', 'Plus'],
+      ['Included calls a month', '500', '1,250'],
+      ['Requests a minute', '20', '60'],
+      ['API keys', '2', 'No limit'],
+    ]);
+    expect(page.textOf('#account-id')).toBe(accountId);
+    expect(page.textOf('main')).toContain(
+      'Credits are added, and plans are changed, by whoever runs this service.',
+    );
+  });
+
+  test('a Plus that ends is said to end, and not to be reset', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const until = new Date(Date.now() + 5 * 24 * 3600 * 1000);
+    await changePlan(service.sql, accountId, 'plus', { until }, 'test');
+    const overview = await visitor.get('/dashboard');
+    const day = `${until.getUTCDate()} ${until.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' })}`;
+    expect(overview.textOf('[data-plan-end]')).toBe(
+      `Plus ends on ${day} ${until.getUTCFullYear()}. Then the account is Free: 500 calls a month and 2 API keys.`,
+    );
+    expect(overview.textOf('.figures')).not.toContain('Resets');
+    expect((await visitor.get('/dashboard/credits')).text).toContain('Plus ends on');
+  });
+
+  test('the history has each grant with its reference, and what calls spent between grants', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    await grantCredits(
+      service.sql,
+      accountId,
+      { credits: 100, reference: 'invoice-17', note: 'first' },
+      'test',
+    );
+    await service.sql`UPDATE balances SET credits = credits - 30 WHERE account_id = ${accountId}`;
+    await grantCredits(service.sql, accountId, { credits: 50 }, 'test');
+    await service.sql`UPDATE balances SET credits = credits - 2 WHERE account_id = ${accountId}`;
+    const { document } = await visitor.get('/dashboard/credits');
+    const rows = [...document.querySelectorAll('.ledger tbody tr')].map((row) =>
+      [...row.querySelectorAll('td')].map((cell) => cell.textContent!.trim()),
+    );
+    expect(rows).toEqual([
+      ['−2', '118', '–', 'Calls beyond the allowance'],
+      ['+50', '120', '–', '–'],
+      ['−30', '70', '–', 'Calls beyond the allowance'],
+      ['+100', '100', 'invoice-17', 'first'],
+    ]);
+  });
+
+  test('the amounts of the history add up to the balance', () => {
+    const at = new Date();
+    const grant = { at, note: '', reference: null };
+    const grants = [
+      { ...grant, credits: 5, balance: 9 },
+      { ...grant, credits: 10, balance: 10 },
+    ];
+    const entries = creditHistory(grants, 3);
+    expect(entries.map(({ credits }) => credits)).toEqual([-6, 5, -6, 10]);
+    expect(entries.reduce((sum, { credits }) => sum + credits, 0)).toBe(3);
+  });
+});
+
+describe('CONTACT and the links', () => {
+  test('stand in the footer of every page, and sign-up links terms and privacy', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    for (const path of ['/sign-in', '/sign-up', '/forgot']) {
+      const { document } = await visitor.get(`/dashboard${path}`);
+      const links = [...document.querySelectorAll('footer a')].map((link) => link.getAttribute('href'));
+      expect(links.slice(1)).toEqual([
+        'mailto:help@example.com',
+        'https://example.com/privacy#keys',
+        'https://example.com/terms',
+        'https://status.example.com/',
+      ]);
+    }
+    expect((await visitor.get('/dashboard/sign-up')).textOf('.aside')).toBe(
+      'By creating an account you accept: Terms of use · Privacy notice',
+    );
+    expect((await visitor.get('/dashboard/forgot')).textOf('.lead')).toEndWith('help@example.com');
+  });
+
+  test('the page of a problem says whom to ask', async () => {
+    const page = await fetch(`${service.baseUrl}/problems/monthly-quota-exceeded`).then((answer) =>
+      answer.text(),
+    );
+    expect(page).toContain('<a href="mailto:help@example.com">help@example.com</a>');
+  });
+});
+
+describe('the example query', () => {
+  test('is the first word of a name in the directory, for as long as Postgres answers', async () => {
+    expect(await createExampleQuery(service.sql)()).toBe(FALLBACK_QUERY);
+    const table = (await readDirectory(service.sql)).current.tableName;
+    await service.sql.unsafe(`
+      INSERT INTO "${table}" (nif, legal_name, normalized_name, sort_key)
+      VALUES ('500000000', '3 A', '3 a', '3 a'), ('500000018', 'Oficina X', 'oficina x', 'oficina x')`);
+    expect(await createExampleQuery(service.sql)()).toBe('oficina');
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    await makeKey(visitor);
+    const page = await visitor.submit('/dashboard/keys', { name: 'second' });
+    expect(page.textOf('#new-curl')).toMatch(/^curl -sH .+companies\?q=/);
+  });
+});
