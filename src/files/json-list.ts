@@ -179,7 +179,7 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
       throw fail(
         lists.length === 0
           ? 'is a JSON object without a list; expected a list of objects'
-          : `is a JSON object; it has the lists ${shownNames(lists)}: choose one with --list NAME`,
+          : `is a JSON object; its lists are ${shownNames(lists)}: choose one with --list NAME`,
       );
     },
   };

@@ -180,7 +180,7 @@ describe('a list in a JSON object', () => {
     for (let length = 1; length < debtors.length; length += 7)
       expect(await refusal(read(debtors.slice(0, length)))).toContain('the JSON ends in the middle');
     const choose =
-      'is a JSON object; it has the lists "singular_debtors", "colective_debtors": choose one with --list';
+      'is a JSON object; its lists are "singular_debtors", "colective_debtors": choose one with --list';
     const oneLine = JSON.stringify(JSON.parse(debtors));
     for (const content of [debtors, oneLine]) {
       expect(await refusal(read(content, null))).toContain(choose);

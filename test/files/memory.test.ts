@@ -93,18 +93,18 @@ describe('memory stays flat', () => {
     expect(report.peakMib).toBeLessThan(PEAK_LIMIT_MIB);
   }, 60_000);
 
-  test('for a JSON document with a string of two gigabytes beside the list, and one in it', async () => {
+  test('for a JSON document with a string of half a gigabyte beside the list, and one in it', async () => {
     const path = await packedFile('bomb.json.gz', function* () {
       const much = Buffer.alloc(8 * MIB, 'x');
       yield Buffer.from('{"note":"');
-      for (let i = 0; i < 256; i++) yield much;
+      for (let i = 0; i < 64; i++) yield much;
       yield Buffer.from(`","list":[${ENTITIES},{"nifEntidade":"`);
-      for (let i = 0; i < 256; i++) yield much;
+      for (let i = 0; i < 64; i++) yield much;
       yield Buffer.from(`"},${ENTITIES}]}`);
     });
     const report = await readElsewhere(path, { sources, list: 'list' });
     expect([report.rows, report.rejected]).toEqual([2_000, 1]);
     expect(report.peakMib).toBeGreaterThan(10);
     expect(report.peakMib).toBeLessThan(PEAK_LIMIT_MIB);
-  }, 120_000);
+  }, 60_000);
 });
