@@ -6,6 +6,8 @@ import { MINUTE, SECOND } from '../units.ts';
 
 /** 5 million names take about 20 s by Elasticsearch's own limit (40 MB/s). */
 const COPY_TIMEOUT_MS = 5 * MINUTE;
+/** A cluster that answers nothing for so long is away. */
+const GONE_PATIENCE_MS = 30 * SECOND;
 const LOOK_EVERY_MS = 0.25 * SECOND;
 const LOOK_TIMEOUT_MS = 5 * SECOND;
 
@@ -55,14 +57,17 @@ export async function untilCopied(
   timeoutMs = COPY_TIMEOUT_MS,
 ): Promise<void> {
   const untilMs = performance.now() + timeoutMs;
+  let answeredAtMs = performance.now();
   let isShown = false;
   let copies: Copies | null = null;
   for (;;) {
     signal.throwIfAborted();
-    copies = await copiesOf(client, name).catch((error) => {
-      if (!isNodeFault(error)) throw error;
-      return copies;
-    });
+    try {
+      copies = await copiesOf(client, name);
+      answeredAtMs = performance.now();
+    } catch (error) {
+      if (!isNodeFault(error) || performance.now() - answeredAtMs > GONE_PATIENCE_MS) throw error;
+    }
     if (copies !== null && copies.active >= copies.possible) return;
     if (performance.now() > untilMs) break;
     if (!isShown) progress?.phase('copying the index to other nodes', 'shards');

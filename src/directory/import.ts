@@ -5,6 +5,7 @@ import type { RowSource } from '../files/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
+import { isSessionLost } from '../postgres/session-watch.ts';
 import { count, type Progress } from '../terminal/progress.ts';
 import { type BuiltIndex, buildIndex, takesChanges } from './build-index.ts';
 import { changesSince, DIRECTORY_PLAN } from './entries.ts';
@@ -207,6 +208,7 @@ async function replaceGeneration(
     tools.signal.throwIfAborted();
   } catch (error) {
     tools.signal.throwIfAborted();
+    if (isSessionLost(error)) throw error;
     // The rows are complete: Postgres goes on with them, and the index follows (contract: index rebuild).
     await makeCurrent(lock, directory, generation, null, tools.actor);
     throw new RefusedError(

@@ -1,6 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch';
 import postgres from 'postgres';
 import { messageOf, RefusedError } from '../errors.ts';
+import { isSessionLost } from '../postgres/session-watch.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
 import { untilCopied } from './copies.ts';
@@ -89,7 +90,8 @@ async function orRefused<T>(work: () => Promise<T>, outcome: string): Promise<T>
   try {
     return await work();
   } catch (error) {
-    if (error instanceof RefusedError || error instanceof postgres.PostgresError) throw error;
+    const isOfPostgres = error instanceof postgres.PostgresError || isSessionLost(error);
+    if (error instanceof RefusedError || isOfPostgres) throw error;
     const isOfClient = error instanceof errors.ElasticsearchClientError;
     const advice = isOfClient ? 'check ELASTICSEARCH_URL and the server' : '';
     const consequence = [outcome, advice].filter((part) => part !== '').join('; ');

@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import type { Sql } from './connect.ts';
+import { isSessionLost, sessionLost, watchSession } from './session-watch.ts';
 
 /** Memory for sorting and for building indexes; each is used by one operation at a time. */
 const WORK_MEM = '128MB';
@@ -12,9 +13,14 @@ const MAINTENANCE_WORK_MEM = '256MB';
  * If it is lost, postgres.js silently connects anew at the next query: what the session held is gone then. Who relies
  * on a lock compares `pg_backend_pid()`.
  *
+ * @param options.queryTimeoutS after which a silent connection is closed; 0: never
  * @returns a pool of exactly one connection; the caller ends it
  */
-export function openDedicated(sql: Sql, applicationName: string): Sql {
+export function openDedicated(
+  sql: Sql,
+  applicationName: string,
+  { queryTimeoutS = 0 }: { queryTimeoutS?: number } = {},
+): Sql {
   const { options } = sql;
   return postgres({
     // The parsed options of another pool are accepted as they are (postgres.js 3.4.9, parseOptions: `shared`).
@@ -22,7 +28,7 @@ export function openDedicated(sql: Sql, applicationName: string): Sql {
     max: 1,
     idle_timeout: undefined,
     max_lifetime: null,
-    query_timeout: 0,
+    query_timeout: queryTimeoutS,
     connection: {
       ...options.connection,
       application_name: applicationName,
@@ -39,6 +45,7 @@ export function openDedicated(sql: Sql, applicationName: string): Sql {
  *
  * Work that has made its change calls `changed`. No statement is cancelled after that, and the work doesn't fail with the
  * signal's reason any more: who sees that reason knows that nothing has changed.
+ * @throws RefusedError within 15 s when the connection is lost, or Postgres gives no answer any more
  */
 export async function withDedicated<T>(
   { sql: pool, signal }: { sql: Sql; signal: AbortSignal },
@@ -49,6 +56,7 @@ export async function withDedicated<T>(
   let backend = 0;
   let isChanged = false;
   let cancelling: Promise<unknown> | null = null;
+  let watch: ReturnType<typeof watchSession> | undefined;
   const cancel = () => {
     if (backend !== 0) cancelling = pool`SELECT pg_cancel_backend(${backend})`.catch(() => {});
   };
@@ -64,15 +72,18 @@ export async function withDedicated<T>(
     // A killed client's statement would otherwise run to its end, and hold the lock so long.
     await sql`SET client_connection_check_interval = '500ms'`.catch(() => {}); // not on every platform
     await sql.unsafe(`SET work_mem = '${WORK_MEM}'; SET maintenance_work_mem = '${MAINTENANCE_WORK_MEM}'`);
-    const [row] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    const [row] = await sql<{ pid: number; startedAt: string }[]>`
+      SELECT pid, backend_start::text AS "startedAt" FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
     backend = row!.pid;
+    watch = watchSession(openDedicated(pool, 'company-directory watch', { queryTimeoutS: 2 }), row!);
     signal.throwIfAborted();
-    return await work(sql, changed);
+    return await Promise.race([work(sql, changed), watch.lost]);
   } catch (error) {
     if (!isChanged) signal.throwIfAborted();
-    throw error;
+    throw isSessionLost(error) ? sessionLost(error) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
+    await watch?.stop();
     await sql.end({ timeout: 1 });
   }
 }
