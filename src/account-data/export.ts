@@ -22,8 +22,13 @@ export async function exportAccount(sql: Sql, id: string) {
       account: { ...account, created, suspended },
       members: await sql`
         SELECT u."id", u."name", u."email", u."emailVerified", u."image", u."createdAt" AS created, u."updatedAt" AS updated,
-          (SELECT max(c."updatedAt") FROM dashboard_credentials c WHERE c."userId" = u."id") AS "passwordChanged"
-        FROM dashboard_users u WHERE u."id" IN (${members}) ORDER BY u."email"`,
+          (SELECT max(c."updatedAt") FROM dashboard_credentials c WHERE c."userId" = u."id") AS "passwordChanged",
+          m.usage_alerts AS "usageAlerts", m.language
+        FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
+        WHERE m.account_id = ${id} ORDER BY u."email"`,
+      usageMails: await sql`
+        SELECT user_id AS member, percent, period_opened_at AS period FROM dashboard_usage_alerts
+        WHERE user_id IN (${members}) ORDER BY user_id, percent`,
       sessions: await sql`
         SELECT "userId" AS member, "createdAt" AS created, "updatedAt" AS updated, "expiresAt" AS expires, "ipAddress", "userAgent"
         FROM dashboard_sessions WHERE "userId" IN (${members}) ORDER BY "createdAt"`,

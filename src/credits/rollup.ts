@@ -18,12 +18,17 @@ const ROWS_AT_ONCE = 2000;
  * Adds the journal's calls to those of each day, by account, key and kind. The view `calls_by_day` reads both, so that a
  * reader sees no difference. Safe in any number of processes: rows that another one is rolling up are skipped.
  *
+ * @param counted gets the accounts whose calls were counted
  * @returns how many rows of the journal were counted
  */
-export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<number> {
+export async function rollUpCalls(
+  sql: Sql,
+  atOnce = ROWS_AT_ONCE,
+  counted = new Set<string>(),
+): Promise<number> {
   let total = 0;
   for (;;) {
-    const [row] = await sql<{ counted: number }[]>`
+    const [row] = await sql<{ counted: number; accounts: string[] }[]>`
       WITH batch AS (
         UPDATE call_journal SET counted = true
         WHERE attempt = ANY (ARRAY(
@@ -36,8 +41,10 @@ export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
         GROUP BY account_id, day, key_id, kind
         ORDER BY account_id, day, key_id, kind
         ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
+        RETURNING account_id
       )
-      SELECT count(*) AS counted FROM batch`;
+      SELECT (SELECT count(*) FROM batch) AS counted, ARRAY (SELECT DISTINCT account_id FROM daily) AS accounts`;
+    for (const account of row!.accounts) counted.add(account);
     total += row!.counted;
     if (row!.counted < atOnce) return total;
   }
@@ -51,14 +58,23 @@ export async function purgeJournal(sql: Sql): Promise<void> {
       AND (NOT voided OR account_ids = '{}')`;
 }
 
-/** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */
-export function startCallRollup(sql: Sql, log: Log, closers: Closers): Periodic {
+/**
+ * Keeps the journal short while the service runs. The next process rolls up what is left when it stops.
+ * @param onCounted called after each roll-up with the accounts whose calls were counted
+ */
+export function startCallRollup(
+  sql: Sql,
+  log: Log,
+  closers: Closers,
+  onCounted: (accountIds: Set<string>) => void = () => {},
+): Periodic {
   let failing = false;
 
   async function rollUp(): Promise<void> {
+    const counted = new Set<string>();
     try {
       await reverseVoided(sql);
-      await rollUpCalls(sql);
+      await rollUpCalls(sql, ROWS_AT_ONCE, counted);
       await purgeJournal(sql);
       failing = false;
     } catch (error) {
@@ -66,6 +82,7 @@ export function startCallRollup(sql: Sql, log: Log, closers: Closers): Periodic 
       if (!failing) log.warn({ err: error }, 'the journal of calls was not rolled up');
       failing = true;
     }
+    onCounted(counted);
   }
 
   const rollups = repeat(rollUp, ROLL_UP_EVERY_MS);

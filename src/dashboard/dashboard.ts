@@ -11,6 +11,7 @@ import type { Mailer } from './mail.ts';
 import { createReception, type Reception } from './reception.ts';
 import { removeExpired } from './remove-expired.ts';
 import { type Match, matchRoute } from './routes.ts';
+import { createUsageAlerts } from './usage-alerts.ts';
 import type { DashboardParts } from './visit.ts';
 
 export interface Dashboard {
@@ -22,6 +23,8 @@ export interface Dashboard {
   handle(request: Request, peer: string | null): Response | Promise<Response>;
   /** The page that answers any other path below `/dashboard`. */
   notFound(request: Request, peer: string | null): Response | Promise<Response>;
+  /** Takes note of accounts that have made calls, for usage alerts. */
+  callsCounted(accountIds: Set<string>): void;
   close(): Promise<void>;
 }
 
@@ -40,7 +43,11 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     () => removeExpired(sql).catch((error) => log.warn({ err: error }, 'old sessions were not removed')),
     HOUR,
   );
-  let mailer: Mailer | null = null;
+  const mail = mailerOf(parts);
+  const alerts =
+    mail === null
+      ? null
+      : createUsageAlerts({ sql, mailer: mail.open, settingsUrl: `${publicUrl}/dashboard/settings`, log });
   let opening: Promise<Reception> | null = null;
 
   /**
@@ -48,9 +55,8 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
    * without.
    */
   async function open(): Promise<Reception> {
-    const [{ createAuth }, { createMailer }] = await Promise.all([import('./auth.ts'), import('./mail.ts')]);
-    const { smtpUrl, mailFrom, signUp, trustProxy } = config;
-    mailer = smtpUrl === null ? null : createMailer(smtpUrl, mailFrom, publicUrl, log);
+    const [{ createAuth }, mailer] = await Promise.all([import('./auth.ts'), mail?.open() ?? null]);
+    const { signUp, trustProxy } = config;
     return createReception({
       clientAddress: createClientAddress(trustProxy, (peer) =>
         log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
@@ -98,8 +104,26 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
   return {
     handle,
     notFound: (request, peer) => receive(request, peer, null),
+    callsCounted: (accountIds) => alerts?.check(accountIds),
     close: async () => {
-      await Promise.all([removals.stop(), mailer?.close()]);
+      await Promise.all([removals.stop(), alerts?.close()]);
+      await mail?.close();
     },
+  };
+}
+
+/** The mailer, opened when it is first needed: an instance that sends no mail does without its library. `null` without SMTP_URL. */
+function mailerOf({ config, publicUrl, log }: DashboardParts) {
+  const { smtpUrl, mailFrom } = config;
+  if (smtpUrl === null) return null;
+  let mailer: Promise<Mailer> | null = null;
+  return {
+    open: () => {
+      mailer ??= import('./mail.ts').then(({ createMailer }) =>
+        createMailer(smtpUrl, mailFrom, publicUrl, log),
+      );
+      return mailer;
+    },
+    close: async () => (await mailer)?.close(),
   };
 }

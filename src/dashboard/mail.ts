@@ -15,9 +15,19 @@ export interface LinkMail {
   language: Language;
 }
 
+/** A message that says how much of the allowance is used. */
+export interface UsageMail {
+  to: string;
+  subject: string;
+  text: string;
+  language: Language;
+}
+
 export interface Mailer {
   /** Sends in the background; a failure is logged, without the address and the link. */
   send(mail: LinkMail): void;
+  /** @throws when the relay did not take it */
+  sendUsage(mail: UsageMail): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -61,6 +71,10 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
         .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))
         .finally(() => sending.delete(sent));
       sending.add(sent);
+    },
+    async sendUsage({ to, subject, text, language }) {
+      const { brand } = TEXTS[language];
+      await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });
     },
     async close() {
       await Promise.all(sending);

@@ -151,7 +151,11 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
     if (match.route.for === 'anyone') return within(match.route.page(visit), PAGE_TIMEOUT_MS, 'the page');
     const { session } = visit;
     if (session === null) return { redirect: `${tools.base}/sign-in` };
-    const accountId = await within(accountOf(tools.sql, session.user), SESSION_TIMEOUT_MS, 'Postgres');
+    const accountId = await within(
+      accountOf(tools.sql, session.user, texts.language),
+      SESSION_TIMEOUT_MS,
+      'Postgres',
+    );
     visit.trace.account = accountId;
     const account = await tools.readAccount(accountId);
     const member: MemberVisit = { ...visit, session, user: session.user, account };

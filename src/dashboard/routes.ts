@@ -12,7 +12,13 @@ import {
   takeInvitation,
 } from './pages/links.ts';
 import { showOverview } from './pages/overview.ts';
-import { changePassword, sendConfirmationAgain, showSettings } from './pages/settings.ts';
+import {
+  changeAlerts,
+  changePassword,
+  changeSpending,
+  sendConfirmationAgain,
+  showSettings,
+} from './pages/settings.ts';
 import { showTry, tryCall } from './pages/try.ts';
 import { downloadUsage } from './pages/usage-csv.ts';
 import type { MemberVisit, Reply, Visit } from './visit.ts';
@@ -54,6 +60,8 @@ const ROUTES: Route[] = [
   { method: 'POST', path: '/try', for: 'member', page: tryCall },
   { method: 'GET', path: '/settings', for: 'member', page: showSettings },
   { method: 'POST', path: '/settings', for: 'member', page: changePassword },
+  { method: 'POST', path: '/settings/spending', for: 'member', page: changeSpending },
+  { method: 'POST', path: '/settings/alerts', for: 'member', page: changeAlerts },
 ];
 
 /** The paths of all pages, below the dashboard, with `:parameters`. */

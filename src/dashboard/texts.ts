@@ -2,6 +2,7 @@ import type { Language } from './language.ts';
 
 /** Every text of the dashboard and of its mail, side by side: English is the shape, Portuguese must fill it. */
 const en = {
+  language: 'en' as Language,
   lang: 'en',
   brand: 'Company Directory',
   skip: 'Skip to content',
@@ -222,6 +223,15 @@ const en = {
   signedInAs: 'Signed in as',
   accountId: 'Account',
   changePassword: 'Change the password',
+  saved: 'Saved.',
+  turnOn: 'Turn on',
+  turnOff: 'Turn off',
+  spending: 'Spend purchased credits',
+  spendingOn: 'On: when the calls of the plan are used, purchased credits pay for more.',
+  spendingOff: 'Off: when the calls of the plan are used, calls are refused. Purchased credits stay.',
+  alerts: 'Mails about your usage',
+  alertsOn: 'On: you get a mail when 80% and when 100% of the calls of the plan are used.',
+  alertsOff: 'Off: you get no mail about your usage.',
 
   formExpired: 'This form is out of date',
   formExpiredLead: 'It was left open too long, or sent from another page. Open it again.',
@@ -250,12 +260,20 @@ const en = {
     'Someone, perhaps you, tried to create an account with your email. There is one already: sign in, or choose a new password here.',
   mailResetSubject: 'Choose a new password',
   mailReset: 'Open this link to choose a new password. It works for an hour.',
+  mailUsageSubject: (percent: string) => `${percent}% of your calls are used`,
+  mailUsage: (used: string, limit: string, end: string) =>
+    `Your account has used ${used} of the ${limit} calls of its plan. The next period begins on ${end} (UTC).`,
+  mailUsagePurchased: (credits: string) =>
+    `Until then, calls beyond the plan spend your ${credits} purchased credits.`,
+  mailUsageStops: 'Until then, calls beyond the plan are refused.',
+  mailUsageOff: 'You can turn these mails off in the settings:',
   mailIgnore: 'If you did not ask for this, do nothing.',
 };
 
 export type Texts = typeof en;
 
 const pt: Texts = {
+  language: 'pt',
   lang: 'pt-PT',
   brand: 'Diretório de Empresas',
   skip: 'Ir para o conteúdo',
@@ -477,6 +495,16 @@ const pt: Texts = {
   signedInAs: 'Sessão de',
   accountId: 'Conta',
   changePassword: 'Alterar a palavra-passe',
+  saved: 'Guardado.',
+  turnOn: 'Ativar',
+  turnOff: 'Desativar',
+  spending: 'Gastar créditos comprados',
+  spendingOn: 'Ativo: quando as chamadas do plano acabam, os créditos comprados pagam as seguintes.',
+  spendingOff:
+    'Inativo: quando as chamadas do plano acabam, as seguintes são recusadas. Os créditos comprados ficam.',
+  alerts: 'Mensagens sobre a utilização',
+  alertsOn: 'Ativo: recebe uma mensagem quando 80% e quando 100% das chamadas do plano estão gastas.',
+  alertsOff: 'Inativo: não recebe mensagens sobre a utilização.',
 
   formExpired: 'Este formulário caducou',
   formExpiredLead: 'Ficou aberto demasiado tempo, ou foi enviado de outra página. Abra-o de novo.',
@@ -504,6 +532,13 @@ const pt: Texts = {
     'Alguém, talvez você, tentou criar uma conta com o seu email. Já existe uma: inicie sessão, ou escolha aqui uma nova palavra-passe.',
   mailResetSubject: 'Escolha uma nova palavra-passe',
   mailReset: 'Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.',
+  mailUsageSubject: (percent) => `${percent}% das suas chamadas estão gastas`,
+  mailUsage: (used, limit, end) =>
+    `A sua conta gastou ${used} das ${limit} chamadas do seu plano. O período seguinte começa a ${end} (UTC).`,
+  mailUsagePurchased: (credits) =>
+    `Até lá, as chamadas além do plano gastam os seus ${credits} créditos comprados.`,
+  mailUsageStops: 'Até lá, as chamadas além do plano são recusadas.',
+  mailUsageOff: 'Pode desativar estas mensagens nas definições:',
   mailIgnore: 'Se não foi você que pediu, não faça nada.',
 };
 

@@ -103,7 +103,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       byKey: true,
     });
     closers.add('Postgres by key', () => byKey.end({ timeout: 2 }));
-    const rollups = startCallRollup(stores.sql, log, tasks);
+    let onCounted: (accountIds: Set<string>) => void = () => {};
+    const rollups = startCallRollup(stores.sql, log, tasks, (accountIds) => onCounted(accountIds));
     const credits = createCredits(byKey, {
       onVoided: () => {
         metrics.batchVoided();
@@ -133,6 +134,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       lookup,
       stopping: stopping.signal,
     });
+    onCounted = dashboard.callsCounted;
     tasks.add('the dashboard', () => dashboard.close());
 
     const app = createApp({

@@ -38,7 +38,12 @@ beforeAll(() => {
     lookup: handler,
     usage: handler,
     datasets: handler,
-    dashboard: { handle: () => keep(page()), notFound: () => keep(page()), close: async () => {} },
+    dashboard: {
+      handle: () => keep(page()),
+      notFound: () => keep(page()),
+      callsCounted: () => {},
+      close: async () => {},
+    },
   });
   app.compile();
 });

@@ -94,7 +94,7 @@ export async function signUp(visit: Visit): Promise<Reply> {
   }
   const { session } = await tools.auth.session(cookieHeader(answer.cookies));
   if (session !== null) {
-    visit.trace.account = await accountOf(tools.sql, session.user);
+    visit.trace.account = await accountOf(tools.sql, session.user, texts.language);
     logSecurity(visit, 'sign-up', { userId: session.user.id, accountId: visit.trace.account });
   }
   return redirectTo(visit, '', answer.cookies);

@@ -1,5 +1,7 @@
+import { changeLimits } from '../../accounts/changes.ts';
 import { PASSWORD } from '../fields.ts';
-import { html } from '../html.ts';
+import { type Html, html } from '../html.ts';
+import { actorOf, memberOf, setUsageAlerts } from '../members.ts';
 import { passwordRefusal } from '../passwords.ts';
 import { changePasswordWith, sendConfirmation } from '../sign-in.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
@@ -29,9 +31,28 @@ export async function sendConfirmationAgain(visit: MemberVisit): Promise<Reply> 
   return refusal === null ? redirectTo(visit, '/settings?done=sent') : settingsPage(visit, refusal);
 }
 
+/** POST /dashboard/settings/spending: whether purchased credits are spent. */
+export async function changeSpending(visit: MemberVisit): Promise<Reply> {
+  const { tools, account, user, fields } = visit;
+  await changeLimits(tools.sql, account.id, { spendPurchased: fields('on') === 'yes' }, actorOf(user));
+  return redirectTo(visit, '/settings?done=saved');
+}
+
+/** POST /dashboard/settings/alerts: whether this member gets usage alerts. */
+export async function changeAlerts(visit: MemberVisit): Promise<Reply> {
+  const { tools, user, fields } = visit;
+  await setUsageAlerts(tools.sql, user.id, fields('on') === 'yes');
+  return redirectTo(visit, '/settings?done=saved');
+}
+
 async function settingsPage(visit: MemberVisit, refusal: Refusal | null): Promise<Reply> {
   const { texts, tools, user, account, url } = visit;
-  const notices: Record<string, string> = { password: texts.passwordSaved, sent: texts.confirmSent };
+  const notices: Record<string, string> = {
+    password: texts.passwordSaved,
+    sent: texts.confirmSent,
+    saved: texts.saved,
+  };
+  const member = await memberOf(tools.sql, user.id);
   const asked = url.searchParams.get('done') ?? '';
   const done = Object.hasOwn(notices, asked) ? notices[asked] : null;
   const body = html`
@@ -52,11 +73,28 @@ ${refusal === null && notice(done)}
     ${newPasswordField(visit, texts.newPassword)}
     <button type="submit">${texts.savePassword}</button>
   </form>
-</section>`;
+</section>
+${choice(visit, 'spending', texts.spending, account.spendPurchased ? texts.spendingOn : texts.spendingOff, account.spendPurchased)}
+${tools.mails && choice(visit, 'alerts', texts.alerts, member?.usageAlerts ? texts.alertsOn : texts.alertsOff, member?.usageAlerts === true)}`;
   return memberPage(visit, {
     section: '/settings',
     title: texts.settingsTitle,
     body,
     ...(refusal !== null && { status: refusal.status, headers: refusal.headers ?? {} }),
   });
+}
+
+/** A choice that is on or off: what it is now, and the button that changes it. */
+function choice(visit: MemberVisit, name: string, title: string, state: string, isOn: boolean): Html {
+  const { texts, tools } = visit;
+  return html`
+<section class="card narrow" aria-labelledby="${name}-title">
+  <h2 id="${name}-title">${title}</h2>
+  <p>${state}</p>
+  <form method="post" action="${tools.base}/settings/${name}" data-choice="${name}">
+    ${token(visit)}
+    <input type="hidden" name="on" value="${isOn ? 'no' : 'yes'}">
+    <button class="quiet" type="submit">${isOn ? texts.turnOff : texts.turnOn}</button>
+  </form>
+</section>`;
 }
