@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { nodesOf, postgresHosts } from '../src/addresses.ts';
+import { CLOSE_TIMEOUT_MS } from '../src/closers.ts';
+import { readConfig } from '../src/config.ts';
+import { LONGEST_STOP_MS } from '../src/service/stop.ts';
+import { SECOND } from '../src/units.ts';
+import { ROOT } from './support/service.ts';
+
+type Compose = {
+  services: Record<
+    string,
+    { image?: string; environment?: Record<string, string>; stop_grace_period?: string }
+  >;
+};
+
+const compose = async (file: string) => Bun.YAML.parse(await Bun.file(join(ROOT, file)).text()) as Compose;
+
+test("the example's instances have a configuration that the service takes, on all nodes and hosts", async () => {
+  const { services } = await compose('examples/three-machines/docker-compose.yml');
+  for (const name of ['api-a', 'api-b', 'api-c']) {
+    const { environment, stop_grace_period: grace } = services[name]!;
+    const filled = Object.entries(environment!).map(([variable, value]) => [
+      variable,
+      value.replace(/\$\{(\w+):[?-][^}]*\}/g, (_, secret) => (secret === 'NIF_PT_KEY' ? '' : 'a'.repeat(32))),
+    ]);
+    const config = readConfig(Object.fromEntries(filled));
+    expect(nodesOf(config.elasticsearchUrl!)).toHaveLength(3);
+    expect(postgresHosts(config.databaseUrl!)).toHaveLength(3);
+    expect(config.databaseUrl).toEndWith('target_session_attrs=primary');
+    expect(config.shutdownDelayS).toBeGreaterThan(2);
+    expect(Number.parseInt(grace!, 10) * SECOND).toBeGreaterThan(
+      config.shutdownDelayS * SECOND + LONGEST_STOP_MS + CLOSE_TIMEOUT_MS,
+    );
+  }
+});
+
+test("the example's servers are those of docker-compose.yml", async () => {
+  const [example, main] = await Promise.all(
+    ['examples/three-machines/docker-compose.yml', 'docker-compose.yml'].map(compose),
+  );
+  for (const [server, count] of [
+    ['elasticsearch', 3],
+    ['postgres', 3],
+    ['redis', 2],
+  ] as const) {
+    const images = Object.entries(example!.services)
+      .filter(([name]) => name.startsWith(`${server}-`))
+      .map(([, { image }]) => image);
+    expect(images).toEqual(Array(count).fill(main!.services[server]!.image));
+  }
+});
