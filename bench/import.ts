@@ -9,7 +9,8 @@
  * faster, and the import sorts them first. Only the sorted floor says what the import adds. The sorting itself is not in it.
  *
  * All of it is run `--runs` times in turns with the import; medians count. Servers: those of the environment (TEST_…_URL),
- * or started here with durable commits. `--no-searches` leaves the searches out.
+ * or started here with durable commits. `--bulk=5000x4` takes requests of 5,000 documents, four at a time, instead of the best
+ * of the grid; `--no-searches` leaves the searches out.
  */
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -31,6 +32,7 @@ import { startServers } from '../test/servers/servers.ts';
 import { generateCompany } from './names.ts';
 
 const RUNS = Number(process.argv.find((word) => word.startsWith('--runs='))?.slice(7) ?? 3);
+const GIVEN_BULK = /^--bulk=(\d+)x(\d+)$/m.exec(process.argv.join('\n'));
 const WITH_SEARCHES = !process.argv.includes('--no-searches');
 const GRID = { documents: [1_000, 2_500, 5_000, 10_000], parallel: [2, 4, 6] };
 const GRID_ROWS = 100_000;
@@ -91,9 +93,14 @@ async function main(): Promise<void> {
 async function measureSize(servers: Servers, folder: string, rows: number): Promise<void> {
   const file = join(folder, `${rows}.csv`);
   await writeCsv(file, rows);
-  const grid = await bestOfGrid(servers.client, Math.min(rows, GRID_ROWS));
+  const gridRows = Math.min(rows, GRID_ROWS);
+  await bareBulk(servers.client, companies(gridRows), { documents: 5_000, parallel: 4 }); // the engine's warm-up
+  const grid =
+    GIVEN_BULK === null
+      ? await bestOfGrid(servers.client, gridRows)
+      : { documents: Number(GIVEN_BULK[1]), parallel: Number(GIVEN_BULK[2]) };
   say(
-    `${count(rows)} rows, file of ${(Bun.file(file).size / 1e6).toFixed(0)} MB; best bulk:` +
+    `${count(rows)} rows, file of ${(Bun.file(file).size / 1e6).toFixed(0)} MB; bulk requests:` +
       ` ${grid.documents} documents × ${grid.parallel}`,
   );
   const floors = { unsorted: [] as number[], sorted: [] as number[] };
@@ -212,7 +219,6 @@ async function bestOfGrid(client: Client, rows: number): Promise<BulkShape> {
     parallel: 0,
     seconds: Number.POSITIVE_INFINITY,
   };
-  await bareBulk(client, companies(rows), { documents: 5_000, parallel: 4 }); // the engine's warm-up
   for (const documents of GRID.documents) {
     for (const parallel of GRID.parallel) {
       const seconds = await bareBulk(client, companies(rows), { documents, parallel });

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
-import type { RowSource } from '../files/source.ts';
+import { type RowSource, requireReadable } from '../files/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../imports/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
@@ -77,6 +77,8 @@ export async function importCompanies(
       return report;
     });
   }
+  // A wrong name is told at once, not when the lock is free.
+  await requireReadable(source);
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(tools, lock);
     await orUnchanged(() => collectGarbage(tools, lock));

@@ -1,5 +1,5 @@
 /** The bytes of a file or of standard input, unpacked where they are gzip, whatever their number, in flat memory. */
-import { type FileHandle, open } from 'node:fs/promises';
+import { access, constants, type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import type { ReadableStreamDefaultReader } from 'node:stream/web';
 import { createGunzip } from 'node:zlib';
@@ -13,6 +13,17 @@ export type RowSource = { path: string } | { stdin: ReadableStream<Uint8Array> }
 /** As it is named on the command line: a path, or `-` for standard input. */
 export function rowSource(file: string): RowSource {
   return file === '-' ? { stdin: Bun.stdin.stream() } : { path: file };
+}
+
+/**
+ * Reads nothing, so that it is fit for a pipe, too.
+ * @throws {FileError} the file is missing or may not be read
+ */
+export async function requireReadable(source: RowSource): Promise<void> {
+  if (!('path' in source)) return;
+  await access(source.path, constants.R_OK).catch((error) => {
+    throw fileSystemError(source.path, error);
+  });
 }
 
 /** How far reading is, in bytes of the file as it lies on the disk (packed, for gzip). It changes while reading. */
