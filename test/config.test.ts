@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../src/config.ts';
-import { ConfigError } from '../src/environment.ts';
+import { ConfigError, userName } from '../src/environment.ts';
 import { bareEnvironment, ROOT } from './support/service.ts';
 
 type Environment = Record<string, string>;
@@ -336,4 +336,10 @@ test('CONTACT is a mail or web address, and the linked pages are web addresses',
     expect(refusal({ CONTACT: contact })).toStartWith('CONTACT must be a mailto: or https: address');
   }
   expect(refusal({ TERMS_URL: 'javascript:alert(1)' })).toStartWith('TERMS_URL must be');
+});
+
+test('the user of a command is named where no variable says it, as under cron', async () => {
+  const name = (await Bun.$`id -un`.text()).trim();
+  expect(userName({})).toBe(name);
+  expect(userName({ USER: 'maria' })).toBe('maria');
 });
