@@ -129,7 +129,7 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
 
   const CASES: [string, string, (find: () => Promise<never>) => Handler][] = [
     ['companies?q=abaco', 'search-failed', createSearchHandler],
-    ['companies/500002576', 'company-lookup-failed', lookup],
+    ['companies/500002576', 'service-unavailable', lookup],
     ['usage', 'service-unavailable', createUsageHandler],
   ];
   test.each(CASES)('%s: an outage stays %s', async (path, kind, create) => {
