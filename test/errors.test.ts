@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { Handler } from '../src/admission/pipeline.ts';
 import { createElasticsearch } from '../src/elasticsearch/client.ts';
 import { codeOf, isBug } from '../src/errors.ts';
+import { createLookup } from '../src/lookup/lookup.ts';
 import { createLookupHandler } from '../src/lookup/route.ts';
 import { createBugWriter } from '../src/observability/log.ts';
 import { connectPostgres } from '../src/postgres/connect.ts';
@@ -121,11 +122,14 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
   const bug = () => Promise.reject(new TypeError("null is not an object (evaluating 'row.nif')"));
   const outage = () => Promise.reject(new Error('Postgres did not answer within 2000 ms'));
   const lookup = (findCompany: () => Promise<never>) =>
-    createLookupHandler({
+    createLookupHandler(
       findCompany,
-      refresher: { refresh: () => Promise.reject(new Error('asked')), sweep: async () => {} },
-      timeoutMs: 1000,
-    });
+      createLookup({
+        findCompany,
+        refresher: { refresh: () => Promise.reject(new Error('asked')), sweep: async () => {} },
+        timeoutMs: 1000,
+      }),
+    );
 
   const CASES: [string, string, (find: () => Promise<never>) => Handler][] = [
     ['companies?q=abaco', 'search-failed', createSearchHandler],

@@ -2,7 +2,7 @@ import type { Credits } from '../credits/admit.ts';
 import type { Admission, CallKind } from '../credits/calls.ts';
 import { OverloadedError } from '../deadline.ts';
 import { isBug } from '../errors.ts';
-import { type Answer, problem, unavailable } from '../http/answer.ts';
+import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
 import { rateLimitHeaders, retryAfterS } from '../http/rate-limit-headers.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
@@ -24,8 +24,20 @@ const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
  */
 const MAX_TOKEN_WAIT_MS = 1 * SECOND;
 
+/** What was charged for a request. */
+export interface Payment {
+  /** Credits. */
+  spent: number;
+  /** The problem of the items of a batch lookup that the credits did not suffice for; `null` when they sufficed for all. */
+  refusal: ProblemAnswer | null;
+  /** Returns one of the credits, for an item that is answered 503 after all. The pipeline does it for a whole answer. */
+  giveBack(): void;
+}
+
+const UNPAID: Payment = { spent: 0, refusal: null, giveBack() {} };
+
 /** What a handler gets of an admitted request. */
-export interface AdmissionContext<Prefetched = unknown> {
+export interface AdmissionContext<Prefetched = unknown> extends Payment {
   request: Request;
   caller: Caller;
   /** The bucket after this request took its token. */
@@ -43,17 +55,31 @@ export interface Handler<Prefetched = unknown> {
    * nobody anything: without a credit its result is dropped.
    */
   prefetch?(request: Request): Prefetched;
+  /** Calls that the request counts as where the load is estimated; 1 when absent. */
+  load?: number;
+  /**
+   * How many credits the request costs; absent means one. Decided before they are taken: each one that is charged gets an
+   * answer. A problem ends the request, and costs none.
+   */
+  price?(prefetched: Prefetched): Promise<number | ProblemAnswer>;
   /** Validates its own input: a bad request has spent its token and its credit (specification, Order). */
   handle(context: AdmissionContext<Prefetched>): Promise<Answer>;
 }
 
+/** An endpoint whose handler depends on the request's body. */
+export interface BodyHandler {
+  charge: CallKind;
+  /** Reads the body. @returns the handler of this one request, or a problem that ends it without a credit */
+  receive(request: Request): Promise<Handler | ProblemAnswer>;
+}
+
 export interface Pipeline {
   /**
-   * Answers one request of the API: overload, key, token, credit, handler. Each stage can end the request.
+   * Answers one request of the API: overload, key, token, body, credit, handler. Each stage can end the request.
    *
    * @param caller for a request that was authenticated in another way (the dashboard's); it skips the key alone
    */
-  serve(request: Request, trace: Trace, handler: Handler, caller?: Caller): Promise<Answer>;
+  serve(request: Request, trace: Trace, endpoint: Handler | BodyHandler, caller?: Caller): Promise<Answer>;
 }
 
 export interface PipelineParts {
@@ -69,21 +95,21 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
   const admissions = createQueueDelay();
   const searches = createQueueDelay();
 
-  function isOverloaded({ charge }: Handler): boolean {
-    const waitMs = admissions.estimateMs() + (charge === 'search' ? searches.estimateMs() : 0);
+  function isOverloaded({ charge, load = 1 }: Pick<Handler, 'charge' | 'load'>): boolean {
+    const waitMs = admissions.estimateMs(load - 1) + (charge === 'search' ? searches.estimateMs() : 0);
     return waitMs > MAX_EXPECTED_WAIT_MS;
   }
 
   async function serve(
     request: Request,
     trace: Trace,
-    handler: Handler,
+    endpoint: Handler | BodyHandler,
     known: Caller | null = null,
   ): Promise<Answer> {
     // Overload. A request without a key gets its 401 all the same; a key is not looked up: refusing must stay cheap.
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
     if (known === null && secret === null) return unauthorized();
-    if (isOverloaded(handler)) return overloaded();
+    if (isOverloaded(endpoint)) return overloaded();
 
     // Key.
     let caller = known;
@@ -92,18 +118,20 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
     } catch (error) {
       if (isBug(error)) return failed(error, 'a key could not be checked');
       // Under load a key lookup times out in our own queue.
-      if (error instanceof OverloadedError || isOverloaded(handler)) return overloaded();
+      if (error instanceof OverloadedError || isOverloaded(endpoint)) return overloaded();
       return problem('authentication-failed', undefined, { cause: error });
     }
     if (caller === null) return unauthorized();
     trace.account = caller.accountId;
     trace.keyId = caller.keyId;
 
+    let load = 1;
     admissions.enter();
     let headers: Record<string, string> | undefined;
     let rate: RateDecision;
+    let handler: Handler;
     let prefetched: unknown;
-    let giveBack: (() => void) | null = null;
+    let payment = UNPAID;
     try {
       // Token.
       const startedAtMs = performance.now();
@@ -112,25 +140,44 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
       if (!rate.admitted) return withHeaders(rateLimitExceeded(rate), headers);
       if (performance.now() - startedAtMs > MAX_TOKEN_WAIT_MS) return withHeaders(overloaded(), headers);
 
+      // Body. The specification's order has no such stage, because its three endpoints have no body. Here the body says
+      // how many credits the request costs, so it is read before them. A slow sender is not in our queue meanwhile.
+      if ('receive' in endpoint) {
+        admissions.leave();
+        load = 0;
+        const received = await endpoint.receive(request);
+        if ('ok' in received) return withHeaders(received, headers);
+        if (isOverloaded(received)) return withHeaders(overloaded(), headers);
+        handler = received;
+        load = handler.load ?? 1;
+        admissions.enter(load);
+      } else {
+        handler = endpoint;
+      }
+
       // Credit.
       prefetched = handler.prefetch?.(request);
       if (handler.charge !== null) {
-        const payment = await spendCredit(caller, handler.charge, request.signal);
-        if ('refusal' in payment) return withHeaders(payment.refusal, headers);
-        giveBack = payment.giveBack;
+        const price = handler.price === undefined ? 1 : await handler.price(prefetched);
+        if (typeof price !== 'number') return withHeaders(price, headers);
+        const paid = await spendCredits(caller, handler.charge, price, request.signal);
+        if ('ok' in paid) return withHeaders(paid, headers);
+        payment = paid;
       }
     } catch (error) {
       return failed(error, 'a request could not be admitted', headers);
     } finally {
-      admissions.leave();
+      admissions.leave(load);
     }
 
     // Handler.
     if (handler.charge === 'search') searches.enter();
     try {
-      const answer = await handler.handle({ request, caller, rate, prefetched });
+      const answer = await handler.handle({ request, caller, rate, prefetched, ...payment });
       // A 503 costs nothing, whoever answers it (contract: problem details).
-      if (!answer.ok && answer.problem.kind === 'service-unavailable') giveBack?.();
+      if (!answer.ok && answer.problem.kind === 'service-unavailable') {
+        for (let credit = 0; credit < payment.spent; credit += 1) payment.giveBack();
+      }
       return withHeaders(answer, headers);
     } catch (error) {
       return failed(error, 'a handler failed', headers);
@@ -139,20 +186,23 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
     }
   }
 
-  /** @returns the problem to answer when no credit was spent, or the way to return it */
-  async function spendCredit(
+  /** @returns the problem to answer when no credit was spent */
+  async function spendCredits(
     { accountId, keyId }: Caller,
     kind: CallKind,
+    price: number,
     signal: AbortSignal,
-  ): Promise<{ refusal: Answer } | { giveBack: () => void }> {
+  ): Promise<Payment | ProblemAnswer> {
     try {
-      const admission = await credits.admit({ accountId, keyId, kind, signal });
-      if (!admission.admitted) return { refusal: quotaExceeded(admission) };
-      const { attempt } = admission;
-      return { giveBack: () => credits.giveBack({ accountId, keyId, kind, attempt }) };
+      const admission = await credits.admit({ accountId, keyId, kind, credits: price, signal });
+      const { admitted, attempt } = admission;
+      const refusal = admitted ? null : quotaExceeded(admission);
+      const spent = admitted ? price : admission.spent;
+      if (refusal !== null && spent === 0) return refusal;
+      return { spent, refusal, giveBack: () => credits.giveBack({ accountId, keyId, kind, attempt }) };
     } catch (error) {
       if (isBug(error)) throw error;
-      return { refusal: unavailable('The credits of the account could not be counted.', error) };
+      return unavailable('The credits of the account could not be counted.', error);
     }
   }
 
@@ -179,7 +229,11 @@ function rateLimitExceeded(rate: RateDecision): Answer {
   });
 }
 
-function quotaExceeded({ limit, resetAt, retryAfterS }: Extract<Admission, { admitted: false }>): Answer {
+function quotaExceeded({
+  limit,
+  resetAt,
+  retryAfterS,
+}: Extract<Admission, { admitted: false }>): ProblemAnswer {
   const reset = resetAt.toISOString();
   return problem('monthly-quota-exceeded', `The included credits are there again at ${reset}.`, {
     members: { quota: 'monthly_credits', limit, reset },

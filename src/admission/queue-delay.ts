@@ -2,14 +2,20 @@ import { SECOND } from '../units.ts';
 
 /** How long a request would queue in one stage of the pipeline. */
 export interface QueueDelay {
-  /** A request enters the stage; it leaves with `leave`, whatever its outcome. */
-  enter(): void;
-  leave(): void;
-  /** The expected wait of a request that enters now: requests in the stage divided by its rate. */
-  estimateMs(): number;
+  /**
+   * A request enters the stage; it leaves with `leave`, whatever its outcome.
+   * @param calls how many calls it counts as: a batch lookup is several
+   */
+  enter(calls?: number): void;
+  leave(calls?: number): void;
+  /**
+   * The expected wait of a request that enters now: calls in the stage divided by its rate.
+   * @param more calls that the request itself adds beyond the first
+   */
+  estimateMs(more?: number): number;
 }
 
-/** Fewer requests than this are no queue: their completion rate shows only how few requests came. */
+/** Fewer calls than this are no queue: their completion rate shows only how few requests came. */
 const MIN_RUNNING = 64;
 const WINDOW_MS = 0.25 * SECOND;
 /** Assumed completions per ms until the first window is measured. Admits a burst of about 1,000, but not of 10,000. */
@@ -19,7 +25,7 @@ const FALLING = 0.1;
 const STANDING = 0.75;
 
 /**
- * Estimates a queue's delay by Little's law: requests in the stage, divided by its completion rate.
+ * Estimates a queue's delay by Little's law: calls in the stage, divided by its completion rate.
  *
  * The rate is measured only while there is a queue: an idle service completes little because little arrives. The estimate
  * rises at once and falls slowly. While shedding, completions drop because refusing takes CPU; trusting that drop would
@@ -52,18 +58,19 @@ export function createQueueDelay(nowMs = () => performance.now()): QueueDelay {
   }
 
   return {
-    enter() {
-      running += 1;
-      if (running === MIN_RUNNING) beginQueue();
+    enter(calls = 1) {
+      const isQueue = running >= MIN_RUNNING;
+      running += calls;
+      if (!isQueue && running >= MIN_RUNNING) beginQueue();
     },
-    leave() {
-      running -= 1;
-      done += 1;
+    leave(calls = 1) {
+      running -= calls;
+      done += calls;
     },
-    estimateMs() {
-      if (running < MIN_RUNNING) return 0;
-      closeWindow();
-      return running / ratePerMs;
+    estimateMs(more = 0) {
+      if (running + more < MIN_RUNNING) return 0;
+      if (running >= MIN_RUNNING) closeWindow();
+      return (running + more) / ratePerMs;
     },
   };
 }

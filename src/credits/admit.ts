@@ -2,15 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../batch.ts';
 import { within } from '../deadline.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
-import { type Admission, type Call, type CallGroup, groupCalls } from './calls.ts';
+import { type Admission, type Call, type CallGroup, creditsOf, groupCalls } from './calls.ts';
 import { type ChargedCall, createGiveBacks } from './give-back.ts';
 import { type SpendResult, spendWithinPeriod, spendWithRollover } from './spend.ts';
 import { voidAttempts } from './void.ts';
 
 export interface Credits {
   /**
-   * Spends one credit of the account: included first, then purchased (specification, Credits 3). Durable before it
-   * returns, and exact with any number of processes at once.
+   * Spends the credits of a call: included first, then purchased (specification, Credits 3). Durable before it
+   * returns, and exact with any number of processes at once. An account with too few credits for a batch lookup is
+   * charged those it has.
    *
    * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
@@ -183,7 +184,7 @@ export function createCredits(
 /** An operator's open transaction may hold one account. After the server's lock_timeout, the others go on without it. */
 const isLockTimeout = (error: unknown) => (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE;
 
-/** The first calls of a group are admitted, as many as were charged; the rest are refused. */
+/** Gives what was charged for a group to its calls, first come, first served. */
 function distribute(
   calls: Call[],
   result: SpendResult,
@@ -191,19 +192,22 @@ function distribute(
   admissions: Map<Call, Admission>,
 ): void {
   const admitted: Admission = { admitted: true, attempt };
-  const refused: Admission = {
-    admitted: false,
+  const quota = {
     limit: result.included,
     resetAt: result.periodEnd,
     retryAfterS: Math.max(1, Math.ceil(result.untilPeriodEndS)),
   };
-  for (const [index, call] of calls.entries()) {
-    admissions.set(call, index < result.admitted ? admitted : refused);
+  let left = result.admitted;
+  for (const call of calls) {
+    const spent = Math.min(left, creditsOf(call));
+    left -= spent;
+    const refused: Admission = { admitted: false, spent, attempt, ...quota };
+    admissions.set(call, spent === creditsOf(call) ? admitted : refused);
   }
 }
 
 function callsByAccount(groups: CallGroup[]): Record<string, number> {
   const sums: Record<string, number> = {};
-  for (const { accountId, calls } of groups) sums[accountId] = (sums[accountId] ?? 0) + calls.length;
+  for (const { accountId, credits } of groups) sums[accountId] = (sums[accountId] ?? 0) + credits;
   return sums;
 }

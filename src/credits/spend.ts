@@ -13,7 +13,7 @@ export interface SpendOptions {
 export interface SpendResult {
   /** 1-based position of the group in the statement. */
   position: number;
-  /** Calls of it that were charged; the others were refused. */
+  /** Credits that were charged, of those that its calls need. */
   admitted: number;
   /** The included allowance of the period, credits. */
   included: number;
@@ -38,8 +38,8 @@ export async function spendWithinPeriod(
   { attempt, instant }: SpendOptions,
 ): Promise<Set<string>> {
   const totals = new Map<string, number>();
-  for (const { accountId, calls } of groups) {
-    totals.set(accountId, (totals.get(accountId) ?? 0) + calls.length);
+  for (const { accountId, credits } of groups) {
+    totals.set(accountId, (totals.get(accountId) ?? 0) + credits);
   }
   const accountIds = [...totals.keys()].sort();
   const wanted = accountIds.map((id) => totals.get(id)!);
@@ -160,6 +160,6 @@ function columnsOf(groups: CallGroup[]) {
     ids: textArray(groups.map(({ accountId }) => accountId)),
     keys: textArray(groups.map(({ keyId }) => keyId)),
     kinds: textArray(groups.map(({ kind }) => kind)),
-    calls: numberArray(groups.map(({ calls }) => calls.length)),
+    calls: numberArray(groups.map(({ credits }) => credits)),
   };
 }

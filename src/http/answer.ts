@@ -1,9 +1,12 @@
 import type { Problem } from './problems.ts';
 
 /** What a handler answers: a success with its body as JSON text, or a problem. */
-export type Answer =
-  | { ok: true; json: string; headers?: Record<string, string> }
-  | { ok: false; problem: Problem };
+export type Answer = { ok: true; json: string; headers?: Record<string, string> } | ProblemAnswer;
+
+export interface ProblemAnswer {
+  ok: false;
+  problem: Problem;
+}
 
 /** A success. The caller names the type of its body, which is that of the reference. */
 export function ok<Body>(body: Body, headers?: Record<string, string>): Answer {
@@ -19,16 +22,16 @@ export function problem(
   kind: Problem['kind'],
   detail?: string,
   more: Omit<Problem, 'kind' | 'detail'> = {},
-): { ok: false; problem: Problem } {
+): ProblemAnswer {
   return { ok: false, problem: detail === undefined ? { kind, ...more } : { kind, detail, ...more } };
 }
 
 /** The 503 of a dependency that is away, or of an overloaded service. No credit was spent. */
-export function unavailable(detail: string, cause?: unknown): Answer {
+export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
   return problem('service-unavailable', detail, { headers: { 'Retry-After': '1' }, cause });
 }
 
 /** @param allow the methods that the path has, as `Allow` lists them */
-export function methodNotAllowed(allow: string): Answer {
+export function methodNotAllowed(allow: string): ProblemAnswer {
   return problem('method-not-allowed', undefined, { headers: { Allow: allow } });
 }

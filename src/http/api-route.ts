@@ -30,11 +30,15 @@ export const ProblemSchema = Type.Object(
 
 /** What an endpoint declares beside its handler. Elysia's route and the reference (openapi.ts) are made from it. */
 export interface ApiRoute {
+  /** Absent means `GET`. */
+  method?: 'GET' | 'POST';
   /** Below `/api/v1`, with `:parameters`. */
   path: string;
   /** Each property has a `description` and an example. */
   query?: TObject;
   params?: TObject;
+  /** The JSON that the request carries, with an example. Its properties have a `description`. */
+  body?: TObject;
   /** The body of the 200. */
   success: TSchema;
   /** Headers of the success beyond those that every answer has. */
@@ -43,6 +47,8 @@ export interface ApiRoute {
   problems: ProblemName[];
   /** What a call's credit is spent on; `null` means that it costs none. */
   charge: CallKind | null;
+  /** What a call costs, in words. Absent means one credit, or none without a `charge`. */
+  cost?: string;
   detail: { operationId: string; summary: string; description: string };
 }
 
@@ -53,6 +59,13 @@ export function problemsOf({ problems, charge }: ApiRoute): ProblemName[] {
     ...PIPELINE_PROBLEMS,
     ...(charge !== null ? (['monthly-quota-exceeded'] as const) : []),
   ];
+}
+
+export const methodOf = ({ method = 'GET' }: ApiRoute) => method;
+
+/** What a call costs, in words. */
+export function costOf({ charge, cost }: ApiRoute): string {
+  return cost ?? (charge === null ? 'no credit' : 'one credit');
 }
 
 /** The route's path with `{parameters}`, as logs, metrics and the reference show it. */

@@ -1,5 +1,13 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
-import { type ApiRoute, BASE_PATH, ProblemSchema, problemsOf, templateOf } from './api-route.ts';
+import {
+  type ApiRoute,
+  BASE_PATH,
+  costOf,
+  methodOf,
+  ProblemSchema,
+  problemsOf,
+  templateOf,
+} from './api-route.ts';
 import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemName, problemType } from './problems.ts';
 
 const RATE_HEADERS: Record<string, string> = {
@@ -28,7 +36,9 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
   const schemas: Record<string, TSchema> = {};
   const paths: Record<string, Json> = {};
   for (const route of routes) {
-    paths[templateOf(route.path)] = { get: describeRoute(publicUrl, route, schemas) };
+    paths[templateOf(route.path)] = {
+      [methodOf(route).toLowerCase()]: describeRoute(publicUrl, route, schemas),
+    };
   }
   return {
     openapi: '3.1.0',
@@ -36,7 +46,7 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
       title: 'Company Directory API',
       version: '1',
       description:
-        'Searches Portuguese companies by name or NIF, gives the details of one, and reports the usage of an account.',
+        'Searches Portuguese companies by name or NIF, gives the details of one or of several, and reports the usage of an account.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl + BASE_PATH }],
@@ -86,7 +96,7 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
   return {
     operationId,
     summary,
-    description: `${description}\n\nCosts ${route.charge === null ? 'no credit' : 'one credit'}.`,
+    description: `${description}\n\nCosts ${costOf(route)}.`,
     parameters: parametersOf(route).map(({ name, place, schema: { description, examples, ...schema } }) => ({
       name,
       in: place,
@@ -95,6 +105,14 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
       example: examples[0],
       required: true,
     })),
+    ...(route.body !== undefined && {
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': { schema: reference(route.body, schemas), example: route.body.examples[0] },
+        },
+      },
+    }),
     responses,
   };
 }

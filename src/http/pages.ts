@@ -1,4 +1,4 @@
-import { type ApiRoute, BASE_PATH, templateOf } from './api-route.ts';
+import { type ApiRoute, BASE_PATH, costOf, methodOf, templateOf } from './api-route.ts';
 import { escapeHtml, htmlPage, paragraphs } from './html.ts';
 import { parametersOf } from './openapi.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
@@ -53,12 +53,17 @@ ${Object.entries(schemas)
 
 function describeRoute(publicUrl: string, route: ApiRoute): string {
   const { operationId, summary, description } = route.detail;
-  const rows = parametersOf(route).map(
+  const ofBody = Object.entries(route.body?.properties ?? {}).map(([name, schema]) => ({
+    name,
+    place: 'body',
+    schema: schema as { description: string },
+  }));
+  const rows = [...parametersOf(route), ...ofBody].map(
     ({ name, place, schema }) =>
       `<tr><td><code>${escapeHtml(name)}</code></td><td>${place}</td><td>${paragraphs(schema.description)}</td></tr>`,
   );
   return `<h2 id="${operationId}">${escapeHtml(summary)}</h2>
-<p><code>GET ${escapeHtml(BASE_PATH + templateOf(route.path))}</code>, ${route.charge === null ? 'no credit' : 'one credit'}</p>
+<p><code>${methodOf(route)} ${escapeHtml(BASE_PATH + templateOf(route.path))}</code>, ${costOf(route)}</p>
 ${paragraphs(description)}
 ${rows.length === 0 ? '' : `<div class="scroll"><table><tr><th>Parameter</th><th>In</th><th>Meaning</th></tr>${rows.join('')}</table></div>`}
 <p>Answers <a href="#${route.success.$id}"><code>${route.success.$id}</code></a>, or one of
@@ -76,5 +81,9 @@ function exampleCall(publicUrl: string, route: ApiRoute): string {
     else query.push(`${name}=${example}`);
   }
   const suffix = query.length === 0 ? '' : `?${query.join('&')}`;
-  return `curl -H "Authorization: Bearer $KEY" "${publicUrl}${BASE_PATH}${path}${suffix}"`;
+  const body =
+    route.body === undefined
+      ? ''
+      : `-H "Content-Type: application/json" -d '${JSON.stringify(route.body.examples[0])}' `;
+  return `curl -H "Authorization: Bearer $KEY" ${body}"${publicUrl}${BASE_PATH}${path}${suffix}"`;
 }

@@ -17,7 +17,7 @@ export const PROBLEMS = {
     status: 400,
     title: 'The request is not valid',
     cause:
-      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits with a right check digit.',
+      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits with a right check digit, or the body of a batch lookup is not 1 to 100 NIFs as JSON.',
     fix: 'Send a non-empty `q`, or a NIF of nine digits (spaces, hyphens and periods may separate them). The request has cost its credit: check the NIF before you send it.',
   },
   unauthorized: {
@@ -74,14 +74,14 @@ export const PROBLEMS = {
   'method-not-allowed': {
     status: 405,
     title: 'The method is not allowed',
-    cause: 'All endpoints use the method GET.',
-    fix: 'Use GET. Nothing was charged.',
+    cause: 'The endpoint has another method, which `Allow` names.',
+    fix: 'Use the method that `Allow` names: GET, or POST for several lookups at once. Nothing was charged.',
   },
   'service-unavailable': {
     status: 503,
     title: 'The service is not available just now',
     cause:
-      'The credits of the account could not be counted, its usage could not be read, or the service is overloaded.',
+      'The credits of the account could not be counted, its usage or stored records could not be read, or the service is overloaded. Or the item of a batch lookup would be the eleventh company to refresh.',
     fix: 'Try again after the seconds that `Retry-After` says. No credit was charged.',
   },
   'internal-error': {
@@ -113,17 +113,16 @@ export function problemType(publicUrl: string, kind: ProblemName): string {
   return `${publicUrl}/problems/${kind}`;
 }
 
+/** The members that every problem has. */
+export function problemBody(publicUrl: string, { kind, detail }: Pick<Problem, 'kind' | 'detail'>) {
+  const { status, title, cause } = PROBLEMS[kind];
+  return { type: problemType(publicUrl, kind), title, status, detail: detail ?? cause };
+}
+
 /** The RFC 9457 answer of a problem. @param headers go with it, and its own into them */
 export function problemResponse(publicUrl: string, problem: Problem, headers = new Headers()): Response {
-  const { status, title, cause } = PROBLEMS[problem.kind];
-  const body = {
-    type: problemType(publicUrl, problem.kind),
-    title,
-    status,
-    detail: problem.detail ?? cause,
-    ...problem.members,
-  };
+  const body = { ...problemBody(publicUrl, problem), ...problem.members };
   headers.set('Content-Type', PROBLEM_CONTENT_TYPE);
   for (const name in problem.headers) headers.set(name, problem.headers[name]!);
-  return new Response(JSON.stringify(body), { status, headers });
+  return new Response(JSON.stringify(body), { status: body.status, headers });
 }

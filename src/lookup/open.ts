@@ -1,4 +1,4 @@
-import type { Handler } from '../admission/pipeline.ts';
+import type { BodyHandler, Handler } from '../admission/pipeline.ts';
 import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../observability/log.ts';
@@ -8,18 +8,29 @@ import type { Sql } from '../postgres/connect.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { createSources } from '../sources/source.ts';
 import { MINUTE, SECOND } from '../units.ts';
+import { createBatchLookupHandler } from './batch.ts';
+import { createLookup } from './lookup.ts';
 import { createRefresher } from './refresh.ts';
 import { createLookupHandler } from './route.ts';
 import { createCompanyReader } from './store.ts';
 
-/** The lookup handler with its sources, as the configuration names them. */
+export interface LookupHandlers {
+  lookup: Handler;
+  batchLookup: BodyHandler;
+}
+
+/**
+ * The handlers of the single and the batch lookup with their sources, as the configuration names them.
+ * @param service.stopping aborted when the service stops
+ */
 export function openLookup(
   config: Config,
   { sql, byKey }: { sql: Sql; byKey: Sql },
   closers: Closers,
   log: Log,
   metrics: Metrics,
-): Handler {
+  service: { publicUrl: string; stopping: AbortSignal },
+): LookupHandlers {
   const sources = createSources(config, {
     onLimit: (source, window) => {
       metrics.sourceLimit(source, window);
@@ -39,5 +50,9 @@ export function openLookup(
     MINUTE,
   );
   closers.add('the sweep of old refreshes', sweeps.stop);
-  return createLookupHandler({ findCompany, refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
+  const lookUp = createLookup({ findCompany, refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
+  return {
+    lookup: createLookupHandler(findCompany, lookUp),
+    batchLookup: createBatchLookupHandler({ ...service, findCompany, lookUp }),
+  };
 }

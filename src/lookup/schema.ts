@@ -1,5 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 
+/** Nine digits, and the separators of normalizeNif. */
+export const NIF_PATTERN = '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$';
+
 const DebtBracketSchema = Type.Object(
   {
     start: Type.Integer({ description: 'Lower amount of the bracket.' }),

@@ -1,13 +1,14 @@
 import { Elysia } from 'elysia';
-import type { Handler, Pipeline } from '../admission/pipeline.ts';
+import type { BodyHandler, Handler, Pipeline } from '../admission/pipeline.ts';
 import type { Dashboard } from '../dashboard/dashboard.ts';
 import { dashboardRoutes } from '../dashboard/plugin.ts';
 import { datasetsRoute } from '../datasets/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
-import { type ApiRoute, BASE_PATH, optionsOf, templateOf } from '../http/api-route.ts';
+import { type ApiRoute, BASE_PATH, methodOf, optionsOf, templateOf } from '../http/api-route.ts';
 import type { Health } from '../http/health.ts';
 import type { Observer } from '../http/observe.ts';
 import { publicRoutes } from '../http/public-routes.ts';
+import { lookupsRoute } from '../lookup/batch-route.ts';
 import { lookupRoute } from '../lookup/route.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { searchRoute } from '../search/route.ts';
@@ -23,6 +24,7 @@ export interface AppParts {
   health: Health;
   search: Handler;
   lookup: Handler;
+  batchLookup: BodyHandler;
   usage: Handler;
   datasets: Handler;
   dashboard: Dashboard;
@@ -39,6 +41,7 @@ export function createApp(parts: AppParts) {
   const endpoints: Endpoint[] = [
     { route: searchRoute, handler: parts.search },
     { route: lookupRoute, handler: parts.lookup },
+    { route: lookupsRoute, handler: parts.batchLookup },
     { route: usageRoute, handler: parts.usage },
     { route: datasetsRoute, handler: parts.datasets },
   ];
@@ -66,7 +69,7 @@ export function createApp(parts: AppParts) {
 /** A route of the API, in the order of the reference. */
 interface Endpoint {
   route: ApiRoute;
-  handler: Handler;
+  handler: Handler | BodyHandler;
 }
 
 /**
@@ -81,14 +84,16 @@ function apiRoutes({ pipeline, observer }: Pick<AppParts, 'pipeline' | 'observer
   const app = new Elysia({ name: 'api', prefix: BASE_PATH });
   for (const { route, handler } of endpoints) {
     const template = BASE_PATH + templateOf(route.path);
+    const method = methodOf(route);
     app
-      .get(
+      .route(
+        method,
         route.path,
         ({ request }) =>
           observer.observe(request, template, (trace) => pipeline.serve(request, trace, handler)),
         optionsOf(route),
       )
-      .all(route.path, ({ request }) => observer.observe(request, template, () => methodNotAllowed('GET')));
+      .all(route.path, ({ request }) => observer.observe(request, template, () => methodNotAllowed(method)));
   }
   return app;
 }

@@ -119,7 +119,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const pipeline = createPipeline({ authenticator, rateLimiter, credits, log });
     const search = openSearch(config, stores, tasks, metrics);
-    const lookup = openLookup(config, { ...stores, byKey }, tasks, log, metrics);
+    const { lookup, batchLookup } = openLookup(config, { ...stores, byKey }, tasks, log, metrics, {
+      publicUrl,
+      stopping: stopping.signal,
+    });
     const dashboardSql = connectPostgres(stores.databaseUrl, DASHBOARD_POOL);
     closers.add("the dashboard's Postgres", () => dashboardSql.end({ timeout: 2 }));
     const dashboard = await createDashboard({
@@ -151,6 +154,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ),
       search,
       lookup,
+      batchLookup,
       usage: createUsageHandler(createAccountReader(stores.sql)),
       datasets: createDatasetsHandler(stores.sql),
       dashboard,

@@ -1,13 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { setSuspended } from '../../src/accounts/changes.ts';
 import {
+  type BodyHandler,
   createPipeline,
   type Handler,
   type Pipeline,
   type PipelineParts,
 } from '../../src/admission/pipeline.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { ok, problem } from '../../src/http/answer.ts';
+import { reverseVoided } from '../../src/credits/reverse.ts';
+import { type Answer, ok, type ProblemAnswer, problem, unavailable } from '../../src/http/answer.ts';
 import type { Trace } from '../../src/http/observe.ts';
 import { type Authenticator, createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
@@ -20,7 +22,7 @@ import { ledgerOf } from '../credits/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 let database: TestDatabase;
 let sql: Sql;
@@ -112,6 +114,138 @@ const bucketHeaders = (remaining: number) => ({
   'RateLimit-Remaining': String(remaining),
   'RateLimit-Reset': String(nowUs / 1_000_000),
   'RateLimit-Policy': '20;w=60',
+});
+
+describe('a request with a body', () => {
+  const serve = (key: string, receive: BodyHandler['receive'], signal?: AbortSignal) => {
+    const headers = { authorization: `Bearer ${key}` };
+    const request = new Request('http://service/', { headers, ...(signal !== undefined && { signal }) });
+    return pipeline.serve(request, {}, { charge: 'lookup', receive });
+  };
+  const kind = (answer: Answer) => (answer.ok ? null : answer.problem.kind);
+  const costing = (credits: number, handle: Handle = fine): Handler => ({
+    charge: 'lookup',
+    load: credits,
+    price: async () => credits,
+    handle,
+  });
+
+  test('is read after the token and before the credits, which its handler names', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const seen: unknown[] = [];
+    const answer = await serve(key, async () => {
+      seen.push(await costs(accountId));
+      return costing(7, async ({ spent, refusal }) => {
+        seen.push([await costs(accountId), spent, refusal]);
+        return ok({});
+      });
+    });
+    expect(kind(answer)).toBeNull();
+    const charged = [{ tokens: 1, used: 7, credits: 0 }, 7, null];
+    expect(seen).toEqual([{ tokens: 1, used: 0, credits: 0 }, charged]);
+  });
+
+  test('without a token is not read', async () => {
+    const { key } = await createCaller(sql, { limits: { requestsPerMinute: 1 } });
+    expect((await ask(key, fine, { charge: null })).kind).toBeNull();
+    const answer = await serve(key, () => Promise.reject(new Error('the body was read')));
+    expect(kind(answer)).toBe('rate-limit-exceeded');
+  });
+
+  test('spends the credits that are left, and its handler learns the problem of the rest; with none left it ends', async () => {
+    const { accountId, key } = await createCaller(sql, { included: 2, credits: 3 });
+    let seen: unknown;
+    const handle: Handle = async ({ spent, refusal }) => {
+      seen = [spent, refusal?.problem.kind];
+      return ok({});
+    };
+    expect(kind(await serve(key, async () => costing(50, handle)))).toBeNull();
+    expect(seen).toEqual([5, 'monthly-quota-exceeded']);
+    expect(await costs(accountId)).toEqual({ tokens: 1, used: 5, credits: 0 });
+    expect(kind(await serve(key, async () => costing(50, neverHandles)))).toBe('monthly-quota-exceeded');
+    expect(await costs(accountId)).toEqual({ tokens: 2, used: 5, credits: 0 });
+  });
+
+  test('gets back one credit for each item that is unavailable after all, and all when the whole answer is', async () => {
+    const { accountId, key } = await createCaller(sql, { included: 6, credits: 20 });
+    const twoBack: Handle = async ({ giveBack }) => {
+      giveBack();
+      giveBack();
+      return ok({});
+    };
+    expect(kind(await serve(key, async () => costing(10, twoBack)))).toBeNull();
+    const reversed = async () => {
+      await reverseVoided(sql);
+      return ledgerOf(sql, accountId);
+    };
+    await eventually(reversed, { used: 8, credits: 18, calls: 8 });
+    expect(kind(await serve(key, async () => costing(5, async () => unavailable('away'))))).toBe(
+      'service-unavailable',
+    );
+    await eventually(reversed, { used: 8, credits: 18, calls: 8 });
+  });
+
+  test('costs no credit when it or its price is a problem, when the client leaves, or when credits can not be counted', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const away = unavailable('away');
+    expect(kind(await serve(key, async () => away))).toBe('service-unavailable');
+    const unpriced = { ...costing(5, neverHandles), price: async () => away };
+    expect(kind(await serve(key, async () => unpriced))).toBe('service-unavailable');
+    const client = new AbortController();
+    const leaves = async () => {
+      client.abort();
+      return costing(5, neverHandles);
+    };
+    expect(kind(await serve(key, leaves, client.signal))).toBe('service-unavailable');
+    ledgerProxy.down();
+    expect(kind(await serve(key, async () => costing(5, neverHandles)))).toBe('service-unavailable');
+    ledgerProxy.up();
+    expect(await costs(accountId)).toEqual({ tokens: 4, used: 0, credits: 0 });
+  });
+
+  test('that is sent slowly is no queue: 2,000 of them refuse nobody', async () => {
+    const slow = await createCaller(sql, { limits: { requestsPerMinute: 10_000 } });
+    const { key } = await createCaller(sql);
+    const gates = Array.from({ length: 2000 }, () => Promise.withResolvers<ProblemAnswer>());
+    const reading = Promise.withResolvers<void>();
+    let read = 0;
+    const answers = gates.map(({ promise }) =>
+      serve(slow.key, () => {
+        read += 1;
+        if (read === 900) reading.resolve();
+        return promise;
+      }),
+    );
+    await reading.promise;
+    expect((await ask(key)).kind).toBeNull();
+    for (const { resolve } of gates) resolve(unavailable('stopping'));
+    await Promise.all(answers);
+  });
+
+  test('counts as its calls where load is estimated: beyond the bound it is refused free of charge, single calls are not', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const other = await createCaller(sql);
+    // 4 calls a millisecond until anything is measured, and 0.3 s of them.
+    const gate = Promise.withResolvers<number>();
+    const pricing = Promise.withResolvers<void>();
+    const first = serve(key, async () => ({
+      ...costing(1),
+      load: 1150,
+      price: () => {
+        pricing.resolve();
+        return gate.promise;
+      },
+    }));
+    await pricing.promise;
+    expect(kind(await serve(key, async () => ({ ...costing(100, neverHandles), load: 100 })))).toBe(
+      'service-unavailable',
+    );
+    expect((await ask(other.key)).kind).toBeNull();
+    expect(kind(await serve(other.key, async () => costing(20)))).toBeNull();
+    gate.resolve(1);
+    expect(kind(await first)).toBeNull();
+    expect(await costs(accountId)).toEqual({ tokens: 2, used: 1, credits: 0 });
+  });
 });
 
 describe('what a request costs', () => {

@@ -3,6 +3,7 @@ import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { findAccount } from '../../src/accounts/store.ts';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
+import type { Admission } from '../../src/credits/calls.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createAccountAt, createTestClock } from '../accounts/account-at.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -67,6 +68,24 @@ describe('one credit a call', () => {
       });
       expect((await shown(accountId)).used).toBe(included);
     }
+  });
+
+  test('a call of several credits gets those that are left, and calls at the same moment are served in their order', async () => {
+    const { accountId } = await createCaller(sql, { included: 5, credits: 3 });
+    const spend = (amount: number) =>
+      credits.admit({ accountId, keyId: '', kind: 'lookup', credits: amount });
+    const outcome = (admission: Admission) => (admission.admitted ? 'all' : admission.spent);
+    const asked = await Promise.all([spend(4), spend(1), spend(50), spend(1)]);
+    expect(asked.map(outcome)).toEqual(['all', 'all', 3, 0]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 8, credits: 0, calls: 8 });
+    expect(outcome(await spend(2))).toBe(0);
+  });
+
+  test('a call of several credits that an account can pay costs exactly those, included ones first', async () => {
+    const { accountId } = await createCaller(sql, { included: 60, credits: 100 });
+    const call = { accountId, keyId: '', kind: 'lookup', credits: 100 } as const;
+    expect(await credits.admit(call)).toEqual({ admitted: true, attempt: expect.any(String) });
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 100, credits: 60, calls: 100 });
   });
 
   test('calls are counted by day, key and kind as they are admitted, and refused ones are not', async () => {
@@ -159,6 +178,8 @@ describe('a refusal', () => {
     const reset = new Date('2026-03-31T12:00:00Z');
     expect(await admit(credits, id)).toEqual({
       admitted: false,
+      attempt: expect.any(String),
+      spent: 0,
       limit: 0,
       resetAt: reset,
       retryAfterS: 31 * 24 * 3600,

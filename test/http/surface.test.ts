@@ -148,18 +148,26 @@ describe('the reference', () => {
     document = await (await page('/openapi/json')).json();
   });
 
-  test('is OpenAPI 3.1 with every endpoint, all of them GET, all behind the key', () => {
+  test('is OpenAPI 3.1 with every endpoint and its method, all behind the key', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/);
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
-    expect(Object.keys(document.paths)).toEqual(['/companies', '/companies/{nif}', '/usage', '/datasets']);
-    for (const path of Object.values<object>(document.paths)) expect(Object.keys(path)).toEqual(['get']);
+    const methods = Object.entries<object>(document.paths).map(([path, of]) => [path, ...Object.keys(of)]);
+    expect(methods).toEqual([
+      ['/companies', 'get'],
+      ['/companies/{nif}', 'get'],
+      ['/lookups', 'post'],
+      ['/usage', 'get'],
+      ['/datasets', 'get'],
+    ]);
     expect(document.security).toEqual([{ apiKey: [] }]);
     expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' });
   });
 
   test('documents every kind of the error table where it applies', () => {
-    const kindsOf = (path: string) =>
-      Object.values<{ content: Record<string, { examples?: object }> }>(document.paths[path].get.responses)
+    const kindsOf = (path: string, method = 'get') =>
+      Object.values<{ content: Record<string, { examples?: object }> }>(
+        document.paths[path][method].responses,
+      )
         .flatMap(({ content }) => Object.keys(content['application/problem+json']?.examples ?? {}))
         .sort();
     const everywhere = [
@@ -171,6 +179,9 @@ describe('the reference', () => {
     ];
     expect(kindsOf('/usage')).toEqual(everywhere);
     expect(kindsOf('/datasets')).toEqual(everywhere);
+    expect(kindsOf('/lookups', 'post')).toEqual(
+      [...everywhere, 'monthly-quota-exceeded', 'validation'].sort(),
+    );
     expect(kindsOf('/companies')).toEqual(
       [...everywhere, 'monthly-quota-exceeded', 'search-failed', 'validation'].sort(),
     );
@@ -223,8 +234,12 @@ describe('the reference', () => {
     );
     for (const reference of references) expect(ajv.getSchema(`document${reference}`)).toBeFunction();
     const problem = ajv.getSchema('document#/components/schemas/Problem')!;
-    for (const path of Object.values<{ get: { responses: object; operationId: string } }>(document.paths)) {
-      for (const response of Object.values(path.get.responses)) {
+    const operations = Object.values<Record<string, { responses: object }>>(document.paths).flatMap(
+      Object.values,
+    );
+    for (const operation of operations) {
+      // biome-ignore lint/suspicious/noExplicitAny: as above
+      for (const response of Object.values<any>(operation.responses)) {
         expect(response.description).not.toBe('');
         for (const { value } of Object.values<{ value: unknown }>(
           response.content['application/problem+json']?.examples ?? {},
@@ -233,6 +248,13 @@ describe('the reference', () => {
         }
       }
     }
+    const body = document.paths['/lookups'].post.requestBody.content['application/json'];
+    const request = ajv.getSchema(`document${body.schema.$ref}`)!;
+    expect([request(body.example), request({ nifs: [] }), request({ nifs: [1] })]).toEqual([
+      true,
+      false,
+      false,
+    ]);
     const parameters = document.paths['/companies/{nif}'].get.parameters;
     expect(parameters).toMatchObject([{ name: 'nif', in: 'path', required: true }]);
     expect(document.paths['/companies'].get.parameters).toMatchObject([

@@ -36,6 +36,7 @@ beforeAll(() => {
     health: { live: page, ready: async () => page() },
     search: handler,
     lookup: handler,
+    batchLookup: { charge: 'lookup', receive: async () => handler },
     usage: handler,
     datasets: handler,
     dashboard: {

@@ -1,6 +1,11 @@
 import { type AnswerChecker, createAnswerChecker, kindOf } from './openapi.ts';
 
-export type CallOptions = { key?: string | null; headers?: Record<string, string>; method?: string };
+export type CallOptions = {
+  key?: string | null;
+  headers?: Record<string, string>;
+  method?: string;
+  body?: string;
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer should hold; the shape has been checked
 export type CallAnswer = { status: number; headers: Headers; body: any; kind: string | null };
@@ -16,12 +21,13 @@ const checkers = new Map<string, Promise<AnswerChecker>>();
  * @throws Error that says what the document doesn't allow
  */
 export async function call(url: string, path: string, options: CallOptions = {}): Promise<CallAnswer> {
-  const { key = null, headers = {}, method = 'GET' } = options;
+  const { key = null, headers = {}, method = 'GET', body } = options;
   const check = await checkerOf(new URL(url).origin);
   const response = await fetch(url + path, {
     method,
     headers: { ...(key === null ? {} : { Authorization: `Bearer ${key}` }), ...headers },
     redirect: 'manual',
+    ...(body !== undefined && { body }),
   });
   const text = await response.text();
   const answer = { status: response.status, headers: response.headers, body: parse(text) };

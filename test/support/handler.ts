@@ -1,9 +1,12 @@
-import type { AdmissionContext, Handler } from '../../src/admission/pipeline.ts';
+import type { AdmissionContext, Handler, Payment } from '../../src/admission/pipeline.ts';
 import type { Answer } from '../../src/http/answer.ts';
 
-const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate'> = {
+const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate' | keyof Payment> = {
   caller: { accountId: 'acc', keyId: 'key_test', requestsPerMinute: 60 },
   rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
+  spent: 1,
+  refusal: null,
+  giveBack() {},
 };
 
 /** Runs a handler on a request as the pipeline does after the admission. */

@@ -47,19 +47,29 @@ export function createAnswerChecker(document: unknown): AnswerChecker {
     const template = templateOf(Object.keys(paths), path);
     checkCommonHeaders(answer, complain);
     checkProblem(answer, origin, complain);
-    if (template === null || method !== 'GET') {
+    const allowed = Object.keys(paths[template ?? ''] ?? {}).map((name) => name.toUpperCase());
+    if (template === null || !allowed.includes(method)) {
       // Not an endpoint: the two problems that ask for no key (contract, choice 1).
       const status = template === null ? 404 : 405;
       if (answer.status !== status) complain(`${status} is what is not in the document answers`);
-      if (status === 405 && answer.headers.get('allow') !== 'GET') complain('Allow: GET is missing');
+      if (status === 405 && answer.headers.get('allow') !== allowed.join(', ')) complain('Allow is wrong');
       if (answer.body !== null) check(schemaAt('components', 'schemas', 'Problem'), answer.body, complain);
       return;
     }
-    const documented = paths[template]!.get!.responses[answer.status];
+    const documented = paths[template]![method.toLowerCase()]!.responses[answer.status];
     if (documented === undefined) return complain('this status is not documented');
     const type = answer.headers.get('content-type') ?? '';
     if (documented.content?.[type] === undefined) complain(`content type ${type} is not documented`);
-    const at = ['paths', template, 'get', 'responses', String(answer.status), 'content', type, 'schema'];
+    const at = [
+      'paths',
+      template,
+      method.toLowerCase(),
+      'responses',
+      String(answer.status),
+      'content',
+      type,
+      'schema',
+    ];
     check(schemaAt(...at), answer.body, complain);
     const kind = kindOf(answer);
     for (const [header, { required }] of Object.entries(documented.headers ?? {})) {

@@ -1,0 +1,59 @@
+import { afterwards } from '../deadline.ts';
+
+/** Why the body of a request was not read. */
+export type Unread =
+  | 'too large'
+  | 'too slow'
+  /** The sender closed the connection, or its body is broken; Bun itself answers a broken one 400. */
+  | 'gone'
+  /** The service stops. */
+  | 'stopping';
+
+export interface BodyLimits {
+  maxBytes: number;
+  /** For the whole body. */
+  timeoutMs: number;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
+}
+
+/**
+ * Reads the body of a request within its limits. A sender that trickles bytes in or leaves can't make it throw, or wait for
+ * longer. Half a body is dropped.
+ */
+export async function readBody(
+  request: Request,
+  { maxBytes, timeoutMs, stopping }: BodyLimits,
+): Promise<Buffer | Unread> {
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return 'too large';
+  if (request.body === null) return Buffer.alloc(0);
+
+  const reader = request.body.getReader();
+  let unread: Unread | null = null;
+  // Ends a pending read, too.
+  const giveUp = (reason: Unread) => {
+    unread ??= reason;
+    void reader.cancel().catch(() => {});
+  };
+  const onStop = () => giveUp('stopping');
+  const timer = afterwards(() => giveUp('too slow'), timeoutMs);
+  stopping.addEventListener('abort', onStop);
+  if (stopping.aborted) onStop();
+  try {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    while (unread === null) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      bytes += value.length;
+      if (bytes > maxBytes) giveUp('too large');
+    }
+    return unread ?? Buffer.concat(chunks);
+  } catch {
+    return unread ?? 'gone';
+  } finally {
+    clearTimeout(timer);
+    stopping.removeEventListener('abort', onStop);
+  }
+}

@@ -1,0 +1,146 @@
+import type { AdmissionContext, BodyHandler, Handler } from '../admission/pipeline.ts';
+import { isBug } from '../errors.ts';
+import { type Answer, okJson, problem, unavailable } from '../http/answer.ts';
+import { problemBody } from '../http/problems.ts';
+import { readNifs } from './batch-body.ts';
+import { lookupsRoute } from './batch-route.ts';
+import { type ItemProblem, MAX_NIFS } from './batch-schema.ts';
+import { invalidNif, type Lookup, type LookupOutcome, validNif } from './lookup.ts';
+import { writeCompany } from './present.ts';
+import type { FindCompany, StoredCompany } from './store.ts';
+
+/**
+ * Companies of one request that are refreshed at most. The providers are asked for all of them at once, so that the last one
+ * has as much time as that of a single lookup.
+ */
+const MAX_REFRESHES = 10;
+
+const INVALID_BODY = `The body is not {"nifs": ["…", …]} as application/json, with 1 to ${MAX_NIFS} NIFs.`;
+const TOO_MANY_REFRESHES = `One request refreshes ${MAX_REFRESHES} companies, and this one would be another. It has cost nothing: ask for it again.`;
+
+export interface BatchLookupParts {
+  publicUrl: string;
+  findCompany: FindCompany;
+  lookUp: Lookup;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
+}
+
+/** One NIF of a request, with what is stored of it. */
+interface Item {
+  /** As it was asked for. */
+  asked: string;
+  /** Nine digits; null when the NIF is not valid. */
+  nif: string | null;
+  record: StoredCompany | null;
+  /** Whether the item gets an answer, and so costs a credit. */
+  isAnswered: boolean;
+}
+
+/** The items of a request, after their records were read at `sinceMs` (`performance.now()`). */
+interface Plan {
+  items: Item[];
+  sinceMs: number;
+}
+
+/**
+ * Looks up several companies (contract: batch lookup).
+ *
+ * All records are read before the credits are taken. Then it is known which items get an answer, and exactly those are
+ * charged. Only a store that fails during a refresh makes a credit go back.
+ */
+export function createBatchLookupHandler(parts: BatchLookupParts): BodyHandler {
+  const { publicUrl, findCompany, lookUp, stopping } = parts;
+
+  async function planOf(asked: string[]): Promise<Plan> {
+    const sinceMs = performance.now();
+    const nifs = asked.map(validNif);
+    const distinct = [...new Set(nifs)].filter((nif) => nif !== null);
+    const records = new Map(
+      await Promise.all(distinct.map(async (nif) => [nif, await findCompany(nif)] as const)),
+    );
+    const refreshed = new Set<string>();
+    const items = asked.map((text, index): Item => {
+      const nif = nifs[index]!;
+      const record = nif === null ? null : records.get(nif)!;
+      const isStale = nif !== null && record?.fresh !== true;
+      if (isStale && refreshed.size < MAX_REFRESHES) refreshed.add(nif);
+      return { asked: text, nif, record, isAnswered: !isStale || refreshed.has(nif) };
+    });
+    return { items, sinceMs };
+  }
+
+  async function answer(context: AdmissionContext<Promise<Plan>>): Promise<Answer> {
+    const { caller, spent, refusal, giveBack } = context;
+    const { items, sinceMs } = await context.prefetched;
+    const outcomes = new Map<string, Promise<LookupOutcome>>();
+    /** A NIF that stands there twice is looked up once. */
+    const outcomeOf = ({ nif, record }: Item): LookupOutcome | Promise<LookupOutcome> => {
+      if (nif === null) return invalidNif();
+      if (record?.fresh === true) return { ok: true, company: record };
+      let outcome = outcomes.get(nif);
+      if (outcome === undefined) {
+        outcome = lookUp(nif, Promise.resolve(record), caller, sinceMs);
+        outcomes.set(nif, outcome);
+      }
+      return outcome;
+    };
+    let credits = spent;
+    const answers = items.map((item): LookupOutcome | Promise<LookupOutcome> => {
+      if (credits === 0 && refusal !== null) return refusal;
+      if (!item.isAnswered) return unavailable(TOO_MANY_REFRESHES);
+      credits -= 1;
+      return outcomeOf(item);
+    });
+    const written = (await Promise.all(answers)).map((outcome, index) => {
+      const { asked, isAnswered } = items[index]!;
+      // A store failed during its refresh, after it was charged.
+      if (isAnswered && !outcome.ok && outcome.problem.kind === 'service-unavailable') giveBack();
+      return writeItem(publicUrl, asked, outcome);
+    });
+    return okJson(`{"data":[${written.join(',')}]}`);
+  }
+
+  function handlerOf(asked: string[]): Handler<Promise<Plan>> {
+    return {
+      charge: lookupsRoute.charge,
+      load: asked.length,
+      prefetch() {
+        const plan = planOf(asked);
+        plan.catch(() => {}); // `price` awaits it
+        return plan;
+      },
+      async price(plan) {
+        try {
+          return (await plan).items.filter(({ isAnswered }) => isAnswered).length;
+        } catch (cause) {
+          if (isBug(cause)) throw cause;
+          return unavailable('The stored records could not be read.', cause);
+        }
+      },
+      handle: answer,
+    };
+  }
+
+  return {
+    charge: 'lookup',
+    async receive(request) {
+      const nifs = await readNifs(request, stopping);
+      if (nifs === 'unread') return unavailable('The request was not read to its end.');
+      return nifs === 'invalid' ? INVALID : (handlerOf(nifs) as Handler);
+    },
+  };
+}
+
+/** A body that can't be read costs what a single lookup's bad NIF costs. */
+const INVALID: Handler = {
+  charge: 'lookup',
+  handle: async () => problem('validation', INVALID_BODY),
+};
+
+function writeItem(publicUrl: string, asked: string, outcome: LookupOutcome): string {
+  const nif = JSON.stringify(asked);
+  if (outcome.ok) return `{"nif":${nif},"status":200,"company":${writeCompany(outcome.company)}}`;
+  const body: ItemProblem = problemBody(publicUrl, outcome.problem);
+  return `{"nif":${nif},"status":${body.status},"problem":${JSON.stringify(body)}}`;
+}

@@ -1,0 +1,149 @@
+/** Batch lookups are exact: at the same moment on two instances, with Postgres away, and with clients that leave. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { ledgerOf } from '../credits/ledger.ts';
+import { lockRow, waitingForLock } from '../credits/locks.ts';
+import { nif } from '../directory/support.ts';
+import { storeRecord } from '../support/records.ts';
+import { eventually, until } from '../support/until.ts';
+import { type Api, ask, type Caller, type Instance, startApi, timed } from './support.ts';
+
+const NIFS = Array.from({ length: 50 }, (_, index) => nif(index));
+const plenty = { limits: { requestsPerMinute: 100_000 } };
+
+let api: Api;
+let other: Instance;
+/** Known to the instance for long: no notification about it is on its way when Postgres goes. */
+let known: Caller;
+beforeAll(async () => {
+  api = await startApi({ mode: 'full', proxied: ['postgres'] });
+  other = await api.startInstance();
+  known = await api.caller({ ...plenty, included: 1000 });
+  for (const number of NIFS) await storeRecord(api.sql, number, 'Empresa');
+});
+afterEach(() => api.proxies.postgres.up());
+afterAll(() => api.stop());
+
+const lookUp = (at: Instance, { key }: Pick<Caller, 'key'>, nifs: string[] = NIFS) =>
+  ask(at, '/lookups', {
+    key,
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ nifs }),
+  });
+const statuses = (body: { data: { status: number }[] }) => body.data.map(({ status }) => status);
+
+test('two instances with six batches of 50 at once answer exactly the 137 items that there are credits for', async () => {
+  const caller = await api.caller({ ...plenty, included: 100, credits: 37 });
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, (_, index) => lookUp(index % 2 === 0 ? api : other, caller)),
+  );
+  const counts = answers.map(({ status, kind, body }) => {
+    if (status === 429) {
+      expect(kind).toBe('monthly-quota-exceeded');
+      return 0;
+    }
+    const answered = statuses(body).filter((each) => each === 200).length;
+    // The first items get the credits.
+    expect(statuses(body)).toEqual([...Array(answered).fill(200), ...Array(50 - answered).fill(429)]);
+    return answered;
+  });
+  expect(counts.toSorted((a, b) => b - a)).toEqual([50, 50, 37, 0, 0, 0]);
+  expect(await ledgerOf(api.sql, caller.accountId)).toEqual({ used: 137, credits: 0, calls: 137 });
+});
+
+test('batches and single lookups of one account at once share its credits exactly', async () => {
+  const caller = await api.caller({ ...plenty, included: 137 });
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => {
+      const at = index % 2 === 0 ? api : other;
+      return index % 4 < 2 ? lookUp(at, caller, NIFS.slice(0, 10)) : ask(at, `/companies/${NIFS[0]}`, caller);
+    }),
+  );
+  const answered = answers.flatMap(({ status, body }) =>
+    status === 200 ? (Array.isArray(body.data) ? statuses(body) : [200]) : [],
+  );
+  expect(answered.filter((status) => status === 200)).toHaveLength(137);
+  expect(await ledgerOf(api.sql, caller.accountId)).toEqual({ used: 137, credits: 0, calls: 137 });
+});
+
+describe.each(['down', 'hang'] as const)('with Postgres %s', (how) => {
+  test('a batch is a 503 within a few seconds, and nothing is charged', async () => {
+    const caller = known;
+    await until('Postgres', async () => (await lookUp(api, caller, NIFS.slice(0, 1))).status === 200);
+    const { used } = await api.ledger(caller);
+    await ask(api, '/usage', caller);
+    api.proxies.postgres[how]();
+    const { value, ms } = await timed(lookUp(api, caller));
+    expect([value.status, value.kind]).toEqual([503, 'service-unavailable']);
+    expect(ms).toBeLessThan(4000);
+    api.proxies.postgres.up();
+    let after = 0;
+    await until('Postgres', async () => {
+      const { status } = await lookUp(api, caller, NIFS.slice(0, 3));
+      if (status === 200) after += 3;
+      return status === 200;
+    });
+    await eventually(async () => (await api.ledger(caller)).used, used + after);
+  });
+});
+
+test('Postgres commits the charge of a batch and freezes before it answers: a 503, and all its credits come back', async () => {
+  const caller = await api.caller({ ...plenty, included: 20, credits: 100 });
+  await until('Postgres', async () => (await lookUp(api, caller, NIFS.slice(0, 1))).status === 200);
+  const lock = await lockRow(api.sql, caller.accountId);
+  const batch = lookUp(api, caller);
+  await waitingForLock(api.sql, 1);
+  api.proxies.postgres.hang();
+  await lock.release();
+  await eventually(() => ledgerOf(api.sql, caller.accountId), { used: 51, credits: 69, calls: 51 });
+  expect((await batch).kind).toBe('service-unavailable');
+  api.proxies.postgres.up();
+  await eventually(() => ledgerOf(api.sql, caller.accountId), { used: 1, credits: 100, calls: 1 }, 15_000);
+});
+
+describe('a client that is slow', () => {
+  /** Sends the head of a batch and a part of its body. */
+  function begin({ baseUrl }: Pick<Instance, 'baseUrl'>, { key }: Caller) {
+    const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk.toString();
+    });
+    socket.on('error', () => {});
+    const closed = new Promise<string>((resolve) => socket.on('close', () => resolve(answer)));
+    socket.write(
+      `POST /api/v1/lookups HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"nifs":`,
+    );
+    return { socket, closed };
+  }
+  const requestsOf = ({ logLines }: Instance, { accountId }: Caller) =>
+    logLines.filter(({ msg, account }) => msg === 'request' && account === accountId);
+  /** Beside the request for the metrics themselves. */
+  const isRunning = ({ baseUrl }: Instance) =>
+    until('the request', async () => {
+      const metrics = await (await fetch(`${baseUrl}/metrics`)).text();
+      return Number(/^http_requests_running (\d+)$/m.exec(metrics)?.[1]) > 1;
+    });
+
+  test('and leaves in the middle of its body costs no credit', async () => {
+    const caller = await api.caller(plenty);
+    const { socket } = begin(api, caller);
+    await isRunning(api);
+    socket.end();
+    await until('the log line', () => requestsOf(api, caller).length === 1);
+    expect(requestsOf(api, caller)[0]).toMatchObject({ status: 503, route: '/api/v1/lookups' });
+    expect(await ledgerOf(api.sql, caller.accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  });
+
+  test('and still sends its body when the service stops gets a 503, and costs no credit', async () => {
+    const caller = await api.caller(plenty);
+    const instance = await api.startInstance();
+    const { closed } = begin(instance, caller);
+    await isRunning(instance);
+    await instance.stop();
+    expect(await closed).toStartWith('HTTP/1.1 503');
+    expect(instance.logLines.some(({ msg }) => msg === 'requests were cut off')).toBe(false);
+    expect(await ledgerOf(api.sql, caller.accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  });
+});

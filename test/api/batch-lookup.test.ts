@@ -1,0 +1,339 @@
+/** POST /lookups over HTTP: every sentence of the contract about it. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { nif } from '../directory/support.ts';
+import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
+import { storeRecord } from '../support/records.ts';
+import { type Api, ask, type Instance, keepSecret, sendRaw, setAge, startApi, timed } from './support.ts';
+
+const PROVIDER_TIMEOUT_MS = 1000;
+const [FRESH, SECOND_FRESH, STALE, ABSENT] = [nif(1), nif(2), nif(3), nif(4)];
+const WRONG_CHECK_DIGIT = '500002577';
+const plenty = { limits: { requestsPerMinute: 100_000 } };
+
+let api: Api;
+/** Of NIFs that no other test has used. */
+let next = 1000;
+const newNifs = (count: number) => Array.from({ length: count }, () => nif(next++));
+
+beforeAll(async () => {
+  api = await startApi({ env: { PROVIDER_TIMEOUT_MS: String(PROVIDER_TIMEOUT_MS) } });
+  api.provider.answerAll((number) =>
+    number === ABSENT ? nifPtNotFound() : nifPtFound(number, { title: `Nova ${number}` }),
+  );
+  await storeRecord(api.sql, FRESH, 'Primeira "A", Lda');
+  await storeRecord(api.sql, SECOND_FRESH, 'Segunda');
+  await storeRecord(api.sql, STALE, 'Antiga');
+  await setAge(api.sql, STALE, 7 * 86_400);
+  keepSecret('Primeira', 'Segunda', 'Antiga');
+});
+afterAll(() => api.stop());
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+const post = (
+  key: string | null,
+  body: string,
+  headers: Record<string, string> = JSON_TYPE,
+  at: Instance = api,
+) => ask(at, '/lookups', { key, method: 'POST', headers, body });
+const lookUp = (key: string, nifs: unknown, at: Instance = api) =>
+  post(key, JSON.stringify({ nifs }), JSON_TYPE, at);
+const single = (key: string, number: string) => ask(api, `/companies/${encodeURIComponent(number)}`, { key });
+/** The title or the kind of problem of each element, in their order. */
+const outcomes = (body: { data: { problem?: { type: string }; company?: { title: string } }[] }) =>
+  body.data.map(({ problem, company }) => company?.title ?? problem!.type.split('/').at(-1)!);
+const asked = (number: string) => api.provider.lookups().filter((request) => request.nif === number).length;
+const remaining = ({ headers }: { headers: Headers }) => Number(headers.get('RateLimit-Remaining'));
+
+describe('the answer', () => {
+  test('has one element an item, in the order asked, with what the single lookup answers for each', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const nifs = [STALE, WRONG_CHECK_DIGIT, FRESH, ABSENT, 'abc', SECOND_FRESH];
+    const { status, headers, body } = await lookUp(key, nifs);
+    expect(status).toBe(200);
+    expect(headers.get('Content-Type')).toBe('application/json');
+    expect(Object.keys(body)).toEqual(['data']);
+    expect(body.data.map((item: { nif: string }) => item.nif)).toEqual(nifs);
+    expect((await api.ledger({ accountId })).used).toBe(nifs.length);
+    for (const [index, number] of nifs.entries()) {
+      const alone = await single(key, number);
+      const expected = { nif: number, status: alone.status };
+      expect(body.data[index]).toEqual(
+        alone.status === 200
+          ? { ...expected, company: alone.body.data }
+          : { ...expected, problem: alone.body },
+      );
+    }
+    expect(outcomes(body)).toEqual([
+      `Nova ${STALE}`,
+      'validation',
+      'Primeira "A", Lda',
+      'company-not-found',
+      'validation',
+      'Segunda',
+    ]);
+  });
+
+  test('has in `company` the bytes that the single lookup has in `data`', async () => {
+    const { key } = await api.caller(plenty);
+    const authorization = { Authorization: `Bearer ${key}` };
+    const alone = await (await fetch(`${api.url}/companies/${FRESH}`, { headers: authorization })).text();
+    const batch = await fetch(`${api.url}/lookups`, {
+      method: 'POST',
+      headers: { ...authorization, ...JSON_TYPE },
+      body: JSON.stringify({ nifs: [FRESH] }),
+    });
+    const company = alone.slice('{"result":"success","data":'.length, -1);
+    expect(await batch.text()).toBe(`{"data":[{"nif":"${FRESH}","status":200,"company":${company}}]}`);
+  });
+
+  test('takes NIFs in the forms that the path takes, and repeats each as it was asked for', async () => {
+    const { key } = await api.caller(plenty);
+    const nifs = [
+      ` ${FRESH.slice(0, 3)} ${FRESH.slice(3)}`,
+      FRESH.replace(/^(...)/, '$1.'),
+      `PT${FRESH}`,
+      '\ud800',
+    ];
+    const { body } = await lookUp(key, nifs);
+    expect(body.data.map((item: { nif: string }) => item.nif)).toEqual(nifs);
+    expect(body.data.map((item: { status: number }) => item.status)).toEqual([200, 200, 400, 400]);
+  });
+
+  test('takes 100 NIFs, and any further parameters of the content type', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const body = JSON.stringify({ nifs: Array(100).fill(FRESH), more: [1] });
+    const answer = await post(key, body, { 'Content-Type': 'Application/JSON; charset=utf-8' });
+    expect(outcomes(answer.body)).toEqual(Array(100).fill('Primeira "A", Lda'));
+    expect((await api.ledger({ accountId })).used).toBe(100);
+  });
+});
+
+describe('what it costs', () => {
+  test('one token, and one credit an item; included credits go first', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 3, credits: 10 });
+    const before = remaining(await ask(api, '/usage', { key }));
+    const answer = await lookUp(key, [FRESH, 'abc', FRESH, SECOND_FRESH, FRESH]);
+    expect(answer.status).toBe(200);
+    expect(before - remaining(answer)).toBeWithin(0, 2);
+    expect(await api.ledger({ accountId })).toEqual({ used: 5, credits: 8 });
+    const [row] = await api.sql`SELECT kind, calls FROM calls_by_day WHERE account_id = ${accountId}`;
+    expect({ ...row }).toEqual({ kind: 'lookup', calls: 5 });
+  });
+
+  test('a bucket of two tokens admits two requests, whatever is in them', async () => {
+    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 2 } });
+    const answers = [];
+    for (let request = 0; request < 3; request += 1) answers.push(await lookUp(key, [FRESH, FRESH]));
+    expect(answers.map(({ kind }) => kind)).toEqual([null, null, 'rate-limit-exceeded']);
+    expect((await api.ledger({ accountId })).used).toBe(4);
+  });
+
+  test('a repeated NIF costs a credit each time, and one refresh', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const [number] = newNifs(1);
+    const { body } = await lookUp(key, Array(15).fill(number));
+    expect(outcomes(body)).toEqual(Array(15).fill(`Nova ${number}`));
+    expect((await api.ledger({ accountId })).used).toBe(15);
+    expect(asked(number!)).toBe(1);
+  });
+
+  test('credits for some items only: the first ones get them, the others are refused in their place', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 1, credits: 2 });
+    const [unasked] = newNifs(1);
+    const { status, body } = await lookUp(key, ['abc', FRESH, SECOND_FRESH, FRESH, unasked, 'abc']);
+    expect(status).toBe(200);
+    const quota = 'monthly-quota-exceeded';
+    expect(outcomes(body)).toEqual(['validation', 'Primeira "A", Lda', 'Segunda', quota, quota, quota]);
+    const { problem, ...item } = body.data[4];
+    expect(item).toEqual({ nif: unasked, status: 429 });
+    expect(problem).toEqual({
+      type: `${api.baseUrl}/problems/${quota}`,
+      title: expect.any(String),
+      status: 429,
+      detail: expect.stringMatching(/again at \d{4}-\d\d-01T00:00:00.000Z/),
+    });
+    expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
+    expect(asked(unasked!)).toBe(0);
+  });
+
+  test('no credit at all: the whole answer is the 429 of a single lookup', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 0 });
+    for (const nifs of [[FRESH, FRESH], ['abc'], []]) {
+      const { status, kind, body, headers } = await lookUp(key, nifs);
+      expect([status, kind]).toEqual([429, 'monthly-quota-exceeded']);
+      expect(body).toEqual((await single(key, FRESH)).body);
+      expect(body).toMatchObject({ quota: 'monthly_credits', limit: 0 });
+      expect(Number(headers.get('Retry-After'))).toBeGreaterThan(0);
+    }
+    expect((await api.ledger({ accountId })).used).toBe(0);
+  });
+});
+
+describe('a body that is not valid', () => {
+  const nine = '["500002576"]';
+  const CASES: [string, string | Uint8Array, Record<string, string>?][] = [
+    ['is absent', ''],
+    ['is no JSON', '{"nifs":["500002576"]'],
+    ['is no object', nine],
+    ['is null', 'null'],
+    ['has no nifs', '{"nif":"500002576"}'],
+    ['has nifs that are no list', '{"nifs":"500002576"}'],
+    ['has no NIF', '{"nifs":[]}'],
+    ['has 101 NIFs', JSON.stringify({ nifs: Array(101).fill('500002576') })],
+    ['has a NIF that is no string', '{"nifs":["500002576",500002576]}'],
+    ['is nested deeply', '['.repeat(60_000)],
+    ['is over 64 KiB', JSON.stringify({ nifs: ['500002576'], more: 'x'.repeat(64 * 1024) })],
+    ['is far over 64 KiB', JSON.stringify({ nifs: ['500002576'], more: 'x'.repeat(200_000) })],
+    ['is not UTF-8', Buffer.from('{"nifs":["500002576"],"more":"\xff"}', 'latin1')],
+    ['has another content type', `{"nifs":${nine}}`, { 'Content-Type': 'text/plain' }],
+    ['has a content type that only begins so', `{"nifs":${nine}}`, { 'Content-Type': 'application/jsonl' }],
+    ['has none', `{"nifs":${nine}}`, { 'Content-Type': '' }],
+  ];
+  // Three of each: Bun gives a function of more parameters than there are values a callback to end the test with.
+  test.each(CASES.map(([name, body, headers = JSON_TYPE]) => [name, body, headers] as const))(
+    '%s: a validation that costs a token and one credit',
+    async (_name, body, headers) => {
+      const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 1 } });
+      const answer = await post(key, body as string, headers);
+      expect([answer.status, answer.kind]).toEqual([400, 'validation']);
+      expect(remaining(answer)).toBe(0);
+      expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
+    },
+  );
+
+  test('over 64 KiB in chunks: the same', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const head = `POST /api/v1/lookups HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n`;
+    const chunk = `1f40\r\n${' '.repeat(8000)}\r\n`;
+    const answer = await sendRaw(
+      api,
+      `${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(12)}0\r\n\r\n`,
+    );
+    expect(answer).toStartWith('HTTP/1.1 400');
+    expect(answer).toContain('/problems/validation');
+    expect((await api.ledger({ accountId })).used).toBe(1);
+  });
+});
+
+describe('refreshes', () => {
+  test('are ten at most; further companies are unavailable in their place, and free', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const numbers = newNifs(12);
+    const nifs = [FRESH, ...numbers, numbers[0], 'abc', numbers[11], SECOND_FRESH];
+    const { body } = await lookUp(key, nifs);
+    const expected = [
+      'Primeira "A", Lda',
+      ...numbers.slice(0, 10).map((number) => `Nova ${number}`),
+      'service-unavailable',
+      'service-unavailable',
+      `Nova ${numbers[0]}`,
+      'validation',
+      'service-unavailable',
+      'Segunda',
+    ];
+    expect(outcomes(body)).toEqual(expected);
+    expect(body.data[11].status).toBe(503);
+    expect((await api.ledger({ accountId })).used).toBe(14);
+    expect(numbers.map(asked)).toEqual([...Array(10).fill(1), 0, 0]);
+    // Asked for again, they are refreshed.
+    expect(outcomes((await lookUp(key, numbers)).body)).toEqual(numbers.map((number) => `Nova ${number}`));
+  });
+
+  test('when the credits end, the items after that are over the quota, whatever else is wrong with them', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 5 });
+    const numbers = newNifs(12);
+    const { body } = await lookUp(key, numbers);
+    expect(outcomes(body)).toEqual([
+      ...numbers.slice(0, 5).map((number) => `Nova ${number}`),
+      ...Array(7).fill('monthly-quota-exceeded'),
+    ]);
+    expect((await api.ledger({ accountId })).used).toBe(5);
+    expect(numbers.map(asked)).toEqual([...Array(5).fill(1), ...Array(7).fill(0)]);
+  });
+
+  test('that no provider answers end within the bound of a single lookup, and fresh records are answered', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    // An instance of its own: the breakers of this one have seen ten time-outs then.
+    const instance = await api.startInstance();
+    api.provider.hold();
+    try {
+      const { value, ms } = await timed(lookUp(key, [FRESH, ...newNifs(11), SECOND_FRESH], instance));
+      expect(outcomes(value.body)).toEqual([
+        'Primeira "A", Lda',
+        ...Array(10).fill('company-lookup-failed'),
+        'service-unavailable',
+        'Segunda',
+      ]);
+      expect(ms).toBeLessThan(2 * PROVIDER_TIMEOUT_MS + 1500);
+      expect((await api.ledger({ accountId })).used).toBe(12);
+    } finally {
+      api.provider.release();
+      await instance.stop();
+    }
+  });
+
+  test("count against the account's refreshes of the day; beyond them an item is the single lookup's 502", async () => {
+    const { accountId, key } = await api.caller();
+    await api.sql`
+      INSERT INTO account_refreshes (account_id, day, refreshes)
+      VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, 197)`;
+    const numbers = newNifs(5);
+    const { body } = await lookUp(key, numbers);
+    expect(outcomes(body).filter((outcome) => outcome.startsWith('Nova'))).toHaveLength(3);
+    const refused = body.data.find((item: { status: number }) => item.status === 502);
+    expect(refused.problem).toMatchObject({
+      detail: expect.stringContaining('used up its refreshes of the day'),
+    });
+    const [row] = await api.sql`SELECT refreshes FROM account_refreshes WHERE account_id = ${accountId}`;
+    expect(row!.refreshes).toBe(200);
+  });
+});
+
+describe('around it', () => {
+  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])(
+    '%s is a 405 with `Allow: POST` and costs nothing',
+    async (method) => {
+      const { accountId, key } = await api.caller(plenty);
+      const { status, headers } = await ask(api, '/lookups', { key, method });
+      expect([status, headers.get('Allow')]).toEqual([405, 'POST']);
+      expect((await api.ledger({ accountId })).used).toBe(0);
+    },
+  );
+
+  test.each([null, 'svc_wrong'])('with the key %p it is a 401, whatever the body', async (key) => {
+    for (const body of ['', `{"nifs":["${FRESH}"]}`]) {
+      expect((await post(key, body)).kind).toBe('unauthorized');
+    }
+  });
+
+  test('it is logged and counted under its route, and nothing of its body is', async () => {
+    const { accountId, keyId, key } = await api.caller(plenty);
+    const from = api.logLines.length;
+    keepSecret('unsaid text');
+    await lookUp(key, [FRESH, 'unsaid text']);
+    expect(api.logLines.slice(from)).toEqual([
+      expect.objectContaining({
+        msg: 'request',
+        method: 'POST',
+        route: '/api/v1/lookups',
+        status: 200,
+        account: accountId,
+        key_id: keyId,
+      }),
+    ]);
+    const metrics = await (await fetch(`${api.baseUrl}/metrics`)).text();
+    expect(metrics).toMatch(/http_requests_total\{route="\/api\/v1\/lookups",status="200"\} \d+/);
+  });
+
+  test('the example of the reference is answered', async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document, walked freely
+    const document: any = await (await fetch(`${api.baseUrl}/openapi/json`)).json();
+    const { requestBody } = document.paths['/lookups'].post;
+    const { key } = await api.caller(plenty);
+    const answer = await post(key, JSON.stringify(requestBody.content['application/json'].example));
+    expect(answer.body.data.map((item: { status: number }) => item.status)).toEqual([200, 400]);
+    const page = await (await fetch(`${api.baseUrl}/openapi`)).text();
+    expect(page).toContain('<code>POST /api/v1/lookups</code>, one credit for each NIF that gets an answer');
+    expect(page).toContain('-d &#39;{&#34;nifs&#34;:');
+  });
+});

@@ -1,0 +1,25 @@
+import { expect, test } from 'bun:test';
+import { readNifs } from '../../src/lookup/batch-body.ts';
+
+const NEVER = new AbortController().signal;
+const HEADERS = { 'Content-Type': 'application/json' };
+
+test('a body that trickles in is not valid after its time, however much of it came', async () => {
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await Bun.sleep(1);
+      controller.enqueue(new TextEncoder().encode(sent === 0 ? '{"nifs":["500002576"]' : ' '));
+      sent += 1;
+    },
+  });
+  const request = new Request('http://service/', { method: 'POST', headers: HEADERS, body });
+  expect(await readNifs(request, NEVER, 50)).toBe('invalid');
+  expect(sent).toBeGreaterThan(1);
+});
+
+test('a byte order mark and members of other names do not matter', async () => {
+  const body = '\ufeff{"a":1,"nifs":["500002576","x"],"b":[{}]}';
+  const request = new Request('http://service/', { method: 'POST', headers: HEADERS, body });
+  expect(await readNifs(request, NEVER)).toEqual(['500002576', 'x']);
+});
