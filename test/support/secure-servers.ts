@@ -93,7 +93,8 @@ export async function startTlsProxy(
 }
 
 /** Run folder and processes of one server; `stop` ends it and removes its files. */
-async function createContext(): Promise<{ context: NativeContext; stop(): Promise<void> }> {
+/** A run folder for servers of a test's own; `stop` ends them and removes it. */
+export async function createContext(): Promise<{ context: NativeContext; stop(): Promise<void> }> {
   const user = await serverUser();
   const runFolder = createRunFolder(user);
   const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];

@@ -1,0 +1,88 @@
+/** The death of a Postgres primary under load, with a standby that commits wait for. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { findAccount } from '../../src/accounts/store.ts';
+import { readConfig } from '../../src/config.ts';
+import { createLogTo } from '../../src/observability/log.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { type RunningService, startService } from '../../src/service/serve.ts';
+import { nif } from '../directory/support.ts';
+import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
+import { storeRecord } from '../support/records.ts';
+import { createCaller } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+let pair: PostgresPair;
+let service: RunningService;
+let sql: Sql;
+beforeAll(async () => {
+  pair = await startPostgresPair();
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: pair.url,
+    AUTH_SECRET: 'a'.repeat(32),
+    NIF_PT_URL: 'http://127.0.0.1:9/',
+    REGISTRY: 'none',
+  });
+  service = await startService(config, { log: createLogTo({ write: () => {} }) });
+  sql = connectPostgres(config.databaseUrl!, { statementTimeoutMs: 2000 });
+}, 60_000);
+afterAll(async () => {
+  await sql.end({ timeout: 1 });
+  await service.stop();
+  await pair.stop();
+}, 60_000);
+
+const readiness = async () => (await fetch(`${service.publicUrl}/health/ready`)).status;
+
+test('an instance that reaches a standby alone does not start', async () => {
+  const config = readConfig({ DATABASE_URL: `${pair.standbyUrl}?target_session_attrs=primary`, PORT: '0' });
+  await expect(startService(config, { log: createLogTo({ write: () => {} }) })).rejects.toThrow(
+    /^Postgres can't be reached: .*None of the hosts is primary/,
+  );
+});
+
+test('every request of a client that repeats ends in its answer, and the books agree with the answers', async () => {
+  const { accountId, key } = await createCaller(sql, {
+    limits: { requestsPerMinute: 1_000_000 },
+    included: 1_000_000,
+  });
+  await storeRecord(sql, nif(1), 'stored');
+  const paths = ['/companies?q=empresa', `/companies/${nif(1)}`];
+  const statuses = new Map<string, number>();
+  let isOver = false;
+  let answered = 0;
+  const ask = async (path: string) => {
+    const answer = await fetch(`${service.publicUrl}/api/v1${path}`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    const { type } = (await answer.json()) as { type?: string };
+    const what = `${answer.status} ${type?.split('/').at(-1) ?? ''}`.trim();
+    statuses.set(what, (statuses.get(what) ?? 0) + 1);
+    return answer.status;
+  };
+  const clients = Array.from({ length: 6 }, async (_, client) => {
+    while (!isOver) {
+      while ((await ask(paths[client % 2]!)) !== 200) await Bun.sleep(100);
+      answered += 1;
+    }
+  });
+  await until('some answers', () => answered > 200, 20_000);
+  expect(await readiness()).toBe(200);
+
+  pair.killPrimary();
+  await until('readiness', async () => (await readiness()) === 503);
+  await pair.promote();
+  await until('readiness', async () => (await readiness()) === 200, 15_000);
+  const after = answered;
+  await until('more answers', () => answered > after + 200, 20_000);
+  isOver = true;
+  await Promise.all(clients);
+
+  // What costs nothing, and nothing else.
+  expect([...statuses.keys()].toSorted()).toEqual(
+    expect.arrayContaining(['200', '503 service-unavailable']) as never,
+  );
+  const free = ['200', '503 service-unavailable', '500 authentication-failed'];
+  expect([...statuses.keys()].filter((status) => !free.includes(status))).toEqual([]);
+  await until('exact books', async () => (await findAccount(sql, accountId))!.used === answered, 15_000);
+}, 90_000);
