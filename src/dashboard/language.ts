@@ -2,6 +2,28 @@ import { DAY, HOUR, MINUTE } from '../units.ts';
 
 export type Language = 'en' | 'pt';
 
+const COOKIE = 'dashboard.language';
+const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.language=(en|pt)(?:;|$)/;
+const YEAR_S = 31_536_000;
+
+export function languageOf(text: string | null): Language | null {
+  return text === 'en' || text === 'pt' ? text : null;
+}
+
+/** The language that the reader has chosen in this browser. */
+export function chosenLanguage(cookie: string | null): Language | null {
+  return languageOf(COOKIE_SHAPE.exec(cookie ?? '')?.[1] ?? null);
+}
+
+/** The `Set-Cookie` that keeps a choice for a year. */
+export function languageCookie(
+  language: Language,
+  { path, secure }: { path: string; secure: boolean },
+): string {
+  const attributes = `Path=${path}; Max-Age=${YEAR_S}; HttpOnly; SameSite=Lax`;
+  return `${COOKIE}=${language}; ${attributes}${secure ? '; Secure' : ''}`;
+}
+
 /** What the browser prefers of the two, by `Accept-Language` with its weights; English where it wants neither. */
 export function preferredLanguage(acceptLanguage: string | null): Language {
   let best: { language: Language; weight: number } = { language: 'en', weight: 0 };

@@ -8,13 +8,15 @@ import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csr
 import { fieldsOf } from './fields.ts';
 import { readForm, type Unread } from './form.ts';
 import { createGate } from './gate.ts';
-import { formatsOf, preferredLanguage } from './language.ts';
+import { html } from './html.ts';
+import { chosenLanguage, formatsOf, languageCookie, languageOf, preferredLanguage } from './language.ts';
 import { accountOf } from './members.ts';
-import { messagePage } from './pages/layout.ts';
+import { cardPage, messagePage } from './pages/layout.ts';
 import { createRefusals, type RefusalKind } from './refusals.ts';
 import { createRequestLimit, nameOf } from './request-limit.ts';
 import { respond } from './respond.ts';
-import type { Match } from './routes.ts';
+import { pathBelow, signInAddress } from './return-path.ts';
+import { type Match, matchRoute } from './routes.ts';
 import { TEXTS } from './texts.ts';
 import { type MemberVisit, type Reply, redirectTo, type Tools, type Visit } from './visit.ts';
 
@@ -62,11 +64,14 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
     trace: Visit['trace'],
   ): Promise<Response> {
     const headers = request.headers;
-    const language = preferredLanguage(headers.get('accept-language'));
+    const asked = languageOf(new URLSearchParams(searchOf(request.url)).get('lang'));
+    const chosen = asked ?? chosenLanguage(headers.get('cookie'));
+    const language = chosen ?? preferredLanguage(headers.get('accept-language'));
     const asker = {
       cookie: headers.get('cookie'),
       ...clientAddress(peer, headers.get('x-forwarded-for')),
-      acceptLanguage: headers.get('accept-language'),
+      // Mail is written in this language, too.
+      acceptLanguage: chosen ?? headers.get('accept-language'),
     };
     if (requestLimit.isPaused(asker)) return refuse('too many requests', language, trace.requestId);
 
@@ -89,7 +94,7 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
       tools,
       trace,
     };
-    const cookies: string[] = [];
+    const cookies: string[] = asked === null ? [] : [languageCookie(asked, cookieOptions)];
     const reply = await answer(visit, match, cookies).catch((error: unknown) => failed(visit, error));
     if (typeof reply === 'string') return refuse(reply, language, trace.requestId);
     return respond(reply, {
@@ -135,9 +140,20 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
       return messagePage(visit, 405, texts.notFound, texts.notFoundLead, { Allow: allow });
     }
 
+    const { session } = visit;
+    const path = pathBelow(visit.url);
+    if (session === null && match.route.for === 'member') {
+      const isPost = match.route.method === 'POST';
+      // The page that a form is on has mostly the form's own address.
+      const back = isPost && matchRoute('GET', path)?.route == null ? '' : path + visit.url.search;
+      const signIn = signInAddress(tools.base, back);
+      if (isPost) return signedOutPage(visit, signIn);
+      return { redirect: signIn };
+    }
     if (match.route.method === 'POST') {
+      if (session === null && match.route.path === '/sign-out') return redirectTo(visit, '/sign-in?done=out');
       // Another tab has signed in, or the same form was sent a moment ago: there is nothing left to do.
-      if (visit.session !== null && ENTRIES.includes(match.route.path)) return redirectTo(visit, '');
+      if (session !== null && ENTRIES.includes(match.route.path)) return redirectTo(visit, '');
       const from = request.headers.get('origin');
       if (from !== null && from !== origin) {
         return messagePage(visit, 403, texts.formExpired, texts.wrongAddress(`${tools.publicUrl}/dashboard`));
@@ -149,7 +165,6 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
     }
 
     if (match.route.for === 'anyone') return within(match.route.page(visit), PAGE_TIMEOUT_MS, 'the page');
-    const { session } = visit;
     if (session === null) return { redirect: `${tools.base}/sign-in` };
     const accountId = await within(
       accountOf(tools.sql, session.user, texts.language),
@@ -187,6 +202,13 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
   }
 
   return { receive };
+}
+
+/** The page of a member's form that came without a session. */
+function signedOutPage(visit: Visit, signIn: string): Reply {
+  const { texts } = visit;
+  const body = html`<p><a class="button wide" href="${signIn}">${texts.signIn}</a></p>`;
+  return cardPage(visit, { title: texts.signedOut, lead: texts.signedOutLead, status: 403, body });
 }
 
 /** The page of a form that was not read. Nobody sees that of a sender who is gone: it is for the log and the metrics. */

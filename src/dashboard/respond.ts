@@ -18,7 +18,7 @@ const HEADERS = {
   'Referrer-Policy': 'same-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cache-Control': 'private, no-store',
-  Vary: 'Accept-Language, Accept-Encoding',
+  Vary: 'Accept-Language, Accept-Encoding, Cookie',
 };
 
 /**

@@ -62,6 +62,17 @@ export function createApp(parts: AppParts) {
       .use(apiRoutes(parts, endpoints))
       .use(publicRoutes({ ...parts, publicUrl, routes: endpoints.map(({ route }) => route) }))
       .use(dashboardRoutes(parts.dashboard))
+      // A person who opens the bare address is looking for the dashboard; other clients get the problem.
+      .get('/', ({ request }) =>
+        observer.observe(request, 'unknown', () =>
+          request.headers.get('accept')?.includes('text/html')
+            ? new Response(null, {
+                status: 303,
+                headers: { Location: `${publicUrl}/dashboard`, Vary: 'Accept' },
+              })
+            : problem('not-found'),
+        ),
+      )
       .all('/*', ({ request }) => observer.observe(request, 'unknown', () => problem('not-found')))
   );
 }

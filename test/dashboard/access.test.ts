@@ -32,7 +32,7 @@ describe('who sees what', () => {
       expect([page, answer.status, answer.headers.get('location')]).toEqual([
         page,
         303,
-        '/dashboard/sign-in',
+        `/dashboard/sign-in${['', '/usage.csv'].includes(page) ? '' : `?to=${encodeURIComponent(page)}`}`,
       ]);
     }
   });
@@ -98,7 +98,7 @@ describe('who sees what', () => {
     for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
     expect((await copy.get('/dashboard')).status).toBe(200);
     const answer = await visitor.submit('/dashboard', {}, { form: 'form.sign-out' });
-    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/sign-in']);
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/sign-in?done=out']);
     expect((await copy.get('/dashboard')).status).toBe(303);
   });
 });
@@ -256,7 +256,7 @@ describe('headers', () => {
       const head = `HTTP/1.0\r\n${host}\r\nConnection: close\r\n\r\n`;
       const answer = await sendRaw(service, `GET /dashboard?by=key ${head}`);
       expect([host, answer.split(' ')[1]]).toEqual([host, '303']);
-      expect(answer).toContain('ocation: /dashboard/sign-in\r\n');
+      expect(answer).toContain('ocation: /dashboard/sign-in?to=%3Fby%3Dkey\r\n');
     }
     const head = 'HTTP/1.1\r\nHost: a:99999\r\nConnection: close\r\n\r\n';
     const answer = await sendRaw(service, `GET /dashboard/sign-in?done=password ${head}`);

@@ -95,9 +95,9 @@ describe('in a real browser', () => {
       await until('the refusal', async () => (await ask('/usage', secret)).status === 401);
 
       await page.click('text=Sign out');
-      await page.waitForURL(dashboard('/sign-in'));
+      await page.waitForURL(dashboard('/sign-in?done=out'));
       await page.goBack();
-      await page.waitForURL(dashboard('/sign-in'));
+      await page.waitForURL(/\/sign-in(\?to=.*)?$/);
     }));
 
   test('two tabs that create the last key at once get one key between them', () =>

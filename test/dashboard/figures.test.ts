@@ -278,26 +278,30 @@ describe('Try it', () => {
     expect(search.textOf('main .lead')).toContain('499 left');
     const lookup = await visitor.submit('/dashboard/try', { q: NIF, kind: 'lookup' });
     expect(lookup.textOf('.badge[role=status]')).toBe('200');
-    // A bad request costs the same (specification, Errors 3).
-    const bad = await visitor.submit('/dashboard/try', { q: '123', kind: 'lookup' });
-    expect(bad.textOf('.badge[role=status]')).toBe('400');
     const { body } = await call(service.url, '/usage', { key });
-    expect(body.data.quotas.requests.used).toBe(3);
-    expect(body.data.rateLimit.remaining).toBeLessThanOrEqual(17);
+    expect(body.data.quotas.requests.used).toBe(2);
+    expect(body.data.rateLimit.remaining).toBeLessThanOrEqual(18);
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
-    expect(csv).toContain(',"","dashboard","1","2","3"');
+    expect(csv).toContain(',"","dashboard","1","1","2"');
   });
 
-  test('a lookup of nothing asks for a NIF and is no call', async () => {
+  test('what the API would answer 400 is no call, and the page says so', async () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);
-    for (const q of ['', '  ', '.', '..']) {
-      const answer = await visitor.submit('/dashboard/try', { q, kind: 'lookup' });
-      expect([q, answer.status, answer.textOf('[role=alert]')]).toEqual([
+    const slips = [
+      ...['', '  ', '.', '..', 'costa', '123', 'PT500002576'].map((q) => [
+        'lookup',
         q,
-        422,
-        'Write the NIF to look up: nine digits. Nothing was charged.',
-      ]);
+        'Write the NIF to look up',
+      ]),
+      ['lookup', '500 002 577', 'The check digit of this NIF is wrong'],
+      ['search', '  ', 'Write a name or a NIF'],
+    ] as [kind: string, q: string, message: string][];
+    for (const [kind, q, message] of slips) {
+      const answer = await visitor.submit('/dashboard/try', { q, kind });
+      expect([q, answer.status]).toEqual([q, 422]);
+      expect(answer.textOf('[role=alert]')).toStartWith(message);
+      expect(answer.textOf('[role=alert]')).toEndWith('Nothing was charged.');
       expect(answer.textOf('#request')).toBe(null);
     }
     const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
@@ -308,12 +312,10 @@ describe('Try it', () => {
     const visitor = createVisitor(service.baseUrl);
     await signUp(visitor);
     const cut = 'a'.repeat(499);
-    for (const kind of ['search', 'lookup']) {
-      const answer = await visitor.submit('/dashboard/try', { q: `${cut}😀b`, kind });
-      expect(answer.status).toBe(200);
-      expect(answer.textOf('#request')).toEndWith(`${cut}'`);
-      expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(cut);
-    }
+    const answer = await visitor.submit('/dashboard/try', { q: `${cut}😀b`, kind: 'search' });
+    expect(answer.status).toBe(200);
+    expect(answer.textOf('#request')).toEndWith(`${cut}'`);
+    expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(cut);
   });
 
   test('is refused as any call is: without credits 429, without tokens 429', async () => {

@@ -7,6 +7,7 @@ import { type HtmlValue, html } from '../html.ts';
 import { type Admission, admitSignUp } from '../limits.ts';
 import { accountOf } from '../members.ts';
 import { passwordRefusal } from '../passwords.ts';
+import { returnPath } from '../return-path.ts';
 import { logSecurity } from '../security-log.ts';
 import { findMember } from '../sessions.ts';
 import { signInWith } from '../sign-in.ts';
@@ -22,7 +23,9 @@ export interface Refusal {
 
 /** GET /dashboard/sign-in */
 export async function showSignIn(visit: Visit): Promise<Reply> {
-  return visit.session === null ? signInPage(visit, null) : redirectTo(visit, '');
+  return visit.session === null
+    ? signInPage(visit, null)
+    : redirectTo(visit, returnPath(visit.url.searchParams.get('to')));
 }
 
 /** POST /dashboard/sign-in */
@@ -33,17 +36,21 @@ export async function signIn(visit: Visit): Promise<Reply> {
   const wrong = { message: tools.mails ? texts.wrongOrUnconfirmed : texts.wrongSignIn, status: 401 };
   if (!isEmail(email) || password === '') return signInPage(visit, wrong);
   const outcome = await signInWith(visit, email, password);
-  if (outcome.isRight) return redirectTo(visit, '', outcome.cookies);
+  if (outcome.isRight) return redirectTo(visit, returnPath(fields('to')), outcome.cookies);
   return signInPage(visit, tooMany(visit, outcome) ?? wrong);
 }
 
 function signInPage(visit: Visit, refusal: Refusal | null): Reply {
-  const { texts, tools, fields } = visit;
+  const { texts, tools, fields, url } = visit;
+  const notices: Record<string, string> = { password: texts.passwordSavedSignIn, out: texts.signedOutNow };
+  const done = url.searchParams.get('done') ?? '';
+  const to = returnPath(url.searchParams.get('to') ?? fields('to'));
   const body = html`
-${notice(visit.url.searchParams.get('done') === 'password' ? texts.passwordSavedSignIn : null)}
+${notice(Object.hasOwn(notices, done) ? notices[done] : null)}
 ${alert(refusal?.message ?? null)}
 <form method="post" action="${tools.base}/sign-in">
   ${token(visit)}
+  ${to !== '' && html`<input type="hidden" name="to" value="${to}">`}
   ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', focus: true })}
   ${field({ name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max })}
   <button class="wide" type="submit">${texts.signIn}</button>
@@ -142,7 +149,7 @@ export async function signOut(visit: Visit): Promise<Reply> {
   const { tools, asker, session } = visit;
   const answer = await tools.auth.call('/sign-out', {}, asker);
   if (session !== null) logSecurity(visit, 'sign-out', await findMember(tools.sql, session.user.email));
-  return redirectTo(visit, '/sign-in', answer.cookies);
+  return redirectTo(visit, '/sign-in?done=out', answer.cookies);
 }
 
 /** Where a password is chosen. */

@@ -4,7 +4,7 @@ import type { MemberVisit, Reply, Visit } from '../visit.ts';
 import { allowanceNotice } from './allowance.ts';
 
 /** What a page needs to know that shows nobody's data. */
-type PageVisit = Pick<Visit, 'texts' | 'tools'>;
+type PageVisit = Pick<Visit, 'texts' | 'tools'> & Partial<Pick<Visit, 'url'>>;
 
 type Section = '' | '/keys' | '/try' | '/credits' | '/settings';
 
@@ -32,6 +32,7 @@ export async function memberPage(
       ${link('/try', texts.tryIt)}
       ${link('/credits', texts.credits)}
       ${link('/settings', texts.settings)}
+      <a href="${tools.publicUrl}/openapi">${texts.referenceShort}</a>
     </nav>
     <form class="sign-out" method="post" action="${tools.base}/sign-out">
       ${token(visit)}
@@ -119,6 +120,22 @@ export function contactLink({ texts, tools }: PageVisit): HtmlValue {
   return html`<a href="${contact}">${address === undefined ? texts.contact : decodeURIComponent(address)}</a>`;
 }
 
+/** What the link to the other language keeps of an address, in the only form that is put into a page. */
+const KEPT = ['token', 'to', 'by', 'days'];
+const KEPT_SHAPE = /^[\w./?=&-]{1,2000}$/;
+
+/** The same page in the other language. */
+function languageLink({ texts, url }: PageVisit): HtmlValue {
+  if (url === undefined) return null;
+  const other = texts.lang === 'en' ? 'pt' : 'en';
+  const search = new URLSearchParams({ lang: other });
+  for (const name of KEPT) {
+    const value = url.searchParams.get(name);
+    if (value !== null && KEPT_SHAPE.test(value)) search.set(name, value);
+  }
+  return html`<a href="?${search.toString()}" hreflang="${other}" lang="${other}">${texts.otherLanguage}</a>`;
+}
+
 function footer(visit: PageVisit): Html {
   const { texts, tools } = visit;
   const { contact, privacyUrl, termsUrl, statusUrl } = tools.config;
@@ -129,7 +146,7 @@ function footer(visit: PageVisit): Html {
     [termsUrl, texts.terms],
     [statusUrl, texts.status],
   ];
-  return html`<footer>${links.map(([address, label]) => address !== null && html`<a href="${address}">${label}</a> `)}</footer>`;
+  return html`<footer>${languageLink(visit)} ${links.map(([address, label]) => address !== null && html`<a href="${address}">${label}</a> `)}</footer>`;
 }
 
 /** A page that only says something. */

@@ -1,3 +1,4 @@
+import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import type { CallKind } from '../../credits/calls.ts';
 import type { Answer } from '../../http/answer.ts';
 import { problemResponse } from '../../http/problems.ts';
@@ -10,8 +11,6 @@ import type { MemberVisit, Reply } from '../visit.ts';
 import { alert, awaitsConfirmation, memberPage, token } from './layout.ts';
 
 const MAX_QUERY = 500;
-/** What no address of one company can end with: `.` and `..` are taken out of a path before it is sent. */
-const NO_NIF = ['', '.', '..'];
 
 /** A call that was made, as it is shown. */
 interface Tried {
@@ -38,8 +37,7 @@ function queryOf({ fields }: MemberVisit): string {
 
 /**
  * POST /dashboard/try: the same pipeline as a call with a key, for the member's account. It costs a token and a credit, and
- * its answer is shown whatever it is. A lookup of nothing is no call: with a key, too, no endpoint exists at its address, and
- * it costs nothing.
+ * its answer is shown whatever it is. What the API would refuse as `validation` is no call and costs nothing.
  */
 export async function tryCall(visit: MemberVisit): Promise<Reply> {
   const { tools, texts, fields, account, trace } = visit;
@@ -47,9 +45,9 @@ export async function tryCall(visit: MemberVisit): Promise<Reply> {
   if (awaitsConfirmation(visit)) return tryPage(visit, null, { status: 403, message: texts.confirmToTry });
   const kind: CallKind = fields('kind') === 'lookup' ? 'lookup' : 'search';
   const query = queryOf(visit);
-  if (kind === 'lookup' && NO_NIF.includes(query.trim())) {
-    return tryPage(visit, null, { status: 422, message: texts.nifMissing });
-  }
+  // The API would answer 400 and charge it: a slip of the finger is not to cost a credit here.
+  const slip = slipOf(visit, kind, query.trim());
+  if (slip !== null) return tryPage(visit, null, { status: 422, message: slip });
   if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
     return tryPage(visit, null, { status: 409, message: texts.triedAlready });
   }
@@ -63,6 +61,14 @@ export async function tryCall(visit: MemberVisit): Promise<Reply> {
   );
   const tried = await describe(tools.publicUrl, kind, address, answer);
   return tryPage({ ...visit, account: await tools.readAccount(account.id) }, tried);
+}
+
+/** Why the API would refuse the query with 400; null when it would not. */
+function slipOf({ texts }: MemberVisit, kind: CallKind, query: string): string | null {
+  if (kind === 'search') return query === '' ? texts.queryMissing : null;
+  const nif = normalizeNif(query);
+  if (nif === null) return texts.nifMissing;
+  return isValidNif(nif) ? null : texts.nifWrong;
 }
 
 async function describe(publicUrl: string, kind: CallKind, address: string, answer: Answer): Promise<Tried> {
@@ -100,7 +106,7 @@ ${alert(refusal?.message ?? null)}
   ${token(visit)}
   <div class="field">
     <label for="q">${texts.tryLabel}</label>
-    <input id="q" name="q" type="search" value="${queryOf(visit)}" maxlength="${MAX_QUERY}" placeholder="${await tools.exampleQuery()}" autocomplete="off" spellcheck="false"${tried === null && html` autofocus`}>
+    <input id="q" name="q" type="search" value="${queryOf(visit)}" maxlength="${MAX_QUERY}" required placeholder="${await tools.exampleQuery()}" autocomplete="off" spellcheck="false"${tried === null && html` autofocus`}>
   </div>
   <div class="actions">
     <button type="submit" name="kind" value="search">${texts.search} <small>${texts.costs}</small></button>

@@ -1,0 +1,122 @@
+/** Where a visitor gets to: from a bare address, a deep link, a form that is out of date; and in which language. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, newPerson, signUp } from './visitor.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startDashboardService();
+});
+afterAll(() => service.stop());
+
+const placeOf = ({ status, headers }: { status: number; headers: Headers }) => [
+  status,
+  headers.get('location'),
+];
+
+describe('the bare address', () => {
+  const open = (headers: Record<string, string>, method = 'GET') =>
+    fetch(`${service.baseUrl}/`, { method, headers, redirect: 'manual' });
+
+  test('leads a browser to the dashboard, and is a 404 problem for any other client', async () => {
+    const browser = await open({ Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' });
+    expect(placeOf(browser)).toEqual([303, `${service.baseUrl}/dashboard`]);
+    for (const [headers, method] of [
+      [{}, 'GET'],
+      [{ Accept: 'application/json' }, 'GET'],
+      [{ Accept: 'text/html' }, 'POST'],
+    ] as const) {
+      const answer = await open(headers, method);
+      expect(answer.status).toBe(404);
+      expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    }
+  });
+});
+
+describe('a page that was asked for without a session', () => {
+  test('opens after the sign-in', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(service.baseUrl), person);
+    const visitor = createVisitor(service.baseUrl);
+    const refused = await visitor.get('/dashboard/credits?by=key');
+    const signIn = refused.headers.get('location')!;
+    expect(signIn).toBe('/dashboard/sign-in?to=%2Fcredits%3Fby%3Dkey');
+    const wrong = await visitor.submit(signIn, { ...person, password: 'wrong' });
+    expect(wrong.document.querySelector('input[name=to]')!.getAttribute('value')).toBe('/credits?by=key');
+    expect(placeOf(await visitor.submit(signIn, { ...person }))).toEqual([303, '/dashboard/credits?by=key']);
+    // In another tab that was open meanwhile.
+    expect(placeOf(await visitor.get(signIn))).toEqual([303, '/dashboard/credits?by=key']);
+  });
+
+  test('is never on another site', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const person = await signUp(visitor);
+    for (const to of [
+      '//evil.example',
+      'https://evil.example',
+      '/\\evil.example',
+      '.evil.example',
+      '@evil.example',
+      '/..',
+    ]) {
+      const address = `/dashboard/sign-in?to=${encodeURIComponent(to)}`;
+      expect([to, ...placeOf(await visitor.get(address))]).toEqual([to, 303, '/dashboard']);
+      const answer = await createVisitor(service.baseUrl).submit('/dashboard/sign-in', { ...person, to });
+      expect([to, ...placeOf(answer)]).toEqual([to, 303, '/dashboard']);
+    }
+  });
+});
+
+describe('a form of a tab that is out of date', () => {
+  test('sign-out without a session says that the member is signed out', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const tab = await visitor.get('/dashboard');
+    const form_token = tab.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    expect(placeOf(await visitor.post('/dashboard/sign-out', { form_token }))).toEqual([
+      303,
+      '/dashboard/sign-in?done=out',
+    ]);
+    expect(placeOf(await visitor.post('/dashboard/sign-out', { form_token }))).toEqual([
+      303,
+      '/dashboard/sign-in?done=out',
+    ]);
+    expect((await visitor.get('/dashboard/sign-in?done=out')).textOf('[role=status]')).toBe(
+      'You are signed out.',
+    );
+  });
+
+  test('a form of a member says that the session is over, and leads back to its page', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const tab = await visitor.get('/dashboard/keys');
+    const form_token = tab.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    visitor.cookies.clear();
+    const answer = await visitor.post('/dashboard/keys', { name: 'late', form_token });
+    expect([answer.status, answer.textOf('h1')]).toEqual([403, 'You were signed out']);
+    expect(answer.document.querySelector('.button')!.getAttribute('href')).toBe(
+      '/dashboard/sign-in?to=%2Fkeys',
+    );
+  });
+});
+
+describe('the language', () => {
+  test('can be chosen on every page, and stays', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const page = await visitor.get('/dashboard/sign-up?x=1&by=key');
+    const link = page.document.querySelector('footer [hreflang=pt]')!;
+    expect([link.textContent, link.getAttribute('href')]).toEqual(['Português', '?lang=pt&by=key']);
+    expect((await visitor.get(`/dashboard/sign-up${link.getAttribute('href')}`)).textOf('h1')).toBe(
+      'Criar conta',
+    );
+    const later = await visitor.get('/dashboard/sign-in');
+    expect(later.textOf('h1')).toBe('Iniciar sessão');
+    expect(later.document.querySelector('footer [hreflang=en]')!.textContent).toBe('English');
+    await visitor.get('/dashboard/sign-in?lang=en', { 'Accept-Language': 'pt' });
+    expect((await visitor.get('/dashboard/sign-in', { 'Accept-Language': 'pt' })).textOf('h1')).toBe(
+      'Sign in',
+    );
+    expect((await visitor.get('/dashboard/sign-in?lang=xx')).textOf('h1')).toBe('Sign in');
+  });
+});
