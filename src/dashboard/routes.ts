@@ -1,5 +1,6 @@
 import { showCredits } from './pages/credits.ts';
 import { showSignIn, showSignUp, signIn, signOut, signUp } from './pages/entry.ts';
+import { askName, askRotate, rename, rotate } from './pages/key-changes.ts';
 import { askRevoke, makeKey, revoke, showKeys } from './pages/keys.ts';
 import {
   confirm,
@@ -53,6 +54,10 @@ const ROUTES: Route[] = [
   { method: 'GET', path: '/usage.csv', for: 'member', page: downloadUsage },
   { method: 'GET', path: '/keys', for: 'member', page: showKeys },
   { method: 'POST', path: '/keys', for: 'member', page: makeKey },
+  { method: 'GET', path: '/keys/:id/rotate', for: 'member', page: askRotate },
+  { method: 'POST', path: '/keys/:id/rotate', for: 'member', page: rotate },
+  { method: 'GET', path: '/keys/:id/rename', for: 'member', page: askName },
+  { method: 'POST', path: '/keys/:id/rename', for: 'member', page: rename },
   { method: 'GET', path: '/keys/:id/revoke', for: 'member', page: askRevoke },
   { method: 'POST', path: '/keys/:id/revoke', for: 'member', page: revoke },
   { method: 'GET', path: '/credits', for: 'member', page: showCredits },

@@ -4,7 +4,7 @@ import { secretStart } from '../observability/redaction.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { DAY, SECOND } from '../units.ts';
 import { generateSecret, hashSecret } from './secret.ts';
-import { lockKey } from './store.ts';
+import { isPreviousSecret, KeyExistsError, lockKey } from './store.ts';
 
 /** How long the previous secret works after a rotation, in seconds (contract: `key rotate`). */
 export const OVERLAP_S = { default: DAY / SECOND, max: (30 * DAY) / SECOND };
@@ -18,18 +18,26 @@ export const ROTATIONS_PER_DAY = 20;
  * once, the secret of either works.
  *
  * @param overlapS seconds; `0`: earlier secrets end at once
+ * @param secret the new secret. If it is the key's own already, nothing changes: a form that is sent twice rotates once
  * @throws RefusedError for an unknown, revoked or expired key, or after {@link ROTATIONS_PER_DAY}
+ * @throws KeyExistsError if another rotation has replaced this secret already
  */
 export async function rotateKey(
   sql: Sql,
   id: string,
   overlapS: number,
   actor: Actor,
+  secret = generateSecret(),
 ): Promise<{ id: string; secret: string; previousUntil: Date }> {
-  const secret = generateSecret();
   return sql.begin(async (sql) => {
     const key = await lockKey(sql, id);
     if (key.revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
+    const [current] = await sql<{ isSame: boolean; until: Date }[]>`
+      SELECT secret_sha256 = ${hashSecret(secret)} AS "isSame", coalesce(
+        (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = ${id}), now()) AS until
+      FROM api_keys WHERE id = ${id}`;
+    if (current!.isSame) return { id, secret, previousUntil: current!.until };
+    if (await isPreviousSecret(sql, secret)) throw new KeyExistsError('the key was rotated earlier');
     await refuseTooManyRotations(sql, key.accountId, id);
     const [row] = await sql<{ until: Date; isExpired: boolean }[]>`
       SELECT least(expires_at, date_trunc('milliseconds', now()) + ${overlapS} * interval '1 second') AS until,

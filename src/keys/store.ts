@@ -84,7 +84,9 @@ export async function createKeyOnce(
       SELECT id, revoked_at IS NULL AND created_at > now() - ${SHOWN_AGAIN_S} * interval '1 second' AS "isNew"
       FROM api_keys WHERE account_id = ${accountId} AND secret_sha256 = ${hashSecret(secret)}`;
     if (known?.isNew === true) return { id: known.id, secret };
-    if (known !== undefined) throw new KeyExistsError('the key was created earlier');
+    if (known !== undefined || (await isPreviousSecret(sql, secret))) {
+      throw new KeyExistsError('the key was created earlier');
+    }
     await refuseTooMany(sql, await requireAccount(sql, accountId));
     const id = newId('key');
     if (expires !== null && expires <= (await clock(sql))) {
@@ -97,6 +99,12 @@ export async function createKeyOnce(
     await recordEvent(sql, accountId, { kind: 'key-created', actor, detail });
     return { id, secret };
   });
+}
+
+/** Whether a rotation has replaced the secret. */
+export async function isPreviousSecret(sql: Transaction, secret: string): Promise<boolean> {
+  const rows = await sql`SELECT 1 FROM api_key_previous_secrets WHERE secret_sha256 = ${hashSecret(secret)}`;
+  return rows.length > 0;
 }
 
 /** Must run under the account's lock. @throws TooManyKeysError when the account may not create another key now */

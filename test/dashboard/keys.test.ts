@@ -50,9 +50,9 @@ test('a key is listed with its name, its first characters, when it was made and 
   const created = new Date();
   const month = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(created);
   const day = `${created.getUTCDate()} ${month} ${created.getUTCFullYear()}`;
-  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Never Revoke`);
+  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Never Rotate Rename Revoke`);
   await fetch(`${service.url}/companies?q=a`, { headers: { Authorization: `Bearer ${secret}` } });
-  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Today Revoke`);
+  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Today Rotate Rename Revoke`);
 });
 
 test('the Free quota of 2 is shown and enforced, also when many tabs press at once', async () => {

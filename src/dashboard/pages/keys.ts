@@ -10,6 +10,8 @@ import {
   TooManyKeysError,
 } from '../../keys/store.ts';
 import { isName } from '../../names.ts';
+import { isRealDate } from '../../terminal/values.ts';
+import { DAY } from '../../units.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../csrf.ts';
 import { loadLastUsed } from '../daily-calls.ts';
 import { type Html, html } from '../html.ts';
@@ -27,6 +29,15 @@ import {
   token,
 } from './layout.ts';
 
+/** A key that was not used for this long is marked. */
+const IDLE_MS = 90 * DAY;
+
+/** What `?done=` of a redirect says. */
+const NOTICES = new Map<string, (texts: MemberVisit['texts']) => string>([
+  ['revoked', (texts) => texts.keyRevoked],
+  ['renamed', (texts) => texts.saved],
+]);
+
 /** GET /dashboard/keys */
 export async function showKeys(visit: MemberVisit): Promise<Reply> {
   return keysPage(visit, null, null);
@@ -39,15 +50,26 @@ export async function showKeys(visit: MemberVisit): Promise<Reply> {
 export async function makeKey(visit: MemberVisit): Promise<Reply> {
   const { tools, texts, formats, fields, account, user } = visit;
   const name = fields('name').trim();
+  const expires = fields('expires').trim() === '' ? null : endOfDay(fields('expires').trim());
   const refuse = (message: string, status: number) => keysPage(visit, null, { message, status });
   if (awaitsConfirmation(visit)) return refuse(texts.confirmFirst, 403);
   if (account.suspended) return refuse(texts.suspended, 403);
   if (!isName(name)) return refuse(texts.keyNameInvalid, 422);
+  if (expires === undefined) return refuse(texts.keyExpiryInvalid, 422);
   try {
-    const random = bytesOfForm(tools.secret, fields(TOKEN_FIELD), name, RANDOM_BYTES);
+    const random = bytesOfForm(
+      tools.secret,
+      fields(TOKEN_FIELD),
+      name + (expires?.toISOString() ?? ''),
+      RANDOM_BYTES,
+    );
     const secret = generateSecret(random);
-    await createKeyOnce(tools.sql, account.id, name, actorOf(user), { secret });
-    return keysPage({ ...visit, account: await tools.readAccount(account.id) }, secret, null);
+    await createKeyOnce(tools.sql, account.id, name, actorOf(user), { secret, expires });
+    return keysPage(
+      { ...visit, account: await tools.readAccount(account.id) },
+      { secret, previousUntil: null },
+      null,
+    );
   } catch (error) {
     if (error instanceof KeyExistsError) return refuse(texts.sentAlready, 409);
     if (!(error instanceof TooManyKeysError)) throw error;
@@ -59,7 +81,19 @@ export async function makeKey(visit: MemberVisit): Promise<Reply> {
   }
 }
 
-async function keysPage(visit: MemberVisit, secret: string | null, refusal: Refusal | null): Promise<Reply> {
+/** A secret that is shown once. */
+export interface NewSecret {
+  secret: string;
+  /** Until when the one that it replaces works; `null`: it replaces none. */
+  previousUntil: Date | null;
+}
+
+/** The page of all keys. @param secret of a key that was just created or rotated */
+export async function keysPage(
+  visit: MemberVisit,
+  secret: NewSecret | null,
+  refusal: Refusal | null,
+): Promise<Reply> {
   const { tools, texts, formats, account, url } = visit;
   const [{ active, revoked, revokedCount }, lastUsed] = await Promise.all([
     recentKeys(tools.sql, account.id),
@@ -68,7 +102,7 @@ async function keysPage(visit: MemberVisit, secret: string | null, refusal: Refu
   const older = revokedCount - revoked.length;
   const limit = account.keyLimit === null ? null : formats.number(account.keyLimit);
   const body = html`
-${secret === null && notice(url.searchParams.get('done') === 'revoked' ? texts.keyRevoked : null)}
+${secret === null && notice(NOTICES.get(url.searchParams.get('done') ?? '')?.(texts))}
 <div class="heading">
   <h1>${texts.keysTitle}</h1>
   <span class="badge" data-figure="quota">${texts.keysUsed(formats.number(account.keys), limit)}</span>
@@ -91,8 +125,8 @@ ${
   });
 }
 
-function newKey(visit: MemberVisit, secret: string, example: string): Html {
-  const { texts, tools } = visit;
+function newKey(visit: MemberVisit, { secret, previousUntil }: NewSecret, example: string): Html {
+  const { texts, tools, formats } = visit;
   const copyable = (id: string, label: string, text: string) => html`
   <div class="copyable">
     <code id="${id}" data-secret tabindex="0" role="group" aria-label="${label}">${text}</code>
@@ -101,8 +135,9 @@ function newKey(visit: MemberVisit, secret: string, example: string): Html {
   const curl = `curl -sH 'Authorization: Bearer ${secret}' \\\n  '${tools.publicUrl}/api/v1/companies?q=${example}'`;
   return html`
 <section class="card new-key" role="status" data-forget-form>
-  <h2>${texts.newKey}</h2>
+  <h2>${previousUntil === null ? texts.newKey : texts.newSecret}</h2>
   <p>${texts.newKeyLead}</p>
+  ${previousUntil !== null && html`<p>${texts.previousUntil(formats.instant(previousUntil))}</p>`}
   ${copyable('new-secret', texts.newKey, secret)}
   <p>${texts.newKeyTry}</p>
   ${copyable('new-curl', texts.newKeyTry, curl)}
@@ -123,17 +158,19 @@ function list(visit: MemberVisit, keys: ApiKey[], lastUsed: Map<string, string>)
   return html`
 <div class="${isActive ? 'card ' : ''}list">
 <table class="stacked">
-  <thead><tr><th scope="col">${texts.name}</th><th scope="col">${texts.begins}</th><th scope="col">${texts.created}</th><th scope="col">${texts.lastUsed}</th><th scope="col">${isActive ? html`<span class="unseen">${texts.revoke}</span>` : texts.revoked}</th></tr></thead>
+  <thead><tr><th scope="col">${texts.name}</th><th scope="col">${texts.begins}</th><th scope="col">${texts.created}</th><th scope="col">${texts.lastUsed}</th><th scope="col">${isActive ? html`<span class="unseen">${texts.change}</span>` : texts.revoked}</th></tr></thead>
   <tbody>${keys.map(
     (key) => html`
     <tr>
-      <th scope="row">${nameOf(key, visit)}</th>
+      <th scope="row">${nameOf(key, visit)} ${isActive && badges(visit, key, lastUsed.get(key.id))}</th>
       <td data-label="${texts.begins}"><code>${key.start}…</code></td>
       <td data-label="${texts.created}">${moment(key.created)}</td>
       <td data-label="${texts.lastUsed}">${used(key)}</td>
       <td class="end"${!isActive && html` data-label="${texts.revoked}"`}>${
         key.revoked === null
-          ? html`<a class="button small quiet-bad" href="${tools.base}/keys/${key.id}/revoke" aria-label="${texts.revoke}: ${nameOf(key, visit)}">${texts.revoke}</a>`
+          ? html`<a class="button small quiet" href="${tools.base}/keys/${key.id}/rotate" aria-label="${texts.rotate}: ${nameOf(key, visit)}">${texts.rotate}</a>
+          <a class="button small quiet" href="${tools.base}/keys/${key.id}/rename" aria-label="${texts.rename}: ${nameOf(key, visit)}">${texts.rename}</a>
+          <a class="button small quiet-bad" href="${tools.base}/keys/${key.id}/revoke" aria-label="${texts.revoke}: ${nameOf(key, visit)}">${texts.revoke}</a>`
           : moment(key.revoked)
       }</td>
     </tr>`,
@@ -141,6 +178,23 @@ function list(visit: MemberVisit, keys: ApiKey[], lastUsed: Map<string, string>)
   </tbody>
 </table>
 </div>`;
+}
+
+/** What is worth knowing of an active key beside its dates. */
+function badges({ texts, formats }: MemberVisit, key: ApiKey, lastUsed: string | undefined): Html {
+  const now = Date.now();
+  const idleSince = lastUsed === undefined ? key.created.getTime() : Date.parse(lastUsed);
+  return html`
+    ${key.expires !== null && html`<span class="badge${key.expires.getTime() <= now && ' bad'}">${key.expires.getTime() <= now ? texts.expired : texts.expiresOn(formats.instant(key.expires))}</span>`}
+    ${key.previousUntil !== null && html`<span class="badge">${texts.previousUntil(formats.instant(key.previousUntil))}</span>`}
+    ${now - idleSince > IDLE_MS && html`<span class="badge">${texts.idle}</span>`}`;
+}
+
+/** The end of a day in UTC; `undefined` when it is no day, or not in the future. */
+function endOfDay(day: string): Date | undefined {
+  if (!isRealDate(day)) return undefined;
+  const end = new Date(Date.parse(`${day}T00:00:00Z`) + DAY);
+  return end.getTime() > Date.now() ? end : undefined;
 }
 
 function createForm(visit: MemberVisit, refusal: Refusal | null): Html {
@@ -162,6 +216,7 @@ function createForm(visit: MemberVisit, refusal: Refusal | null): Html {
   <form class="inline" method="post" action="${tools.base}/keys">
     ${token(visit)}
     ${field({ name: 'name', label: texts.keyName, hint: texts.keyNameHint, value: refusal === null ? '' : fields('name'), autocomplete: 'off' })}
+    ${field({ name: 'expires', label: texts.keyExpires, hint: texts.keyExpiresHint, type: 'date', value: refusal === null ? '' : fields('expires'), autocomplete: 'off', optional: true })}
     <button type="submit">${texts.createKey}</button>
   </form>`
   }
@@ -197,10 +252,10 @@ export async function revoke(visit: MemberVisit): Promise<Reply> {
 }
 
 /** The key of the path, if it is the member's own: another account's key is as unknown as one that isn't there. */
-async function ownKey({ tools, account, params }: MemberVisit): Promise<ApiKey | null> {
+export async function ownKey({ tools, account, params }: MemberVisit): Promise<ApiKey | null> {
   return findKey(tools.sql, account.id, params.id ?? '');
 }
 
-function nameOf(key: ApiKey, { texts }: MemberVisit): string {
+export function nameOf(key: ApiKey, { texts }: MemberVisit): string {
   return key.name === '' ? texts.unnamed : key.name;
 }

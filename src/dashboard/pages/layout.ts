@@ -207,23 +207,24 @@ export function notice(text: string | null | undefined): HtmlValue {
 interface Field {
   name: string;
   label: string;
-  type?: 'text' | 'email' | 'password' | 'search';
+  type?: 'text' | 'email' | 'password' | 'search' | 'date';
   value?: string;
   hint?: string;
   autocomplete: string;
   maxLength?: number;
   minLength?: number;
   focus?: boolean;
+  optional?: boolean;
 }
 
-/** A labelled input that must be filled in. */
+/** A labelled input that must be filled in, unless it is `optional`. */
 export function field(field: Field): Html {
   const { name, label, type = 'text', value = '', hint, autocomplete, maxLength = 200, minLength } = field;
   const hintId = `${name}-hint`;
   return html`
 <div class="field">
   <label for="${name}">${label}</label>
-  <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" required
+  <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${field.optional !== true && html` required`}
     maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${
       hint !== undefined && html` aria-describedby="${hintId}"`
     }${field.focus === true && html` autofocus`}${type === 'text' && html` spellcheck="false"`}>
