@@ -17,7 +17,7 @@ export interface Estimate {
   /** `phase 2 of 6: `; empty without a plan. */
   position(): string;
   /**
-   * How long all of the work still takes, in milliseconds; `null` means that it is not known yet, or nothing is left.
+   * How long all of the work still takes, in milliseconds; `null` means that it is not known yet, or under a second.
    * @param fraction how much of the phase is done, 0 to 1; `null`: not known
    */
   leftMs(fraction: number | null): number | null;
@@ -57,17 +57,22 @@ export function createEstimate(now: () => number): Estimate {
     leftMs(fraction) {
       const elapsedMs = now() - phase.startedAt;
       const known = fraction !== null && fraction > 0 && elapsedMs >= ESTIMATE_AFTER_MS ? fraction : null;
-      if (at === -1) return known === null || known === 1 ? null : (elapsedMs / known) * (1 - known);
+      if (at === -1) return known === null ? null : worthSaying((elapsedMs / known) * (1 - known));
       const { weight } = steps[at]!;
       const [before, after] = [weightOf(steps.slice(0, at)), weightOf(steps.slice(at + 1))];
       const beforeMs = phase.startedAt - startedAt!;
       if (known !== null) {
         const msPerWeight = (beforeMs + elapsedMs) / (before + weight * known);
-        return (elapsedMs / known) * (1 - known) + msPerWeight * after || null;
+        return worthSaying((elapsedMs / known) * (1 - known) + msPerWeight * after);
       }
       if (before === 0 || beforeMs + elapsedMs < ESTIMATE_AFTER_MS) return null;
       const msPerWeight = beforeMs / before;
-      return Math.max(msPerWeight * weight - elapsedMs, 0) + msPerWeight * after || null;
+      return worthSaying(Math.max(msPerWeight * weight - elapsedMs, 0) + msPerWeight * after);
     },
   };
+}
+
+/** An estimate that has run out says nothing, so that the time that has passed is shown instead. */
+function worthSaying(leftMs: number): number | null {
+  return leftMs < SECOND ? null : leftMs;
 }
