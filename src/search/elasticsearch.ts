@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
-import { BATCH_TIMEOUT_MS, createBatcher } from '../batch.ts';
+import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../batch.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './equals.ts';
 import {
   beginningsOf,
@@ -14,8 +14,17 @@ import { type DirectorySearch, MAX_RESULTS, type SearchEntry } from './search.ts
 
 /** How often a search is asked again while the alias moves under it. */
 const MAX_ROUNDS = 4;
-/** Callers that share one `_msearch`, and requests under way at once. */
-const BATCHES = { name: 'Elasticsearch', maxBatch: 32, maxConcurrentBatches: 2, maxQueued: 2_000 };
+/**
+ * Two `_msearch` of 32 searches in flight. A search queues twice as long as other items, because its credit is spent: a
+ * search that is dropped from the queue is a charged `search-failed`.
+ */
+const BATCHES = {
+  name: 'Elasticsearch',
+  maxBatch: 32,
+  maxConcurrentBatches: 2,
+  maxQueued: 2_000,
+  queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
+};
 
 type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
 

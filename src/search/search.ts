@@ -4,7 +4,7 @@ import type { ParsedQuery } from './query.ts';
 /** Results of a search at most (specification, name matching 4). */
 export const MAX_RESULTS = 20;
 
-/** A search that takes longer has failed. */
+/** A search that takes longer has failed; under load it may queue for half a second more. */
 export const SEARCH_TIMEOUT_MS = 2 * SECOND;
 
 export interface SearchEntry {
