@@ -15,8 +15,11 @@ export interface IndexMeta {
   fingerprint: string;
 }
 
-/** Cloning, refreshing and making an index ready can take long on a busy cluster. */
-const LONG: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * MINUTE, maxRetries: 0 };
+/**
+ * Cloning, refreshing and making an index ready can take long on a busy cluster. Repeated only if the node is lost, never for
+ * taking long: one dead node of three would otherwise end every import.
+ */
+const LONG: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * MINUTE, maxRetries: 2 };
 /** Looking and tidying up must not hold anybody up where Elasticsearch hangs. */
 const SHORT: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * SECOND, maxRetries: 1 };
 

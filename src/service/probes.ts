@@ -37,22 +37,25 @@ export function storeProbes(
   if (elasticsearch === null) {
     return [postgres, { name: 'directory', required: false, check: async () => {}, warning }];
   }
-  const options = { maxRetries: 0, requestTimeout: SECOND };
-  const ping = async () => {
-    if (elasticsearch.connectionPool.size === 1) return elasticsearch.ping({}, options);
-    const once = () => elasticsearch.ping({}, { ...options, requestTimeout: NODE_TIMEOUT_MS });
-    return once().catch(once);
+  const isCluster = elasticsearch.connectionPool.size > 1;
+  /** The second time of another node. */
+  const ask = (question: (options: { maxRetries: number; requestTimeout: number }) => Promise<unknown>) => {
+    const once = () => question({ maxRetries: 0, requestTimeout: isCluster ? NODE_TIMEOUT_MS : SECOND });
+    return isCluster ? once().catch(once) : once();
   };
+  const ping = () => ask((options) => elasticsearch.ping({}, options));
   const search = () =>
-    elasticsearch.search(
-      {
-        index: config.elasticsearchAlias,
-        size: 0,
-        terminate_after: 1,
-        track_total_hits: false,
-        allow_partial_search_results: false,
-      },
-      options,
+    ask((options) =>
+      elasticsearch.search(
+        {
+          index: config.elasticsearchAlias,
+          size: 0,
+          terminate_after: 1,
+          track_total_hits: false,
+          allow_partial_search_results: false,
+        },
+        options,
+      ),
     );
   return [
     postgres,
