@@ -30,12 +30,14 @@ export function report(
   options: Record<string, string | boolean | undefined>,
 ): string {
   const lines = rows.map((row) => {
-    const against = scenarios.find(({ name }) => name === row.scenario)?.against;
+    const { against, lookupsPerRequest = 1 } = scenarios.find(({ name }) => name === row.scenario)!;
     const base = rows.find(
       ({ scenario, connections }) => scenario === against && connections === row.connections,
     );
     const ratio =
-      base === undefined ? '' : `${(row.requestsPerSecond / base.requestsPerSecond).toFixed(2)} × ${against}`;
+      base === undefined
+        ? ''
+        : `${((row.requestsPerSecond * lookupsPerRequest) / base.requestsPerSecond).toFixed(2)} × ${against}`;
     const { service, postgres, elasticsearch, redis } = row.cpuMs;
     return [
       row.scenario +

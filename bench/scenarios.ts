@@ -14,6 +14,7 @@ export type ScenarioName =
   | 'lookup, the prototype'
   | 'lookup'
   | 'lookup, one hot account'
+  | 'lookup, 100 NIFs a request'
   | 'usage';
 
 export interface Scenario {
@@ -22,10 +23,15 @@ export interface Scenario {
   on: 'ceiling' | 'bare' | 'prototype' | 'elasticsearch' | 'uncached' | 'cached';
   /** What its rate is a multiple of. */
   against: ScenarioName | null;
+  /** Lookups in one request, which its rate is multiplied by for the ratio; 1 when absent. */
+  lookupsPerRequest?: number;
   requests: string[];
 }
 
 const DISTINCT_REQUESTS = 100_000;
+/** Each is nearly 2 KB, and the load generator reads all of them first. */
+const DISTINCT_BATCHES = 5000;
+const NIFS_PER_BATCH = 100;
 
 /** Every row of the table. */
 export function createScenarios(stack: Stack, companies: number, records: number): Scenario[] {
@@ -36,6 +42,10 @@ export function createScenarios(stack: Stack, companies: number, records: number
   const anyNif = () => generateCompany(Math.floor(random() * records)).nif;
   const many = (one: () => string) => Array.from({ length: DISTINCT_REQUESTS }, one);
   const lookups = many(() => call(`/companies/${anyNif()}`, anyKey()));
+  const batch = () => {
+    const nifs = Array.from({ length: NIFS_PER_BATCH }, anyNif);
+    return post('/api/v1/lookups', 'bench', JSON.stringify({ nifs }), anyKey());
+  };
   const prefixes = randomPrefixes(companies, DISTINCT_REQUESTS);
   return [
     { name: 'the load generator’s ceiling', on: 'ceiling', against: null, requests: [get('/', 'bench')] },
@@ -65,6 +75,13 @@ export function createScenarios(stack: Stack, companies: number, records: number
       on: 'cached',
       against: 'lookup',
       requests: many(() => call(`/companies/${anyNif()}`, stack.keys[0]!)),
+    },
+    {
+      name: 'lookup, 100 NIFs a request',
+      on: 'cached',
+      against: 'lookup',
+      lookupsPerRequest: NIFS_PER_BATCH,
+      requests: Array.from({ length: DISTINCT_BATCHES }, batch),
     },
     {
       name: 'usage',

@@ -90,14 +90,15 @@ export async function runWrk(target: Target, connections: number, seconds: numbe
   }
 }
 
+const authorization = (key?: string) => (key === undefined ? '' : `Authorization: Bearer ${key}\r\n`);
+
 /** A GET request as it goes over the wire. */
 export function get(path: string, host: string, key?: string): string {
-  const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`;
-  return `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${authorization}\r\n`;
+  return `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${authorization(key)}\r\n`;
 }
 
 /** A POST of JSON as it goes over the wire. */
-export function post(path: string, host: string, body: string): string {
+export function post(path: string, host: string, body: string, key?: string): string {
   const length = Buffer.byteLength(body);
-  return `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
+  return `POST ${path} HTTP/1.1\r\nHost: ${host}\r\n${authorization(key)}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
 }
