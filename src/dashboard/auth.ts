@@ -70,6 +70,8 @@ export interface Auth {
    */
   confirmEmail(token: string): Promise<boolean>;
   hashPassword(password: string): Promise<string>;
+  /** Whether it is the password of the user whose session the cookie opens. @throws when it could not be checked */
+  isPassword(cookie: string | null, password: string): Promise<boolean>;
 }
 
 export interface AuthParts {
@@ -210,6 +212,16 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
     async confirmEmail(token) {
       try {
         await auth.api.verifyEmail({ query: { token } });
+        return true;
+      } catch (error) {
+        if (isAPIError(error) && error.statusCode < 500) return false;
+        throw error;
+      }
+    },
+
+    async isPassword(cookie, password) {
+      try {
+        await auth.api.verifyPassword({ body: { password }, headers: new Headers({ cookie: cookie ?? '' }) });
         return true;
       } catch (error) {
         if (isAPIError(error) && error.statusCode < 500) return false;

@@ -1,3 +1,4 @@
+import { askDelete, deleteOwnAccount, downloadAccount, showHistory } from './pages/account-data.ts';
 import { showCredits } from './pages/credits.ts';
 import { showSignIn, showSignUp, signIn, signOut, signUp } from './pages/entry.ts';
 import { askName, askRotate, rename, rotate } from './pages/key-changes.ts';
@@ -65,6 +66,10 @@ const ROUTES: Route[] = [
   { method: 'POST', path: '/try', for: 'member', page: tryCall },
   { method: 'GET', path: '/settings', for: 'member', page: showSettings },
   { method: 'POST', path: '/settings', for: 'member', page: changePassword },
+  { method: 'GET', path: '/settings/history', for: 'member', page: showHistory },
+  { method: 'GET', path: '/settings/account.json', for: 'member', page: downloadAccount },
+  { method: 'GET', path: '/settings/delete', for: 'member', page: askDelete },
+  { method: 'POST', path: '/settings/delete', for: 'member', page: deleteOwnAccount },
   { method: 'POST', path: '/settings/spending', for: 'member', page: changeSpending },
   { method: 'POST', path: '/settings/alerts', for: 'member', page: changeAlerts },
 ];

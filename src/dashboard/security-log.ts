@@ -11,7 +11,8 @@ export type SecurityEvent =
   | 'password change failed'
   | 'password change refused'
   | 'password reset'
-  | 'invitation accepted';
+  | 'invitation accepted'
+  | 'account deleted';
 
 /** Written in each line for whoever keeps the log: a line holds an address (docs/data-protection.md). */
 const KEEP_DAYS = 30;

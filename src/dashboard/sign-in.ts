@@ -54,6 +54,13 @@ export async function changePasswordWith(
   return outcome;
 }
 
+/** Checks the password of a member who is signed in. A wrong one counts as a failed sign-in. */
+export async function checkPassword(visit: MemberVisit, password: string): Promise<GuessOutcome> {
+  const { tools, asker, user } = visit;
+  const check = async () => ((await tools.auth.isPassword(asker.cookie, password)) ? [] : null);
+  return guessed(await admitGuess(tools.sql, asker, user.email), check);
+}
+
 /** Sends the link that confirms an email, if its owner did not get too many mails. */
 export async function sendConfirmation({ tools, asker }: Visit, email: string): Promise<Admission> {
   const admission = await admitMail(tools.sql, asker, email);

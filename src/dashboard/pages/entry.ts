@@ -42,7 +42,11 @@ export async function signIn(visit: Visit): Promise<Reply> {
 
 function signInPage(visit: Visit, refusal: Refusal | null): Reply {
   const { texts, tools, fields, url } = visit;
-  const notices: Record<string, string> = { password: texts.passwordSavedSignIn, out: texts.signedOutNow };
+  const notices: Record<string, string> = {
+    password: texts.passwordSavedSignIn,
+    out: texts.signedOutNow,
+    deleted: texts.accountDeleted,
+  };
   const done = url.searchParams.get('done') ?? '';
   const to = returnPath(url.searchParams.get('to') ?? fields('to'));
   const body = html`

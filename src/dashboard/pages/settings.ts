@@ -5,6 +5,7 @@ import { actorOf, memberOf, setUsageAlerts } from '../members.ts';
 import { passwordRefusal } from '../passwords.ts';
 import { changePasswordWith, sendConfirmation } from '../sign-in.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
+import { accountData } from './account-data.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
 import { alert, field, memberPage, notice, token } from './layout.ts';
 
@@ -75,7 +76,8 @@ ${refusal === null && notice(done)}
   </form>
 </section>
 ${choice(visit, 'spending', texts.spending, account.spendPurchased ? texts.spendingOn : texts.spendingOff, account.spendPurchased)}
-${tools.mails && choice(visit, 'alerts', texts.alerts, member?.usageAlerts ? texts.alertsOn : texts.alertsOff, member?.usageAlerts === true)}`;
+${tools.mails && choice(visit, 'alerts', texts.alerts, member?.usageAlerts ? texts.alertsOn : texts.alertsOff, member?.usageAlerts === true)}
+${accountData(visit)}`;
   return memberPage(visit, {
     section: '/settings',
     title: texts.settingsTitle,

@@ -1,0 +1,122 @@
+import { deleteAccount } from '../../account-data/delete.ts';
+import { exportAccount } from '../../account-data/export.ts';
+import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
+import { PASSWORD } from '../fields.ts';
+import { type Html, html } from '../html.ts';
+import { actorOf } from '../members.ts';
+import { logSecurity } from '../security-log.ts';
+import { checkPassword } from '../sign-in.ts';
+import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
+import { type Refusal, tooMany } from './entry.ts';
+import { alert, field, memberPage, token } from './layout.ts';
+
+/** Rows of the history on its page, the latest first. All are in the export. */
+const SHOWN = 200;
+
+/** The part of the settings that leads to the pages below. */
+export function accountData({ texts, tools }: MemberVisit): Html {
+  return html`
+<section class="card narrow" aria-labelledby="data-title">
+  <h2 id="data-title">${texts.dataTitle}</h2>
+  <p><a href="${tools.base}/settings/history">${texts.accountHistory}</a></p>
+  <p><a href="${tools.base}/settings/account.json" download>${texts.exportAccount}</a></p>
+  <p><a href="${tools.base}/settings/delete">${texts.deleteAccount}</a></p>
+</section>`;
+}
+
+/** GET /dashboard/settings/history: what changed the account, the latest first. */
+export async function showHistory(visit: MemberVisit): Promise<Reply> {
+  const { texts, tools, formats, account, user } = visit;
+  const entries = (await loadHistory(tools.sql, account.id)).toReversed().slice(0, SHOWN);
+  const by = (actor: string) =>
+    actor === actorOf(user) ? texts.byYou : isMember(actor) ? texts.byMember : texts.byOperator;
+  const what = ({ key, keyName, credits, note }: HistoryEntry) =>
+    [key && `${keyName ?? texts.unnamed} (${key})`, credits && `+${formats.number(credits)}`, note]
+      .filter(Boolean)
+      .join(' · ');
+  const body = html`
+<h1>${texts.accountHistory}</h1>
+<div class="card list">
+<table class="stacked">
+  <thead><tr><th scope="col">${texts.day}</th><th scope="col">${texts.change}</th><th scope="col">${texts.by}</th><th scope="col">${texts.note}</th></tr></thead>
+  <tbody>${entries.map(
+    (entry) => html`
+    <tr>
+      <th scope="row"><time datetime="${entry.at.toISOString()}">${formats.instant(entry.at)}</time></th>
+      <td data-label="${texts.change}">${texts.events[entry.kind]}</td>
+      <td data-label="${texts.by}">${by(entry.actor)}</td>
+      <td data-label="${texts.note}">${what(entry) || '–'}</td>
+    </tr>`,
+  )}
+  </tbody>
+</table>
+</div>`;
+  return memberPage(visit, { section: '/settings', title: texts.accountHistory, body });
+}
+
+/** GET /dashboard/settings/account.json: everything that is stored about the account. Operators have no name in it. */
+export async function downloadAccount({ tools, account }: MemberVisit): Promise<Reply> {
+  const stored = await exportAccount(tools.sql, account.id);
+  const anonymous = <T extends { actor?: string }>(row: T) => ({
+    ...row,
+    actor: isMember(row.actor ?? '') ? row.actor : 'operator',
+  });
+  const file = JSON.stringify(
+    {
+      ...stored,
+      invitations: stored.invitations.map(anonymous),
+      history: stored.history.map(anonymous),
+    },
+    null,
+    2,
+  );
+  return {
+    file,
+    type: 'application/json; charset=utf-8',
+    headers: { 'Content-Disposition': 'attachment; filename="account.json"' },
+  };
+}
+
+const isMember = (actor: string) => actor.startsWith('dashboard:');
+
+/** GET /dashboard/settings/delete */
+export async function askDelete(visit: MemberVisit): Promise<Reply> {
+  return deletePage(visit, null);
+}
+
+/** POST /dashboard/settings/delete: asks for the account's name and the member's password. */
+export async function deleteOwnAccount(visit: MemberVisit): Promise<Reply> {
+  const { tools, texts, fields, account, user } = visit;
+  if (fields('name').trim() !== account.name.trim()) {
+    return deletePage(visit, { message: texts.wrongAccountName, status: 422 });
+  }
+  const outcome = await checkPassword(visit, fields('present').slice(0, PASSWORD.max));
+  if (!outcome.isRight) {
+    return deletePage(visit, tooMany(visit, outcome) ?? { message: texts.wrongPassword, status: 422 });
+  }
+  await deleteAccount(tools.sql, account.id, actorOf(user));
+  logSecurity(visit, 'account deleted', { userId: user.id, accountId: account.id });
+  return redirectTo(visit, '/sign-in?done=deleted');
+}
+
+async function deletePage(visit: MemberVisit, refusal: Refusal | null): Promise<Reply> {
+  const { texts, tools, account, user } = visit;
+  const body = html`
+<section class="card sheet confirm">
+  <h1>${texts.deleteTitle(account.name)}</h1>
+  <p>${texts.deleteLead}</p>
+  ${alert(refusal?.message ?? null)}
+  <form method="post" action="${tools.base}/settings/delete">
+    ${token(visit)}
+    <input class="unseen" type="email" name="username" value="${user.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
+    ${field({ name: 'name', label: texts.deleteName, hint: account.name, autocomplete: 'off' })}
+    ${field({ name: 'present', label: texts.presentPassword, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max })}
+    <div class="actions">
+      <button class="bad" type="submit">${texts.deleteButton}</button>
+      <a class="button quiet" href="${tools.base}/settings">${texts.cancel}</a>
+    </div>
+  </form>
+</section>`;
+  const status = refusal === null ? {} : { status: refusal.status, headers: refusal.headers ?? {} };
+  return memberPage(visit, { section: '/settings', title: texts.deleteAccount, body, ...status });
+}
