@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, newPerson, signUp } from './visitor.ts';
+import { createVisitor, newPerson, type PageAnswer, signUp } from './visitor.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -118,5 +118,49 @@ describe('the language', () => {
       'Sign in',
     );
     expect((await visitor.get('/dashboard/sign-in?lang=xx')).textOf('h1')).toBe('Sign in');
+  });
+});
+
+describe('faults of a form', () => {
+  const faultsOf = (page: PageAnswer) =>
+    Object.fromEntries(
+      [...page.document.querySelectorAll('input[aria-invalid]')].map((input) => {
+        const ids = input.getAttribute('aria-describedby')!.split(' ');
+        return [input.id, page.textOf(`#${ids[0]}`)];
+      }),
+    );
+  const focused = (page: PageAnswer) => page.document.querySelector('[autofocus]')!.id;
+
+  test('of a sign-up stand at their fields, all at once, and the first of them has the focus', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    expect(focused(await visitor.get('/dashboard/sign-up'))).toBe('name');
+    const page = await visitor.submit('/dashboard/sign-up', {
+      name: 'Padaria',
+      email: 'nobody',
+      password: 'short',
+    });
+    expect([page.status, focused(page)]).toEqual([422, 'email']);
+    expect(faultsOf(page)).toEqual({
+      email: 'Write an address as name@example.com.',
+      password: 'A password has 12 to 128 characters.',
+    });
+    expect(page.document.querySelector('.notice')).toBeNull();
+  });
+
+  test('of a sign-in stand at the password, which has the focus', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const page = await visitor.submit('/dashboard/sign-in', {
+      email: 'nobody@example.com',
+      password: 'wrong',
+    });
+    expect([page.status, focused(page)]).toEqual([401, 'password']);
+    expect(faultsOf(page)).toEqual({ password: 'The email or the password is wrong.' });
+  });
+
+  test('an email that is taken has a link to the sign-in', async () => {
+    const person = await signUp(createVisitor(service.baseUrl));
+    const again = { ...person, password: 'another password' };
+    const page = await createVisitor(service.baseUrl).submit('/dashboard/sign-up', again);
+    expect(page.document.querySelector('.fault a')!.getAttribute('href')).toBe('/dashboard/sign-in');
   });
 });

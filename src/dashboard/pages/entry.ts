@@ -19,6 +19,22 @@ export interface Refusal {
   message: string;
   status: number;
   headers?: Record<string, string>;
+  /** What is wrong with which field, in the order of the form: shown there, and not above the form. */
+  faults?: Faults;
+}
+
+/** By the name of the field. */
+type Faults = Record<string, HtmlValue>;
+
+/** What stands above a form: a refusal that is about none of its fields. */
+function refusalAlert(refusal: Refusal | null): HtmlValue {
+  return alert(refusal === null || refusal.faults !== undefined ? null : refusal.message);
+}
+
+/** The fault of a field, and whether the field has the focus: the first fault's, otherwise the form's first field. */
+function stateOf(refusal: Refusal | null, name: string, first: string): { fault: HtmlValue; focus: boolean } {
+  const faults = refusal?.faults ?? {};
+  return { fault: faults[name] ?? null, focus: name === (Object.keys(faults)[0] ?? first) };
 }
 
 /** GET /dashboard/sign-in */
@@ -33,7 +49,8 @@ export async function signIn(visit: Visit): Promise<Reply> {
   const { fields, tools, texts } = visit;
   const email = fields('email').trim();
   const password = fields('password');
-  const wrong = { message: tools.mails ? texts.wrongOrUnconfirmed : texts.wrongSignIn, status: 401 };
+  const message = tools.mails ? texts.wrongOrUnconfirmed : texts.wrongSignIn;
+  const wrong = { message, status: 401, faults: { password: message } };
   if (!isEmail(email) || password === '') return signInPage(visit, wrong);
   const outcome = await signInWith(visit, email, password);
   if (outcome.isRight) return redirectTo(visit, returnPath(fields('to')), outcome.cookies);
@@ -51,12 +68,12 @@ function signInPage(visit: Visit, refusal: Refusal | null): Reply {
   const to = returnPath(url.searchParams.get('to') ?? fields('to'));
   const body = html`
 ${notice(Object.hasOwn(notices, done) ? notices[done] : null)}
-${alert(refusal?.message ?? null)}
+${refusalAlert(refusal)}
 <form method="post" action="${tools.base}/sign-in">
   ${token(visit)}
   ${to !== '' && html`<input type="hidden" name="to" value="${to}">`}
-  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', focus: true })}
-  ${field({ name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max })}
+  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', ...stateOf(refusal, 'email', 'email') })}
+  ${field({ name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max, ...stateOf(refusal, 'password', 'email') })}
   <button class="wide" type="submit">${texts.signIn}</button>
 </form>
 <p class="aside"><a href="${tools.base}/forgot">${texts.forgot}</a></p>`;
@@ -82,12 +99,15 @@ export async function signUp(visit: Visit): Promise<Reply> {
   const name = fields('name').trim();
   const email = fields('email').trim();
   const password = fields('password');
-  const invalid = (message: string) => signUpPage(visit, { message, status: 422 });
+  const invalid = (faults: Faults) => signUpPage(visit, { message: texts.failed, status: 422, faults });
   // Checked here first: a slip of the finger is not to count among an address's few sign-ups.
-  if (!isName(name)) return invalid(texts.nameInvalid);
-  if (!isEmail(email)) return invalid(texts.emailInvalid);
   const passwordProblem = passwordRefusal(texts, password);
-  if (passwordProblem !== null) return invalid(passwordProblem);
+  const faults = {
+    ...(!isName(name) && { name: texts.nameInvalid }),
+    ...(!isEmail(email) && { email: texts.emailInvalid }),
+    ...(passwordProblem !== null && { password: passwordProblem }),
+  };
+  if (Object.keys(faults).length > 0) return invalid(faults);
   const refusal = tooMany(visit, await admitSignUp(tools.sql, asker, email, tools.mails));
   if (refusal !== null) return signUpPage(visit, refusal);
   const made = tools.auth.call('/sign-up/email', { name, email, password }, asker);
@@ -97,7 +117,9 @@ export async function signUp(visit: Visit): Promise<Reply> {
     const known = tools.mails ? null : await signInWith(visit, email, password);
     if (known?.isRight === true) return redirectTo(visit, '', known.cookies);
     const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
-    return invalid(isTaken ? texts.emailTaken : texts.emailInvalid);
+    if (!isTaken) return invalid({ email: texts.emailInvalid });
+    const signIn = html`<a href="${tools.base}/sign-in">${texts.signInInstead}</a>`;
+    return invalid({ email: html`${texts.emailTaken} ${signIn}` });
   }
   if (tools.mails) {
     logSecurity(visit, 'sign-up', null);
@@ -124,12 +146,12 @@ async function signUpPage(visit: Visit, refusal: Refusal | null): Promise<Reply>
     });
   }
   const body = html`
-${alert(refusal?.message ?? null)}
+${refusalAlert(refusal)}
 <form method="post" action="${tools.base}/sign-up">
   ${token(visit)}
-  ${field({ name: 'name', label: texts.name, value: fields('name'), hint: texts.nameHint, autocomplete: 'organization', focus: true })}
-  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', maxLength: 254 })}
-  ${newPasswordField(visit, texts.password)}
+  ${field({ name: 'name', label: texts.name, value: fields('name'), hint: texts.nameHint, autocomplete: 'organization', ...stateOf(refusal, 'name', 'name') })}
+  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', maxLength: 254, ...stateOf(refusal, 'email', 'name') })}
+  ${newPasswordField(visit, texts.password, stateOf(refusal, 'password', 'name'))}
   <button class="wide" type="submit">${texts.signUp}</button>
 </form>
 ${conditions(visit)}`;
@@ -157,7 +179,11 @@ export async function signOut(visit: Visit): Promise<Reply> {
 }
 
 /** Where a password is chosen. */
-export function newPasswordField({ texts }: Visit, label: string): HtmlValue {
+export function newPasswordField(
+  { texts }: Visit,
+  label: string,
+  state: { fault?: HtmlValue; focus?: boolean } = {},
+): HtmlValue {
   return field({
     name: 'password',
     label,
@@ -166,6 +192,7 @@ export function newPasswordField({ texts }: Visit, label: string): HtmlValue {
     autocomplete: 'new-password',
     minLength: PASSWORD.min,
     maxLength: PASSWORD.max,
+    ...state,
   });
 }
 

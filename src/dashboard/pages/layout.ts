@@ -215,19 +215,25 @@ interface Field {
   minLength?: number;
   focus?: boolean;
   optional?: boolean;
+  /** What is wrong with the value that was sent. */
+  fault?: HtmlValue;
 }
 
 /** A labelled input that must be filled in, unless it is `optional`. */
 export function field(field: Field): Html {
   const { name, label, type = 'text', value = '', hint, autocomplete, maxLength = 200, minLength } = field;
   const hintId = `${name}-hint`;
+  const faultId = `${name}-fault`;
+  const hasFault = field.fault !== undefined && field.fault !== null;
+  const describedBy = [hasFault && faultId, hint !== undefined && hintId].filter(Boolean).join(' ');
   return html`
 <div class="field">
   <label for="${name}">${label}</label>
   <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${field.optional !== true && html` required`}
     maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${
-      hint !== undefined && html` aria-describedby="${hintId}"`
-    }${field.focus === true && html` autofocus`}${type === 'text' && html` spellcheck="false"`}>
+      describedBy !== '' && html` aria-describedby="${describedBy}"`
+    }${hasFault && html` aria-invalid="true"`}${field.focus === true && html` autofocus`}${type === 'text' && html` spellcheck="false"`}>
+  ${hasFault && html`<p class="fault" id="${faultId}" role="alert">${field.fault}</p>`}
   ${hint !== undefined && html`<p class="hint" id="${hintId}">${hint}</p>`}
 </div>`;
 }
