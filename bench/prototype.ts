@@ -3,11 +3,11 @@
  * `UPDATE` and one read. Its keys never run out, it keeps no journal and no log, and refuses nobody.
  */
 import { Elysia } from 'elysia';
-import { createBatcher } from '../src/batch.ts';
 import { hashSecret } from '../src/keys/secret.ts';
 import { numberArray, textArray } from '../src/postgres/arrays.ts';
 import { connectPostgres } from '../src/postgres/connect.ts';
 import { connectRedis } from '../src/rate-limit/redis.ts';
+import { createBatcher } from '../src/runtime/batch.ts';
 
 const TAKE = `
   local now = redis.call('TIME')[1]

@@ -1,13 +1,13 @@
 import type { Client } from '@elastic/elasticsearch';
-import { createClosers } from './closers.ts';
 import type { Config } from './config.ts';
-import { within } from './deadline.ts';
 import { createElasticsearch } from './elasticsearch/client.ts';
 import { ConfigError } from './environment.ts';
 import { messageOf, RefusedError } from './errors.ts';
 import { connectPostgres, type PostgresOptions, type Sql } from './postgres/connect.ts';
 import { openEmbeddedPostgres } from './postgres/embedded/embedded.ts';
 import { migrate } from './postgres/migrate.ts';
+import { createCleanup } from './runtime/shutdown.ts';
+import { withTimeout } from './runtime/timeout.ts';
 import { tlsFault } from './tls.ts';
 import { SECOND } from './units.ts';
 
@@ -38,20 +38,20 @@ export interface OpenOptions {
  * @throws ConfigError when the database's encoding is not UTF-8
  */
 export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
-  const closers = createClosers((what, error) =>
+  const cleanup = createCleanup((what, error) =>
     options.onLog?.(`closing ${what} failed: ${messageOf(error)}`),
   );
   try {
     let databaseUrl = config.databaseUrl;
     if (databaseUrl === null) {
       const embedded = await openEmbeddedPostgres(config.dataDir, options);
-      closers.add('the embedded Postgres', () => embedded.close());
+      cleanup.add('the embedded Postgres', () => embedded.close());
       databaseUrl = embedded.url;
     }
     const sql = connectPostgres(databaseUrl, options.postgres);
-    closers.add('Postgres', () => sql.end({ timeout: 2 }));
+    cleanup.add('Postgres', () => sql.end({ timeout: 2 }));
     const encoding = sql<{ encoding: string }[]>`SELECT current_setting('server_encoding') AS encoding`;
-    const rows = await within(encoding, 5 * SECOND, 'Postgres').catch((error) => {
+    const rows = await withTimeout(encoding, 5 * SECOND, 'Postgres').catch((error) => {
       throw new RefusedError(
         `Postgres can't be reached: ${tlsFault(error) ?? messageOf(error)}: check DATABASE_URL and the server`,
       );
@@ -59,10 +59,10 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
     requireUtf8(rows[0]!.encoding);
     const migrated = await migrate(sql);
     const elasticsearch = createElasticsearch(config);
-    if (elasticsearch !== null) closers.add('Elasticsearch', () => elasticsearch.close());
-    return { sql, elasticsearch, databaseUrl, migrated, close: () => closers.close() };
+    if (elasticsearch !== null) cleanup.add('Elasticsearch', () => elasticsearch.close());
+    return { sql, elasticsearch, databaseUrl, migrated, close: () => cleanup.runInReverse() };
   } catch (error) {
-    await closers.close();
+    await cleanup.runInReverse();
     throw error;
   }
 }

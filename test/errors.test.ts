@@ -9,6 +9,7 @@ import { createLookupHandler } from '../src/lookup/route.ts';
 import { createBugWriter } from '../src/observability/log.ts';
 import { connectPostgres } from '../src/postgres/connect.ts';
 import { connectRedis } from '../src/rate-limit/redis.ts';
+import { OverloadedError } from '../src/runtime/timeout.ts';
 import { createElasticsearchSearch } from '../src/search/elasticsearch.ts';
 import { createSearchHandler } from '../src/search/route.ts';
 import { createUsageHandler } from '../src/usage/route.ts';
@@ -136,6 +137,11 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
     ['companies/500002576', 'service-unavailable', lookup],
     ['usage', 'service-unavailable', createUsageHandler],
   ];
+  test('a search that queued too long in this process is service-unavailable', async () => {
+    const overloaded = () => Promise.reject(new OverloadedError('queued too long'));
+    expect(await kindOf(createSearchHandler(overloaded), 'companies?q=abaco')).toBe('service-unavailable');
+  });
+
   test.each(CASES)('%s: an outage stays %s', async (path, kind, create) => {
     expect(await kindOf(create(outage), path)).toBe(kind);
     await expect(kindOf(create(bug), path)).rejects.toBeInstanceOf(TypeError);

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { nodesOf, postgresHosts } from '../src/addresses.ts';
-import { CLOSE_TIMEOUT_MS } from '../src/closers.ts';
 import { readConfig } from '../src/config.ts';
+import { CLOSE_TIMEOUT_MS } from '../src/runtime/shutdown.ts';
 import { LONGEST_STOP_MS } from '../src/service/stop.ts';
 import { SECOND } from '../src/units.ts';
 import { ROOT } from './support/service.ts';

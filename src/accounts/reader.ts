@@ -1,6 +1,6 @@
-import { createBatcher } from '../batch.ts';
-import { cancelUnsent } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { createBatcher } from '../runtime/batch.ts';
+import { cancelUnsent } from '../runtime/timeout.ts';
 import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 
 /** Reads an account as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */

@@ -1,6 +1,5 @@
 import type { Credits } from '../credits/admit.ts';
 import type { Admission, CallKind } from '../credits/calls.ts';
-import { OverloadedError } from '../deadline.ts';
 import { isBug } from '../errors.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
@@ -9,6 +8,7 @@ import { type Authenticator, bearerSecret, type Caller } from '../keys/authentic
 import type { Log } from '../observability/log.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { createQueueDelay } from './queue-delay.ts';
 

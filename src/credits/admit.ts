@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { BATCH_TIMEOUT_MS, createBatcher } from '../batch.ts';
-import { within } from '../deadline.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
+import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { type Admission, type Call, type CallGroup, creditsOf, groupCalls } from './calls.ts';
 import { type ChargedCall, createGiveBacks } from './give-back.ts';
 import { type SpendResult, spendWithinPeriod, spendWithRollover } from './spend.ts';
@@ -101,7 +101,11 @@ export function createCredits(
       return { attempt, instant: instant?.() ?? null };
     };
     try {
-      const admissions = await within(charge(groups, beginAttempt), BATCH_TIMEOUT_MS, 'the credit ledger');
+      const admissions = await withTimeout(
+        charge(groups, beginAttempt),
+        BATCH_TIMEOUT_MS,
+        'the credit ledger',
+      );
       return calls.map((call) => admissions.get(call) ?? null);
     } catch (error) {
       isOver = true;
@@ -150,7 +154,7 @@ export function createCredits(
   async function voidUntilAcknowledged(attempts: string[]): Promise<void> {
     while (!isClosed) {
       try {
-        await within(voidAttempts(sql, attempts), BATCH_TIMEOUT_MS, 'the credit ledger');
+        await withTimeout(voidAttempts(sql, attempts), BATCH_TIMEOUT_MS, 'the credit ledger');
         inDoubt = null;
         onVoided?.();
         return;
@@ -163,7 +167,7 @@ export function createCredits(
 
   async function close(timeoutMs: number): Promise<void> {
     const settled = inFlight.then(() => voiding).then(() => giveBacks.settled());
-    await within(settled, timeoutMs, 'the credit ledger').catch(() => {});
+    await withTimeout(settled, timeoutMs, 'the credit ledger').catch(() => {});
     isClosed = true;
     if (inDoubt !== null) onLost?.(inDoubt, voidError);
     const { owed, error } = giveBacks.stop();

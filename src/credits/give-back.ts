@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { BATCH_TIMEOUT_MS } from '../batch.ts';
-import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { BATCH_TIMEOUT_MS } from '../runtime/batch.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import type { Call } from './calls.ts';
 
 /** An admitted call, and the id of the batch that charged it. */
@@ -71,7 +71,7 @@ export function createGiveBacks(sql: Sql, onAcknowledged: () => void): GiveBacks
     for (let next = first(); next !== undefined && !isStopped; next = first()) {
       const [id, call] = next;
       try {
-        await within(giveBackCall(sql, call, id), BATCH_TIMEOUT_MS, 'the credit ledger');
+        await withTimeout(giveBackCall(sql, call, id), BATCH_TIMEOUT_MS, 'the credit ledger');
         owed.delete(id);
       } catch (error) {
         lastError = error;

@@ -1,7 +1,7 @@
-import type { Closers } from '../closers.ts';
 import type { Log } from '../observability/log.ts';
-import { type Periodic, repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { type Periodic, startInterval } from '../runtime/interval.ts';
+import type { Cleanup } from '../runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { reverseVoided } from './reverse.ts';
 
@@ -65,7 +65,7 @@ export async function purgeJournal(sql: Sql): Promise<void> {
 export function startCallRollup(
   sql: Sql,
   log: Log,
-  closers: Closers,
+  cleanup: Cleanup,
   onCounted: (accountIds: Set<string>) => void = () => {},
 ): Periodic {
   let failing = false;
@@ -85,7 +85,7 @@ export function startCallRollup(
     onCounted(counted);
   }
 
-  const rollups = repeat(rollUp, ROLL_UP_EVERY_MS);
-  closers.add('the roll-up of calls', rollups.stop);
+  const rollups = startInterval(rollUp, ROLL_UP_EVERY_MS);
+  cleanup.add('the roll-up of calls', rollups.stop);
   return rollups;
 }

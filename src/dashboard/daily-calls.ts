@@ -1,5 +1,5 @@
-import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
 /** Days that the plot, the table and the CSV reach back, today included. */
@@ -39,7 +39,7 @@ export async function loadDailyCalls(sql: Sql, accountId: string): Promise<Daily
     LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = d.account_id
     GROUP BY today, d.day, d.key_id, k.name, k.start, k.created_at
     ORDER BY d.day, k.created_at, d.key_id`;
-  const rows = await within(query, QUERY_TIMEOUT_MS, 'Postgres');
+  const rows = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
   return {
     today: rows[0]!.today,
     rows: rows.filter((row) => row.day !== null).map(({ today: _, ...row }) => row),

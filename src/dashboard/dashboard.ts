@@ -1,6 +1,6 @@
 import { createAccountReader } from '../accounts/reader.ts';
 import { pathOf } from '../http/url.ts';
-import { repeat } from '../periodic.ts';
+import { startInterval } from '../runtime/interval.ts';
 import { HOUR } from '../units.ts';
 import { loadAssets } from './assets.ts';
 import { ownAuthSecret } from './auth-secret.ts';
@@ -39,7 +39,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     );
   }
   const assets = await loadAssets(base);
-  const removals = repeat(
+  const removals = startInterval(
     () => removeExpired(sql).catch((error) => log.warn({ err: error }, 'old sessions were not removed')),
     HOUR,
   );

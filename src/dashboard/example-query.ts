@@ -1,5 +1,5 @@
-import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { MINUTE, SECOND } from '../units.ts';
 
 const LIFE_MS = 10 * MINUTE;
@@ -18,7 +18,7 @@ export function createExampleQuery(sql: Sql, nowMs = () => performance.now()): (
   return async () => {
     if (nowMs() < kept.untilMs) return kept.query;
     try {
-      const rows = await within(
+      const rows = await withTimeout(
         sql<{ word: string }[]>`
           SELECT split_part(normalized_name, ' ', 1) AS word
           FROM (SELECT normalized_name FROM directory_entries LIMIT ${NAMES}) AS names`,

@@ -1,5 +1,5 @@
-import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { DAY, SECOND } from '../units.ts';
 
 /** Days whose calls tell how fast an account spends. */
@@ -12,7 +12,7 @@ export async function loadCallsPerDay(sql: Sql, accountId: string): Promise<numb
     SELECT coalesce(sum(calls) / greatest(1, extract(epoch FROM now() - min(day)::timestamp AT TIME ZONE 'UTC') / 86400), 0)::float8
       AS "perDay"
     FROM calls_by_day WHERE account_id = ${accountId} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
-  const [row] = await within(query, QUERY_TIMEOUT_MS, 'Postgres');
+  const [row] = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
   return row!.perDay;
 }
 

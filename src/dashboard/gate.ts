@@ -1,4 +1,4 @@
-import { OverloadedError } from '../deadline.ts';
+import { OverloadedError } from '../runtime/timeout.ts';
 
 export interface GateLimits {
   /** Tasks in flight at most. */

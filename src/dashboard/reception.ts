@@ -1,7 +1,7 @@
-import { OverloadedError, within } from '../deadline.ts';
 import { pathOf, searchOf } from '../http/url.ts';
 import { isLoopbackHost } from '../loopback.ts';
 import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
+import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { ReadClientAddress } from './client-address.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
@@ -125,7 +125,7 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
     cookies: string[],
   ): Promise<Reply | RefusalKind> {
     const { request, texts, asker } = visit;
-    const known = await within(tools.auth.session(asker.cookie), SESSION_TIMEOUT_MS, 'Postgres');
+    const known = await withTimeout(tools.auth.session(asker.cookie), SESSION_TIMEOUT_MS, 'Postgres');
     cookies.push(...known.cookies);
     visit.session = known.session;
     if (!(await requestLimit.take(asker, visit.session?.user.id ?? null))) return 'too many requests';
@@ -164,9 +164,10 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
       visit.fields = fieldsOf(form);
     }
 
-    if (match.route.for === 'anyone') return within(match.route.page(visit), PAGE_TIMEOUT_MS, 'the page');
+    if (match.route.for === 'anyone')
+      return withTimeout(match.route.page(visit), PAGE_TIMEOUT_MS, 'the page');
     if (session === null) return { redirect: `${tools.base}/sign-in` };
-    const accountId = await within(
+    const accountId = await withTimeout(
       accountOf(tools.sql, session.user, texts.language),
       SESSION_TIMEOUT_MS,
       'Postgres',
@@ -179,7 +180,7 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
       visit.leave();
       return match.route.page(member);
     }
-    return within(match.route.page(member), PAGE_TIMEOUT_MS, 'the page');
+    return withTimeout(match.route.page(member), PAGE_TIMEOUT_MS, 'the page');
   }
 
   function failed(visit: Visit, error: unknown): Reply | RefusalKind {

@@ -2,7 +2,7 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
-import { createTextBuffer, type TextBuffer } from '../text-buffer.ts';
+import { createTextBuffer, type TextBuffer } from '../runtime/text-buffer.ts';
 import { MIB } from '../units.ts';
 import { deleteLine, indexLines, sendBulk } from './bulk.ts';
 import { eachPage, tablePages } from './pages.ts';

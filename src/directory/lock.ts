@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { RefusedError } from '../errors.ts';
-import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
+import { startInterval } from '../runtime/interval.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { toSecond } from '../terminal/text.ts';
 import { SECOND } from '../units.ts';
@@ -59,7 +59,7 @@ export async function withDirectoryLock<T>(
 ): Promise<T> {
   return withDedicated(tools, async (sql, changed) => {
     const lock = { ...(await acquire(sql, tools, doing, patienceMs)), changed };
-    const telling = repeat(() => tell(tools.sql, lock, progress?.describe() ?? null), TELL_EVERY_MS);
+    const telling = startInterval(() => tell(tools.sql, lock, progress?.describe() ?? null), TELL_EVERY_MS);
     try {
       return await work(lock);
     } finally {

@@ -1,8 +1,8 @@
 import { errors } from '@elastic/elasticsearch';
-import type { Closers } from '../closers.ts';
-import { within } from '../deadline.ts';
 import type { Log } from '../observability/log.ts';
-import { repeat } from '../periodic.ts';
+import { startInterval } from '../runtime/interval.ts';
+import type { Cleanup } from '../runtime/shutdown.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryHealth, ensureSearchable } from './ensure.ts';
 import type { DirectoryTools } from './tools.ts';
@@ -20,7 +20,7 @@ const CHECK_EVERY_MS = 15 * SECOND;
 export async function watchDirectory(
   tools: Pick<DirectoryTools, 'config' | 'sql' | 'elasticsearch'>,
   log: Log,
-  closers: Closers,
+  cleanup: Cleanup,
 ): Promise<() => DirectoryHealth> {
   let health: DirectoryHealth = { ok: true, warnings: [] };
 
@@ -37,13 +37,13 @@ export async function watchDirectory(
     }
   }
 
-  const looks = repeat(look, CHECK_EVERY_MS);
-  closers.add('the watch of the directory', looks.stop);
+  const looks = startInterval(look, CHECK_EVERY_MS);
+  cleanup.add('the watch of the directory', looks.stop);
   const first = looks.run();
   if (tools.elasticsearch === null) await first;
   else {
     // The check itself never fails, and goes on: its outcome is logged when it has one.
-    await within(first, FIRST_CHECK_TIMEOUT_MS, 'Elasticsearch').catch((error) =>
+    await withTimeout(first, FIRST_CHECK_TIMEOUT_MS, 'Elasticsearch').catch((error) =>
       log.warn({ err: error }, 'started before the directory was checked: check ELASTICSEARCH_URL'),
     );
   }

@@ -1,4 +1,4 @@
-import { afterwards } from '../deadline.ts';
+import { setTimeoutAfterIo } from '../runtime/timeout.ts';
 
 /** Why the body of a request was not read. */
 export type Unread =
@@ -36,7 +36,7 @@ export async function readBody(
     void reader.cancel().catch(() => {});
   };
   const onStop = () => giveUp('stopping');
-  const timer = afterwards(() => giveUp('too slow'), timeoutMs);
+  const timer = setTimeoutAfterIo(() => giveUp('too slow'), timeoutMs);
   stopping.addEventListener('abort', onStop);
   if (stopping.aborted) onStop();
   try {

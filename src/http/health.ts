@@ -1,6 +1,6 @@
-import { within } from '../deadline.ts';
 import type { Log } from '../observability/log.ts';
 import type { Probe } from '../observability/probe.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
 export interface Health {
@@ -35,7 +35,7 @@ export function createHealth(
   }: Probe): Promise<ProbeResult> {
     let status: ProbeResult['status'] = 'up';
     try {
-      const answer = await within(check(), PROBE_TIMEOUT_MS, name);
+      const answer = await withTimeout(check(), PROBE_TIMEOUT_MS, name);
       const complaint = complaintOf?.(answer);
       if (complaint !== undefined) throw new Error(complaint);
       if (down.delete(name)) log.info({ dependency: name }, 'a dependency is up again');

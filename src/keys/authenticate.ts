@@ -1,8 +1,8 @@
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
-import { createBatcher } from '../batch.ts';
-import { cancelUnsent, within } from '../deadline.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { createBatcher } from '../runtime/batch.ts';
+import { cancelUnsent, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 
@@ -110,7 +110,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   }
 
   // After a reconnection notifications may have been missed: `onlisten` runs then too.
-  const listening = await within(
+  const listening = await withTimeout(
     sql.listen(ACCOUNT_CHANGED, forgetAccount, forgetAll),
     LISTEN_TIMEOUT_MS,
     'Postgres',

@@ -1,6 +1,6 @@
-import { within } from '../deadline.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
 /**
@@ -31,7 +31,7 @@ export function createRefreshBudget(sql: Sql): RefreshBudget {
           day = excluded.day, refreshes = CASE WHEN r.day = excluded.day THEN r.refreshes + 1 ELSE 1 END
         WHERE r.day <> excluded.day OR r.refreshes < ${perDay}
         RETURNING 1`;
-      return (await within(taken, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
+      return (await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
     },
   };
 }

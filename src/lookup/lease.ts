@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { within } from '../deadline.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import type { CompanyDetails, SourceName } from '../sources/answer.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { writeDetails } from './present.ts';
@@ -39,7 +39,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
         attempt = excluded.attempt, expires_at = excluded.expires_at, outcome = NULL
       WHERE company_refreshes.outcome <> 'not-found' OR company_refreshes.expires_at <= clock_timestamp()
       RETURNING attempt`;
-    const [row] = await within(taken, QUERY_TIMEOUT_MS, 'Postgres').catch((error) => {
+    const [row] = await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres').catch((error) => {
       // It may be taken all the same, or be taken later: everybody would follow an attempt that nobody makes.
       const giveBack = () => withdraw(nif, attempt).catch(() => {}); // the lease runs out by itself
       taken.then(giveBack, giveBack);
@@ -54,7 +54,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
     const query = sql<{ attempt: string; outcome: RefreshOutcome | null; expired: boolean }[]>`
       SELECT attempt, outcome, expires_at <= clock_timestamp() AS expired
       FROM company_refreshes WHERE nif = ${nif}`;
-    const [row] = await within(query, QUERY_TIMEOUT_MS, 'Postgres');
+    const [row] = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
     if (row === undefined || (row.outcome === null && row.expired)) return null;
     return row.outcome === null
       ? { state: 'under-way', attempt: row.attempt }
@@ -63,7 +63,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
 
   /** Removes a lease as if it had never been taken: those who follow it begin anew. */
   async function withdraw(nif: string, attempt: string): Promise<void> {
-    await within(
+    await withTimeout(
       sql`DELETE FROM company_refreshes WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`,
       QUERY_TIMEOUT_MS,
       'Postgres',
@@ -72,7 +72,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
 
   /** Ends an attempt that stored nothing; `not-found` is remembered. One that has ended stays as it is. */
   async function end(nif: string, attempt: string, outcome: RefreshOutcome): Promise<void> {
-    await within(
+    await withTimeout(
       sql`
         UPDATE company_refreshes SET outcome = ${outcome}, expires_at = CASE WHEN ${outcome === 'not-found'}
           THEN clock_timestamp() + ${NOT_FOUND_MS}::float8 * interval '1 millisecond' ELSE expires_at END
@@ -105,12 +105,12 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       ON CONFLICT (nif) DO UPDATE SET
         details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
       RETURNING 1`;
-    return (await within(stored, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
+    return (await withTimeout(stored, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
   }
 
   /** Removes the rows of attempts that ended long ago. */
   async function sweep(): Promise<void> {
-    await within(
+    await withTimeout(
       sql`DELETE FROM company_refreshes
         WHERE expires_at < clock_timestamp() - ${KEEP_MS}::float8 * interval '1 millisecond'`,
       QUERY_TIMEOUT_MS,

@@ -1,8 +1,8 @@
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
-import { within } from '../deadline.ts';
 import { isBug } from '../errors.ts';
 import { type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Caller } from '../keys/authenticate.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import type { Refresher } from './refresh.ts';
 import type { FindCompany, StoredCompany } from './store.ts';
 
@@ -67,7 +67,7 @@ export function createLookup({ findCompany, refresher, timeoutMs, onOverBudget }
       let company = await record;
       if (company?.fresh !== true) {
         const leftMs = timeoutMs - (performance.now() - sinceMs);
-        company = await within(refresh(nif, caller), leftMs, 'the lookup');
+        company = await withTimeout(refresh(nif, caller), leftMs, 'the lookup');
       }
       return company === null
         ? problem('company-not-found', 'No company has this NIF.')

@@ -1,10 +1,10 @@
 import type { BodyHandler, Handler } from '../admission/pipeline.ts';
-import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { startInterval } from '../runtime/interval.ts';
+import type { Cleanup } from '../runtime/shutdown.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { createSources } from '../sources/source.ts';
 import { MINUTE, SECOND } from '../units.ts';
@@ -26,7 +26,7 @@ export interface LookupHandlers {
 export function openLookup(
   config: Config,
   { sql, byKey }: { sql: Sql; byKey: Sql },
-  closers: Closers,
+  cleanup: Cleanup,
   log: Log,
   metrics: Metrics,
   service: { publicUrl: string; stopping: AbortSignal },
@@ -37,7 +37,7 @@ export function openLookup(
       log.warn({ source, window }, 'a source has reached its limit');
     },
   });
-  for (const source of sources) closers.add(source.name, () => source.close());
+  for (const source of sources) cleanup.add(source.name, () => source.close());
   if (config.nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }
@@ -45,11 +45,11 @@ export function openLookup(
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const findCompany = createCompanyReader(byKey, config.recordMaxAgeS, timeoutMs);
   const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
-  const sweeps = repeat(
+  const sweeps = startInterval(
     () => refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed')),
     MINUTE,
   );
-  closers.add('the sweep of old refreshes', sweeps.stop);
+  cleanup.add('the sweep of old refreshes', sweeps.stop);
   const lookUp = createLookup({ findCompany, refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
   return {
     lookup: createLookupHandler(findCompany, lookUp),

@@ -1,8 +1,8 @@
-import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../batch.ts';
-import { cancelUnsent } from '../deadline.ts';
 import type { DebtKind } from '../debts/import.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
+import { cancelUnsent } from '../runtime/timeout.ts';
 import type { SourceName } from '../sources/answer.ts';
 
 /** A range of debt, as the dataset of that date has it. */

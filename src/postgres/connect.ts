@@ -45,7 +45,7 @@ export interface PostgresOptions {
  * Opens a pool. Nothing is connected until the first query.
  *
  * The server's own time-outs end what is slow; what a frozen server never answers is bounded by the caller, with
- * `within` (src/deadline.ts). `query_timeout` is ours (patches/): postgres.js itself would go on sending statements on
+ * `withTimeout` (src/runtime/timeout.ts). `query_timeout` is ours (patches/): postgres.js itself would go on sending statements on
  * a connection that is gone without a word until the kernel gives it up, a quarter of an hour later.
  */
 export function connectPostgres(url: string, options: PostgresOptions = {}): Sql {

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { createTextBuffer } from '../text-buffer.ts';
+import { createTextBuffer } from '../runtime/text-buffer.ts';
 import { KIB } from '../units.ts';
 import type { Sql } from './connect.ts';
 

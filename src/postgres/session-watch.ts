@@ -1,5 +1,5 @@
-import { within } from '../deadline.ts';
 import { codeOf, RefusedError } from '../errors.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Sql } from './connect.ts';
 
@@ -53,7 +53,7 @@ export function watchSession(sql: Sql, { pid, startedAt }: Session) {
     isLooking = true;
     try {
       const query = sql`SELECT FROM pg_stat_activity WHERE pid = ${pid} AND backend_start::text = ${startedAt}`;
-      const rows = await within(query, LOOK_TIMEOUT_MS, 'Postgres');
+      const rows = await withTimeout(query, LOOK_TIMEOUT_MS, 'Postgres');
       answeredAtMs = performance.now();
       if (rows.length === 0) reject(sessionLost());
     } catch {

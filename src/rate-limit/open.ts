@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
-import { within } from '../deadline.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Probe } from '../observability/probe.ts';
+import type { Cleanup } from '../runtime/shutdown.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { tlsFault } from '../tls.ts';
 import { SECOND } from '../units.ts';
 import type { RateLimiter } from './limiter.ts';
@@ -17,15 +17,15 @@ const CONNECT_TIMEOUT_MS = 1 * SECOND;
 /** The buckets that the configuration asks for: in Redis, or in this process where there is none. */
 export async function openRateLimiter(
   config: Pick<Config, 'redisUrl'>,
-  closers: Closers,
+  cleanup: Cleanup,
   log: Log,
   metrics: Metrics,
 ): Promise<{ rateLimiter: RateLimiter; probes: Probe[] }> {
   if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probes: [] };
   const redis = connectRedis(config.redisUrl);
-  closers.add('Redis', async () => redis.disconnect());
+  cleanup.add('Redis', async () => redis.disconnect());
   // A first request that came before the connection would be limited by a bucket of its own.
-  await within(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) => {
+  await withTimeout(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) => {
     const fault = tlsFault(error);
     const problem = fault === null ? 'Redis is away at start, or refuses' : `Redis is not used: ${fault}`;
     log.warn({ err: error }, `${problem}: check REDIS_URL`);

@@ -1,4 +1,4 @@
-import { steadyUnixMs } from '../clock.ts';
+import { monotonicUnixMs } from '../runtime/clock.ts';
 import { MINUTE } from '../units.ts';
 import { type BucketState, decide, takeToken, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
@@ -49,5 +49,5 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs): Pr
 }
 
 function steadyUnixUs(): number {
-  return Math.floor(steadyUnixMs() * 1000);
+  return Math.floor(monotonicUnixMs() * 1000);
 }

@@ -1,6 +1,6 @@
 import Redis from 'ioredis';
-import { createBatcher } from '../batch.ts';
-import { OverloadedError, within } from '../deadline.ts';
+import { createBatcher } from '../runtime/batch.ts';
+import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
@@ -28,7 +28,7 @@ export function connectRedis(url: string): Redis {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2 * SECOND,
-    // Only lets go of what Redis never answers; who waits is bounded by `within`, which sees what has arrived in time.
+    // Only lets go of what Redis never answers; who waits is bounded by `withTimeout`, which sees what has arrived in time.
     commandTimeout: 2 * SECOND,
     retryStrategy: (attempt) => Math.min(attempt * 50, 500),
   });
@@ -62,7 +62,7 @@ export function createRedisRateLimiter(
   const ask = createBatcher(async (wants: Want[]) => {
     // Those that gathered while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
-    return within(runScript(redis as BucketCommands, wants, local.lower), REDIS_TIMEOUT_MS, 'Redis');
+    return withTimeout(runScript(redis as BucketCommands, wants, local.lower), REDIS_TIMEOUT_MS, 'Redis');
   }, BATCHES);
   let pausedUntilMs = 0;
   let away = false;

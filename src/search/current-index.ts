@@ -1,7 +1,7 @@
 import postgres from 'postgres';
-import { within } from '../deadline.ts';
-import { repeat } from '../periodic.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { startInterval } from '../runtime/interval.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
 /** Postgres channel that is notified when another generation becomes current (src/directory/generations.ts). */
@@ -56,10 +56,10 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
       for (let before = -1; before !== changes && !closed; ) {
         before = changes;
         // Each time, because postgres.js replaces a lost connection silently.
-        await within(listener.unsafe(`LISTEN ${DIRECTORY_CHANGED}`), READ_TIMEOUT_MS, 'Postgres');
+        await withTimeout(listener.unsafe(`LISTEN ${DIRECTORY_CHANGED}`), READ_TIMEOUT_MS, 'Postgres');
         const rows = listener<{ index: string | null }[]>`
           SELECT index_name AS index FROM directory_generations WHERE id = (SELECT current FROM directory)`;
-        const [row] = await within(rows, READ_TIMEOUT_MS, 'Postgres');
+        const [row] = await withTimeout(rows, READ_TIMEOUT_MS, 'Postgres');
         if (before === changes && !closed) current = row?.index ?? null;
       }
     } catch {
@@ -67,7 +67,7 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
     }
   }
 
-  const reads = repeat(read, READ_EVERY_MS);
+  const reads = startInterval(read, READ_EVERY_MS);
   void reads.run();
   return {
     name: () => current,

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
-import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../batch.ts';
+import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './equals.ts';
 import {
   beginningsOf,

@@ -1,9 +1,9 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Handler } from '../admission/pipeline.ts';
-import type { Closers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';
+import type { Cleanup } from '../runtime/shutdown.ts';
 import { MIB } from '../units.ts';
 import { answerCached, answerDirectly } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
@@ -16,7 +16,7 @@ import { createSearchHandler } from './route.ts';
 export function openSearch(
   config: Pick<Config, 'elasticsearchAlias' | 'searchCacheMb'>,
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
-  closers: Closers,
+  cleanup: Cleanup,
   metrics: Metrics,
 ): Handler {
   if (elasticsearch === null) return createSearchHandler(answerDirectly(createPostgresSearch(sql)));
@@ -25,6 +25,6 @@ export function openSearch(
   const cache = createAnswerCache(config.searchCacheMb * MIB);
   metrics.observeSearchCache(cache);
   const currentIndex = watchCurrentIndex(sql);
-  closers.add('the watch of the current index', () => currentIndex.close());
+  cleanup.add('the watch of the current index', () => currentIndex.close());
   return createSearchHandler(answerCached(search, cache, currentIndex.name));
 }

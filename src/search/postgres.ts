@@ -13,9 +13,10 @@
  *
  * Indexes hold the first 64 characters only: a name can be longer than an index entry may be (2,704 bytes).
  */
-import { within } from '../deadline.ts';
+
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import type { ParsedQuery } from './query.ts';
 import { type DirectorySearch, MAX_RESULTS, SEARCH_TIMEOUT_MS, type SearchEntry } from './search.ts';
 
@@ -69,7 +70,7 @@ export function createPostgresSearch(sql: Sql): DirectorySearch {
   return {
     async search(parsed) {
       if (parsed.kind === 'nothing') return [];
-      const rows = await within(query(parsed), SEARCH_TIMEOUT_MS, 'Postgres');
+      const rows = await withTimeout(query(parsed), SEARCH_TIMEOUT_MS, 'Postgres');
       return rows.map((row): SearchEntry => ({ nif: row.nif, legalName: row.legal_name }));
     },
   };

@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import type { Handler } from '../admission/pipeline.ts';
 import { isBug } from '../errors.ts';
-import { okJson, problem } from '../http/answer.ts';
+import { okJson, problem, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { searchOf } from '../http/url.ts';
+import { OverloadedError } from '../runtime/timeout.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
 import { SearchAnswerSchema } from './schema.ts';
@@ -43,6 +44,8 @@ export function createSearchHandler(search: AnswerSearch): Handler {
         return okJson(await search(parseQuery(q)));
       } catch (cause) {
         if (isBug(cause)) throw cause;
+        // The search never reached the directory: a 503, which costs nothing (contract: problem details).
+        if (cause instanceof OverloadedError) return unavailable('The service is overloaded.', cause);
         return problem('search-failed', undefined, { cause });
       }
     },

@@ -1,13 +1,11 @@
 import { createAccountReader } from '../accounts/reader.ts';
 import { createPipeline } from '../admission/pipeline.ts';
-import { CLOSE_TIMEOUT_MS, type Closers, createClosers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import { defaultPublicUrl } from '../config.ts';
 import { createCredits } from '../credits/admit.ts';
 import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { createDatasetsHandler } from '../datasets/route.ts';
-import { within } from '../deadline.ts';
 import { watchDirectory } from '../directory/watch.ts';
 import { createHealth } from '../http/health.ts';
 import { createObserver } from '../http/observe.ts';
@@ -17,6 +15,8 @@ import { createLog, type Log, type LogTarget } from '../observability/log.ts';
 import { createMetrics } from '../observability/metrics.ts';
 import { connectPostgres } from '../postgres/connect.ts';
 import { openRateLimiter } from '../rate-limit/open.ts';
+import { CLOSE_TIMEOUT_MS, type Cleanup, createCleanup } from '../runtime/shutdown.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { openSearch } from '../search/open.ts';
 import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
@@ -71,10 +71,10 @@ export interface StartOptions {
  */
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   const onFailed = (what: string, error: unknown) => log.error({ err: error }, `closing ${what} failed`);
-  const closers = createClosers(onFailed);
-  // Work beside requests. It uses connections of `closers`, so it is closed before them.
-  const tasks = createClosers(onFailed);
-  const log = options.log ?? openLog(options.logTo, closers);
+  const cleanup = createCleanup(onFailed);
+  // Work beside requests. It uses connections of `cleanup`, so it is closed before them.
+  const tasks = createCleanup(onFailed);
+  const log = options.log ?? openLog(options.logTo, cleanup);
   const stopping = new AbortController();
   let isLeaving = false;
   try {
@@ -86,7 +86,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       onLog: (line) => log.info({ line }, 'the stores'),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
-    closers.add('the stores', () => stores.close());
+    cleanup.add('the stores', () => stores.close());
     if (stores.migrated.length > 0) log.info({ migrations: stores.migrated }, 'migrated');
 
     let observed = () => 0;
@@ -96,13 +96,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const authenticator = await createAuthenticator(stores.sql);
     tasks.add('the authenticator', () => authenticator.close());
-    const { rateLimiter, probes } = await openRateLimiter(config, closers, log, metrics);
+    const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
     const byKey = connectPostgres(stores.databaseUrl, {
       ...POSTGRES_POOL,
       max: BY_KEY_POOL,
       byKey: true,
     });
-    closers.add('Postgres by key', () => byKey.end({ timeout: 2 }));
+    cleanup.add('Postgres by key', () => byKey.end({ timeout: 2 }));
     let onCounted: (accountIds: Set<string>) => void = () => {};
     const rollups = startCallRollup(stores.sql, log, tasks, (accountIds) => onCounted(accountIds));
     const credits = createCredits(byKey, {
@@ -124,7 +124,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       stopping: stopping.signal,
     });
     const dashboardSql = connectPostgres(stores.databaseUrl, DASHBOARD_POOL);
-    closers.add("the dashboard's Postgres", () => dashboardSql.end({ timeout: 2 }));
+    cleanup.add("the dashboard's Postgres", () => dashboardSql.end({ timeout: 2 }));
     const dashboard = await createDashboard({
       sql: dashboardSql,
       config,
@@ -174,23 +174,23 @@ export async function startService(config: Config, options: StartOptions = {}): 
         const untilMs = performance.now() + LONGEST_STOP_MS;
         log.info({ running: observer.running }, 'stopping');
         const { server } = app; // Elysia lets go of it, and complains on stdout when it is stopped again
-        await within(Promise.resolve(app.stop()), DRAIN_TIMEOUT_MS, 'what was running').catch((error) =>
+        await withTimeout(Promise.resolve(app.stop()), DRAIN_TIMEOUT_MS, 'what was running').catch((error) =>
           log.warn({ err: error }, 'requests were cut off'),
         );
         await Promise.all([
-          within(Promise.resolve(server?.stop(true)), SECOND, 'the server').catch((error) =>
+          withTimeout(Promise.resolve(server?.stop(true)), SECOND, 'the server').catch((error) =>
             log.warn({ err: error }, 'connections were left open'),
           ),
-          tasks.closeAtOnce(),
+          tasks.runInParallel(),
           // A void may take all the time that the stop has: what it doesn't reach stays charged.
           credits.close(untilMs - CLOSE_TIMEOUT_MS - performance.now()),
         ]);
-        await closers.close();
+        await cleanup.runInReverse();
       },
     };
   } catch (error) {
-    await tasks.closeAtOnce();
-    await closers.close();
+    await tasks.runInParallel();
+    await cleanup.runInReverse();
     throw error;
   }
 }
@@ -202,8 +202,8 @@ async function waitForBalancers({ shutdownDelayS }: Config, log: Log): Promise<v
   await Bun.sleep(shutdownDelayS * SECOND);
 }
 
-function openLog(target: LogTarget | undefined, closers: Closers): Log {
+function openLog(target: LogTarget | undefined, cleanup: Cleanup): Log {
   const { log, close } = createLog(target);
-  closers.add('the log', close);
+  cleanup.add('the log', close);
   return log;
 }

@@ -1,4 +1,4 @@
-import { CLOSE_TIMEOUT_MS } from '../closers.ts';
+import { CLOSE_TIMEOUT_MS } from '../runtime/shutdown.ts';
 import { SECOND } from '../units.ts';
 
 /**

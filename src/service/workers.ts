@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { createClosers } from '../closers.ts';
 import type { Config } from '../config.ts';
 import { defaultPublicUrl } from '../config.ts';
 import { ConfigError } from '../environment.ts';
 import { createLog, type Log } from '../observability/log.ts';
+import { createCleanup } from '../runtime/shutdown.ts';
 import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
 import { freePort, requireFreePort } from './listen.ts';
@@ -25,15 +25,15 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
   const port = config.port === 0 ? freePort(config.host) : config.port;
   requireFreePort(config.host, port);
   const { log, close } = createLog();
-  const closers = createClosers((what, error) => log.error({ err: error }, `closing ${what} failed`));
-  closers.add('the log', close);
+  const cleanup = createCleanup((what, error) => log.error({ err: error }, `closing ${what} failed`));
+  cleanup.add('the log', close);
   try {
     // Migrated once, before any worker starts; held open, so that an embedded Postgres outlives each of them.
     const stores = await openStores(config, {
       signal,
       onLog: (line) => log.info({ line }, 'the stores'),
     });
-    closers.add('the stores', () => stores.close());
+    cleanup.add('the stores', () => stores.close());
     warnAtStart(log, config, config.publicUrl ?? defaultPublicUrl(config.host, port));
     log.info({ workers: count, port }, 'starting workers');
     const patienceMs = config.shutdownDelayS * SECOND + LONGEST_STOP_MS;
@@ -43,7 +43,7 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
       ),
     );
   } finally {
-    await closers.close();
+    await cleanup.runInReverse();
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createGate } from '../../src/dashboard/gate.ts';
-import { OverloadedError } from '../../src/deadline.ts';
+import { OverloadedError } from '../../src/runtime/timeout.ts';
 
 const LIMITS = { maxRunning: 2, maxWaiting: 3, maxWaitMs: 60_000, maxOfOne: 10 };
 

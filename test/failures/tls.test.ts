@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { within } from '../../src/deadline.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { withTimeout } from '../../src/runtime/timeout.ts';
 import { runCommand } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import { type Authority, type Certificate, createAuthority } from '../support/certificates.ts';
@@ -187,7 +187,7 @@ describe.each(['require', 'verify-full'])('sslmode=%s', (mode) => {
     const pool = connectPostgres(`postgres://maria:secret@127.0.0.1:${port}/books?sslmode=${mode}`, {
       max: 1,
     });
-    await expect(within(pool`SELECT 1`, 5000, 'Postgres')).rejects.toThrow('CONNECT_TIMEOUT');
+    await expect(withTimeout(pool`SELECT 1`, 5000, 'Postgres')).rejects.toThrow('CONNECT_TIMEOUT');
     await pool.end({ timeout: 1 });
     server.close();
     const [request, ...rest] = heard;

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan, setSuspended } from '../../src/accounts/changes.ts';
-import { OverloadedError } from '../../src/deadline.ts';
 import {
   type Authenticator,
   bearerSecret,
@@ -10,6 +9,7 @@ import {
 import { generateSecret, hashSecret } from '../../src/keys/secret.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { OverloadedError } from '../../src/runtime/timeout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type AddressInfo, createServer } from 'node:net';
-import { within } from '../../src/deadline.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { withTimeout } from '../../src/runtime/timeout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase;
@@ -71,7 +71,7 @@ test('a connection whose query was given up while it was made serves the next on
   const outcome = givenUp.catch((error) => error.code);
   givenUp.cancel();
   expect(await outcome).toBe('57014');
-  expect(await within(pidOf(pool), 2000, 'the pool')).toBeNumber();
+  expect(await withTimeout(pidOf(pool), 2000, 'the pool')).toBeNumber();
   await pool.end({ timeout: 5 });
 });
 
@@ -85,7 +85,7 @@ test('a host that accepts connections and ends them is not asked without a pause
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
   const { port } = server.address() as AddressInfo;
   const pool = connectPostgres(`postgres://user@127.0.0.1:${port}/name`, { max: 1 });
-  await expect(within(pool`SELECT 1`, 1000, 'Postgres')).rejects.toThrow('did not answer');
+  await expect(withTimeout(pool`SELECT 1`, 1000, 'Postgres')).rejects.toThrow('did not answer');
   expect(attempts).toBeWithin(2, 6);
   await Bun.sleep(300); // the attempt that was under way
   const before = attempts;

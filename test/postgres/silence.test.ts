@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { DeadlineError, within } from '../../src/deadline.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { openDedicated } from '../../src/postgres/dedicated.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
+import { TimeoutError, withTimeout } from '../../src/runtime/timeout.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 
@@ -53,10 +53,10 @@ test('so does one that is asked again and again meanwhile', async () => {
   const startMs = performance.now();
   let isBack = false;
   while (!isBack && performance.now() - startMs < 2 * LIMIT_MS) {
-    isBack = await within(sql`SELECT 1`, 50, 'Postgres').then(
+    isBack = await withTimeout(sql`SELECT 1`, 50, 'Postgres').then(
       () => true,
       (error) => {
-        if (!(error instanceof DeadlineError)) expect(error.code).toBe('CONNECTION_CLOSED');
+        if (!(error instanceof TimeoutError)) expect(error.code).toBe('CONNECTION_CLOSED');
         return false;
       },
     );

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
-import { within } from '../../deadline.ts';
 import { codeOf, messageOf, RefusedError } from '../../errors.ts';
+import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
 import type { Layout } from './layout.ts';
 import { keepPassword, readPassword } from './passwords.ts';
@@ -133,7 +133,7 @@ async function withSession<T>(url: string, work: (sql: postgres.Sql) => Promise<
     onnotice: () => undefined,
   });
   try {
-    return await within(work(sql), ANSWER_TIMEOUT_MS, 'it');
+    return await withTimeout(work(sql), ANSWER_TIMEOUT_MS, 'it');
   } finally {
     await sql.end({ timeout: 0 });
   }

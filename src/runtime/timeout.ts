@@ -1,6 +1,6 @@
 /** A dependency did not answer in time. */
-export class DeadlineError extends Error {
-  override readonly name = 'DeadlineError';
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError';
 
   constructor(what: string, timeoutMs: number) {
     super(`${what} did not answer within ${timeoutMs} ms`);
@@ -27,18 +27,18 @@ export function cancelUnsent<Query extends Cancellable<unknown>>(query: Query, s
 }
 
 /**
- * The outcome of `work`, or a {@link DeadlineError} after `timeoutMs`; an {@link OverloadedError} if this process was too busy
+ * The outcome of `work`, or a {@link TimeoutError} after `timeoutMs`; an {@link OverloadedError} if this process was too busy
  * to read the answer by then. An answer that arrived while the event loop was blocked counts as on time.
  *
  * A frozen server leaves the promises of postgres.js unsettled until its connection is given up. A query that still waits
  * for a connection is taken out of the client's queue, so that a hung server gathers no backlog. Therefore pass the query
  * itself and read its rows afterwards: a promise hides it.
  */
-export function within<T>(work: Cancellable<T>, timeoutMs: number, what: string): Promise<T> {
+export function withTimeout<T>(work: Cancellable<T>, timeoutMs: number, what: string): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const timer = afterwards((isBusy) => {
+    const timer = setTimeoutAfterIo((isBusy) => {
       const late = `${what} answered while this process was busy, or not at all`;
-      reject(isBusy ? new OverloadedError(late) : new DeadlineError(what, timeoutMs));
+      reject(isBusy ? new OverloadedError(late) : new TimeoutError(what, timeoutMs));
       if (work.state === null) work.cancel?.();
     }, timeoutMs);
     const settle =
@@ -58,7 +58,10 @@ const BUSY_MS = 250;
  * A timer that fires only after the answers that had arrived by then were read.
  * @param task told whether the event loop was blocked
  */
-export function afterwards(task: (isBusy: boolean) => void, afterMs: number): ReturnType<typeof setTimeout> {
+export function setTimeoutAfterIo(
+  task: (isBusy: boolean) => void,
+  afterMs: number,
+): ReturnType<typeof setTimeout> {
   const dueMs = performance.now() + afterMs;
   const run = () => task(performance.now() - dueMs > BUSY_MS);
   // Bun reads sockets between the two.

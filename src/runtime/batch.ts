@@ -1,5 +1,5 @@
-import { OverloadedError, within } from './deadline.ts';
-import { SECOND } from './units.ts';
+import { SECOND } from '../units.ts';
+import { OverloadedError, withTimeout } from './timeout.ts';
 
 export interface BatchOptions {
   /** The dependency that answers, for error messages. */
@@ -83,7 +83,8 @@ export function createBatcher<Item, Result>(
         batch.map(({ item }) => item),
         timeout.signal,
       );
-      const results = batchTimeoutMs === null ? await answer : await within(answer, batchTimeoutMs, name);
+      const results =
+        batchTimeoutMs === null ? await answer : await withTimeout(answer, batchTimeoutMs, name);
       for (let index = 0; index < batch.length; index += 1) batch[index]!.resolve(results[index] as Result);
     } catch (error) {
       timeout.abort();

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { type BatchOptions, createBatcher } from '../src/batch.ts';
-import { DeadlineError, OverloadedError } from '../src/deadline.ts';
+import { type BatchOptions, createBatcher } from '../../src/runtime/batch.ts';
+import { OverloadedError, TimeoutError } from '../../src/runtime/timeout.ts';
 
 /** A batcher of numbers that are answered by their doubles, when the test says so. */
 function doubling(options: Partial<BatchOptions> = {}) {
@@ -110,7 +110,7 @@ test('a batch that takes too long fails, its signal aborts, and the next one sta
   const slow = ask(0);
   await turn();
   const next = ask(1);
-  await expect(slow).rejects.toThrow(new DeadlineError('the doubler', 20));
+  await expect(slow).rejects.toThrow(new TimeoutError('the doubler', 20));
   expect(runs[0]!.signal.aborted).toBe(true);
   await turn();
   runs[1]!.finish();

@@ -1,15 +1,15 @@
 export interface Periodic {
-  /** Runs it now; a run that is under way is shared. */
+  /** Runs the task now, or shares the run in flight. */
   run(): Promise<void>;
-  /** No run begins by itself any more; waits for one that is under way. */
+  /** Starts no more runs, and waits for the one in flight. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs a task every so often until it is stopped. Never two at once.
- * @param task sees to its own failures: nobody waits for most of its runs
+ * Runs a task at an interval until it is stopped. Never two runs at once.
+ * @param task handles its own failures, because nothing awaits most of its runs
  */
-export function repeat(task: () => Promise<void>, everyMs: number): Periodic {
+export function startInterval(task: () => Promise<void>, everyMs: number): Periodic {
   let running: Promise<void> | null = null;
 
   const run = () => {

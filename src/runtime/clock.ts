@@ -1,4 +1,4 @@
 /** Unix time in milliseconds that doesn't follow steps of the system's clock while the process runs. */
-export function steadyUnixMs(): number {
+export function monotonicUnixMs(): number {
   return performance.timeOrigin + performance.now();
 }

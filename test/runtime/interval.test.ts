@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test';
-import { repeat } from '../src/periodic.ts';
+import { startInterval } from '../../src/runtime/interval.ts';
 
 const EVERY_MS = 1000;
 
@@ -20,7 +20,7 @@ const turn = async () => {
 
 test('a task is run every so often, and not again while it is under way', async () => {
   const { task, finish, begun } = createTask();
-  repeat(task, EVERY_MS);
+  startInterval(task, EVERY_MS);
   expect(begun()).toBe(0);
   jest.advanceTimersByTime(EVERY_MS);
   expect(begun()).toBe(1);
@@ -34,7 +34,7 @@ test('a task is run every so often, and not again while it is under way', async 
 
 test('a run that is asked for shares the one that is under way', async () => {
   const { task, finish, begun } = createTask();
-  const { run } = repeat(task, EVERY_MS);
+  const { run } = startInterval(task, EVERY_MS);
   const [first, second] = [run(), run()];
   expect(begun()).toBe(1);
   finish[0]!();
@@ -45,7 +45,7 @@ test('a run that is asked for shares the one that is under way', async () => {
 
 test('a stop waits for the run that is under way, and none begins after it', async () => {
   const { task, finish, begun } = createTask();
-  const { stop } = repeat(task, EVERY_MS);
+  const { stop } = startInterval(task, EVERY_MS);
   jest.advanceTimersByTime(EVERY_MS);
   let hasStopped = false;
   const stopped = stop().then(() => {
