@@ -5,7 +5,7 @@ import { withTimeout } from '../runtime/timeout.ts';
 import { type Admission, type Call, type CallGroup, creditsOf, groupCalls } from './calls.ts';
 import { type ChargedCall, createGiveBacks } from './give-back.ts';
 import { type SpendResult, spendWithinPeriod, spendWithRollover } from './spend.ts';
-import { voidAttempts } from './void.ts';
+import { RETRY_AFTER_MS, voidAttempts } from './void.ts';
 
 export interface Credits {
   /**
@@ -45,8 +45,6 @@ export interface CreditsOptions {
   /** Called when the service stops before a void was acknowledged: the only way in which credits can be lost. */
   onLost?: (batch: DoubtfulBatch, error: unknown) => void;
 }
-
-const VOID_AGAIN_MS = 250;
 
 /**
  * The one way to spend credits. Calls that arrive in one turn of the event loop share a batch, and one batch is in flight at
@@ -160,7 +158,7 @@ export function createCredits(
         return;
       } catch (error) {
         voidError = error;
-        await Bun.sleep(VOID_AGAIN_MS);
+        await Bun.sleep(RETRY_AFTER_MS);
       }
     }
   }

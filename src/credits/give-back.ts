@@ -3,6 +3,7 @@ import type { Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS } from '../runtime/batch.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import type { Call } from './calls.ts';
+import { RETRY_AFTER_MS } from './void.ts';
 
 /** An admitted call, and the id of the batch that charged it. */
 export interface ChargedCall extends Pick<Call, 'accountId' | 'keyId' | 'kind'> {
@@ -46,8 +47,6 @@ export async function giveBackCall(
     FROM batch`;
 }
 
-const AGAIN_MS = 250;
-
 /** The calls that are owed their credit. */
 export interface GiveBacks {
   add(call: ChargedCall): void;
@@ -75,7 +74,7 @@ export function createGiveBacks(sql: Sql, onAcknowledged: () => void): GiveBacks
         owed.delete(id);
       } catch (error) {
         lastError = error;
-        await Bun.sleep(AGAIN_MS);
+        await Bun.sleep(RETRY_AFTER_MS);
       }
     }
     running = null;

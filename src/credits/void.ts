@@ -1,6 +1,9 @@
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 
+/** A void or a returned call that Postgres did not acknowledge is sent again after this pause. */
+export const RETRY_AFTER_MS = 250;
+
 /**
  * Voids attempts to charge whose outcome is unknown, so that their calls cost nothing. Idempotent, and takes no account's lock.
  *
