@@ -106,7 +106,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
     endpoint: Handler | BodyHandler,
     known: Caller | null = null,
   ): Promise<Answer> {
-    // Overload. A request without a key gets its 401 all the same; a key is not looked up: refusing must stay cheap.
+    // Overload. A request without a key still gets its 401. A key is not looked up, because refusing must stay cheap.
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
     if (known === null && secret === null) return unauthorized();
     if (isOverloaded(endpoint)) return overloaded();
@@ -174,7 +174,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
     if (handler.charge === 'search') searches.enter();
     try {
       const answer = await handler.handle({ request, caller, rate, prefetched, ...payment });
-      // A 503 costs nothing, whoever answers it (contract: problem details).
+      // A 503 costs nothing, also if the handler answers it (contract: problem details).
       if (!answer.ok && answer.problem.kind === 'service-unavailable') {
         for (let credit = 0; credit < payment.spent; credit += 1) payment.giveBack();
       }

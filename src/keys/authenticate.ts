@@ -27,17 +27,17 @@ export interface Authenticator {
 }
 
 /**
- * How long an answer of Postgres is relied on where the notification of a change gets lost. Revocation, suspension,
- * plan and limits are in force within 5 seconds on every instance (contract, Command line).
+ * TTL of a cached caller if the notification of a change gets lost. Revocation, suspension, plan and limits are in force
+ * within 5 seconds on every instance (contract: command line).
  */
 const CACHE_TTL_MS = 4 * SECOND;
-/** A key that doesn't exist may exist soon: a stream of guesses still costs one query a second each. */
+/** TTL of an unknown key, which may exist soon. Repeating a guess costs one query a second. */
 const UNKNOWN_TTL_MS = 1 * SECOND;
 const MAX_KNOWN = 50_000;
 const MAX_UNKNOWN = 10_000;
 /**
- * A key in use is asked again so long before its answer runs out, so that nobody waits for it. The query takes along what
- * would have to be asked in that time too: a thousand keys in use are one query in a few seconds, instead of a thousand.
+ * Refresh-ahead: a key in use is reloaded this long before its cache entry expires. The query also reloads the other keys
+ * in use that expire in that window, so 1,000 active keys cost one query every few seconds.
  */
 const REFRESH_AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
@@ -53,7 +53,7 @@ interface KnownKey {
   untilMs: number;
   /** In the order of `known`, which `untilMs` is not. */
   refreshAtMs: number;
-  /** Since it was asked. */
+  /** Used since it was loaded. */
   isUsed: boolean;
   isRefreshing: boolean;
 }
@@ -182,7 +182,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     entry.isUsed = true;
     if (now >= entry.refreshAtMs && !entry.isRefreshing) {
       entry.isRefreshing = true;
-      // Where it fails, whoever comes after the end asks, and hears of it.
+      // If it fails, the first request after the entry expires asks again and gets the error.
       ask(hash).catch(() => {});
     }
     return entry.caller;

@@ -40,7 +40,8 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       WHERE company_refreshes.outcome <> 'not-found' OR company_refreshes.expires_at <= clock_timestamp()
       RETURNING attempt`;
     const [row] = await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres').catch((error) => {
-      // It may be taken all the same, or be taken later: everybody would follow an attempt that nobody makes.
+      // The INSERT may still succeed after we stop waiting. Release the lease then, or others would follow a refresh that
+      // never runs.
       const giveBack = () => withdraw(nif, attempt).catch(() => {}); // the lease runs out by itself
       taken.then(giveBack, giveBack);
       throw error;
@@ -61,7 +62,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       : { state: 'ended', attempt: row.attempt, outcome: row.outcome };
   }
 
-  /** Removes a lease as if it had never been taken: those who follow it begin anew. */
+  /** Removes a lease as if it had never been taken: its followers start a refresh of their own. */
   async function withdraw(nif: string, attempt: string): Promise<void> {
     await withTimeout(
       sql`DELETE FROM company_refreshes WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`,

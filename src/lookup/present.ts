@@ -22,8 +22,8 @@ export function writeDetails(details: CompanyDetails): string {
 }
 
 /**
- * The company record of the specification, as JSON. The stored details go in as they stand, neither parsed nor written
- * anew: nothing in them changes between one refresh and the next.
+ * The company record of the specification, as JSON. The stored details are copied without parsing, because nothing in them
+ * changes between two refreshes.
  */
 export function writeCompany({ nif, details, debts }: StoredCompany): string {
   const members = details.slice(1, -1);

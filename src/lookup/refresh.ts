@@ -127,7 +127,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     return 'failed';
   }
 
-  /** What became of a NIF whose lease we have lost: whoever took it may have found it. There is no time to wait for them. */
+  /** The outcome of a NIF whose lease we lost: the process that took it may have found the company. There is no time to wait for it. */
   async function outcomeOfOthers(nif: string): Promise<RefreshOutcome> {
     const now = await leases.look(nif);
     return now?.state === 'ended' ? now.outcome : 'failed';

@@ -9,12 +9,12 @@ import takeScript from './take.lua' with { type: 'text' };
 
 /** A Redis that hasn't answered by then is passed over for that request. */
 const REDIS_TIMEOUT_MS = 200;
-/** After a time-out Redis is left alone this long, so that a hung one delays a request a second, not every request. */
+/** After a timeout, Redis is not asked for this long: a hung Redis delays one request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
 const KEY_PREFIX = 'bucket:';
 /**
- * One script at a time: what comes meanwhile shares the next. Each script is bounded by itself, and when one has failed the
- * next isn't sent: whoever has waited long was kept by this process, not by Redis.
+ * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
+ * next one isn't sent, because its requests have waited long enough.
  */
 const BATCHES = { name: 'Redis', batchTimeoutMs: null };
 
