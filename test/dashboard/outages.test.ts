@@ -106,11 +106,11 @@ test('a dashboard that could not open for its first visitor opens for the next',
     publicUrl: 'http://127.0.0.1:1',
     config: {
       authSecret: 'x'.repeat(40),
-      trustProxy: [],
       signUp: 'open',
-      get smtpUrl() {
+      smtpUrl: null,
+      get trustProxy() {
         if (broken) throw new Error('broken');
-        return null;
+        return [];
       },
     },
     log: { warn() {}, error() {} },
