@@ -1,4 +1,4 @@
-/** What one burst of load on one revision measured. CPU in milliseconds for each right answer. */
+/** The figures of one burst of load on one revision. CPU in milliseconds for each right answer. */
 export interface Burst {
   /** Right answers a second. */
   rate: number;

@@ -11,7 +11,7 @@ export interface ComparedScenario {
   /** `true` means that each burst gets requests that no burst before it had. */
   fresh: boolean;
   warmUpSeconds: number;
-  /** Whole requests as they go over the wire; the same for both revisions but for the keys. */
+  /** Whole requests as they go over the wire; the same for both revisions, except for the keys. */
   requests(keys: SeededKeys): string[];
 }
 

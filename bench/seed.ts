@@ -73,7 +73,7 @@ if (import.meta.main) {
     limited: await createAccounts(sql, REFUSED_ACCOUNTS, LIMITED),
     exhausted: await createAccounts(sql, REFUSED_ACCOUNTS, EXHAUSTED),
   };
-  // What the import left dirty is written now, not in the middle of a measurement.
+  // Writes the import's dirty pages now, not in the middle of a measurement.
   await sql`VACUUM ANALYZE`;
   await sql`CHECKPOINT`;
   await sql.end();

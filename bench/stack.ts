@@ -45,7 +45,7 @@ export async function startStack(companies: number, records: number, accounts: n
   const sql = connectPostgres(databaseUrl);
   await storeRecords(sql, records);
   const keys = await createAccounts(sql, accounts, UNBOUND);
-  // What the import left dirty is written now, not in the middle of a measurement.
+  // Writes the import's dirty pages now, not in the middle of a measurement.
   await sql`VACUUM ANALYZE`;
   await sql`CHECKPOINT`;
   return {

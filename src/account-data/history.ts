@@ -2,7 +2,7 @@ import type { Actor, EventKind } from '../accounts/events.ts';
 import { unknownAccount } from '../accounts/store.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 
-/** What happened to an account: a row of its ledger (contract: `account history`). */
+/** One event of an account: a row of its ledger (contract: `account history`). */
 export interface HistoryEntry {
   at: Date;
   kind: EventKind;
@@ -16,7 +16,7 @@ export interface HistoryEntry {
   /** Id of the key that was created, rotated, renamed or revoked. */
   key?: string;
   keyName?: string;
-  /** What a change set, e.g. the plan or the limits. */
+  /** The new values of a change, e.g. the plan or the limits. */
   detail?: Record<string, unknown>;
 }
 

@@ -24,7 +24,7 @@ const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
  */
 const MAX_TOKEN_WAIT_MS = 1 * SECOND;
 
-/** What was charged for a request. */
+/** The credits that a request was charged. */
 export interface Payment {
   /** Credits. */
   spent: number;
@@ -36,7 +36,7 @@ export interface Payment {
 
 const UNPAID: Payment = { spent: 0, refusal: null, giveBack() {} };
 
-/** What a handler gets of an admitted request. */
+/** An admitted request, as its handler gets it. */
 export interface AdmissionContext<Prefetched = unknown> extends Payment {
   request: Request;
   caller: Caller;
