@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { accountDataCommands } from './account-data/commands.ts';
 import { accountCommands } from './accounts/commands.ts';
-import { inviteCommand } from './dashboard/commands.ts';
+import { inviteCommand } from './dashboard/auth/commands.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';

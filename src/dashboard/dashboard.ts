@@ -2,17 +2,17 @@ import { createAccountReader } from '../accounts/reader.ts';
 import { pathOf } from '../http/url.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { HOUR } from '../units.ts';
-import { loadAssets } from './assets.ts';
-import { ownAuthSecret } from './auth-secret.ts';
-import { createClientAddress } from './client-address.ts';
-import { createDrawings } from './drawings.ts';
-import { createExampleQuery } from './example-query.ts';
-import type { Mailer } from './mail.ts';
-import { createReception, type Reception } from './reception.ts';
-import { removeExpired } from './remove-expired.ts';
+import { ownAuthSecret } from './auth/auth-secret.ts';
+import type { Mailer } from './auth/mail.ts';
+import { removeExpired } from './auth/remove-expired.ts';
+import { createClientAddress } from './request/client-address.ts';
+import { createReception, type Reception } from './request/reception.ts';
+import type { DashboardParts } from './request/visit.ts';
 import { type Match, matchRoute } from './routes.ts';
-import { createUsageAlerts } from './usage-alerts.ts';
-import type { DashboardParts } from './visit.ts';
+import { loadAssets } from './ui/assets.ts';
+import { createDrawings } from './usage/drawings.ts';
+import { createExampleQuery } from './usage/example-query.ts';
+import { createUsageAlerts } from './usage/usage-alerts.ts';
 
 export interface Dashboard {
   /**
@@ -55,7 +55,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
    * without.
    */
   async function open(): Promise<Reception> {
-    const [{ createAuth }, mailer] = await Promise.all([import('./auth.ts'), mail?.open() ?? null]);
+    const [{ createAuth }, mailer] = await Promise.all([import('./auth/auth.ts'), mail?.open() ?? null]);
     const { signUp, trustProxy } = config;
     return createReception({
       clientAddress: createClientAddress(trustProxy, (peer) =>
@@ -119,7 +119,7 @@ function mailerOf({ config, publicUrl, log }: DashboardParts) {
   let mailer: Promise<Mailer> | null = null;
   return {
     open: () => {
-      mailer ??= import('./mail.ts').then(({ createMailer }) =>
+      mailer ??= import('./auth/mail.ts').then(({ createMailer }) =>
         createMailer(smtpUrl, mailFrom, publicUrl, log),
       );
       return mailer;

@@ -23,7 +23,7 @@ import {
 } from './pages/settings.ts';
 import { showTry, tryCall } from './pages/try.ts';
 import { downloadUsage } from './pages/usage-csv.ts';
-import type { MemberVisit, Reply, Visit } from './visit.ts';
+import type { MemberVisit, Reply, Visit } from './request/visit.ts';
 
 /** A page: for anyone, or for whoever is signed in. */
 export type Route = {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createAccount } from '../accounts/store.ts';
 import { type Config, readConfig } from '../config.ts';
-import { giveSignIn } from '../dashboard/give-sign-in.ts';
+import { giveSignIn } from '../dashboard/auth/give-sign-in.ts';
 import { importCompanies } from '../directory/import.ts';
 import { NEVER_ABORTED } from '../directory/tools.ts';
 import { openRows } from '../files/open-rows.ts';

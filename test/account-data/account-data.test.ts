@@ -8,7 +8,7 @@ import { changeLimits, setSuspended } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createAccount, findAccount, listAccounts } from '../../src/accounts/store.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { acceptInvitation, findInvitation, invite } from '../../src/dashboard/invitations.ts';
+import { acceptInvitation, findInvitation, invite } from '../../src/dashboard/auth/invitations.ts';
 import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { rotateKey } from '../../src/keys/rotate.ts';
 import { createKey, renameKey, revokeKey } from '../../src/keys/store.ts';

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { creditHistory } from '../../src/dashboard/credit-history.ts';
-import { createExampleQuery, FALLBACK_QUERY } from '../../src/dashboard/example-query.ts';
-import { runsOutAt } from '../../src/dashboard/forecast.ts';
+import { creditHistory } from '../../src/dashboard/usage/credit-history.ts';
+import { createExampleQuery, FALLBACK_QUERY } from '../../src/dashboard/usage/example-query.ts';
+import { runsOutAt } from '../../src/dashboard/usage/forecast.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService, storeCalls } from './service.ts';

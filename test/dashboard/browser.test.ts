@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { createAccount } from '../../src/accounts/store.ts';
-import { invite } from '../../src/dashboard/invitations.ts';
+import { invite } from '../../src/dashboard/auth/invitations.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { type Browsing, openBrowser } from './browser.ts';

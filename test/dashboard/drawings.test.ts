@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { createDrawings, type Drawing } from '../../src/dashboard/drawings.ts';
-import { html } from '../../src/dashboard/html.ts';
+import { html } from '../../src/dashboard/ui/html.ts';
+import { createDrawings, type Drawing } from '../../src/dashboard/usage/drawings.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createVisitor, signUp } from './visitor.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createGate } from '../../src/dashboard/gate.ts';
+import { createGate } from '../../src/dashboard/request/gate.ts';
 import { OverloadedError } from '../../src/runtime/timeout.ts';
 
 const LIMITS = { maxRunning: 2, maxWaiting: 3, maxWaitMs: 60_000, maxOfOne: 10 };

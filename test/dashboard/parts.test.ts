@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test';
-import { createClientAddress } from '../../src/dashboard/client-address.ts';
-import { formKeyOf, formToken, isFormToken } from '../../src/dashboard/csrf.ts';
-import { isEmail } from '../../src/dashboard/fields.ts';
-import { html, trusted } from '../../src/dashboard/html.ts';
-import { formatsOf, preferredLanguage } from '../../src/dashboard/language.ts';
-import { passwordRefusal } from '../../src/dashboard/passwords.ts';
-import { TEXTS } from '../../src/dashboard/texts.ts';
+import { passwordRefusal } from '../../src/dashboard/auth/passwords.ts';
+import { createClientAddress } from '../../src/dashboard/request/client-address.ts';
+import { formKeyOf, formToken, isFormToken } from '../../src/dashboard/request/csrf.ts';
+import { isEmail } from '../../src/dashboard/request/fields.ts';
+import { html, trusted } from '../../src/dashboard/ui/html.ts';
+import { formatsOf, preferredLanguage } from '../../src/dashboard/ui/language.ts';
+import { TEXTS } from '../../src/dashboard/ui/texts.ts';
 
 describe('the address that attempts are counted against', () => {
   const read = createClientAddress(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']);

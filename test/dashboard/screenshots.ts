@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createAccount } from '../../src/accounts/store.ts';
 import { readConfig } from '../../src/config.ts';
-import { giveSignIn } from '../../src/dashboard/give-sign-in.ts';
+import { giveSignIn } from '../../src/dashboard/auth/give-sign-in.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { NEVER_ABORTED } from '../../src/directory/tools.ts';
 import { rowSource } from '../../src/files/source.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { invite } from '../../src/dashboard/invitations.ts';
+import { invite } from '../../src/dashboard/auth/invitations.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { type MailServer, startMailServer } from './smtp.ts';

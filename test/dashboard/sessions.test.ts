@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { setSuspended } from '../../src/accounts/changes.ts';
 import { createAccount } from '../../src/accounts/store.ts';
-import { invite } from '../../src/dashboard/invitations.ts';
-import { removeExpired } from '../../src/dashboard/remove-expired.ts';
+import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { createMailer, type Mailer } from '../../src/dashboard/mail.ts';
-import { createUsageAlerts, type UsageAlerts } from '../../src/dashboard/usage-alerts.ts';
+import { createMailer, type Mailer } from '../../src/dashboard/auth/mail.ts';
+import { createUsageAlerts, type UsageAlerts } from '../../src/dashboard/usage/usage-alerts.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { TestService } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';

@@ -1,14 +1,14 @@
 import { deleteAccount } from '../../account-data/delete.ts';
 import { exportAccount } from '../../account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
-import { PASSWORD } from '../fields.ts';
-import { type Html, html } from '../html.ts';
-import { actorOf } from '../members.ts';
-import { logSecurity } from '../security-log.ts';
-import { checkPassword } from '../sign-in.ts';
-import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
+import { actorOf } from '../auth/members.ts';
+import { logSecurity } from '../auth/security-log.ts';
+import { checkPassword } from '../auth/sign-in.ts';
+import { PASSWORD } from '../request/fields.ts';
+import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
+import { type Html, html } from '../ui/html.ts';
+import { alert, field, memberPage, token } from '../ui/layout.ts';
 import { type Refusal, tooMany } from './entry.ts';
-import { alert, field, memberPage, token } from './layout.ts';
 
 /** Rows of the history on its page, the latest first. All are in the export. */
 const SHOWN = 200;

@@ -1,9 +1,9 @@
 import type { AccountDetails } from '../../accounts/store.ts';
-import { availableCredits } from '../figures.ts';
-import { loadCallsPerDay, runsOutAt } from '../forecast.ts';
-import { type HtmlValue, html } from '../html.ts';
-import type { MemberVisit } from '../visit.ts';
-import { contactLink } from './layout.ts';
+import type { MemberVisit } from '../request/visit.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
+import { contactLink } from '../ui/layout.ts';
+import { availableCredits } from '../usage/figures.ts';
+import { loadCallsPerDay, runsOutAt } from '../usage/forecast.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
 const LOW_FROM = 0.8;

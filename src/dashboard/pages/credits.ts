@@ -1,8 +1,8 @@
 import { type Plan, type PlanQuotas, readPlan } from '../../accounts/plan.ts';
-import { creditHistory, type Entry, loadGrants } from '../credit-history.ts';
-import { type Html, html } from '../html.ts';
-import type { MemberVisit, Reply } from '../visit.ts';
-import { contactLink, copyable, memberPage } from './layout.ts';
+import type { MemberVisit, Reply } from '../request/visit.ts';
+import { type Html, html } from '../ui/html.ts';
+import { contactLink, copyable, memberPage } from '../ui/layout.ts';
+import { creditHistory, type Entry, loadGrants } from '../usage/credit-history.ts';
 
 /** GET /dashboard/credits: the plans, who adds credits, and the history of purchased credits. */
 export async function showCredits(visit: MemberVisit): Promise<Reply> {

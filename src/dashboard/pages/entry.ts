@@ -1,18 +1,18 @@
 import { readPlan } from '../../accounts/plan.ts';
 import { isName } from '../../names.ts';
 import { MINUTE, SECOND } from '../../units.ts';
-import { evenly } from '../evenly.ts';
-import { isEmail, PASSWORD } from '../fields.ts';
-import { type HtmlValue, html } from '../html.ts';
-import { type Admission, admitSignUp } from '../limits.ts';
-import { accountOf } from '../members.ts';
-import { passwordRefusal } from '../passwords.ts';
-import { returnPath } from '../return-path.ts';
-import { logSecurity } from '../security-log.ts';
-import { findMember } from '../sessions.ts';
-import { signInWith } from '../sign-in.ts';
-import { type Reply, redirectTo, type Visit } from '../visit.ts';
-import { alert, cardPage, contactLink, field, messagePage, notice, token } from './layout.ts';
+import { evenly } from '../auth/evenly.ts';
+import { type Admission, admitSignUp } from '../auth/limits.ts';
+import { accountOf } from '../auth/members.ts';
+import { passwordRefusal } from '../auth/passwords.ts';
+import { logSecurity } from '../auth/security-log.ts';
+import { findMember } from '../auth/sessions.ts';
+import { signInWith } from '../auth/sign-in.ts';
+import { isEmail, PASSWORD } from '../request/fields.ts';
+import { returnPath } from '../request/return-path.ts';
+import { type Reply, redirectTo, type Visit } from '../request/visit.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
+import { alert, cardPage, contactLink, field, messagePage, notice, token } from '../ui/layout.ts';
 
 /** What a refused form says, and how. */
 export interface Refusal {

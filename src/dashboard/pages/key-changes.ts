@@ -4,13 +4,13 @@ import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
 import { renameKey } from '../../keys/store.ts';
 import { isName } from '../../names.ts';
 import { DAY, SECOND } from '../../units.ts';
-import { bytesOfForm, TOKEN_FIELD } from '../csrf.ts';
-import { html } from '../html.ts';
-import { actorOf } from '../members.ts';
-import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
+import { actorOf } from '../auth/members.ts';
+import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
+import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
+import { html } from '../ui/html.ts';
+import { alert, field, memberPage, messagePage, token } from '../ui/layout.ts';
 import type { Refusal } from './entry.ts';
 import { keysPage, nameOf, ownKey } from './keys.ts';
-import { alert, field, memberPage, messagePage, token } from './layout.ts';
 
 /** What the form offers, in seconds. */
 const OVERLAPS_S = [OVERLAP_S.default, (7 * DAY) / SECOND, OVERLAP_S.max, 0];

@@ -12,12 +12,10 @@ import {
 import { isName } from '../../names.ts';
 import { isRealDate } from '../../terminal/values.ts';
 import { DAY } from '../../units.ts';
-import { bytesOfForm, TOKEN_FIELD } from '../csrf.ts';
-import { loadLastUsed } from '../daily-calls.ts';
-import { type Html, html } from '../html.ts';
-import { actorOf } from '../members.ts';
-import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
-import type { Refusal } from './entry.ts';
+import { actorOf } from '../auth/members.ts';
+import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
+import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
+import { type Html, html } from '../ui/html.ts';
 import {
   alert,
   awaitsConfirmation,
@@ -27,7 +25,9 @@ import {
   messagePage,
   notice,
   token,
-} from './layout.ts';
+} from '../ui/layout.ts';
+import { loadLastUsed } from '../usage/daily-calls.ts';
+import type { Refusal } from './entry.ts';
 
 /** A key that was not used for this long is marked. */
 const IDLE_MS = 90 * DAY;

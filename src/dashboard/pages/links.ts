@@ -1,16 +1,16 @@
 import { isName } from '../../names.ts';
-import { evenly } from '../evenly.ts';
-import { isEmail } from '../fields.ts';
-import { html } from '../html.ts';
-import { acceptInvitation, findInvitation } from '../invitations.ts';
-import { admitMail, forgetGuesses } from '../limits.ts';
-import { linkTokenOf } from '../link-token.ts';
-import { passwordRefusal } from '../passwords.ts';
-import { logSecurity } from '../security-log.ts';
-import { findMember } from '../sessions.ts';
-import { type Reply, redirectTo, type Visit } from '../visit.ts';
+import { evenly } from '../auth/evenly.ts';
+import { acceptInvitation, findInvitation } from '../auth/invitations.ts';
+import { admitMail, forgetGuesses } from '../auth/limits.ts';
+import { linkTokenOf } from '../auth/link-token.ts';
+import { passwordRefusal } from '../auth/passwords.ts';
+import { logSecurity } from '../auth/security-log.ts';
+import { findMember } from '../auth/sessions.ts';
+import { isEmail } from '../request/fields.ts';
+import { type Reply, redirectTo, type Visit } from '../request/visit.ts';
+import { html } from '../ui/html.ts';
+import { alert, cardPage, contactLink, field, messagePage, token } from '../ui/layout.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
-import { alert, cardPage, contactLink, field, messagePage, token } from './layout.ts';
 
 /** GET /dashboard/forgot */
 export async function showForgot(visit: Visit): Promise<Reply> {

@@ -1,13 +1,13 @@
 import { readPlan } from '../../accounts/plan.ts';
-import { type DailyHistory, loadDailyCalls, PLOTTED_DAYS } from '../daily-calls.ts';
-import { datasetsLine } from '../datasets.ts';
-import { type Figures, figuresOf } from '../figures.ts';
-import { type Html, type HtmlValue, html, trusted } from '../html.ts';
-import { type Series, type Split, seriesOf } from '../series.ts';
-import type { MemberVisit, Reply } from '../visit.ts';
+import type { MemberVisit, Reply } from '../request/visit.ts';
+import { type Html, type HtmlValue, html, trusted } from '../ui/html.ts';
+import { memberPage, notice } from '../ui/layout.ts';
+import { type DailyHistory, loadDailyCalls, PLOTTED_DAYS } from '../usage/daily-calls.ts';
+import { datasetsLine } from '../usage/datasets.ts';
+import { type Figures, figuresOf } from '../usage/figures.ts';
+import { type Series, type Split, seriesOf } from '../usage/series.ts';
 import { allowanceState, forecastText } from './allowance.ts';
 import { planEnd } from './credits.ts';
-import { memberPage, notice } from './layout.ts';
 
 /** GET /dashboard: plan, credits, bucket, and the calls of the last 90 days. */
 export async function showOverview(visit: MemberVisit): Promise<Reply> {
@@ -141,7 +141,7 @@ async function plots(visit: MemberVisit, today: string, all: Series[], total: nu
   const key = [visit.account.id, today, texts.lang, ...all.map((series) => series.label)].join('\n');
   const drawing = await tools.drawings(key, async () => {
     // Only now: the library is large, and an instance whose dashboard nobody opens does without it.
-    const { plotDailyCalls } = await import('../plot.ts');
+    const { plotDailyCalls } = await import('../usage/plot.ts');
     const label = texts.plotLabel(formats.number(total), PLOTTED_DAYS);
     const draw = (width: number, height: number) =>
       trusted(plotDailyCalls(all, { today, width, height, label, formats }));

@@ -1,13 +1,13 @@
 import { changeLimits } from '../../accounts/changes.ts';
-import { PASSWORD } from '../fields.ts';
-import { type Html, html } from '../html.ts';
-import { actorOf, memberOf, setUsageAlerts } from '../members.ts';
-import { passwordRefusal } from '../passwords.ts';
-import { changePasswordWith, sendConfirmation } from '../sign-in.ts';
-import { type MemberVisit, type Reply, redirectTo } from '../visit.ts';
+import { actorOf, memberOf, setUsageAlerts } from '../auth/members.ts';
+import { passwordRefusal } from '../auth/passwords.ts';
+import { changePasswordWith, sendConfirmation } from '../auth/sign-in.ts';
+import { PASSWORD } from '../request/fields.ts';
+import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
+import { type Html, html } from '../ui/html.ts';
+import { alert, field, memberPage, notice, token } from '../ui/layout.ts';
 import { accountData } from './account-data.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
-import { alert, field, memberPage, notice, token } from './layout.ts';
 
 /** GET /dashboard/settings */
 export async function showSettings(visit: MemberVisit): Promise<Reply> {

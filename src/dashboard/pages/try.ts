@@ -3,12 +3,12 @@ import type { CallKind } from '../../credits/calls.ts';
 import type { Answer } from '../../http/answer.ts';
 import { problemResponse } from '../../http/problems.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
-import { TOKEN_FIELD } from '../csrf.ts';
-import { availableCredits } from '../figures.ts';
-import { type Html, html } from '../html.ts';
-import { isFirstSending } from '../once.ts';
-import type { MemberVisit, Reply } from '../visit.ts';
-import { alert, awaitsConfirmation, memberPage, token } from './layout.ts';
+import { TOKEN_FIELD } from '../request/csrf.ts';
+import { isFirstSending } from '../request/once.ts';
+import type { MemberVisit, Reply } from '../request/visit.ts';
+import { type Html, html } from '../ui/html.ts';
+import { alert, awaitsConfirmation, memberPage, token } from '../ui/layout.ts';
+import { availableCredits } from '../usage/figures.ts';
 
 const MAX_QUERY = 500;
 

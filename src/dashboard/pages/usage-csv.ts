@@ -1,6 +1,6 @@
-import { csvOf } from '../csv.ts';
-import { loadDailyCalls } from '../daily-calls.ts';
-import type { MemberVisit, Reply } from '../visit.ts';
+import type { MemberVisit, Reply } from '../request/visit.ts';
+import { csvOf } from '../usage/csv.ts';
+import { loadDailyCalls } from '../usage/daily-calls.ts';
 
 /** GET /dashboard/usage.csv: the plot's numbers. */
 export async function downloadUsage({ tools, account }: MemberVisit): Promise<Reply> {

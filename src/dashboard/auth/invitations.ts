@@ -1,0 +1,108 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { requireAccount, unknownAccount } from '../../accounts/store.ts';
+import { RefusedError } from '../../errors.ts';
+import type { Sql, Transaction } from '../../postgres/connect.ts';
+
+const VALID_DAYS = 7;
+
+export interface Invitation {
+  accountId: string;
+  email: string;
+}
+
+/**
+ * Makes a one-time link's token: whoever opens it chooses a password and signs in as `email`, a user of the account. For a
+ * user that the account has already it sets a new password, which is how a service without mail resets one.
+ *
+ * @returns the token, of which only a hash is stored, and when it ends
+ * @throws RefusedError for an unknown account, or an email that is another account's
+ */
+export async function invite(
+  sql: Sql,
+  invitation: Invitation,
+  actor: string,
+): Promise<{ token: string; email: string; expires: Date }> {
+  const { accountId } = invitation;
+  const email = invitation.email.toLowerCase();
+  await requireAccount(sql, accountId);
+  await refuseAnothersEmail(sql, accountId, email);
+  const token = randomBytes(24).toString('base64url');
+  // The account's lock: an account that is being deleted gets no invitation.
+  const [row] = await sql<{ expires: Date }[]>`
+    INSERT INTO dashboard_invitations (token_sha256, account_id, email, actor, expires_at)
+    SELECT ${hash(token)}, id, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
+    FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL FOR SHARE
+    RETURNING expires_at AS expires`;
+  if (row === undefined) throw unknownAccount(accountId);
+  return { token, email, expires: row.expires };
+}
+
+/** What a token invites to; null when it is unknown, used or too old. */
+export async function findInvitation(sql: Sql, token: string): Promise<Invitation | null> {
+  const [row] = await sql<Invitation[]>`
+    SELECT account_id AS "accountId", email FROM dashboard_invitations
+    WHERE token_sha256 = ${hash(token)} AND used_at IS NULL AND now() < expires_at`;
+  return row ?? null;
+}
+
+/**
+ * Uses up a token: the user exists afterwards, with this password, its email confirmed, and signed in nowhere.
+ *
+ * @param passwordHash better-auth's
+ * @returns the user's email; null when the token is unknown, used or too old, or its email has become another account's
+ */
+export async function acceptInvitation(
+  sql: Sql,
+  token: string,
+  name: string,
+  passwordHash: string,
+): Promise<string | null> {
+  const accept = sql.begin(async (sql) => {
+    // The account's lock comes first, as in a deletion of the account: after one, the invitation is gone.
+    await sql`
+      SELECT 1 FROM accounts WHERE id = (
+        SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hash(token)}) FOR SHARE`;
+    const [row] = await sql<Invitation[]>`
+      UPDATE dashboard_invitations SET used_at = now()
+      WHERE token_sha256 = ${hash(token)} AND used_at IS NULL AND now() < expires_at
+      RETURNING account_id AS "accountId", email`;
+    if (row === undefined) throw new NotAcceptable();
+    const { accountId, email } = row;
+    const id = randomBytes(16).toString('hex');
+    const [user] = await sql<{ id: string }[]>`
+      INSERT INTO dashboard_users ("id", "name", "email", "emailVerified") VALUES (${id}, ${name}, ${email}, true)
+      ON CONFLICT ("email") DO UPDATE SET "emailVerified" = true, "updatedAt" = now()
+      RETURNING "id"`;
+    const userId = user!.id;
+    await sql`
+      INSERT INTO dashboard_members (user_id, account_id) VALUES (${userId}, ${accountId})
+      ON CONFLICT (user_id) DO NOTHING`;
+    const [member] = await sql<{ account_id: string }[]>`
+      SELECT account_id FROM dashboard_members WHERE user_id = ${userId}`;
+    if (member!.account_id !== accountId) throw new NotAcceptable();
+    await sql`DELETE FROM dashboard_credentials WHERE "userId" = ${userId} AND "providerId" = 'credential'`;
+    await sql`
+      INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+      VALUES (${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now())`;
+    await sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
+    return email;
+  });
+  return accept.catch((error) => {
+    if (error instanceof NotAcceptable) return null;
+    throw error;
+  });
+}
+
+/** Undoes the transaction. */
+class NotAcceptable extends Error {}
+
+async function refuseAnothersEmail(sql: Sql | Transaction, accountId: string, email: string): Promise<void> {
+  const [other] = await sql`
+    SELECT 1 FROM dashboard_users u LEFT JOIN dashboard_members m ON m.user_id = u."id"
+    WHERE u."email" = ${email} AND m.account_id IS DISTINCT FROM ${accountId}`;
+  if (other !== undefined) throw new RefusedError(`${email} signs in to another account already`);
+}
+
+function hash(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

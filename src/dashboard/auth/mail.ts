@@ -1,0 +1,84 @@
+import nodemailer from 'nodemailer';
+import { codeOf } from '../../errors.ts';
+import { isLoopbackHost } from '../../loopback.ts';
+import type { Log } from '../../observability/log.ts';
+import { SECOND } from '../../units.ts';
+import type { Language } from '../ui/language.ts';
+import { TEXTS } from '../ui/texts.ts';
+
+/** A message with one link in it. */
+export interface LinkMail {
+  /** `exists`: someone signed up with the email of an account. */
+  kind: 'confirm' | 'reset' | 'exists';
+  to: string;
+  url: string;
+  language: Language;
+}
+
+/** A message that says how much of the allowance is used. */
+export interface UsageMail {
+  to: string;
+  subject: string;
+  text: string;
+  language: Language;
+}
+
+export interface Mailer {
+  /** Sends in the background; a failure is logged, without the address and the link. */
+  send(mail: LinkMail): void;
+  /** @throws when the relay did not take it */
+  sendUsage(mail: UsageMail): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Whether mail is only sent over TLS. Without this, an attacker on the way can strip STARTTLS and read reset links. A relay on
+ * this machine is exempt, and so is an address that says itself how it wants it (`?ignoreTLS=true`).
+ */
+function requiresTls(smtpUrl: string): boolean {
+  const { hostname, searchParams } = new URL(smtpUrl);
+  const isSaid = ['requireTLS', 'ignoreTLS', 'opportunisticTLS'].some((name) => searchParams.has(name));
+  return !isSaid && !isLoopbackHost(hostname);
+}
+
+/** @param from null: `no-reply@` the host of `publicUrl` */
+export function createMailer(smtpUrl: string, from: string | null, publicUrl: string, log: Log): Mailer {
+  const transport = nodemailer.createTransport(
+    {
+      url: smtpUrl,
+      requireTLS: requiresTls(smtpUrl),
+      connectionTimeout: 10 * SECOND,
+      greetingTimeout: 10 * SECOND,
+      socketTimeout: 20 * SECOND,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    },
+    { from: from ?? `no-reply@${new URL(publicUrl).hostname}` },
+  );
+  const sending = new Set<Promise<unknown>>();
+
+  return {
+    send({ kind, to, url, language }) {
+      const texts = TEXTS[language];
+      const [subject, lead] = {
+        confirm: [texts.mailConfirmSubject, texts.mailConfirm],
+        reset: [texts.mailResetSubject, texts.mailReset],
+        exists: [texts.mailExistsSubject, texts.mailExists],
+      }[kind];
+      const text = `${lead}\n\n${url}\n\n${texts.mailIgnore}\n\n${texts.brand}\n`;
+      const sent = transport
+        .sendMail({ to, subject: `${texts.brand}: ${subject}`, text })
+        .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))
+        .finally(() => sending.delete(sent));
+      sending.add(sent);
+    },
+    async sendUsage({ to, subject, text, language }) {
+      const { brand } = TEXTS[language];
+      await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });
+    },
+    async close() {
+      await Promise.all(sending);
+      transport.close();
+    },
+  };
+}

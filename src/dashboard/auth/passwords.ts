@@ -1,0 +1,28 @@
+import { PASSWORD } from '../request/fields.ts';
+import type { Texts } from '../ui/texts.ts';
+import list from './common-passwords.txt' with { type: 'text' };
+
+/**
+ * Passwords of at least 12 characters that guessers try first, in lower case: the first of SecLists' ten million (MIT),
+ * Django's list (BSD) and zxcvbn's (MIT). {@link isCommon} covers those that repeat themselves.
+ */
+const COMMON = new Set(list.trim().split('\n'));
+
+/** `aaaaaaaaaaaa`, `123123123123`, `qwertyqwerty`. */
+const REPEATS = /^(.{1,8}?)\1+$/su;
+
+/**
+ * Why a new password is refused, in the visitor's language; null when it is not. Passwords that were chosen under earlier
+ * rules go on working.
+ */
+export function passwordRefusal(texts: Texts, password: string): string | null {
+  if (password.length < PASSWORD.min || password.length > PASSWORD.max) {
+    return texts.passwordInvalid(PASSWORD.min, PASSWORD.max);
+  }
+  return isCommon(password) ? texts.passwordCommon : null;
+}
+
+function isCommon(password: string): boolean {
+  const lower = password.toLowerCase();
+  return COMMON.has(lower) || REPEATS.test(lower);
+}

@@ -1,0 +1,25 @@
+import type { Sql } from '../../postgres/connect.ts';
+import { HOUR, SECOND } from '../../units.ts';
+import { SESSION_MAX_MS } from './sessions.ts';
+
+/** A sign-up that nobody confirmed is removed after this many days, so that no stranger's email is kept. */
+const UNCONFIRMED_DAYS = 7;
+
+/**
+ * Forgets what is over: sessions, links, invitations, counted attempts, and users who never confirmed their email nor
+ * signed in. better-auth passes over expired sessions and links, but keeps them.
+ */
+export async function removeExpired(sql: Sql): Promise<void> {
+  await sql`
+    DELETE FROM dashboard_sessions
+    WHERE "expiresAt" < now() OR "createdAt" < now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'`;
+  await sql`DELETE FROM dashboard_verifications WHERE "expiresAt" < now()`;
+  await sql`DELETE FROM dashboard_invitations WHERE expires_at < now() - interval '30 days'`;
+  await sql`DELETE FROM dashboard_attempts WHERE ends_at < now()`;
+  await sql`
+    DELETE FROM dashboard_users u
+    WHERE NOT "emailVerified" AND "createdAt" < now() - ${UNCONFIRMED_DAYS} * interval '1 day'
+      AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = u."id")`;
+  // Of the previous version, whose times are its process's.
+  await sql`DELETE FROM dashboard_rate_limits WHERE "lastRequest" < ${Date.now() - HOUR}`;
+}

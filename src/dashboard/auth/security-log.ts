@@ -1,0 +1,37 @@
+import type { Visit } from '../request/visit.ts';
+
+/** What is worth knowing when an account was broken into (ASVS 7.1.3, 7.2.1). */
+export type SecurityEvent =
+  | 'sign-in'
+  | 'sign-in failed'
+  | 'sign-in refused'
+  | 'sign-out'
+  | 'sign-up'
+  | 'password changed'
+  | 'password change failed'
+  | 'password change refused'
+  | 'password reset'
+  | 'invitation accepted'
+  | 'account deleted';
+
+/** Written in each line for whoever keeps the log: a line holds an address (docs/data-protection.md). */
+const KEEP_DAYS = 30;
+
+/** Logs an event with the visitor's address. It never holds an email, a password or a token. */
+export function logSecurity(
+  { tools, asker, trace }: Visit,
+  event: SecurityEvent,
+  member: { userId: string; accountId: string | null } | null,
+): void {
+  tools.log.info(
+    {
+      event,
+      address: asker.address,
+      requestId: trace.requestId,
+      ...(member !== null && { member: member.userId }),
+      ...(member?.accountId != null && { account: member.accountId }),
+      keepDays: KEEP_DAYS,
+    },
+    'security',
+  );
+}

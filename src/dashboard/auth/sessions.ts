@@ -1,0 +1,43 @@
+import type { Sql } from '../../postgres/connect.ts';
+import { DAY } from '../../units.ts';
+
+/** A session ends so long after its last visit. */
+export const SESSION_IDLE_MS = 7 * DAY;
+/** A session ends so long after it began, however often it is used (ASVS 3.3.2). */
+export const SESSION_MAX_MS = 30 * DAY;
+
+/** Who signs in with an email, before their password is checked. */
+export interface Member {
+  userId: string;
+  /** null for a user without an account yet. */
+  accountId: string | null;
+  passwordHash: string | null;
+}
+
+/** @returns null when nobody signs in with this email */
+export async function findMember(sql: Sql, email: string): Promise<Member | null> {
+  const [row] = await sql<Member[]>`
+    SELECT u."id" AS "userId", m.account_id AS "accountId", c."password" AS "passwordHash"
+    FROM dashboard_users u
+    LEFT JOIN dashboard_members m ON m.user_id = u."id"
+    LEFT JOIN dashboard_credentials c ON c."userId" = u."id" AND c."providerId" = 'credential'
+    WHERE u."email" = ${email.toLowerCase()}`;
+  return row ?? null;
+}
+
+/**
+ * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms, in
+ * which a reset can end all sessions; this one begins after that. The row lock waits for a reset that is not committed yet,
+ * and the trigger of 0015_dashboard_attempts.sql ends what began before the reset wrote the password.
+ *
+ * @returns whether the session stays
+ */
+export async function keepSession(sql: Sql, token: string, member: Member): Promise<boolean> {
+  const ended = await sql`
+    WITH current AS (
+      SELECT 1 FROM dashboard_credentials
+      WHERE "userId" = ${member.userId} AND "password" = ${member.passwordHash} FOR SHARE)
+    DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current)
+    RETURNING 1`;
+  return ended.length === 0;
+}

@@ -1,0 +1,61 @@
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { DAY } from '../../units.ts';
+
+export const LIFE_MS = 1 * DAY;
+const COOKIE = 'dashboard.form';
+const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.form=([A-Za-z0-9_-]{22})(?:;|$)/;
+
+/** The field that every form carries its token in. */
+export const TOKEN_FIELD = 'form_token';
+
+/**
+ * Who a form's token is made for: the session, or a random cookie where there is none, so that a token that an attacker
+ * fetches for themselves is of no use in anyone else's browser.
+ */
+export interface FormOwner {
+  id: string;
+  /** To be set where the browser has none yet. */
+  setCookie: string | null;
+}
+
+export function formOwner(
+  sessionId: string | null,
+  cookie: string | null,
+  { path, secure }: { path: string; secure: boolean },
+): FormOwner {
+  if (sessionId !== null) return { id: `session:${sessionId}`, setCookie: null };
+  const known = COOKIE_SHAPE.exec(cookie ?? '')?.[1];
+  if (known !== undefined) return { id: `visitor:${known}`, setCookie: null };
+  const id = randomBytes(16).toString('base64url');
+  const attributes = `Path=${path}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+  return { id: `visitor:${id}`, setCookie: `${COOKIE}=${id}; ${attributes}` };
+}
+
+/**
+ * The key of the forms' tokens. better-auth signs cookies and links with the secret itself: one key for each use, so that
+ * what was signed for one is worth nothing for the other.
+ */
+export function formKeyOf(secret: string): string {
+  return Buffer.from(hkdfSync('sha256', secret, '', 'dashboard forms', 32)).toString('base64url');
+}
+
+/** Bun's own signed tokens: another one at each call, so that compressing the page gives nothing away. */
+export function formToken(key: string, owner: FormOwner): string {
+  return Bun.CSRF.generate(`${key}:${owner.id}`, { expiresIn: LIFE_MS, encoding: 'base64url' });
+}
+
+export function isFormToken(key: string, owner: FormOwner, token: string): boolean {
+  if (token === '' || token.length > 200) return false;
+  return Bun.CSRF.verify(token, { secret: `${key}:${owner.id}`, maxAge: LIFE_MS, encoding: 'base64url' });
+}
+
+/**
+ * Random bytes that belong to one form: the same whenever the same form is sent, so that a form that is sent twice creates one
+ * thing. Each page has a token of its own with 128 random bits, which is stored nowhere; without the key it tells nothing.
+ *
+ * @param secret the dashboard's secret; @param token the form's token, verified; @param content what the form asks for
+ */
+export function bytesOfForm(secret: string, token: string, content: string, count: number): Buffer {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'dashboard forms sent once', 32));
+  return createHmac('sha256', key).update(`${token}\n${content}`).digest().subarray(0, count);
+}

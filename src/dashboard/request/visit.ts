@@ -1,0 +1,100 @@
+import type { ReadAccount } from '../../accounts/reader.ts';
+import type { AccountDetails } from '../../accounts/store.ts';
+import type { Handler, Pipeline } from '../../admission/pipeline.ts';
+import type { Config } from '../../config.ts';
+import type { Observer, RequestTrace } from '../../http/observe.ts';
+import type { Log } from '../../observability/log.ts';
+import type { Sql } from '../../postgres/connect.ts';
+import type { RateLimiter } from '../../rate-limit/limiter.ts';
+import type { Asker, Auth, Session, User } from '../auth/auth.ts';
+import type { Html } from '../ui/html.ts';
+import type { Formats } from '../ui/language.ts';
+import type { Texts } from '../ui/texts.ts';
+import type { Drawings } from '../usage/drawings.ts';
+import type { Fields } from './fields.ts';
+
+/** What the service gives the dashboard to work with. */
+export interface DashboardParts {
+  /** The dashboard's own pool. */
+  sql: Sql;
+  config: Pick<
+    Config,
+    | 'authSecret'
+    | 'databaseUrl'
+    | 'signUp'
+    | 'smtpUrl'
+    | 'mailFrom'
+    | 'trustProxy'
+    | 'dataDir'
+    | 'contact'
+    | 'privacyUrl'
+    | 'termsUrl'
+    | 'statusUrl'
+  >;
+  /** The service's own address: links are built from it alone. */
+  publicUrl: string;
+  log: Log;
+  /** Its log line and count for each request. */
+  observer: Observer;
+  pipeline: Pipeline;
+  rateLimiter: RateLimiter;
+  search: Handler;
+  lookup: Handler;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
+}
+
+/** What every page works with. */
+export interface Tools extends DashboardParts {
+  auth: Auth;
+  readAccount: ReadAccount;
+  /** A query that finds a company of the directory as it is. */
+  exampleQuery(): Promise<string>;
+  /** Plots that were drawn a moment ago. */
+  drawings: Drawings;
+  /** Signs sessions; keys for other uses are derived from it (csrf.ts). */
+  secret: string;
+  /** Whether mail can be sent. */
+  mails: boolean;
+  /** Path of the dashboard, `/dashboard` behind the public address's own path. */
+  base: string;
+  assets: { style: string; script: string; icon: string; font: string };
+}
+
+/** One request for a page. */
+export interface Visit {
+  request: Request;
+  url: URL;
+  /** Members of the route's path, e.g. `id`. */
+  params: Record<string, string>;
+  /** The form that was sent; empty for a GET. */
+  fields: Fields;
+  /** Gives this request's place among the pages in flight to the next one: what is left of it needs none. */
+  leave(): void;
+  asker: Asker;
+  session: Session | null;
+  formToken: string;
+  texts: Texts;
+  formats: Formats;
+  tools: Tools;
+  /** For the request's log line. */
+  trace: RequestTrace;
+}
+
+/** The visit of someone who is signed in, with the one account that they see. */
+export interface MemberVisit extends Visit {
+  session: Session;
+  user: User;
+  account: AccountDetails;
+}
+
+/** What a page answers. */
+export type Reply =
+  | { page: Html; status?: number; headers?: Record<string, string>; cookies?: string[] }
+  | { redirect: string; cookies?: string[] }
+  | { file: string; type: string; headers: Record<string, string> };
+
+/** To another page of the dashboard, after a form has done its work. */
+export function redirectTo(visit: Visit, path: string, cookies: string[] = []): Reply {
+  return { redirect: visit.tools.base + path, cookies };
+}

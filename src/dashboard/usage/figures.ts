@@ -1,0 +1,27 @@
+import type { AccountDetails } from '../../accounts/store.ts';
+import type { RateDecision } from '../../rate-limit/bucket.ts';
+import { presentUsage } from '../../usage/route.ts';
+import type { UsageAnswer } from '../../usage/schema.ts';
+
+/** What the overview shows: the usage object of `GET /usage`, and the figures that the specification derives from it. */
+export interface Figures {
+  usage: UsageAnswer['data'];
+  includedLeft: number;
+  /** included left + purchased (specification, Get usage, Derived values); without the purchased ones if they are not spent. */
+  available: number;
+  /** Of `used`, what went beyond the allowance and was paid with purchased credits. */
+  beyond: number;
+}
+
+/** Calls that the account can still make: what is left of the allowance, and purchased credits if it spends them. */
+export function availableCredits(account: AccountDetails): number {
+  const { includedCredits, used, credits, spendPurchased } = account;
+  return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
+}
+
+export function figuresOf(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>): Figures {
+  const usage = presentUsage(account, rate).data;
+  const { used, limit } = usage.quotas.requests;
+  const includedLeft = Math.max(0, limit - used);
+  return { usage, includedLeft, available: availableCredits(account), beyond: Math.max(0, used - limit) };
+}

@@ -1,0 +1,71 @@
+import type { Texts } from '../ui/texts.ts';
+import type { DailyCalls } from './daily-calls.ts';
+
+/** What the plot and the table tell apart. */
+export type Split = 'kind' | 'key';
+
+/** One colour of the plot, one column of the table. */
+export interface Series {
+  label: string;
+  /** By day, YYYY-MM-DD; a day without calls has none. */
+  calls: Map<string, number>;
+  total: number;
+}
+
+/** Keys that get a colour of their own; those with fewer calls share the last one. */
+const MAX_KEYS = 5;
+
+/** Calls a day: searches and lookups apart, or each key apart, the busiest first. */
+export function seriesOf(rows: DailyCalls[], split: Split, texts: Texts): Series[] {
+  return split === 'kind' ? byKind(rows, texts) : byKey(rows, texts);
+}
+
+function byKind(rows: DailyCalls[], texts: Texts): Series[] {
+  return [
+    series(texts.searches, rows, (row) => row.searches),
+    series(texts.lookups, rows, (row) => row.lookups),
+  ];
+}
+
+function byKey(rows: DailyCalls[], texts: Texts): Series[] {
+  const keys = Map.groupBy(rows, (row) => row.keyId);
+  const all = [...keys.values()].map((ofKey) => series(keyLabel(ofKey[0]!, texts), ofKey, both));
+  all.sort((a, b) => b.total - a.total);
+  if (all.length <= MAX_KEYS + 1) return distinct(all);
+  const rest = new Map<string, number>();
+  for (const { calls } of all.slice(MAX_KEYS)) {
+    for (const [day, count] of calls) rest.set(day, (rest.get(day) ?? 0) + count);
+  }
+  const total = all.slice(MAX_KEYS).reduce((sum, one) => sum + one.total, 0);
+  return distinct([...all.slice(0, MAX_KEYS), { label: texts.otherKeys, calls: rest, total }]);
+}
+
+const both = (row: DailyCalls) => row.searches + row.lookups;
+
+function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => number): Series {
+  const calls = new Map<string, number>();
+  let total = 0;
+  for (const row of rows) {
+    const added = count(row);
+    if (added === 0) continue;
+    calls.set(row.day, (calls.get(row.day) ?? 0) + added);
+    total += added;
+  }
+  return { label, calls, total };
+}
+
+/** How a key is named where there is room for a word: its name, or how it begins. */
+function keyLabel(key: { keyId: string | null; keyName: string; keyStart: string }, texts: Texts): string {
+  if (key.keyId === null) return texts.dashboardCalls;
+  return key.keyName === '' ? `${key.keyStart}…` : key.keyName;
+}
+
+/** Two keys of one name would share a colour: the later ones get a number. */
+function distinct(all: Series[]): Series[] {
+  const seen = new Map<string, number>();
+  return all.map((one) => {
+    const count = (seen.get(one.label) ?? 0) + 1;
+    seen.set(one.label, count);
+    return count === 1 ? one : { ...one, label: `${one.label} (${count})` };
+  });
+}

@@ -1,0 +1,139 @@
+import { codeOf } from '../../errors.ts';
+import type { Log } from '../../observability/log.ts';
+import { textArray } from '../../postgres/arrays.ts';
+import type { Sql } from '../../postgres/connect.ts';
+import { MINUTE } from '../../units.ts';
+import type { Mailer, UsageMail } from '../auth/mail.ts';
+import { formatsOf, type Language, preferredLanguage } from '../ui/language.ts';
+import { TEXTS } from '../ui/texts.ts';
+
+/** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
+const THRESHOLDS = [80, 100];
+/** After a mail that could not be sent, this process sends no alert for so long. */
+const PAUSE_MS = 5 * MINUTE;
+
+export interface UsageAlerts {
+  /** Sends the mails that are due, in the background. @param accountIds accounts that have made calls since the last time */
+  check(accountIds: Iterable<string>): void;
+  /** Waits for mails that are being sent. */
+  close(): Promise<void>;
+}
+
+/** A mail that is due, and claimed: no other instance sends it. */
+interface Alert {
+  userId: string;
+  percent: number;
+  /** As Postgres writes it, because a `Date` is less exact. */
+  openedAt: string;
+  email: string;
+  language: Language | null;
+  used: number;
+  included: number;
+  periodEnd: Date;
+  credits: number;
+  spendPurchased: boolean;
+}
+
+/**
+ * Tells members with a confirmed email that their account's allowance is nearly used, or used: each mail once a period, however
+ * many instances run. A mail is claimed before it is sent. If it can't be sent, the claim is withdrawn, and it is tried again later.
+ */
+export function createUsageAlerts(parts: {
+  sql: Sql;
+  mailer: () => Promise<Mailer>;
+  settingsUrl: string;
+  log: Log;
+}): UsageAlerts {
+  const { sql, settingsUrl, log } = parts;
+  /** After a start or a failure, all accounts are checked: what was due before is not known. */
+  let checkAll = true;
+  let pausedUntilMs = 0;
+  let running: Promise<void> | null = null;
+
+  async function send(mailer: Mailer, alert: Alert): Promise<void> {
+    try {
+      await mailer.sendUsage(mailOf(alert, settingsUrl));
+    } catch (error) {
+      checkAll = true;
+      pausedUntilMs = performance.now() + PAUSE_MS;
+      log.error({ kind: 'usage', code: codeOf(error) }, 'a mail was not sent');
+      await withdraw(sql, alert);
+    }
+  }
+
+  async function sendDue(ids: string[]): Promise<void> {
+    try {
+      const isAll = checkAll;
+      checkAll = false;
+      const alerts = await claim(sql, isAll ? null : ids);
+      if (alerts.length === 0) return;
+      const mailer = await parts.mailer();
+      for (const alert of alerts) await send(mailer, alert);
+    } catch (error) {
+      checkAll = true;
+      log.warn({ err: error }, 'usage alerts were not sent');
+    }
+  }
+
+  return {
+    check(accountIds) {
+      const ids = [...accountIds];
+      if (running !== null || performance.now() < pausedUntilMs) {
+        if (ids.length > 0) checkAll = true;
+      } else if (checkAll || ids.length > 0) {
+        running = sendDue(ids).finally(() => {
+          running = null;
+        });
+      }
+    },
+    close: async () => void (await running),
+  };
+}
+
+/** Claims what is due, in one statement: of several instances, one gets each mail. @param ids `null`: of all accounts */
+function claim(sql: Sql, ids: string[] | null): Promise<Alert[]> {
+  const among = ids === null ? sql`` : sql`AND b.account_id = ANY (${textArray(ids)}::text[])`;
+  return sql<Alert[]>`
+    WITH due AS MATERIALIZED (
+      SELECT u."id" AS user_id, threshold.percent, b.period_opened_at, u."email", m.language, b.used,
+        coalesce(b.included_credits, plans.included_credits) AS included, b.period_end, b.credits, b.spend_purchased
+      FROM balances b
+      JOIN plans ON plans.name = b.period_plan
+      JOIN accounts a ON a.id = b.account_id
+      JOIN dashboard_members m ON m.account_id = b.account_id
+      JOIN dashboard_users u ON u."id" = m.user_id
+      CROSS JOIN unnest(${`{${THRESHOLDS.join(',')}}`}::integer[]) AS threshold (percent)
+      WHERE coalesce(b.included_credits, plans.included_credits) > 0 AND now() < b.period_end AND a.suspended_at IS NULL AND m.usage_alerts AND u."emailVerified"
+        AND b.used * 100 >= coalesce(b.included_credits, plans.included_credits) * threshold.percent ${among}
+    ), claimed AS (
+      INSERT INTO dashboard_usage_alerts AS sent (user_id, percent, period_opened_at)
+      SELECT user_id, percent, period_opened_at FROM due ORDER BY user_id, percent
+      ON CONFLICT (user_id, percent) DO UPDATE SET period_opened_at = excluded.period_opened_at
+        WHERE sent.period_opened_at < excluded.period_opened_at
+      RETURNING user_id, percent
+    )
+    SELECT user_id AS "userId", percent, period_opened_at::text AS "openedAt", "email", language, used, included,
+      period_end AS "periodEnd", credits, spend_purchased AS "spendPurchased"
+    FROM claimed JOIN due USING (user_id, percent) ORDER BY user_id, percent`;
+}
+
+async function withdraw(sql: Sql, { userId, percent, openedAt }: Alert): Promise<void> {
+  await sql`
+    DELETE FROM dashboard_usage_alerts
+    WHERE user_id = ${userId} AND percent = ${percent} AND period_opened_at = ${openedAt}::text::timestamptz`;
+}
+
+function mailOf(alert: Alert, settingsUrl: string): UsageMail {
+  const language = alert.language ?? preferredLanguage(null);
+  const { number, date } = formatsOf(language);
+  const texts = TEXTS[language];
+  const paysOn = alert.spendPurchased && alert.credits > 0;
+  const next = paysOn ? texts.mailUsagePurchased(number(alert.credits)) : texts.mailUsageStops;
+  const lead = texts.mailUsage(number(alert.used), number(alert.included), date(alert.periodEnd));
+  return {
+    to: alert.email,
+    subject: texts.mailUsageSubject(number(alert.percent)),
+    text: `${lead} ${next}\n\n${texts.mailUsageOff}\n${settingsUrl}`,
+    language,
+  };
+}
