@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { rowSource } from '../files/source.ts';
-import { fileOptions, readFileOptions } from '../imports/options.ts';
-import { describeRejected } from '../imports/staging.ts';
+import { fileOptions, readFileOptions } from '../ingest/options.ts';
+import { rowSource } from '../ingest/source.ts';
+import { describeRejected } from '../ingest/staging.ts';
 import { answers } from '../terminal/command.ts';
 import { count, duration, withProgress } from '../terminal/progress.ts';
 import { fields } from '../terminal/text.ts';

@@ -1,12 +1,12 @@
 import { RefusedError } from '../errors.ts';
-import type { RowSource } from '../files/source.ts';
+import type { RowSource } from '../ingest/source.ts';
 import {
   type FileOptions,
   SMALLEST_REPLACEMENT,
   STAGING,
   type StagingPlan,
   stageFile,
-} from '../imports/staging.ts';
+} from '../ingest/staging.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { count, type Progress } from '../terminal/progress.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
-import { rowSource } from '../files/source.ts';
-import { fileOptions, readFileOptions } from '../imports/options.ts';
-import { describeRejected } from '../imports/staging.ts';
+import { fileOptions, readFileOptions } from '../ingest/options.ts';
+import { rowSource } from '../ingest/source.ts';
+import { describeRejected } from '../ingest/staging.ts';
 import { answers, type Tools } from '../terminal/command.ts';
 import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
 import { subcommand } from '../terminal/subcommand.ts';

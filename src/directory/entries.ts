@@ -1,6 +1,6 @@
 /** Directory files as rows of the staging table, and what they change. */
 import { cleanName } from '../companies/name.ts';
-import { STAGING, type StagingPlan } from '../imports/staging.ts';
+import { STAGING, type StagingPlan } from '../ingest/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyValue } from '../postgres/copy.ts';
 import { quoted } from '../postgres/identifier.ts';

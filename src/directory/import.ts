@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
-import { type RowSource, requireReadable } from '../files/source.ts';
-import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../imports/staging.ts';
+import { type RowSource, requireReadable } from '../ingest/source.ts';
+import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { isSessionLost } from '../postgres/session-watch.ts';

@@ -1,6 +1,6 @@
 /** The tables of generations: what goes into them, by set-based SQL. */
 
-import { STAGING } from '../imports/staging.ts';
+import { STAGING } from '../ingest/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyInto, copyValue } from '../postgres/copy.ts';
 import { quoted } from '../postgres/identifier.ts';

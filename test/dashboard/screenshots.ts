@@ -12,7 +12,7 @@ import { readConfig } from '../../src/config.ts';
 import { giveSignIn } from '../../src/dashboard/auth/give-sign-in.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { NEVER_ABORTED } from '../../src/directory/tools.ts';
-import { rowSource } from '../../src/files/source.ts';
+import { rowSource } from '../../src/ingest/source.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';

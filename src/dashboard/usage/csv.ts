@@ -1,4 +1,4 @@
-import { csvCell } from '../../files/cell.ts';
+import { csvCell } from '../../ingest/cell.ts';
 import type { DailyCalls } from './daily-calls.ts';
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { openRows } from '../../src/files/open-rows.ts';
+import { openRows } from '../../src/ingest/open-rows.ts';
 import { DIRECTORY, fileWith, folder, readAll, refusal, removeFilesAfterwards, streamOf } from './reading.ts';
 
 removeFilesAfterwards();
@@ -230,7 +230,7 @@ describe('standard input is refused', () => {
   test('when it is a directory, or closed', async () => {
     const script = fileWith(
       'read-stdin.ts',
-      `import { openRows } from ${JSON.stringify(join(import.meta.dir, '../../src/files/open-rows.ts'))};
+      `import { openRows } from ${JSON.stringify(join(import.meta.dir, '../../src/ingest/open-rows.ts'))};
       openRows({ stdin: Bun.stdin.stream() }, ['nif']).catch((error) => console.log(error.message));`,
     );
     const shell = (command: string) =>

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { openRejects } from '../../src/files/rejects.ts';
+import { openRejects } from '../../src/ingest/rejects.ts';
 import { fileWith, folder, readAll, refusal, removeFilesAfterwards } from './reading.ts';
 
 removeFilesAfterwards();

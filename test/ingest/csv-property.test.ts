@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { WINDOW_BYTES } from '../../src/files/open-rows.ts';
-import { REASONS } from '../../src/files/rows.ts';
+import { WINDOW_BYTES } from '../../src/ingest/open-rows.ts';
+import { REASONS } from '../../src/ingest/rows.ts';
 import { readAll, streamOf } from './reading.ts';
 
 const field = fc.string({

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type ColumnNames, comparable } from '../files/columns.ts';
+import { type ColumnNames, comparable } from './columns.ts';
 import type { FileOptions, StagingPlan } from './staging.ts';
 
 /** Adds the options that say how a file is read (contract, Files), the same for every import. */

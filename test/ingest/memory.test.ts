@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { OpenOptions } from '../../src/files/open-rows.ts';
+import type { OpenOptions } from '../../src/ingest/open-rows.ts';
 import { fileWith, folder, removeFilesAfterwards } from './reading.ts';
 
 removeFilesAfterwards();

@@ -1,6 +1,6 @@
 /** Reads the file of its argument, with the options of the second as JSON, and prints what it held and the peak of this process's memory. */
 import { readFileSync } from 'node:fs';
-import { openRows } from '../../src/files/open-rows.ts';
+import { openRows } from '../../src/ingest/open-rows.ts';
 
 const options = JSON.parse(Bun.argv[3]!);
 const reader = await openRows({ path: Bun.argv[2]! }, ['nif', 'legal_name'], options);

@@ -1,13 +1,13 @@
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { RefusedError } from '../errors.ts';
-import type { ColumnNames } from '../files/columns.ts';
-import { openRows } from '../files/open-rows.ts';
-import { openRejects, type RejectsWriter } from '../files/rejects.ts';
-import type { RejectedRow, Row } from '../files/rows.ts';
-import type { RowSource } from '../files/source.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { type CopyWriter, copyInto, copyValue } from '../postgres/copy.ts';
 import { count, type Progress } from '../terminal/progress.ts';
+import type { ColumnNames } from './columns.ts';
+import { openRows } from './open-rows.ts';
+import { openRejects, type RejectsWriter } from './rejects.ts';
+import type { RejectedRow, Row } from './rows.ts';
+import type { RowSource } from './source.ts';
 
 /** The temporary table that a file's usable rows are read into. It vanishes with its connection. */
 export const STAGING = 'staging';
