@@ -5,7 +5,7 @@ COPY patches ./patches
 RUN bun install --frozen-lockfile --production
 
 FROM oven/bun:1.4.5
-# A user of its own: a fixed number, so that a mounted secret can be given to it. It owns nothing but DATA_DIR, which is for
+# Its own user, with a fixed number, so that a mounted secret can be given to it. It owns nothing but DATA_DIR, which is for
 # trying it out without a database: a named volume that is mounted there takes over its owner and mode.
 RUN groupadd --system --gid 10001 directory \
   && useradd --system --uid 10001 --gid directory --no-create-home --shell /usr/sbin/nologin directory \

@@ -57,7 +57,7 @@ export async function changePlan(
   });
 }
 
-/** Gives an account limits of its own, or the plan's again. @throws RefusedError for an unknown account */
+/** Gives an account its own limits, or the plan's again. @throws RefusedError for an unknown account */
 export async function changeLimits(sql: Sql, id: string, change: LimitChange, actor: Actor): Promise<Limits> {
   return sql.begin(async (sql) => {
     await lockAccount(sql, id);

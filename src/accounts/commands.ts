@@ -161,7 +161,7 @@ function limitsCommand(account: Command): void {
       'whether purchased credits pay for calls beyond the allowance; no: such calls are refused',
       oneOf('yes', 'no'),
     )
-    .description('give an account limits of its own; without options: show them')
+    .description('give an account its own limits; without options: show them')
     .addHelpText('after', '\nExample:\n  bun directory account limits acc_… --requests-per-minute 6000');
   answers(
     command,

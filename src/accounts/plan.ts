@@ -18,7 +18,7 @@ export interface Period {
   end: Date;
 }
 
-/** What a plan gives to an account that has no limits of its own. */
+/** What a plan gives to an account without its own limits. */
 export interface PlanQuotas {
   includedCredits: number;
   /** null: unlimited. */

@@ -61,7 +61,7 @@ export async function buildIndex(
     progress.phase('indexing');
     await createIndex(client, name, meta);
     await loadTable(client, sql, table, name, { signal, onRows });
-    // Not a copy with its few changes: that would write all of it anew.
+    // Not a copy with its few changes: that would write all of it again.
     progress.phase('merging the index');
     await mergeIndex(client, name, signal);
   }

@@ -20,7 +20,7 @@ export function directoryCommands(program: Command): void {
   indexCommand(
     index,
     'rebuild',
-    'build it anew from Postgres, by the present mapping',
+    'rebuild it from Postgres, by the present mapping',
     rebuildIndex,
   ).addHelpText(
     'after',

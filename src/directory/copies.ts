@@ -6,7 +6,7 @@ import { MINUTE, SECOND } from '../units.ts';
 
 /** 5 million names take about 20 s by Elasticsearch's own limit (40 MB/s). */
 const COPY_TIMEOUT_MS = 5 * MINUTE;
-/** A cluster that answers nothing for so long is away. */
+/** A cluster that answers nothing for this time is away. */
 const GONE_PATIENCE_MS = 30 * SECOND;
 const LOOK_EVERY_MS = 0.25 * SECOND;
 const LOOK_TIMEOUT_MS = 5 * SECOND;

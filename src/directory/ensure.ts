@@ -19,7 +19,7 @@ export interface DirectoryHealth {
   error?: unknown;
 }
 
-/** In embedded mode a server waits so long for an import that runs; then it starts with slow searches and a warning. */
+/** In embedded mode a server waits this long for a running import; then it starts with slow searches and a warning. */
 const EMBEDDED_PATIENCE_MS = 30 * SECOND;
 
 /**

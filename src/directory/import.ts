@@ -133,7 +133,7 @@ async function readAndCompare(
   if (replace && !force && difference.rows < current.rows * SMALLEST_REPLACEMENT) {
     throw new RefusedError(
       `the file has ${count(difference.rows)} usable rows, under 90% of the directory's ${count(current.rows)}:` +
-        ` nothing has changed; --force replaces the directory all the same`,
+        ` nothing has changed; --force replaces the directory anyway`,
     );
   }
   const { index } = await serving(tools, orUnchanged);
@@ -231,7 +231,7 @@ async function normalizedBase(
   progress: Progress,
 ): Promise<string> {
   if (normalization === null || normalization === normalizationFingerprint()) return tableName;
-  progress.phase('normalizing the present names anew');
+  progress.phase('normalizing the present names again');
   const { tableName: copy } = await nextGeneration(sql);
   const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
   await copyNormalized(sql, tableName, copy, { signal, onRows });

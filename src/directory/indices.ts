@@ -29,7 +29,7 @@ export function newIndexName(alias: string, now: Date = new Date()): string {
   return `${alias}-${time}-${randomBytes(3).toString('hex')}`;
 }
 
-/** While loading: nobody searches it, and what is lost in a crash is built anew. */
+/** While loading: no search reads it, and after a crash it is rebuilt. */
 const LOADING = {
   number_of_replicas: 0,
   refresh_interval: '-1',

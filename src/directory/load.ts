@@ -24,7 +24,7 @@ export interface LoadOptions {
 
 /**
  * Indexes all rows of a table. Memory is bounded by the requests under way, whatever the table's size.
- * @param sql a pool: every request under way reads its rows on a connection of its own
+ * @param sql a pool: every request under way reads its rows on its own connection
  */
 export async function loadTable(
   client: Client,

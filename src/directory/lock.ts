@@ -36,7 +36,7 @@ export interface LockOptions {
 export const TIDYING = 'tidying up';
 const TIDYING_PATIENCE_MS = 30 * SECOND;
 
-/** A holder that has just died, or is about to leave, is waited for so long. */
+/** A holder may have just died or be about to leave: an attempt waits this long for it. */
 const PATIENCE_MS = 2 * SECOND;
 const RETRY_MS = 100;
 

@@ -1,7 +1,7 @@
 import type { Sql } from '../postgres/connect.ts';
 
 /**
- * A generation's table is read by ranges of its pages (`ctid`), each a short query of its own: a cursor over millions
+ * A generation's table is read by ranges of its pages (`ctid`), each by a short query: a cursor over millions
  * of rows would hold back the clean-up of every other table for minutes. Nothing ever changes a generation's
  * table, so the ranges make up the whole of it.
  */

@@ -23,7 +23,7 @@ import { type DirectoryTools, NEVER_ABORTED } from './tools.ts';
 const SERVES = 'searches go to the new index';
 
 /**
- * Builds the index anew from Postgres's directory, by the present mapping and normalization, and lets searches go to it
+ * Builds a new index from Postgres's directory, by the present mapping and normalization, and lets searches go to it
  * when it is complete and checked. What a rollback returns to stays what it is.
  *
  * @throws RefusedError when another process changes the directory, or Elasticsearch fails
@@ -62,7 +62,7 @@ export async function buildAnew(
   const tableName = client === null || isStale ? next.tableName : current.tableName;
   progress.plan(rebuildSteps(client === null, isStale));
   if (isStale) {
-    progress.phase('normalizing names anew');
+    progress.phase('normalizing names again');
     const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
     await copyNormalized(sql, current.tableName, tableName, { signal, onRows });
   } else if (client === null) {
@@ -135,7 +135,7 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
         if (await isSearchable(client, indexName)) {
           return { name: indexName, fingerprint: previous.indexFingerprint! };
         }
-        progress.note(`the index ${indexName} is on no node that answers: it is built anew from Postgres`);
+        progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
       }
       return buildIndex(tools, client, {
         directoryId: id,

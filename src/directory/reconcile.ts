@@ -66,11 +66,11 @@ async function serveEmptyIndex(
   await pointAlias(client, alias, name);
 }
 
-/** What an error of Elasticsearch comes to, in a few words. */
+/** What an error of Elasticsearch means, in a few words. */
 export function failureOf(error: unknown): string {
   if (error instanceof errors.ProductNotSupportedError) return 'what answers is not Elasticsearch';
   if (error instanceof errors.DeserializationError) return 'its answer is not JSON';
-  // A proxy before it answers with a page of its own.
+  // A proxy before it answers with an HTML page.
   if (error instanceof errors.ResponseError && typeof error.body !== 'object')
     return `it answers HTTP ${error.statusCode}`;
   return messageOf(error);
@@ -114,7 +114,7 @@ export async function orLater<T>(change: string, work: () => Promise<T>): Promis
   } catch (error) {
     const isRefused = error instanceof RefusedError;
     if (!isRefused && !(error instanceof errors.ElasticsearchClientError)) throw error; // Postgres's
-    // Not the line of orUnreachable: this one has advice of its own.
+    // Not the line of orUnreachable: this one has other advice.
     const failure = failureOf(isRefused ? (error.cause ?? error) : error);
     throw new RefusedError(
       `the ${change} is done, but Elasticsearch failed: ${failure}: searches follow within 15 s where a server runs, else` +

@@ -36,7 +36,7 @@ export function importSteps(indexed: 'all' | 'changes' | 'postgres'): readonly S
 /** @param renormalizes whether names are normalized by another version's rules now */
 export function rebuildSteps(isEmbedded: boolean, renormalizes: boolean): readonly Step[] {
   const rows: Step[] = renormalizes
-    ? [{ name: 'normalizing names anew', weight: 60 }]
+    ? [{ name: 'normalizing names again', weight: 60 }]
     : isEmbedded
       ? [{ name: 'copying the rows', weight: 29 }]
       : [];

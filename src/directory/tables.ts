@@ -45,7 +45,7 @@ const SORT_FROM_SHARE = 0.1;
 
 /**
  * Builds a generation's table: the staged rows, and without `replace` what `base` has beside them. Rows lie in the
- * order of results, but for an import of few: their place is at the end.
+ * order of results. The rows of a small import are at the end.
  */
 export async function buildTable(
   sql: Sql,
@@ -75,7 +75,7 @@ export async function buildTable(
   await finishTable(sql, table);
 }
 
-/** A copy of a table with its normalized columns computed anew, by what this version computes them. */
+/** A copy of a table with its normalized columns computed by this version. */
 export async function copyNormalized(
   sql: Sql,
   from: string,

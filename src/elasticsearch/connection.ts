@@ -69,7 +69,7 @@ export class FetchConnection extends BaseConnection {
 
   async #send(params: ConnectionRequestParams, signal: AbortSignal): Promise<ConnectionRequestResponse> {
     const { method, path, querystring } = params;
-    // The node's address may have a path of its own.
+    // The node's address may have a path.
     const base = this.url.origin + this.url.pathname.replace(/\/$/, '');
     const response = await fetch(`${base}${path}${querystring ? `?${querystring}` : ''}`, {
       method,

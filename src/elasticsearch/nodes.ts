@@ -1,7 +1,7 @@
 import { BaseConnectionPool, type Connection, errors } from '@elastic/elasticsearch';
 import { SECOND } from '../units.ts';
 
-/** A node that failed is passed over for so long; then one request finds out whether it answers. */
+/** For this time no request goes to a node that failed; then one request finds out whether it answers. */
 const PASSED_OVER_MS = 1 * SECOND;
 
 /**

@@ -87,7 +87,7 @@ export const PROBLEMS = {
   'internal-error': {
     status: 500,
     title: 'Something went wrong here',
-    cause: 'The service met a fault of its own.',
+    cause: 'The service itself is at fault.',
     fix: 'Try again. If it stays, report it with the `X-Request-Id` of the answer.',
   },
 } as const satisfies Record<string, ProblemKind>;

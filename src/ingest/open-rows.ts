@@ -74,7 +74,7 @@ export async function openRows(
   }
 }
 
-/** By the name's ending; a named pipe without one goes by its first line, as standard input does. */
+/** By the name's ending. The first line decides for standard input, and for a named pipe without an ending. */
 function formatOfFile(path: string, source: ByteSource): Format | null {
   const named = formatByName(path);
   if (named === null) {

@@ -31,7 +31,7 @@ function columnNames(names: readonly string[]): (text: string) => ColumnNames {
     }
     const used = names.map((name) => comparable(sources[name] ?? name));
     if (new Set(used).size < used.length)
-      throw new InvalidArgumentError('Each must come from a column of its own.');
+      throw new InvalidArgumentError('Each must come from a different column.');
     return sources;
   };
 }

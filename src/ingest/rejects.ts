@@ -168,7 +168,7 @@ async function writeSome(descriptor: number, bytes: Buffer): Promise<number> {
 
 /**
  * The descriptor of this process that a path stands for, itself or through links (`/dev/stderr`, `/dev/fd/3`,
- * `/proc/self/fd/3`); null: none. Opened anew, it would be another file than the one that is held: from its beginning.
+ * `/proc/self/fd/3`); `null` means none. Opening the path again would start at the beginning of the file.
  */
 async function descriptorOf(path: string): Promise<number | null> {
   const descriptors = ['/dev/fd', await realpath('/proc/self/fd').catch(() => null)];

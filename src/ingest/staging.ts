@@ -79,7 +79,7 @@ const CHECKED_DIGITS = 8;
  * Reads a file into the temporary table {@link STAGING} of `connection`, rejecting what can't be used. Memory stays
  * flat: rows go through, and which NIFs were there is one bit each (12.5 MB in all).
  *
- * @param connection one connection of its own (openDedicated)
+ * @param connection one dedicated connection (openDedicated)
  * @throws FileError when the file can't be read to its end, or the rejects not written; RefusedError when no row can be used
  */
 export async function stageFile(

@@ -35,7 +35,7 @@ export interface PostgresOptions {
   lockTimeoutMs?: number;
   /**
    * For statements that only ever find rows by their keys, again and again: planned once a connection, for an index.
-   * Planning anew took more time than running them, and a seq scan of all accounts looked cheap for a few. What is left
+   * Planning again took more time than running them, and a seq scan of all accounts looked cheap for a few. What is left
    * to the planner finds rows in the order of their keys, or in that of the keys asked for (src/credits/spend.ts).
    */
   byKey?: boolean;

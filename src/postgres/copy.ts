@@ -16,7 +16,7 @@ export interface CopyWriter {
 const MESSAGE_BYTES = 128 * KIB;
 
 /**
- * Opens `COPY table (columns) FROM STDIN` on a connection of its own (see openDedicated), with back-pressure: memory
+ * Opens `COPY table (columns) FROM STDIN` on a dedicated connection (see openDedicated), with back-pressure: memory
  * stays flat however slow Postgres is.
  *
  * @param target `table (column, …)`, quoted where it must be

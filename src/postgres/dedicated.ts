@@ -7,10 +7,10 @@ const WORK_MEM = '128MB';
 const MAINTENANCE_WORK_MEM = '256MB';
 
 /**
- * One connection of its own to the database of `sql`, for work that belongs to a session: advisory locks, temporary
+ * A dedicated connection to the database of `sql`, for work that belongs to a session: advisory locks, temporary
  * tables, COPY. It is never closed for being idle, old or silent, and has no statement time-out.
  *
- * If it is lost, postgres.js silently connects anew at the next query: what the session held is gone then. Who relies
+ * If it is lost, postgres.js silently reconnects at the next query: what the session held is gone then. Who relies
  * on a lock compares `pg_backend_pid()`.
  *
  * @param options.queryTimeoutS after which a silent connection is closed; 0: never
@@ -40,7 +40,7 @@ export function openDedicated(
 }
 
 /**
- * Runs work on one connection of its own, with memory for large sorts. Its statement is cancelled when the signal
+ * Runs work on a dedicated connection, with memory for large sorts. Its statement is cancelled when the signal
  * aborts, and the work then fails with the signal's reason.
  *
  * Work that has made its change calls `changed`. No statement is cancelled after that, and the work doesn't fail with the
@@ -69,7 +69,7 @@ export async function withDedicated<T>(
   };
   signal.addEventListener('abort', cancel);
   try {
-    // A killed client's statement would otherwise run to its end, and hold the lock so long.
+    // A killed client's statement would otherwise run to its end and hold the lock until then.
     await sql`SET client_connection_check_interval = '500ms'`.catch(() => {}); // not on every platform
     await sql.unsafe(`SET work_mem = '${WORK_MEM}'; SET maintenance_work_mem = '${MAINTENANCE_WORK_MEM}'`);
     const [row] = await sql<{ pid: number; startedAt: string }[]>`

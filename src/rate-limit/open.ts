@@ -24,7 +24,7 @@ export async function openRateLimiter(
   if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probes: [] };
   const redis = connectRedis(config.redisUrl);
   cleanup.add('Redis', async () => redis.disconnect());
-  // A first request that came before the connection would be limited by a bucket of its own.
+  // A first request that came before the connection would be limited by this process's bucket.
   await withTimeout(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) => {
     const fault = tlsFault(error);
     const problem = fault === null ? 'Redis is away at start, or refuses' : `Redis is not used: ${fault}`;

@@ -35,7 +35,7 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
     current = null;
   }
 
-  // One connection of its own, kept open. postgres.js's `listen` would not say when its connection is lost.
+  // A dedicated connection, kept open. postgres.js's `listen` would not say when its connection is lost.
   const listener = postgres({
     // The parsed options of another pool are accepted as they are (postgres.js 3.4.9, parseOptions: `shared`).
     ...(sql.options as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>),

@@ -7,7 +7,7 @@ import { MAX_RESULTS, type SearchEntry } from './search.ts';
 export interface Equals {
   /** Of each name, or why they could not be found. A name that is missing has to be asked again. */
   byName: Map<string, SearchEntry[] | Error>;
-  /** The search that names shared was not enough for all of them: each needs one of its own. */
+  /** The search that names shared was not enough for all of them: each needs a search. */
   isCrowded: boolean;
 }
 

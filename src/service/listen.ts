@@ -8,13 +8,13 @@ import { pathOf } from '../http/url.ts';
 import { KIB, SECOND } from '../units.ts';
 
 /**
- * Bun answers a longer body with a bare 413 of its own. The bounds of what is read, 64 KiB of a batch lookup and 16 KiB of a
+ * Bun answers a longer body with a bare 413. The bounds of what is read, 64 KiB of a batch lookup and 16 KiB of a
  * form, are below it, so that a body a little too long gets an answer of ours.
  */
 const MAX_BODY_BYTES = 256 * KIB;
 
 /**
- * Of the request line and the headers together. Bun answers more than its 16 KiB with a bare 431 of its own; a long `q` is a
+ * Of the request line and the headers together. Bun answers more than its 16 KiB with a bare 431; a long `q` is a
  * search that finds nothing (specification, search), and costs what a search costs.
  */
 const MAX_HEADER_BYTES = 64 * KIB;

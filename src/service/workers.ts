@@ -15,7 +15,7 @@ const RESTART_PAUSE_MS = 1 * SECOND;
 
 /**
  * Runs `count` processes of the service on one port, between which the kernel deals the connections out, until the
- * signal. Each is a whole service of its own: they share Postgres, Redis and Elasticsearch, and nothing else.
+ * signal. Each is a whole service: they share Postgres, Redis and Elasticsearch, and nothing else.
  *
  * @throws ConfigError without Redis: buckets in the processes would multiply every limit
  * @throws RefusedError when the port is taken or Postgres can't be reached

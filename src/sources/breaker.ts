@@ -26,7 +26,7 @@ export type Breaker = <T>(attempt: () => Promise<T>) => Promise<T>;
 
 /**
  * A circuit breaker for one source: opens after ten counted faults in a row, for 10 s at most, and closes with the first attempt that
- * gets an answer (contract, choice 7). Every further fault opens it anew.
+ * gets an answer (contract, choice 7). Every further fault opens it again.
  */
 export function createBreaker(source: SourceName, now: () => number): Breaker {
   let faultsInRow = 0;

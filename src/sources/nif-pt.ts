@@ -36,7 +36,7 @@ export function isDefaultNifPtUrl(url: string): boolean {
 
 /**
  * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`, HTTP 200 for everything, `result` says what it is. After a limit
- * answer it isn't asked for the window that it named, but for one question an hour (contract: not found). The first of these
+ * answer it isn't asked during the window that it named, except once an hour (contract: not found). The first of these
  * that gets an answer ends the window.
  */
 export function createNifPt({ url, key, timeoutMs, now, onLimit }: NifPtOptions): CompanySource {

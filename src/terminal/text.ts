@@ -11,7 +11,7 @@ const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u206
 /** One JSON document whose control characters are all escaped, those too that JSON lets stand: as fit for a terminal. */
 export function printableJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent);
-  // Outside strings JSON has no control characters but the line breaks of its own indentation.
+  // Outside strings JSON's only control characters are the line breaks of the indentation.
   return json.replace(CONTROLS, (control) =>
     control === '\n' ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -207,8 +207,8 @@ test('what can not be read or used is one line and exit 1; wrong usage is 2', as
     [['x.csv', '--columns', 'nif='], 2, /It must be like/],
     [['x.csv', '--columns', 'start=a'], 2, /It must be like/],
     [['x.csv', '--columns', 'nif=a,nif=b'], 2, /It has nif twice\./],
-    [['x.csv', '--columns', 'nif=a,legal_name=A'], 2, /Each must come from a column of its own\./],
-    [['x.csv', '--columns', 'nif=legal_name'], 2, /Each must come from a column of its own\./],
+    [['x.csv', '--columns', 'nif=a,legal_name=A'], 2, /Each must come from a different column\./],
+    [['x.csv', '--columns', 'nif=legal_name'], 2, /Each must come from a different column\./],
   ];
   for (const [words, code, message] of cases) {
     const outcome = await line.refusal('companies', 'import', ...words, '--json');

@@ -30,7 +30,7 @@ export async function keptAuthSecret(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const existing = await read(path);
   if (existing !== null) return existing;
-  // Written whole under a name of its own, then linked: two processes that start at once end with one secret.
+  // Written whole under a random name, then linked: two processes that start at once end with one secret.
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
   await writeFile(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
   try {

@@ -91,7 +91,7 @@ function begin(sql: Sql, connection: PoolConnection): Promise<void> {
           resolve();
         }),
     );
-    // Before it has begun this is why it could not; afterwards `finish` hears of it.
+    // Before the work has begun, this error is why it could not; later errors reach `finish`.
     done.catch(reject);
   });
 }

@@ -4,7 +4,7 @@ import { HOUR, MINUTE } from '../../units.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { type Count, type Counter, countAttempt, forgetAttempts, takeBackAttempt } from './attempts.ts';
 
-/** Each sign-up makes an account with an allowance of its own, so nobody gets them by the dozen. */
+/** Each sign-up makes an account with its own allowance, so sign-ups of one visitor are few. */
 const SIGN_UPS = { max: 5, windowMs: HOUR };
 /** Failed guesses of passwords from one address. */
 const GUESSES_OF_ADDRESS = { max: 10, windowMs: 5 * MINUTE };

@@ -1,9 +1,9 @@
 import type { Sql } from '../../postgres/connect.ts';
 import { DAY } from '../../units.ts';
 
-/** A session ends so long after its last visit. */
+/** A session ends this long after its last visit. */
 export const SESSION_IDLE_MS = 7 * DAY;
-/** A session ends so long after it began, however often it is used (ASVS 3.3.2). */
+/** A session ends this long after it began, however often it is used (ASVS 3.3.2). */
 export const SESSION_MAX_MS = 30 * DAY;
 
 /** Who signs in with an email, before their password is checked. */

@@ -51,7 +51,7 @@ export function isFormToken(key: string, owner: FormOwner, token: string): boole
 
 /**
  * Random bytes that belong to one form: the same whenever the same form is sent, so that a form that is sent twice creates one
- * thing. Each page has a token of its own with 128 random bits, which is stored nowhere; without the key it tells nothing.
+ * thing. Each page has its own token with 128 random bits, which is stored nowhere; without the key it tells nothing.
  *
  * @param secret the dashboard's secret; @param token the form's token, verified; @param content what the form asks for
  */

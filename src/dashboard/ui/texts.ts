@@ -216,7 +216,7 @@ const en = {
   callsPerMinute: 'Requests a minute',
   unlimited: 'No limit',
   yourPlan: 'Your plan',
-  ownLimits: 'Your account has limits of its own: see the overview.',
+  ownLimits: 'Your account has its own limits: see the overview.',
   planEnds: (day: string, calls: string, keys: string | null) =>
     `Plus ends on ${day}. Then the account is Free: ${calls} calls a month${keys === null ? '' : ` and ${keys} API keys`}.`,
   byHand:

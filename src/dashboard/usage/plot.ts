@@ -28,7 +28,7 @@ export interface PlotOptions {
   formats: Formats;
 }
 
-/** Stacked bars of calls a day over the last 90 days, as an SVG without scripts and without styles of its own. */
+/** Stacked bars of calls a day over the last 90 days, as an SVG without scripts and styles. */
 export function plotDailyCalls(all: Series[], options: PlotOptions): string {
   const { today, width, height, label, formats } = options;
   const last = new Date(`${today}T00:00:00Z`);

@@ -9,7 +9,7 @@ import { TEXTS } from '../ui/texts.ts';
 
 /** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
 const THRESHOLDS = [80, 100];
-/** After a mail that could not be sent, this process sends no alert for so long. */
+/** After a mail that could not be sent, this process sends no alert for this time. */
 const PAUSE_MS = 5 * MINUTE;
 
 export interface UsageAlerts {

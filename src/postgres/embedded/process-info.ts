@@ -42,7 +42,7 @@ function readExecutable(pid: number): string | null {
     // The suffix appears after an upgrade has replaced the file.
     return readlinkSync(`/proc/${pid}/exe`).replace(/ \(deleted\)$/, '');
   } catch (error) {
-    // A container's root may read this of its own user's processes only.
+    // A container's root may read this of its user's processes only.
     if (['EACCES', 'EPERM'].includes(codeOf(error) ?? '')) return null;
     throw error;
   }
