@@ -69,7 +69,7 @@ export function scenarioTable(name: string, pairs: Pair[]): string {
 }
 
 /** The value below which this share of the values lies, between the two nearest in proportion. */
-export function quantile(values: number[], share: number): number {
+function quantile(values: number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (sorted.length - 1) * share;
   const below = sorted[Math.floor(at)]!;

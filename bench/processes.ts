@@ -35,7 +35,7 @@ async function elasticsearchProcesses(url: string): Promise<number[]> {
 }
 
 /** Processes whose command line contains the text, and all of their descendants. */
-export function processesOf(text: string): number[] {
+function processesOf(text: string): number[] {
   const parents = new Map<number, number>();
   const found = new Set<number>();
   for (const entry of readdirSync('/proc')) {

@@ -66,7 +66,7 @@ export async function startFleet(
         );
         const run: InstanceRun = { service, doubtful: [] };
         instance.run = run;
-        service.exited.then(() => {
+        void service.exited.then(() => {
           if (instance.run === run && !isExpected(instance)) {
             instance.run = null;
             fleet.crashes.push(instance.name);

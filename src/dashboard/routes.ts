@@ -26,7 +26,7 @@ import { downloadUsage } from './pages/usage-csv.ts';
 import type { MemberVisit, Reply, Visit } from './request/visit.ts';
 
 /** A page: for anyone, or for whoever is signed in. */
-export type Route = {
+type Route = {
   method: 'GET' | 'POST';
   /** Below the dashboard, with `:parameters`. */
   path: string;

@@ -7,7 +7,7 @@ import { SECOND } from '../units.ts';
  * Refreshes that an account may cause on a day (UTC) for each request a minute of its limit: 200 for the Free plan, 600
  * for Plus. The providers' quotas are shared by all accounts, and one account must not use them up.
  */
-export const DAILY_REFRESHES_PER_REQUEST_A_MINUTE = 10;
+const DAILY_REFRESHES_PER_REQUEST_A_MINUTE = 10;
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 

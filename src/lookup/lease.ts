@@ -19,7 +19,7 @@ const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** Rows of ended attempts stay this long for those who wait for them. */
 const KEEP_MS = 1 * MINUTE;
 /** A definite "no such company" answers for this long without a further question to a source (contract: not found). */
-export const NOT_FOUND_MS = 5 * MINUTE;
+const NOT_FOUND_MS = 5 * MINUTE;
 
 /**
  * One refresh at a time for a NIF over all instances, by a row in Postgres rather than a lock, so that no connection

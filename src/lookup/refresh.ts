@@ -23,7 +23,7 @@ export interface RefresherOptions {
 type Payer = Pick<Caller, 'accountId' | 'requestsPerMinute'>;
 
 /** `over-budget`: the account has caused as many refreshes today as it may, and no source was asked. */
-export type RefreshResult = RefreshOutcome | 'over-budget';
+type RefreshResult = RefreshOutcome | 'over-budget';
 
 export interface Refresher {
   /**

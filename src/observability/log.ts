@@ -11,7 +11,7 @@ export type Log = pino.Logger & {
 };
 
 /** The line that each request leaves. */
-export interface RequestLine {
+interface RequestLine {
   requestId: string;
   method: string;
   /** The route's template, never the address that was asked for. */

@@ -9,7 +9,7 @@ const MIGRATIONS = join(import.meta.dir, 'migrations');
 const MIGRATION_LOCK = 7_205_440_331;
 
 /** The service's schema is older than the database's: an older version was started after a newer one. */
-export class SchemaTooNewError extends Error {
+class SchemaTooNewError extends Error {
   override readonly name = 'SchemaTooNewError';
 }
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 
-export const SearchEntrySchema = Type.Object(
+const SearchEntrySchema = Type.Object(
   {
     nif: Type.String({ pattern: '^[0-9]{9}$', description: 'Nine-digit NIF.' }),
     legal_name: Type.String({ description: 'Legal name.' }),

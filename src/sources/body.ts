@@ -5,7 +5,7 @@ import { KIB, MIB } from '../units.ts';
 import type { FaultReason } from './answer.ts';
 
 /** Contract, choice 7: over 1 MiB is a failure. */
-export const MAX_BODY_BYTES = MIB;
+const MAX_BODY_BYTES = MIB;
 /** What 1 MiB that can't be compressed grows to at most: a few bytes for every stored block. */
 const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
 

@@ -10,7 +10,7 @@ const MAX_CONNECTIONS = 32;
 
 export type JsonObject = Record<string, unknown>;
 
-export interface JsonRequest {
+interface JsonRequest {
   url: URL;
   method?: 'GET' | 'POST';
   headers?: Record<string, string>;

@@ -29,7 +29,7 @@ import {
 export type Mode = 'postgres' | 'full';
 /** Search in Postgres and buckets in the process; Elasticsearch and Redis. */
 export const MODES: readonly Mode[] = ['postgres', 'full'];
-export type Dependency = 'postgres' | 'elasticsearch' | 'redis';
+type Dependency = 'postgres' | 'elasticsearch' | 'redis';
 
 const VARIABLES: Record<Dependency, string> = {
   postgres: 'DATABASE_URL',

@@ -183,7 +183,7 @@ describe('what is remembered', () => {
     /** The answer, if it is there without asking anybody. */
     const atOnce = async () => {
       let answer: Caller | null | undefined;
-      bearer(key).then((caller) => {
+      void bearer(key).then((caller) => {
         answer = caller;
       });
       for (let turn = 0; turn < 5; turn += 1) await null;

@@ -9,7 +9,7 @@ export function numbered(first: number, names: readonly string[]): SearchEntry[]
 const LONG = 'Associação dos Produtores e Transformadores de Cortiça do Alto Alentejo';
 
 /** Names that search has trouble with, 100 and more of them alike where a group is to be bigger than a result. */
-export function nastyEntries(): SearchEntry[] {
+function nastyEntries(): SearchEntry[] {
   return [
     // More exact matches than a result holds, typed in ways that sort differently, NIFs against the order.
     ...numbered(900_000_100, repeated(18, ['Zenite, Lda'])),

@@ -66,7 +66,7 @@ export function startProcess({ command, args, cwd, env, user }: Command): Server
     signal: (signal) => signalGroup(child.pid, signal),
   };
   children.add(started);
-  exited.then(() => children.delete(started));
+  void exited.then(() => children.delete(started));
   return started;
 }
 

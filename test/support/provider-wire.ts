@@ -2,7 +2,7 @@ import type { Server, Socket } from 'node:net';
 import type { WireAnswer } from './provider-answers.ts';
 
 /** What a request is for, told from its path and query. */
-export type RequestKind = 'nif.pt' | 'vies' | 'einforma' | 'einforma-token' | 'other';
+type RequestKind = 'nif.pt' | 'vies' | 'einforma' | 'einforma-token' | 'other';
 
 export interface ProviderRequest {
   kind: RequestKind;

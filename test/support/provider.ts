@@ -18,8 +18,6 @@ import {
 import { listen, type ProviderRequest, readRequests, unlisten, writeAnswer } from './provider-wire.ts';
 
 export * from './provider-answers.ts';
-export type { AnswerFault, ConnectionFault } from './provider-faults.ts';
-export type { ProviderRequest, RequestKind } from './provider-wire.ts';
 
 type Json = Record<string, unknown>;
 

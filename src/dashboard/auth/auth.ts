@@ -33,7 +33,7 @@ export interface Asker extends ClientAddress {
   acceptLanguage: string | null;
 }
 
-export interface AuthAnswer {
+interface AuthAnswer {
   ok: boolean;
   status: number;
   /** better-auth's word for what was wrong, e.g. `INVALID_EMAIL_OR_PASSWORD`. */
@@ -46,7 +46,7 @@ export interface AuthAnswer {
   resetOf: string | null;
 }
 
-export type AuthEndpoint =
+type AuthEndpoint =
   | '/sign-up/email'
   | '/sign-in/email'
   | '/sign-out'

@@ -1,7 +1,7 @@
 import type { AccountDetails } from '../../accounts/store.ts';
 import type { MemberVisit } from '../request/visit.ts';
+import { contactLink } from '../ui/contact.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import { contactLink } from '../ui/layout.ts';
 import { availableCredits } from '../usage/figures.ts';
 import { loadCallsPerDay, runsOutAt } from '../usage/forecast.ts';
 

@@ -1,7 +1,8 @@
 import { type Plan, type PlanQuotas, readPlan } from '../../accounts/plan.ts';
 import type { MemberVisit, Reply } from '../request/visit.ts';
+import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
-import { contactLink, copyable, memberPage } from '../ui/layout.ts';
+import { copyable, memberPage } from '../ui/layout.ts';
 import { creditHistory, type Entry, loadGrants } from '../usage/credit-history.ts';
 
 /** GET /dashboard/credits: the plans, who adds credits, and the history of purchased credits. */

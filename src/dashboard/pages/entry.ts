@@ -11,8 +11,9 @@ import { signInWith } from '../auth/sign-in.ts';
 import { isEmail, PASSWORD } from '../request/fields.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Reply, redirectTo, type Visit } from '../request/visit.ts';
+import { contactLink } from '../ui/contact.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import { alert, cardPage, contactLink, field, messagePage, notice, token } from '../ui/layout.ts';
+import { alert, cardPage, field, messagePage, notice, token } from '../ui/layout.ts';
 
 /** What a refused form says, and how. */
 export interface Refusal {

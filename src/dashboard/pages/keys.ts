@@ -15,17 +15,9 @@ import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
+import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
-import {
-  alert,
-  awaitsConfirmation,
-  contactLink,
-  field,
-  memberPage,
-  messagePage,
-  notice,
-  token,
-} from '../ui/layout.ts';
+import { alert, awaitsConfirmation, field, memberPage, messagePage, notice, token } from '../ui/layout.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
 import type { Refusal } from './entry.ts';
 

@@ -8,8 +8,9 @@ import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { isEmail } from '../request/fields.ts';
 import { type Reply, redirectTo, type Visit } from '../request/visit.ts';
+import { contactLink } from '../ui/contact.ts';
 import { html } from '../ui/html.ts';
-import { alert, cardPage, contactLink, field, messagePage, token } from '../ui/layout.ts';
+import { alert, cardPage, field, messagePage, token } from '../ui/layout.ts';
 import { newPasswordField, type Refusal, tooMany } from './entry.ts';
 
 /** GET /dashboard/forgot */

@@ -1,6 +1,7 @@
 import { allowanceNotice } from '../pages/allowance.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import type { MemberVisit, Reply, Visit } from '../request/visit.ts';
+import { contactLink } from './contact.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 
 /** What a page needs to know that shows nobody's data. */
@@ -110,14 +111,6 @@ export function copyable({ texts }: PageVisit, id: string, label: string, text: 
     <code id="${id}" tabindex="0" role="group" aria-label="${label}">${text}</code>
     <button class="small" type="button" data-copy="${id}" data-copied="${texts.copied}" hidden>${texts.copy}</button>
   </div>`;
-}
-
-/** How the operator is reached: after a text that says to ask them. Nothing when it isn't configured. */
-export function contactLink({ texts, tools }: PageVisit): HtmlValue {
-  const { contact } = tools.config;
-  if (contact === null) return null;
-  const address = /^mailto:([^?]+)/i.exec(contact)?.[1];
-  return html`<a href="${contact}">${address === undefined ? texts.contact : decodeURIComponent(address)}</a>`;
 }
 
 /** What the link to the other language keeps of an address, in the only form that is put into a page. */

@@ -3,7 +3,7 @@ import { withTimeout } from '../../runtime/timeout.ts';
 import { DAY, SECOND } from '../../units.ts';
 
 /** Days whose calls tell how fast an account spends. */
-export const PACE_DAYS = 7;
+const PACE_DAYS = 7;
 const QUERY_TIMEOUT_MS = 3 * SECOND;
 
 /** An account's calls a day over the last seven days; over fewer if its first call of them was later, but at least one. */

@@ -6,7 +6,7 @@ import type { Layout } from './layout.ts';
 import { copyForAllUsers } from './public-copy.ts';
 
 /** An ordinary account that Postgres runs as when we are root, because it refuses to run as root. */
-export interface Account {
+interface Account {
   uid: number;
   gid: number;
 }

@@ -1,0 +1,10 @@
+import type { Visit } from '../request/visit.ts';
+import { type HtmlValue, html } from './html.ts';
+
+/** How the operator is reached: after a text that says to ask them. Nothing when it isn't configured. */
+export function contactLink({ texts, tools }: Pick<Visit, 'texts' | 'tools'>): HtmlValue {
+  const { contact } = tools.config;
+  if (contact === null) return null;
+  const address = /^mailto:([^?]+)/i.exec(contact)?.[1];
+  return html`<a href="${contact}">${address === undefined ? texts.contact : decodeURIComponent(address)}</a>`;
+}
