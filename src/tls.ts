@@ -1,11 +1,11 @@
-/** Encryption of connections: what the configuration may ask for, and what a failed one means in plain words. */
+/** Encrypted connections: the modes that the configuration may ask for, and the reason of a failed one in plain words. */
 import { getCACertificates } from 'node:tls';
 import { postgresHosts, postgresUrl } from './addresses.ts';
 import { ConfigError, type Environment, text } from './environment.ts';
 import { codeOf } from './errors.ts';
 
 const SSL_MODES = ['disable', 'require', 'verify-full'];
-/** libpq's parameters that postgres.js doesn't know: it would send them to the server, which refuses them. */
+/** libpq's parameters that postgres.js doesn't know. It would send them to the server, which refuses them. */
 const UNKNOWN_PARAMETERS = ['ssl', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslcrl'];
 
 /**
@@ -14,9 +14,8 @@ const UNKNOWN_PARAMETERS = ['ssl', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassw
  *
  * @throws ConfigError without the value, which may hold a password
  */
-export function databaseUrl(name: string, value: string | null): string | null {
+export function databaseUrl(name: string, value: string): string {
   const address = postgresUrl(name, value);
-  if (address === null) return null;
   const { searchParams } = new URL(postgresHosts(address)[0]!);
   const unknown = UNKNOWN_PARAMETERS.find((parameter) => searchParams.has(parameter));
   if (unknown !== undefined) {
@@ -32,7 +31,7 @@ export function databaseUrl(name: string, value: string | null): string | null {
  * Bun reads `NODE_EXTRA_CA_CERTS` when the process starts, before any `.env`, and goes on without a file that it can't
  * read. `NODE_TLS_REJECT_UNAUTHORIZED=0` turns every check of a certificate off.
  *
- * @throws ConfigError for a certificate authority that is not in force, or checks that are off
+ * @throws ConfigError if a certificate authority is not in force, or checks are off
  */
 export function checkTrust(env: Environment): void {
   if (text(env, 'NODE_TLS_REJECT_UNAUTHORIZED') === '0') {

@@ -1,7 +1,9 @@
-/** The tables of docs/contract.md and README.md against the code: nothing is promised that is not there, and nothing left out. */
+/** The tables of docs/contract.md and docs/configuration.md list exactly what the code has. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { configurationTable } from '../docs/configuration.ts';
+import { SETTINGS } from '../src/config.ts';
 import { createProgram } from '../src/main.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
 import { ROOT } from './support/service.ts';
@@ -18,20 +20,20 @@ async function firstCells(file: string, heading: string): Promise<string[]> {
 /** What stands in backticks. */
 const codeOf = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
-for (const [file, heading] of [
-  ['docs/contract.md', '## Configuration (environment)'],
-  ['README.md', '## Configuration'],
-] as const) {
-  test(`${file} lists exactly the variables that the configuration reads`, async () => {
-    const cells = await firstCells(file, heading);
-    expect(cells.flatMap(codeOf).toSorted()).toEqual(variablesOfConfig().names);
-  });
-}
+test('docs/configuration.md has the table of src/config.ts', async () => {
+  expect(await Bun.file(join(ROOT, 'docs/configuration.md')).text()).toContain(
+    `\n\n${configurationTable()}\n`,
+  );
+});
 
-test('README.md marks exactly the variables that can come from a file', async () => {
-  const cells = await firstCells('README.md', '## Configuration');
-  const marked = cells.flatMap((cell) => [...cell.matchAll(/`([A-Z_]+)` \*/g)].map(([, name]) => name!));
-  expect(marked.toSorted()).toEqual(variablesOfConfig().secrets);
+test('docs/configuration.md names every variable that the configuration reads, and marks those that a file can hold', async () => {
+  const text = await Bun.file(join(ROOT, 'docs/configuration.md')).text();
+  const settings = Object.values(SETTINGS);
+  const ofBun = [...text.matchAll(/^- `(\w+)`/gm)].map(([, name]) => name!);
+  const { names, secrets } = variablesOfConfig();
+  expect([...settings.map(({ name }) => name), ...ofBun].toSorted()).toEqual(names);
+  const marked = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name);
+  expect(marked.toSorted()).toEqual(secrets);
 });
 
 /** `account plan ID free|plus [--until INSTANT]` as `account plan, 2 arguments, [--until VALUE]`. */

@@ -1,6 +1,6 @@
 /**
  * Legal forms as they read at the end of a name after lower case, marks and punctuation are dealt with
- * (contract, choice 5). The dotted spellings (`S. A.`, `L.da`) come out as single letters with spaces.
+ * (contract: normalized name). The dotted spellings (`S. A.`, `L.da`) come out as single letters with spaces.
  */
 export const LEGAL_FORMS: readonly string[] = [
   // Sociedade por quotas
@@ -57,7 +57,7 @@ for (const form of [...LEGAL_FORMS].sort((a, b) => b.length - a.length)) {
 
 /**
  * Removes trailing legal forms, the longest that fits first, again and again, while something stays in front
- * (contract, choice 5). Takes words joined by single spaces; cuts once at the end, so a name of ten thousand
+ * (contract: normalized name). Takes words joined by single spaces; cuts once at the end, so a name of ten thousand
  * forms costs no more than its length.
  */
 export function withoutLegalForms(words: string): string {

@@ -1,6 +1,6 @@
 /**
  * Company names: the one normalization that queries, Postgres and Elasticsearch share, and the order of results
- * (contract, choices 5 and 6).
+ * (contract: normalized name, order of results).
  *
  * An import normalizes millions of names, so names whose every character becomes one Latin-1 character (98% of
  * real ones) go through a table, a character at a time, into a scratch buffer: 0.2 to 0.3 µs a name, where
@@ -27,7 +27,7 @@ const NOT_HERE = 0x101;
 const UNKNOWN = 0x102;
 
 /**
- * NFKD, marks removed, lower case (contract, choice 6). A lone surrogate is U+FFFD, as `cleanName` stores it: two
+ * NFKD, marks removed, lower case (contract: order of results). A lone surrogate is U+FFFD, as `cleanName` stores it: two
  * halves with a mark between them would else become a character once the mark is gone. Marks go before NFKD too, which
  * sorts a run of them in the square of its length: 30,000 marks in a query took a second.
  */
@@ -40,7 +40,7 @@ function fold(text: string): string {
     .toLowerCase();
 }
 
-/** Fold, and every run of what is neither letter nor digit becomes one space; not trimmed (contract, choice 5). */
+/** Fold, and every run of what is neither letter nor digit becomes one space; not trimmed (contract: normalized name). */
 function foldToWords(text: string): string {
   return fold(text).replace(/[^\p{L}\p{N}]+/gu, ' ');
 }
@@ -57,7 +57,7 @@ function learn(table: Uint16Array, rule: (text: string) => string, code: number)
 }
 
 /**
- * The form of a name that is matched, for query and legal name alike (contract, choice 5): NFKD, marks removed,
+ * The form of a name that is matched, for query and legal name alike (contract: normalized name): NFKD, marks removed,
  * lower case, runs of neither letters nor digits to one space, trimmed, trailing legal forms removed while
  * something stays in front. `''` when nothing is left. Idempotent; takes any string, lone surrogates included.
  */
@@ -91,7 +91,7 @@ function toWordsByTable(name: string): string | null {
 }
 
 /**
- * The key that results are ordered by, compared by code point (contract, choice 6): NFKD, marks removed, lower
+ * The key that results are ordered by, compared by code point (contract: order of results): NFKD, marks removed, lower
  * case. Punctuation, spaces and legal forms stay. It can be up to 18 times as long as the name (NFKD of U+FDFA).
  */
 export function sortKey(name: string): string {

@@ -7,7 +7,7 @@
 
 const NIF_DIGITS = 9;
 
-/** Separators between digits: spaces, tabs, no-break spaces, hyphens and periods (contract, choice 4). */
+/** Separators between digits: spaces, tabs, no-break spaces, hyphens and periods (contract: NIF or name). */
 function isSeparator(code: number): boolean {
   return code === 0x20 || code === 0x09 || code === 0xa0 || code === 0x202f || code === 0x2d || code === 0x2e;
 }
@@ -18,7 +18,7 @@ function isDigit(code: number): boolean {
 
 /**
  * The nine digits of a text that holds a NIF and separators only, or null (specification, get company;
- * contract, choice 4: no `PT`, ASCII digits only). Says nothing about the check digit.
+ * contract: NIF or name: no `PT`, ASCII digits only). Says nothing about the check digit.
  */
 export function normalizeNif(text: string): string | null {
   let digits = '';
@@ -53,7 +53,7 @@ export function isValidNif(nif: string): boolean {
 
 /**
  * The NIF that makes a search query a NIF query, or null: the first maximal run of single digits, joined by any
- * number of separators, that has exactly nine digits (contract, choice 4). One pass over the query, so a hostile
+ * number of separators, that has exactly nine digits (contract: NIF or name). One pass over the query, so a hostile
  * one costs no more than its length.
  */
 export function findNif(query: string): string | null {

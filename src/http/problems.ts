@@ -10,7 +10,7 @@ export interface ProblemKind {
 
 /**
  * The catalogue of problems: every failure that the service answers is one of these. The specification's kinds first,
- * then those of the contract's choice 1.
+ * then those of the contract (problem details).
  */
 export const PROBLEMS = {
   validation: {
@@ -108,7 +108,7 @@ export interface Problem {
   cause?: unknown;
 }
 
-/** The `type` of a problem: the address of its page (contract, choice 1). */
+/** The `type` of a problem: the address of its page (contract: problem details). */
 export function problemType(publicUrl: string, kind: ProblemName): string {
   return `${publicUrl}/problems/${kind}`;
 }

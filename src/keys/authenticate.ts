@@ -44,7 +44,7 @@ const MAX_TAKEN_ALONG = 500;
 const LISTEN_TIMEOUT_MS = 2 * SECOND;
 /** Two in flight, so that one silent connection doesn't delay every key. */
 const BATCHES = { name: 'Postgres', maxConcurrentBatches: 2, maxQueued: 5_000 };
-/** The scheme is matched without regard to case (contract, choice 2). */
+/** The scheme is matched without regard to case (contract: 401). */
 const BEARER = /^bearer +([^ ]+) *$/i;
 
 interface KnownKey {

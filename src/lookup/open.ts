@@ -41,7 +41,7 @@ export function openLookup(
   if (config.nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }
-  // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract, choice 8); the rest is for the way out.
+  // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract: refresh); the rest is for the way out.
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const findCompany = createCompanyReader(byKey, config.recordMaxAgeS, timeoutMs);
   const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });

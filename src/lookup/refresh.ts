@@ -28,7 +28,7 @@ type RefreshResult = RefreshOutcome | 'over-budget';
 export interface Refresher {
   /**
    * Brings the record of a NIF up to date and stores it. Callers that ask for a NIF that is being refreshed, here or on
-   * another instance, wait and share the outcome, failure included (contract, choice 8). Only the caller that begins a refresh
+   * another instance, wait and share the outcome, failure included (contract: refresh). Only the caller that begins a refresh
    * pays for it from its account's budget of the day.
    */
   refresh(nif: string, caller: Payer): Promise<RefreshResult>;

@@ -8,9 +8,9 @@ export interface DirectoryRow {
   nif: string;
   /** As it is answered. */
   legal_name: string;
-  /** What queries are compared with (contract, choice 5). */
+  /** What queries are compared with (contract: normalized name). */
   normalized_name: string;
-  /** What results are ordered by, as UTF-8 bytes (contract, choice 6). */
+  /** What results are ordered by, as UTF-8 bytes (contract: order of results). */
   sort_key: string;
 }
 

@@ -16,8 +16,8 @@ export type ParsedQuery =
 const MAX_NORMALIZED_LENGTH = 500 * 18;
 
 /**
- * Reads a query that is known to be more than white space: nine digits in a run make it a NIF query (contract,
- * choice 4), anything else is a name (choice 5).
+ * Reads a query that is known to be more than white space: nine digits in a run make it a NIF query (contract:
+ * NIF or name), anything else is a name (contract: normalized name).
  */
 export function parseQuery(q: string): ParsedQuery {
   const nif = findNif(q.trim());

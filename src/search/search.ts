@@ -22,7 +22,7 @@ export interface SearchEntry {
 export interface DirectorySearch {
   /**
    * At most {@link MAX_RESULTS} entries: names whose normalized form is the query's first, then those that begin
-   * with it, both by sort key and NIF (contract, choice 6).
+   * with it, both by sort key and NIF (contract: order of results).
    *
    * @throws when the search fails or takes longer than {@link SEARCH_TIMEOUT_MS}
    */

@@ -16,7 +16,7 @@ export function serviceCommands(program: Command): void {
     .addOption(new Option('--worker', 'one of several on the port').hideHelp())
     .addHelpText(
       'after',
-      '\nExamples:\n  PORT=8080 bun directory serve\n  bun directory serve --workers 4\n\nThe configuration is the environment: see README.md.',
+      '\nExamples:\n  PORT=8080 bun directory serve\n  bun directory serve --workers 4\n\nThe configuration is the environment: see docs/configuration.md.',
     )
     .action(serve);
 

@@ -20,7 +20,7 @@ export type SourceName = 'nif.pt' | 'vies' | 'einforma';
 
 /**
  * An answer of a healthy source. `not-found` is definite (a 404 of ours); `unknown` means that the source works
- * but can't tell, as VIES for a company that isn't registered there (contract, choice 7).
+ * but can't tell, as VIES for a company that isn't registered there (contract: not found).
  */
 export type SourceAnswer =
   | { kind: 'found'; details: CompanyDetails }
@@ -49,7 +49,7 @@ export type FaultReason =
   | 'skipped';
 
 /**
- * A source could not answer; the lookup moves on to the fallback (contract, choice 7). It never has a `cause`: what undici throws
+ * A source could not answer; the lookup moves on to the fallback (contract: not found). It never has a `cause`: what undici throws
  * can hold the URL, and nif.pt's URL holds the key.
  */
 export class SourceFault extends Error {

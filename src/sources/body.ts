@@ -4,7 +4,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { KIB, MIB } from '../units.ts';
 import type { FaultReason } from './answer.ts';
 
-/** Contract, choice 7: over 1 MiB is a failure. */
+/** An answer over 1 MiB is a failure (contract: not found). */
 const MAX_BODY_BYTES = MIB;
 /** What 1 MiB that can't be compressed grows to at most: a few bytes for every stored block. */
 const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;

@@ -4,7 +4,7 @@ import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
 const FAULTS_TO_OPEN = 10;
 /** While open, nobody asks for the first half; then one probe at a time is let through. */
 const QUIET_MS = 5 * SECOND;
-/** The contract's bound (choice 7): this long after the last fault everybody asks again, probe or not. */
+/** How long a breaker stays open after the last fault, whether a probe was answered or not (contract: not found). */
 const OPEN_MS = 10 * SECOND;
 
 /**
@@ -26,7 +26,7 @@ export type Breaker = <T>(attempt: () => Promise<T>) => Promise<T>;
 
 /**
  * A circuit breaker for one source: opens after ten counted faults in a row, for 10 s at most, and closes with the first attempt that
- * gets an answer (contract, choice 7). Every further fault opens it again.
+ * gets an answer (contract: not found). Every further fault opens it again.
  */
 export function createBreaker(source: SourceName, now: () => number): Breaker {
   let faultsInRow = 0;

@@ -15,7 +15,7 @@ export interface ViesOptions {
 
 /**
  * The EU's VAT register: `GET {url}/ms/PT/vat/<nif>`. It knows a name and an address only, and only of companies that are registered for
- * trade inside the EU; so "invalid" is `unknown`, never a 404 (contract, choice 7). Its faults come as HTTP 200 too.
+ * trade inside the EU; so "invalid" is `unknown`, never a 404 (contract: not found). Its faults come as HTTP 200 too.
  */
 export function createVies({ url, timeoutMs, now }: ViesOptions): CompanySource {
   const name = 'vies';

@@ -1,5 +1,5 @@
 /**
- * The rules for names written a second time, as slowly and plainly as they read (contract, choices 5 and 6), to
+ * The rules for names written a second time, as slowly and plainly as they read (contract: normalized name, order of results), to
  * check the fast ones against. Shares nothing with them.
  */
 

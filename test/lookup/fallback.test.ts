@@ -21,7 +21,7 @@ const CLIENT_SECRET = 'client-secret-of-the-test';
 keepSecret(NIF_PT_KEY, CLIENT_SECRET, 'SECRET-OF-THE-PROVIDER', 'Do Registo', 'REGISTO LDA');
 
 const TIMEOUT_MS = 300;
-/** The contract's bound on a lookup (choice 8). */
+/** The longest time that a lookup takes (contract: refresh). */
 const BOUND_MS = 2 * TIMEOUT_MS + 1000;
 
 /** A service whose primary provider is `api.provider` and whose registry is another one. */

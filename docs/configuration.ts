@@ -1,0 +1,22 @@
+/** Prints the table of docs/configuration.md; `bun docs/configuration.ts --write` puts it into that file. */
+import { join } from 'node:path';
+import { SETTINGS } from '../src/config.ts';
+
+const FILE = join(import.meta.dir, 'configuration.md');
+const TABLE = /(^\|.*\n)+/m;
+
+/** The Markdown table of all settings. A `*` marks those that can come from a file. */
+export function configurationTable(): string {
+  const rows = Object.values(SETTINGS).map(
+    ({ name, isSecret, fallback, meaning }) =>
+      `| \`${name}\`${isSecret ? ' *' : ''} | ${fallback} | ${meaning} |\n`,
+  );
+  return `| variable | default | meaning |\n| --- | --- | --- |\n${rows.join('')}`;
+}
+
+if (import.meta.main) {
+  const table = configurationTable();
+  if (process.argv.includes('--write'))
+    await Bun.write(FILE, (await Bun.file(FILE).text()).replace(TABLE, table));
+  else process.stdout.write(table);
+}
