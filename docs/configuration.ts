@@ -5,13 +5,18 @@ import { SETTINGS } from '../src/config.ts';
 const FILE = join(import.meta.dir, 'configuration.md');
 const TABLE = /(^\|.*\n)+/m;
 
-/** The Markdown table of all settings. A `*` marks those that can come from a file. */
+/** The Markdown table of all settings, as the formatter pads it. A `*` marks those that can come from a file. */
 export function configurationTable(): string {
-  const rows = Object.values(SETTINGS).map(
-    ({ name, isSecret, fallback, meaning }) =>
-      `| \`${name}\`${isSecret ? ' *' : ''} | ${fallback} | ${meaning} |\n`,
-  );
-  return `| variable | default | meaning |\n| --- | --- | --- |\n${rows.join('')}`;
+  const rows = Object.values(SETTINGS).map(({ name, isSecret, fallback, meaning }) => [
+    `\`${name}\`${isSecret ? ' *' : ''}`,
+    fallback,
+    meaning,
+  ]);
+  const table = [['variable', 'default', 'meaning'], ...rows];
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]!.length)));
+  const line = (cells: string[]) => `| ${cells.join(' | ')} |\n`;
+  const [head, ...body] = table.map((row) => line(row.map((cell, column) => cell.padEnd(widths[column]!))));
+  return `${head}${line(widths.map((width) => '-'.repeat(width)))}${body.join('')}`;
 }
 
 if (import.meta.main) {

@@ -120,7 +120,7 @@ export const SETTINGS = {
     'NIF_PT_KEY',
     '–',
     anyText,
-    'Its key. Without a key nif.pt is not asked and counts as failed; a `NIF_PT_URL` of your own is asked without one.',
+    'Its key. Without a key nif.pt is not asked and counts as failed; a `NIF_PT_URL` other than the default is asked without one.',
   ),
   registry: setting(
     'REGISTRY',

@@ -82,7 +82,7 @@ export function httpUrl(name: string, value: string): string {
   return httpAddress(name, value).replace(/\/+$/, '');
 }
 
-/** A path is appended to the address, so a query or a fragment of its own would swallow that path. */
+/** A path is appended to the address, so a query or a fragment would swallow that path. */
 export function httpAddress(name: string, value: string): string {
   const address = url(name, value, HTTP);
   if (!/[?#]/.test(address)) return address;
