@@ -31,6 +31,8 @@ export type Lookup = (
   sinceMs?: number,
 ) => Promise<LookupOutcome>;
 
+const NO_SOURCE =
+  'There is no fresh record of this company, and no source could supply one: they failed, were too slow, or do not know it.';
 const OVER_BUDGET =
   'The account has used up its refreshes of the day (UTC): companies without a fresh record are looked up again tomorrow.';
 
@@ -81,7 +83,7 @@ export function createLookup({ findCompany, refresher, timeoutMs, onOverBudget }
       // A timer may be early by a moment.
       const isSlow = performance.now() - sinceMs >= timeoutMs - 10;
       if (cause instanceof NoSourceError || isSlow) {
-        return problem('company-lookup-failed', undefined, { cause });
+        return problem('company-lookup-failed', NO_SOURCE, { cause });
       }
       // Our own store failed, not a source: the call costs nothing.
       return unavailable('The stored record could not be read or written.', cause);
