@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ROOT } from './support/service.ts';
+import { ROOT } from './support/command.ts';
 import { until } from './support/until.ts';
 
 let folder: string;

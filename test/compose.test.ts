@@ -6,8 +6,8 @@ import { readConfig } from '../src/config.ts';
 import { CLOSE_TIMEOUT_MS } from '../src/runtime/shutdown.ts';
 import { LONGEST_STOP_MS } from '../src/service/stop.ts';
 import { SECOND } from '../src/units.ts';
+import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
-import { ROOT } from './support/service.ts';
 
 interface Compose {
   services: Record<

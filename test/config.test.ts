@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../src/config.ts';
 import { ConfigError, userName } from '../src/environment.ts';
-import { bareEnvironment, ROOT } from './support/service.ts';
+import { bareEnvironment, ROOT } from './support/command.ts';
 
 type Environment = Record<string, string>;
 

@@ -5,8 +5,8 @@ import type { Command } from 'commander';
 import { configurationTable } from '../docs/configuration.ts';
 import { SETTINGS } from '../src/config.ts';
 import { createProgram } from '../src/main.ts';
+import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
-import { ROOT } from './support/service.ts';
 
 /** The first cells of the first table below a heading. */
 async function firstCells(file: string, heading: string): Promise<string[]> {

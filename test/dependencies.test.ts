@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import manifest from '../package.json';
-import { ROOT } from './support/service.ts';
+import { ROOT } from './support/command.ts';
 
 interface Lockfile {
   /** Name and version, registry (empty: the usual one), dependencies, hash; other forms come from elsewhere. */

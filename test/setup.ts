@@ -1,11 +1,7 @@
-/**
- * Runs before every `bun test`: brings up real Elasticsearch, Postgres and Redis (test/servers/servers.ts says from where)
- * and hands their addresses to the tests through the environment, so that processes that a test starts have them too.
- */
+/** Runs before every `bun test`. The servers start when a test file imports test/support/database.ts, and stop here. */
 import { afterAll } from 'bun:test';
 import { plugin } from 'bun';
-import { ServersUnavailable, startServers } from './servers/servers.ts';
-import { dropTestDatabases } from './support/database.ts';
+import { sharedServers } from './servers/shared.ts';
 
 /** Real dependencies and processes on a busy machine: 5 s, the default, is for units. */
 const TEST_TIMEOUT_MS = 30_000;
@@ -21,19 +17,20 @@ plugin({
     })),
 });
 
-const servers = await startServers().catch((error) => {
-  // Missing Docker, JDK or the like is one line; anything else has earned its stack.
-  console.error(error instanceof ServersUnavailable ? error.message : error);
-  process.exit(1);
-});
-process.env.TEST_DATABASE_URL = servers.postgresUrl;
-process.env.TEST_ELASTICSEARCH_URL = servers.elasticsearchUrl;
-process.env.TEST_REDIS_URL = servers.redisUrl;
 process.env.TEST_RUN_ID = crypto.randomUUID().replaceAll('-', '').slice(0, 10);
-// A test says itself which of them a process uses; what the developer's shell has set must not decide it.
-for (const variable of ['DATABASE_URL', 'ELASTICSEARCH_URL', 'REDIS_URL']) delete process.env[variable];
+// A test says itself which servers a process uses; the developer's shell must not decide it.
+for (const variable of ['DATABASE_URL', 'ELASTICSEARCH_URL', 'REDIS_URL']) {
+  const given = process.env[variable];
+  if (given) process.env[`TEST_${variable}`] ||= given;
+  delete process.env[variable];
+}
 
 afterAll(async () => {
-  if (!servers.started.includes('postgres')) await dropTestDatabases();
+  const servers = sharedServers();
+  if (!servers) return;
+  if (!servers.started.includes('postgres')) {
+    const { dropTestDatabases } = await import('./support/database.ts');
+    await dropTestDatabases();
+  }
   await servers.stop();
 });

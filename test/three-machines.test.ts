@@ -5,7 +5,7 @@ import { readConfig } from '../src/config.ts';
 import { CLOSE_TIMEOUT_MS } from '../src/runtime/shutdown.ts';
 import { LONGEST_STOP_MS } from '../src/service/stop.ts';
 import { SECOND } from '../src/units.ts';
-import { ROOT } from './support/service.ts';
+import { ROOT } from './support/command.ts';
 
 type Compose = {
   services: Record<

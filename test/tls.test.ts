@@ -3,7 +3,7 @@ import { readConfig } from '../src/config.ts';
 import { ConfigError } from '../src/environment.ts';
 import { transportWarnings } from '../src/service/transport-warnings.ts';
 import { certificateFault } from '../src/tls.ts';
-import { runCommand } from './terminal/run.ts';
+import { runCommand } from './support/command.ts';
 
 const postgres = (query: string) => () =>
   readConfig({ DATABASE_URL: `postgres://u:secret@db.example/x?${query}` });

@@ -1,5 +1,4 @@
 /** The whole service over HTTP, in both modes, with its dependencies behind proxies where a test takes them away. */
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,16 +11,15 @@ import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
 import { type CallAnswer, type CallOptions, call } from '../support/client.ts';
+import { runCommand } from '../support/command.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { type Provider, startProvider } from '../support/provider.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import {
-  bareEnvironment,
   type CallerOptions,
   createCaller,
   createTestEnvironment,
   type LogLine,
-  ROOT,
   type ServiceProcess,
   spawnService,
 } from '../support/service.ts';
@@ -64,7 +62,7 @@ export interface Api extends Instance {
   caller(options?: CallerOptions): Promise<Caller>;
   importDirectory(csv: string): Promise<void>;
   /** Runs a command of the command line on this service's stores. */
-  command(...words: string[]): Promise<CommandResult>;
+  command(...words: string[]): ReturnType<typeof runCommand>;
   /** What the ledger says of an account: credits used in the period, and purchased ones left. */
   ledger(account: Pick<Caller, 'accountId'>): Promise<{ used: number; credits: number }>;
 }
@@ -124,7 +122,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     },
     caller: (given) => createCaller(sql, given),
     importDirectory: (csv) => importDirectory(sql, direct, csv),
-    command: (...words) => runCommand(direct, words),
+    command: (...words) => runCommand(direct, ...words),
     async ledger({ accountId }) {
       const { used, credits } = (await findAccount(sql, accountId))!;
       return { used, credits };
@@ -169,35 +167,6 @@ async function importDirectory(sql: Sql, env: Record<string, string>, csv: strin
     await elasticsearch?.close();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-export interface CommandResult {
-  code: number;
-  stdout: string;
-  stderr: string;
-  // biome-ignore lint/suspicious/noExplicitAny: each command answers something else
-  json: any;
-}
-
-/** Runs `bun src/main.ts` with these words and waits for its end. `json` is its stdout, parsed if it can be. */
-export async function runCommand(env: Record<string, string>, words: string[]): Promise<CommandResult> {
-  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), ...words], {
-    cwd: ROOT,
-    env: { ...bareEnvironment(), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout as unknown as ReadableStream).text(),
-    new Response(child.stderr as unknown as ReadableStream).text(),
-    new Promise<number>((resolve) => child.on('close', (exitCode) => resolve(exitCode ?? -1))),
-  ]);
-  let json: unknown = null;
-  try {
-    json = JSON.parse(stdout);
-  } catch {
-    // Not asked for, or the command failed: the caller looks at the rest.
-  }
-  return { code, stdout, stderr, json };
 }
 
 /** Everything that consumers have sent in the tests of this process and no log may repeat. */

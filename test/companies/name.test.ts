@@ -115,16 +115,18 @@ describe('normalizeName', () => {
   test('agrees with an oracle for every code point, alone and inside a word', () => {
     for (let codePoint = 0; codePoint <= 0x10ffff; codePoint++) {
       const character = String.fromCodePoint(codePoint);
+      // Of the 950,000 unassigned and private ones, all of which are treated alike, a sample.
+      if (codePoint % 64 !== 0 && /^[\p{Cn}\p{Co}]$/u.test(character)) continue;
       for (const name of codePoint < 0x3000 ? [character, `X${character}y SA`] : [`X${character}y SA`]) {
         const expected = oracleNormalize(name);
         const key = oracleSortKey(name);
-        // A bare comparison: two million calls of expect() take a minute.
+        // A bare comparison: 300,000 calls of expect() take ten seconds.
         if (normalizeName(name) !== expected || sortKey(name) !== key) {
           expect([codePoint, normalizeName(name), sortKey(name)]).toEqual([codePoint, expected, key]);
         }
       }
     }
-  }, 60_000);
+  });
 
   test('agrees with an oracle for any text', () => {
     fc.assert(
@@ -157,15 +159,14 @@ describe('normalizeName', () => {
   });
 
   test('takes time in proportion to a run of marks', () => {
-    // Sorted as NFKD does it, these would take minutes.
+    // Sorted as NFKD does it, these would take minutes: the test would time out.
     const marks = '\u0301\u0321\u0301\u0327'.repeat(100_000);
-    const startedAt = performance.now();
     expect(normalizeName(`a${marks}b`)).toBe('ab');
     expect(sortKey(`\u00e1${marks}-\ufdfa${marks}`)).toBe(sortKey('\u00e1-\ufdfa'));
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
   test('takes time in proportion to a hostile name', () => {
+    // Another order of growth would time out.
     const hostile = [
       'sa '.repeat(3_400),
       's a '.repeat(2_500),
@@ -177,12 +178,10 @@ describe('normalizeName', () => {
       '\ud800'.repeat(10_000),
       'lda'.repeat(3_400),
     ];
-    const startedAt = performance.now();
     for (const name of hostile) {
       expect(normalizeName(name)).toBe(oracleNormalize(name));
       expect(sortKey(name)).toBe(oracleSortKey(name));
     }
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 });
 

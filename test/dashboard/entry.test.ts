@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ROOT, type TestService } from '../support/service.ts';
+import { ROOT } from '../support/command.ts';
+import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from './visitor.ts';
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DebtKind, importDebts } from '../../src/debts/import.ts';
 import { nif } from '../directory/support.ts';
+import { createCommandLine } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
-import { createCommandLine } from '../terminal/run.ts';
 
 let database: TestDatabase;
 let folder: string;

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nif } from '../directory/support.ts';
+import { bareEnvironment, ROOT } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { bareEnvironment, ROOT } from '../support/service.ts';
 
 const ROUNDS = 6;
 const ROWS = 20_000;

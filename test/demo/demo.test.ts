@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { postgresPid, temporaryDirectory } from '../postgres/embedded-support.ts';
-import { bareEnvironment, ROOT } from '../support/service.ts';
+import { bareEnvironment, ROOT } from '../support/command.ts';
 import { until } from '../support/until.ts';
 
 /** As its user runs it: a data directory that isn't there yet, and a shell for the lines that it prints. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { bareEnvironment, ROOT } from '../support/command.ts';
 import { testServers } from '../support/database.ts';
-import { bareEnvironment, ROOT } from '../support/service.ts';
 import { createWorkbench, csv, indicesOf, MODES, nif, tablesOf, type Workbench } from './support.ts';
 
 /** Moments at which a process is killed; half of them imports, half of them rebuilds. Both modes: twenty. */

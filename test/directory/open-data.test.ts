@@ -1,7 +1,7 @@
 /** Every command of docs/open-data.md, as it stands there, on a miniature of its dataset. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { bareEnvironment, ROOT } from '../support/service.ts';
+import { bareEnvironment, ROOT } from '../support/command.ts';
 import { OPEN_DATA } from './open-data-files.ts';
 import { createWorkbench, nif, type Workbench } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { ask, checkLog, runCommand } from '../api/support.ts';
+import { ask, checkLog } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import {
   disposeSeed,
@@ -8,6 +8,7 @@ import {
   postgresPid,
   temporaryDirectory,
 } from '../postgres/embedded-support.ts';
+import { runCommand } from '../support/command.ts';
 import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
 import { type ServiceProcess, spawnService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -42,7 +43,7 @@ async function start(): Promise<ServiceProcess> {
   return started;
 }
 const command = async (...words: string[]) => {
-  const { code, json, stderr } = await runCommand(env, [...words, '--json']);
+  const { code, json, stderr } = await runCommand(env, ...words, '--json');
   expect([words, code, code === 0 ? '' : stderr]).toEqual([words, 0, '']);
   return json;
 };

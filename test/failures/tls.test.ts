@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
-import { runCommand } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import { type Authority, type Certificate, createAuthority } from '../support/certificates.ts';
 import { call } from '../support/client.ts';
+import { runCommand } from '../support/command.ts';
 import { createTestIndexAlias, testServers } from '../support/database.ts';
 import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
 import {
@@ -107,7 +107,7 @@ async function readiness({ baseUrl }: ServiceProcess) {
 
 test('with verified TLS to every dependency the service serves, and the commands work', async () => {
   await Bun.write(join(folder, 'companies.csv'), csv(1, 4));
-  const imported = await runCommand(env, ['companies', 'import', join(folder, 'companies.csv'), '--json']);
+  const imported = await runCommand(env, 'companies', 'import', join(folder, 'companies.csv'), '--json');
   expect(imported).toMatchObject({ code: 0, json: { imported: 3 } });
   await withService({}, async (service) => {
     const { key } = await createCaller(sql);
@@ -126,7 +126,7 @@ test('with verified TLS to every dependency the service serves, and the commands
 describe.each(WRONG)('a certificate %s', (_, issue, fault) => {
   test('of Postgres ends the start with a line that names the variable and the cause', async () => {
     await postgres.use(issue(authority, others));
-    const { code, stderr } = await runCommand(env, ['serve']);
+    const { code, stderr } = await runCommand(env, 'serve');
     await postgres.use(authority.issue(HOSTS));
     expect(stderr).toMatch(/^error: Postgres can't be reached: [^\n]+: check DATABASE_URL and the server\n$/);
     expect(stderr).toContain(fault);
@@ -148,7 +148,7 @@ describe.each(WRONG)('a certificate %s', (_, issue, fault) => {
       expect(logged('the directory needs attention: check ELASTICSEARCH_URL', fault)).toBeTrue();
       expect(logged('a source failed', '"reason":"certificate"')).toBeTrue();
     });
-    const { code, stderr } = await runCommand({ ...env, ...wrong }, ['index', 'status']);
+    const { code, stderr } = await runCommand({ ...env, ...wrong }, 'index', 'status');
     expect(stderr).toMatch(/^error: [^\n]+: check ELASTICSEARCH_URL and the server\n$/);
     expect(code).toBe(1);
   });
@@ -167,7 +167,7 @@ describe.each(['require', 'verify-full'])('sslmode=%s', (mode) => {
   test('a Postgres without TLS ends the start with a line that says so', async () => {
     const url = new URL(testServers().postgresUrl);
     url.searchParams.set('sslmode', mode);
-    const { code, stderr } = await runCommand({ ...env, DATABASE_URL: url.href }, ['serve']);
+    const { code, stderr } = await runCommand({ ...env, DATABASE_URL: url.href }, 'serve');
     expect(stderr).toBe(
       "error: Postgres can't be reached: it ended the connection instead of speaking TLS: check DATABASE_URL and the server\n",
     );

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, t
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
-import { runCommand } from '../api/support.ts';
 import { csv } from '../directory/support.ts';
+import { runCommand } from '../support/command.ts';
 import { disposeSeed, layUsedDataDir, query, superuserUrl, temporaryDirectory } from './embedded-support.ts';
 
 // Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
@@ -21,7 +21,7 @@ afterEach(() => directory.dispose());
 afterAll(disposeSeed);
 
 const command = async (env: Record<string, string>, ...words: string[]) => {
-  const { code, json, stderr } = await runCommand(env, [...words, '--json']);
+  const { code, json, stderr } = await runCommand(env, ...words, '--json');
   expect([words, code, code === 0 ? '' : stderr]).toEqual([words, 0, '']);
   return json;
 };

@@ -9,9 +9,8 @@ import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
 import { call } from '../support/client.ts';
+import { createCommandLine, ROOT } from '../support/command.ts';
 import { createEmptyDatabase, createTestIndexAlias, testServers } from '../support/database.ts';
-import { ROOT } from '../support/service.ts';
-import { createCommandLine } from '../terminal/run.ts';
 
 const role = `directory_role_${randomBytes(4).toString('hex')}`;
 const passwordFile = `/tmp/${role}`;

@@ -12,6 +12,7 @@ import {
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { testServers } from '../support/database.ts';
 import { startServers } from './servers.ts';
 
 const UP = join(import.meta.dir, 'up.ts');
@@ -81,7 +82,7 @@ describe('the test servers', () => {
         const started = startInProcess(signal);
         const { starter, temporary } = started;
         const { ports, lines } = await whatItPrints(started);
-        expect(lines).toContain(`export TEST_ELASTICSEARCH_URL=${process.env.TEST_ELASTICSEARCH_URL}`);
+        expect(lines).toContain(`export TEST_ELASTICSEARCH_URL=${testServers().elasticsearchUrl}`);
         expect(ports).toHaveLength(2);
         expect(await Promise.all(ports.map(isListening))).toEqual([true, true]);
         starter.kill(signal);
@@ -150,15 +151,10 @@ describe('the test servers', () => {
 
   test('come from the environment when it names them, and then nothing is started', async () => {
     const servers = await startServers();
-    expect(servers).toMatchObject({
-      elasticsearchUrl: process.env.TEST_ELASTICSEARCH_URL!,
-      postgresUrl: process.env.TEST_DATABASE_URL!,
-      redisUrl: process.env.TEST_REDIS_URL!,
-      started: [],
-    });
+    expect(servers).toMatchObject({ ...testServers(), started: [] });
   });
 
-  test('name what is missing in one line and end with exit code 1', async () => {
+  test('name what is missing in one line, install nothing where that is not allowed, and end with exit code 1', async () => {
     const path = join(folder, 'bin');
     const cache = join(folder, 'empty-cache');
     mkdirSync(path);
@@ -166,8 +162,10 @@ describe('the test servers', () => {
     // As root the servers' user is looked up; nothing else is on this PATH.
     const id = Bun.which('id');
     if (id) symlinkSync(id, join(path, 'id'));
+    const installed = join(folder, 'apt-get-ran');
+    writeFileSync(join(path, 'apt-get'), `#!/bin/sh\n: > ${installed}\n`, { mode: 0o755 });
     const starter = Bun.spawn([process.execPath, UP], {
-      env: { PATH: path, HOME: folder, XDG_CACHE_HOME: cache },
+      env: { PATH: path, HOME: folder, XDG_CACHE_HOME: cache, TEST_INSTALL: 'no' },
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'pipe',
@@ -177,9 +175,10 @@ describe('the test servers', () => {
     expect(stdout).toBe('');
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(
-        /^tests need Docker, or a JDK 21\+ with Maven and redis-server: .*no Maven \(mvn\) found, no redis-server found$/,
+        /^tests need Docker, or a JDK 21\+ with Maven and redis-server: .*no Maven \(mvn\) found, no redis-server found( \(TEST_INSTALL=yes .*\))?$/,
       ),
     ]);
+    expect(existsSync(installed)).toBe(false);
     expect(existsSync(join(cache, 'company-directory', 'elasticsearch-9.4.3'))).toBe(false);
   });
 });

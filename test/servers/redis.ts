@@ -2,6 +2,7 @@ import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withLock } from './lock.ts';
+import { mayInstall } from './may-install.ts';
 import type { NativeContext } from './native.ts';
 import { freePort, givesAnswer, startOnFreePort } from './ports.ts';
 import { run, startProcess } from './processes.ts';
@@ -10,13 +11,14 @@ const POLICY_FILE = '/usr/sbin/policy-rc.d';
 const INSTALL_TIMEOUT_MS = 5 * 60_000;
 
 /**
- * Makes sure that there is a `redis-server`: as root on Debian and its relatives it is installed when missing, without
- * starting the system's service.
+ * Makes sure that there is a `redis-server`: as root on Debian and its relatives it is installed when missing and
+ * allowed, without starting the system's service.
  * @returns undefined, or what is missing.
  */
 export async function ensureRedis(cache: string, say: (line: string) => void): Promise<string | undefined> {
   if (Bun.which('redis-server')) return undefined;
   if (process.getuid?.() !== 0 || !Bun.which('apt-get')) return 'no redis-server found';
+  if (!mayInstall()) return 'no redis-server found (TEST_INSTALL=yes lets the tests install it with apt-get)';
   return withLock(
     join(cache, 'apt.lock'),
     () => say('waiting for another run that installs redis-server'),

@@ -1,3 +1,4 @@
+import { mayInstall } from './may-install.ts';
 import { run, type ServerUser } from './processes.ts';
 
 const USER_NAME = 'directory-tests';
@@ -5,23 +6,25 @@ const COMMAND_TIMEOUT_MS = 10_000;
 
 /**
  * Elasticsearch and Postgres refuse to run as root. As root this returns a system user that owns nothing else (made on
- * first use; `nobody` where users can't be made); otherwise undefined: the servers run as whoever runs the tests.
+ * first use if that is allowed, else `nobody`); otherwise undefined: the servers run as whoever runs the tests.
  */
 export async function serverUser(): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const existing = await lookUp(USER_NAME);
   if (existing) return existing;
-  await run(
-    {
-      command: 'useradd',
-      args: ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', USER_NAME],
-    },
-    COMMAND_TIMEOUT_MS,
-  ).catch(() => undefined); // Another run may just have made it, or the system has no useradd.
+  if (mayInstall()) await addUser();
   const user = (await lookUp(USER_NAME)) ?? (await lookUp('nobody'));
   if (!user)
-    throw new Error('as root the test servers need a user to run as: useradd failed and there is no nobody');
+    throw new Error(
+      `as root the test servers need a user to run as: there is neither ${USER_NAME} nor nobody`,
+    );
   return user;
+}
+
+async function addUser(): Promise<void> {
+  const args = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', USER_NAME];
+  // It fails when another run has just made the user, or the system has no useradd.
+  await run({ command: 'useradd', args }, COMMAND_TIMEOUT_MS).catch(() => undefined);
 }
 
 async function lookUp(name: string): Promise<ServerUser | undefined> {

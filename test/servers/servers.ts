@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { mayInstall } from './may-install.ts';
 
 export type ServerName = 'elasticsearch' | 'postgres' | 'redis';
 
@@ -91,6 +92,8 @@ async function startKeeper(request: StartRequest) {
   const keeper = spawn(process.execPath, [join(import.meta.dir, 'keeper.ts'), JSON.stringify(request)], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
+    // It has no terminal to look at.
+    env: { ...process.env, TEST_INSTALL: mayInstall() ? 'yes' : 'no' },
   });
   const exited = once(keeper, 'exit');
   let complaint = '';

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { readConfig } from '../../src/config.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import { openStores } from '../../src/stores.ts';
-import { runCommand } from '../api/support.ts';
+import { runCommand } from '../support/command.ts';
 import { createEmptyDatabase } from '../support/database.ts';
 import { createTestEnvironment } from '../support/service.ts';
 
@@ -23,7 +23,7 @@ test('a database whose encoding is not UTF-8 is refused with one line and exit c
     `ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'`,
   );
   for (const words of [['serve'], ['migrate', '--json']]) {
-    const { code, stdout, stderr } = await runCommand({ DATABASE_URL: url }, words);
+    const { code, stdout, stderr } = await runCommand({ DATABASE_URL: url }, ...words);
     expect([code, stdout, stderr]).toEqual([
       2,
       '',

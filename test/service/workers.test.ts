@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { requireFreePort } from '../../src/service/listen.ts';
 import { endWorker } from '../../src/service/workers.ts';
 import { sendRaw } from '../api/support.ts';
+import { runCommand } from '../support/command.ts';
 import { createTestEnvironment, type ServiceProcess, spawnService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { runCommand } from '../terminal/run.ts';
 
 /** Three processes on a busy machine. */
 const START_MS = 20_000;
@@ -93,14 +93,14 @@ test('on a taken port, or where HOST is none of this machine, they don’t start
   const refusal = (env: Record<string, string>) =>
     runCommand({ ...environment.env, ...env }, 'serve', '--workers', '2');
   const taken = `127.0.0.1:${listener.port}`;
-  expect(await refusal({ PORT: String(listener.port) })).toEqual({
+  expect(await refusal({ PORT: String(listener.port) })).toMatchObject({
     code: 1,
     stdout: '',
     stderr: `error: can't listen on ${taken}: something listens there already: stop it, or set another PORT (or HOST)\n`,
   });
   listener.stop(true);
   for (const PORT of ['0', '3000']) {
-    expect(await refusal({ HOST: '192.0.2.1', PORT })).toEqual({
+    expect(await refusal({ HOST: '192.0.2.1', PORT })).toMatchObject({
       code: 1,
       stdout: '',
       stderr: `error: can't listen on 192.0.2.1:${PORT}: HOST is no address of this machine\n`,

@@ -1,6 +1,11 @@
+/** Databases, index aliases and addresses for tests. Importing this file starts the servers that the environment doesn't name. */
 import { randomBytes } from 'node:crypto';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
+import { startSharedServers } from '../servers/shared.ts';
+
+// Here, while a file is loaded, and not in a test: a first start fetches for minutes, and no test's time-out counts.
+await startSharedServers();
 
 /** Arbitrary, ours alone: one process at a time makes the template. */
 const TEMPLATE_LOCK = 6_203_117_845;
@@ -14,7 +19,7 @@ export type TestServers = {
 
 export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> };
 
-/** The addresses that test/setup.ts has put into the environment. */
+/** The addresses of the servers. */
 export function testServers(): TestServers {
   return {
     postgresUrl: fromEnvironment('TEST_DATABASE_URL'),
@@ -164,7 +169,6 @@ const prefix = () => `directory_test_${fromEnvironment('TEST_RUN_ID')}_`;
 
 function fromEnvironment(variable: string): string {
   const value = process.env[variable];
-  if (!value)
-    throw new Error(`${variable} is not set: run this through bun test, whose preload starts the servers`);
+  if (!value) throw new Error(`${variable} is not set: run this through bun test`);
   return value;
 }

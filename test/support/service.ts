@@ -11,6 +11,7 @@ import { createKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
+import { bareEnvironment, ROOT } from './command.ts';
 import { createTestDatabase, createTestIndexAlias, testServers } from './database.ts';
 
 type Environment = Record<string, string>;
@@ -104,9 +105,6 @@ export type ServiceProcess = {
   kill(signal?: NodeJS.Signals): Promise<number | string>;
 };
 
-/** Where the checkout is: commands run here. */
-export const ROOT = join(import.meta.dir, '../..');
-
 /**
  * Starts `bun src/main.ts serve` as a process of its own and waits until it listens. Its environment is `env`, `PORT=0`
  * and what a process needs to run at all.
@@ -146,15 +144,6 @@ export async function spawnService(env: Environment, ...words: string[]): Promis
       return exited;
     },
   };
-}
-
-/** The variables that a process needs to run at all; none of the service's. */
-export function bareEnvironment(): Environment {
-  return Object.fromEntries(
-    ['PATH', 'HOME', 'TMPDIR', 'LANG']
-      .map((name) => [name, process.env[name]] as const)
-      .filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
 }
 
 export type CallerOptions = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createCommandLine } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createCommandLine } from './run.ts';
 
 let database: TestDatabase;
 let cli: ReturnType<typeof createCommandLine>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createAccount } from '../../src/accounts/store.ts';
+import { createCommandLine, runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createCommandLine, runCommand } from './run.ts';
 
 let database: TestDatabase;
 let cli: ReturnType<typeof createCommandLine>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/keys/store.ts';
+import { createCommandLine } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createCommandLine } from './run.ts';
 
 let database: TestDatabase;
 let cli: ReturnType<typeof createCommandLine>;

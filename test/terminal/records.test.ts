@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createCommandLine } from '../support/command.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { storeRecord } from '../support/records.ts';
-import { createCommandLine } from './run.ts';
 
 let database: TestDatabase;
 let cli: ReturnType<typeof createCommandLine>;

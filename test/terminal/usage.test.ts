@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
+import { bareEnvironment, createCommandLine, ROOT, runCommand } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { bareEnvironment, ROOT } from '../support/service.ts';
-import { createCommandLine, runCommand } from './run.ts';
 
 /** A Postgres that isn't there: what ends before it is asked for must not notice. */
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' };

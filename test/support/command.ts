@@ -1,13 +1,28 @@
+/** Commands of the command line, each run as a process. */
 import { join } from 'node:path';
-import { bareEnvironment, ROOT } from '../support/service.ts';
 
-export interface Outcome {
+/** Where the checkout is: commands run here. */
+export const ROOT = join(import.meta.dir, '../..');
+
+/** The variables that a process needs to run at all; none of the service's. */
+export function bareEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    ['PATH', 'HOME', 'TMPDIR', 'LANG']
+      .map((name) => [name, process.env[name]] as const)
+      .filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+interface Outcome {
   code: number;
   stdout: string;
   stderr: string;
+  /** `stdout`, parsed; null when it is not JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: each command answers something else
+  json: any;
 }
 
-/** Runs `bun src/main.ts …` as a process of its own, with nothing of the service's in its environment but `env`. */
+/** Runs `bun src/main.ts …` as a process and waits for its end. Of the service's variables it has only `env`. */
 export async function runCommand(env: Record<string, string>, ...words: string[]): Promise<Outcome> {
   const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...words], {
     cwd: ROOT,
@@ -20,7 +35,15 @@ export async function runCommand(env: Record<string, string>, ...words: string[]
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  return { code, stdout, stderr };
+  return { code, stdout, stderr, json: parse(stdout) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null; // `--json` was not asked for, or the command failed: the test looks at the rest
+  }
 }
 
 /** Commands on one database. @param further variables */
@@ -32,11 +55,11 @@ export function createCommandLine(databaseUrl: string, further: Record<string, s
     /** The JSON answer of a command that has to succeed: one document on one line and nothing else. */
     // biome-ignore lint/suspicious/noExplicitAny: every test says itself what the answer has to be
     async json(...words: string[]): Promise<any> {
-      const { code, stdout, stderr } = await run(...words, '--json');
+      const { code, stdout, stderr, json } = await run(...words, '--json');
       if (code !== 0 || !/^[^\n]+\n$/.test(stdout)) {
         throw new Error(`${words.join(' ')} → ${code}\n${stdout}\n${stderr}`);
       }
-      return JSON.parse(stdout);
+      return json;
     },
     /** What a command that has to fail says, and how it ends; it must print nothing on stdout. */
     async refusal(...words: string[]): Promise<{ code: number; stderr: string }> {
