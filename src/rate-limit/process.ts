@@ -5,8 +5,8 @@ import type { RateLimiter } from './limiter.ts';
 
 /** Buckets in this process: all there is without Redis, and what takes over while Redis is away. */
 export interface ProcessRateLimiter extends RateLimiter {
-  /** Lowers a bucket to what Redis says of it. It never raises one: only time fills the process's own buckets. */
-  lower(accountId: string, units: number, limit: number): void;
+  /** Lowers buckets to what Redis says of them. It never raises one: only time fills the process's own buckets. */
+  lower(buckets: Map<string, { units: number; limit: number }>): void;
   /** How many buckets are held. */
   readonly size: number;
 }
@@ -36,11 +36,14 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs): Pr
       const units = unitsNow(buckets.get(accountId) ?? null, limit, now);
       return decide(units >= UNITS_PER_TOKEN, units, limit, now);
     },
-    lower(accountId, units, limit) {
+    lower(said) {
       const now = nowUs();
       sweep(now);
-      const own = unitsNow(buckets.get(accountId) ?? null, limit, now);
-      buckets.set(accountId, { units: Math.min(own, units), atUs: now, limit });
+      for (const [accountId, { units, limit }] of said) {
+        const own = buckets.get(accountId);
+        const left = own === undefined ? units : Math.min(unitsNow(own, limit, now), units);
+        buckets.set(accountId, { units: left, atUs: now, limit });
+      }
     },
     get size() {
       return buckets.size;

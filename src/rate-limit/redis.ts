@@ -4,14 +4,16 @@ import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
-import { createProcessRateLimiter, type ProcessRateLimiter } from './process.ts';
+import { createProcessRateLimiter } from './process.ts';
+import { createRefusals } from './refusals.ts';
 import takeScript from './take.lua' with { type: 'text' };
 
 /** A Redis that hasn't answered by then is passed over for that request. */
 const REDIS_TIMEOUT_MS = 200;
 /** After a timeout, Redis is not asked for this long: a hung Redis delays one request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
-const KEY_PREFIX = 'bucket:';
+/** Not `bucket:`, because earlier commits keep hashes by that name, and both may run during an upgrade. */
+const KEY_PREFIX = 'tokens:';
 /**
  * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
  * next one isn't sent, because its requests have waited long enough.
@@ -19,7 +21,7 @@ const KEY_PREFIX = 'bucket:';
 const BATCHES = { name: 'Redis', batchTimeoutMs: null };
 
 interface BucketCommands extends Redis {
-  takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]>;
+  takeTokensBuffer(keys: number, ...keysAndArgument: (string | Buffer)[]): Promise<Buffer>;
 }
 
 /** Opens a connection that fails at once while Redis is away, and is made again by itself. */
@@ -45,6 +47,13 @@ interface Want {
   tokens: 0 | 1;
 }
 
+/** A bucket as a script leaves it. */
+interface BucketLeft {
+  limit: number;
+  wanted: number;
+  units: number;
+}
+
 /**
  * Buckets in Redis, shared by all instances, taken from by one atomic script for all that arrives in one turn of the
  * event loop, by Redis's clock. While Redis is away the process's own buckets decide: the service keeps limiting, per process.
@@ -59,15 +68,29 @@ export function createRedisRateLimiter(
   { onFallback = (_error: unknown) => {}, onRecovered = () => {}, onLocalDecision = () => {} } = {},
 ): RateLimiter {
   const local = createProcessRateLimiter();
+  const refusals = createRefusals();
   const ask = createBatcher(async (wants: Want[]) => {
     // Those that gathered while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
-    return withTimeout(runScript(redis as BucketCommands, wants, local.lower), REDIS_TIMEOUT_MS, 'Redis');
+    return withTimeout(takeAll(wants), REDIS_TIMEOUT_MS, 'Redis');
   }, BATCHES);
   let pausedUntilMs = 0;
   let away = false;
 
   const isPaused = () => performance.now() < pausedUntilMs;
+
+  /** Also of an answer that comes too late for its requests. */
+  async function takeAll(wants: Want[]): Promise<RateDecision[]> {
+    const askedAtMs = performance.now();
+    const { decisions, buckets, nowUs } = await runScript(redis as BucketCommands, wants);
+    local.lower(buckets);
+    for (const [accountId, { units, limit }] of buckets) {
+      if (units < UNITS_PER_TOKEN) {
+        refusals.remember(accountId, decide(false, units, limit, nowUs), askedAtMs);
+      }
+    }
+    return decisions;
+  }
 
   async function decideFor(want: Want, decideLocally: () => Promise<RateDecision>): Promise<RateDecision> {
     if (isPaused()) return decideLocally();
@@ -87,11 +110,14 @@ export function createRedisRateLimiter(
   }
 
   return {
-    take: (accountId, limit) =>
-      decideFor({ accountId, limit, tokens: 1 }, () => {
+    async take(accountId, limit) {
+      const refusal = refusals.find(accountId, limit);
+      if (refusal !== null) return refusal;
+      return decideFor({ accountId, limit, tokens: 1 }, () => {
         onLocalDecision();
         return local.take(accountId, limit);
-      }),
+      });
+    },
     peek: (accountId, limit) =>
       decideFor({ accountId, limit, tokens: 0 }, () => local.peek(accountId, limit)),
   };
@@ -101,30 +127,31 @@ export function createRedisRateLimiter(
 async function runScript(
   redis: BucketCommands,
   wants: Want[],
-  lower: ProcessRateLimiter['lower'],
-): Promise<RateDecision[]> {
-  const buckets = new Map<string, { limit: number; tokens: number; given: number; units: number }>();
+): Promise<{ decisions: RateDecision[]; buckets: Map<string, BucketLeft>; nowUs: number }> {
+  const buckets = new Map<string, BucketLeft>();
   for (const { accountId, limit, tokens } of wants) {
     const bucket = buckets.get(accountId);
-    if (bucket === undefined) buckets.set(accountId, { limit, tokens, given: 0, units: 0 });
-    else bucket.tokens += tokens;
+    if (bucket === undefined) buckets.set(accountId, { limit, wanted: tokens, units: 0 });
+    else bucket.wanted += tokens;
   }
-  const keys = [...buckets.keys()].map((id) => KEY_PREFIX + id);
-  const args = [...buckets.values()].flatMap(({ limit, tokens }) => [limit, tokens]);
-  const [now, ...answers] = await redis.takeTokens(keys.length, ...keys, ...args);
-  const nowUs = Number(now);
-  let position = 0;
-  for (const [accountId, bucket] of buckets) {
-    bucket.given = Number(answers[position++]);
-    bucket.units = Number(answers[position++]);
-    lower(accountId, bucket.units, bucket.limit);
+  const keys: string[] = [];
+  const numbers = new Float64Array(2 * buckets.size);
+  for (const [accountId, { limit, wanted }] of buckets) {
+    numbers[2 * keys.length] = limit;
+    numbers[2 * keys.length + 1] = wanted;
+    keys.push(KEY_PREFIX + accountId);
   }
-  return wants.map(({ accountId, tokens }) => {
+  const answer = await redis.takeTokensBuffer(keys.length, ...keys, Buffer.from(numbers.buffer));
+  // Copied, because doubles must begin at a multiple of eight.
+  const held = new Float64Array(new Uint8Array(answer).buffer);
+  const nowUs = held[0]!;
+  let position = 1;
+  for (const bucket of buckets.values()) bucket.units = held[position++]!;
+  const decisions = wants.map(({ accountId, tokens }) => {
     const bucket = buckets.get(accountId)!;
-    if (tokens === 0) return decide(bucket.units >= UNITS_PER_TOKEN, bucket.units, bucket.limit, nowUs);
-    const admitted = bucket.given > 0;
-    if (admitted) bucket.given -= 1;
-    // What this token left: those that are still to be dealt out were in the bucket then.
-    return decide(admitted, bucket.units + bucket.given * UNITS_PER_TOKEN, bucket.limit, nowUs);
+    const admitted = bucket.units >= UNITS_PER_TOKEN;
+    if (admitted) bucket.units -= tokens * UNITS_PER_TOKEN;
+    return decide(admitted, bucket.units, bucket.limit, nowUs);
   });
+  return { decisions, buckets, nowUs };
 }

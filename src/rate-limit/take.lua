@@ -1,40 +1,37 @@
--- Takes tokens from buckets. KEYS[i] is a bucket, ARGV[2i-1] its capacity and refill in requests a minute, ARGV[2i] how
--- many tokens are wanted (0: just look). The algorithm and its units are those of bucket.ts. Redis's clock decides, so
--- that all instances share one.
--- Answers the time in microseconds, then for each bucket how many tokens it gave and the units left.
+-- Takes tokens from buckets. KEYS are the buckets. ARGV[1] has two doubles for each: its capacity and refill in requests a minute,
+-- and how many tokens are wanted (0: just look). The algorithm and its units are those of bucket.ts. Redis's clock decides, so that
+-- all instances share one.
+-- Answers doubles: the time in microseconds, then the units that each bucket held. It gives as many tokens as it held, up to
+-- those wanted. Doubles hold these whole numbers exactly, and cost half of what text does.
+-- A bucket is kept as three doubles: units, time and limit.
+local call, pack, unpack_doubles = redis.call, struct.pack, struct.unpack
+local min, max, floor = math.min, math.max, math.floor
 local UNITS_PER_TOKEN = 60000000
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
--- %.0f: Redis would otherwise shorten numbers of this size.
-local stamp = string.format('%.0f', now)
-local answer = { stamp }
+local BUCKET_BYTES = 24
+-- A minute fills any bucket, whatever its limit: an absent one is full. Not sooner: a bucket that is full by its limit of now
+-- keeps just these tokens when the limit is raised.
+local TTL_MS = '60000'
 
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+-- Keys of other types read as absent, and are overwritten.
+local buckets = call('MGET', unpack(KEYS))
+local held = {}
+local position = 1
 for i, key in ipairs(KEYS) do
-  local limit = tonumber(ARGV[2 * i - 1])
-  local wanted = tonumber(ARGV[2 * i])
-  local capacity = limit * UNITS_PER_TOKEN
-
-  local units = capacity
-  local bucket = redis.pcall('HMGET', key, 'units', 'at', 'limit')
-  -- Something else is kept by this name: it goes, before it fails all the buckets that are asked for together.
-  if bucket.err then redis.call('DEL', key) end
-  if bucket[1] and bucket[2] then
-    local elapsed = math.min(math.max(now - tonumber(bucket[2]), 0), UNITS_PER_TOKEN)
-    local rate = math.max(limit, tonumber(bucket[3]) or 0)
-    units = math.min(capacity, tonumber(bucket[1]) + elapsed * rate)
+  local limit, wanted
+  limit, wanted, position = unpack_doubles('<dd', ARGV[1], position)
+  local units = limit * UNITS_PER_TOKEN
+  local bucket = buckets[i]
+  if bucket and #bucket == BUCKET_BYTES then
+    local units_then, at, limit_then = unpack_doubles('<ddd', bucket)
+    local elapsed = min(max(now - at, 0), UNITS_PER_TOKEN)
+    units = min(units, units_then + elapsed * max(limit, limit_then))
   end
-
-  local given = math.min(wanted, math.floor(units / UNITS_PER_TOKEN))
-  units = units - given * UNITS_PER_TOKEN
-
-  local text = string.format('%.0f', units)
+  held[i] = units
   if wanted > 0 then
-    redis.call('HSET', key, 'units', text, 'at', stamp, 'limit', limit)
-    -- A minute fills any bucket, whatever its limit: an absent one is full. Not sooner: a bucket that is full by its
-    -- limit of now keeps just these tokens when the limit is raised.
-    redis.call('PEXPIRE', key, 60000)
+    local given = min(wanted, floor(units / UNITS_PER_TOKEN))
+    call('SET', key, pack('<ddd', units - given * UNITS_PER_TOKEN, now, limit), 'PX', TTL_MS)
   end
-  answer[2 * i] = given
-  answer[2 * i + 1] = text
 end
-return answer
+return pack('<d' .. string.rep('d', #held), now, unpack(held))

@@ -22,7 +22,7 @@ describe('to the microsecond', () => {
       let nowUs = START_US;
       const limiter = createProcessRateLimiter(() => nowUs);
       // A bucket that has just been emptied.
-      limiter.lower('a', 0, limit);
+      limiter.lower(new Map([['a', { units: 0, limit }]]));
       const refused = await limiter.take('a', limit);
       expect(refused).toEqual({
         admitted: false,
@@ -41,7 +41,7 @@ describe('to the microsecond', () => {
   test('a minute of steady use is worth exactly the limit, wherever it begins', async () => {
     let nowUs = START_US + 31_415_926;
     const limiter = createProcessRateLimiter(() => nowUs);
-    limiter.lower('a', 0, 60);
+    limiter.lower(new Map([['a', { units: 0, limit: 60 }]]));
     let admitted = 0;
     for (let step = 0; step < 60_000; step += 1) {
       nowUs += 1000;

@@ -35,11 +35,14 @@ describe('buckets in Redis', () => {
 });
 
 describe('the script', () => {
-  type Script = { takeTokens(keys: number, ...args: (string | number)[]): Promise<(string | number)[]> };
-  const run = (...args: (string | number)[]) => (redis as unknown as Script).takeTokens(1, ...args);
+  type Script = { takeTokensBuffer(keys: number, key: string, argument: Buffer): Promise<Buffer> };
+  const doublesOf = (bytes: Buffer) => [...new Float64Array(new Uint8Array(bytes).buffer)];
+  const bytesOf = (...numbers: number[]) => Buffer.from(Float64Array.from(numbers).buffer);
+  const run = async (key: string, limit: number, wanted: number) =>
+    doublesOf(await (redis as unknown as Script).takeTokensBuffer(1, key, bytesOf(limit, wanted)));
 
   test('computes what bucket.ts computes, to the unit, by the clock that it answers', async () => {
-    const key = `bucket:${newAccount()}`;
+    const key = `tokens:${newAccount()}`;
     const limits = fc.oneof(
       fc.integer({ min: 1, max: 6000 }),
       fc.integer({ min: 1, max: MAX_REQUESTS_PER_MINUTE }),
@@ -64,17 +67,12 @@ describe('the script', () => {
           limit: limitBefore,
         };
         await redis.del(key); // with the expiry that the case before has given it
-        await redis.hset(key, {
-          units: String(state.units),
-          at: String(state.atUs),
-          limit: String(state.limit),
-        });
-        const [now, given, units] = (await run(key, limit, wanted)).map(Number);
-        const before = unitsNow(state, limit, now!);
-        const expected = Math.min(wanted, Math.floor(before / UNITS_PER_TOKEN));
-        expect([given, units]).toEqual([expected, before - expected * UNITS_PER_TOKEN]);
-        if (wanted === 0) return;
-        expect(await redis.hmget(key, 'units', 'at', 'limit')).toEqual([units, now, limit].map(String));
+        await redis.set(key, bytesOf(state.units, state.atUs, state.limit));
+        const [now, held] = await run(key, limit, wanted);
+        expect(held).toBe(unitsNow(state, limit, now!));
+        const given = Math.min(wanted, Math.floor(held! / UNITS_PER_TOKEN));
+        const left = wanted === 0 ? state : { units: held! - given * UNITS_PER_TOKEN, atUs: now!, limit };
+        expect(doublesOf((await redis.getBuffer(key))!)).toEqual([left.units, left.atUs, left.limit]);
       }),
       { numRuns: 500 },
     );
@@ -85,7 +83,7 @@ describe('the script', () => {
     for (const limit of [20, 6000]) {
       const account = newAccount();
       await limiter.take(account, limit);
-      const ttlMs = await redis.pttl(`bucket:${account}`);
+      const ttlMs = await redis.pttl(`tokens:${account}`);
       expect(ttlMs).toBeGreaterThan(58_000);
       expect(ttlMs).toBeLessThanOrEqual(60_000);
     }
@@ -100,19 +98,20 @@ describe('the script', () => {
     expect(remaining).toBeLessThan(8000); // two seconds at the new rate
   });
 
-  test('a key of another kind by the name of a bucket goes, and disturbs no other bucket', async () => {
-    const [odd, other] = [newAccount(), newAccount()];
-    await redis.set(`bucket:${odd}`, 'text');
-    const decisions = await Promise.all([limiter.take(odd, 20), limiter.take(other, 20)]);
+  test('a value of another kind by the name of a bucket is overwritten, and disturbs no other bucket', async () => {
+    const [odd, short, other] = [newAccount(), newAccount(), newAccount()];
+    await redis.hset(`tokens:${odd}`, { units: '0', at: '0', limit: '20' });
+    await redis.set(`tokens:${short}`, 'text');
+    const decisions = await Promise.all([odd, short, other].map((account) => limiter.take(account, 20)));
     for (const decision of decisions) expect(decision).toMatchObject({ admitted: true, remaining: 19 });
-    expect(await redis.type(`bucket:${odd}`)).toBe('hash');
-    expect(await redis.type(`bucket:${other}`)).toBe('hash');
+    for (const account of [odd, short, other])
+      expect(await limiter.take(account, 20)).toMatchObject({ remaining: 18 });
   });
 
   test('looking at a bucket leaves no key', async () => {
     const account = newAccount();
     await limiter.peek(account, 20);
-    expect(await redis.exists(`bucket:${account}`)).toBe(0);
+    expect(await redis.exists(`tokens:${account}`)).toBe(0);
   });
 
   test('is loaded again after Redis has forgotten it', async () => {
@@ -134,6 +133,36 @@ describe('the script', () => {
     );
     expect(admitted).toEqual(accounts.map((_, index) => 1 + (index % 7)));
   });
+});
+
+test('a bucket known to be empty refuses without Redis until its next token is due, and another limit is asked about', async () => {
+  const other = await connected(testServers().redisUrl);
+  try {
+    let asked = 0;
+    const { takeTokensBuffer } = other as unknown as {
+      takeTokensBuffer(...args: unknown[]): Promise<Buffer>;
+    };
+    Object.assign(other, {
+      takeTokensBuffer(...args: unknown[]) {
+        asked += 1;
+        return takeTokensBuffer.apply(other, args);
+      },
+    });
+    const busy = createRedisRateLimiter(other);
+    const account = newAccount();
+    const last = await busy.take(account, 1);
+    expect(last).toMatchObject({ admitted: true, remaining: 0, waitUs: 60_000_000 });
+    for (let call = 0; call < 5; call += 1) {
+      const refused = await busy.take(account, 1);
+      expect(refused).toMatchObject({ admitted: false, limit: 1, remaining: 0 });
+      expect(refused.nowUs + refused.waitUs).toBe(last.nowUs + last.waitUs);
+    }
+    expect(asked).toBe(1);
+    expect((await busy.take(account, 2)).limit).toBe(2);
+    expect(asked).toBe(2);
+  } finally {
+    other.disconnect();
+  }
 });
 
 test('two instances share one bucket', async () => {
