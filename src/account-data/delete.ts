@@ -32,6 +32,7 @@ export async function deleteAccount(
     await sql`
       UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, now()) WHERE account_id = ${id}`;
     await sql`DELETE FROM account_refreshes WHERE account_id = ${id}`;
+    await sql`DELETE FROM daily_error_answers WHERE account_id = ${id}`;
     const [row] = await sql<{ deleted: Date }[]>`
       UPDATE accounts SET name = '', deleted_at = now(), suspended_at = coalesce(suspended_at, now())
       WHERE id = ${id} RETURNING deleted_at AS deleted`;

@@ -1,6 +1,7 @@
 import { requireAccount } from '../accounts/store.ts';
 import { listKeys } from '../keys/store.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { errorAnswersQuery } from '../usage/error-answers.ts';
 import { loadHistory } from './history.ts';
 
 /**
@@ -48,6 +49,7 @@ export async function exportAccount(sql: Sql, id: string) {
       calls: await sql`
         SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day
         WHERE account_id = ${id} ORDER BY day, key_id, kind`,
+      errors: await errorAnswersQuery(sql, id),
       refreshes: await sql`SELECT day::text, refreshes FROM account_refreshes WHERE account_id = ${id}`,
     };
   });

@@ -3,6 +3,7 @@ import type { Admission, CallKind } from '../credits/calls.ts';
 import { isBug } from '../errors.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
+import type { ProblemName } from '../http/problems.ts';
 import { rateLimitHeaders, retryAfterS } from '../http/rate-limit-headers.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
@@ -86,10 +87,13 @@ export interface PipelineParts {
   authenticator: Authenticator;
   rateLimiter: RateLimiter;
   credits: Credits;
+  /** Counts an error answer to a known caller, for the account's statistics. */
+  countError(caller: Caller, problem: ProblemName): void;
   log: Log;
 }
 
-export function createPipeline({ authenticator, rateLimiter, credits, log }: PipelineParts): Pipeline {
+export function createPipeline(parts: PipelineParts): Pipeline {
+  const { authenticator, rateLimiter, credits, countError, log } = parts;
   // The two queues that can grow: for the admission, and for the directory's search. A lookup that waits for a source
   // waits for nothing of ours, and says nothing about how busy the service is.
   const admissions = createQueueDelay();
@@ -137,8 +141,8 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
       const startedAtMs = performance.now();
       rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
       headers = rateLimitHeaders(rate);
-      if (!rate.admitted) return withHeaders(rateLimitExceeded(rate), headers);
-      if (performance.now() - startedAtMs > MAX_TOKEN_WAIT_MS) return withHeaders(overloaded(), headers);
+      if (!rate.admitted) return end(caller, rateLimitExceeded(rate), headers);
+      if (performance.now() - startedAtMs > MAX_TOKEN_WAIT_MS) return end(caller, overloaded(), headers);
 
       // Body. The specification's order has no such stage, because its three endpoints have no body. Here the body says
       // how many credits the request costs, so it is read before them. A slow sender is not in our queue meanwhile.
@@ -146,8 +150,8 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
         admissions.leave();
         load = 0;
         const received = await endpoint.receive(request);
-        if ('ok' in received) return withHeaders(received, headers);
-        if (isOverloaded(received)) return withHeaders(overloaded(), headers);
+        if ('ok' in received) return end(caller, received, headers);
+        if (isOverloaded(received)) return end(caller, overloaded(), headers);
         handler = received;
         load = handler.load ?? 1;
         admissions.enter(load);
@@ -159,13 +163,13 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
       prefetched = handler.prefetch?.(request);
       if (handler.charge !== null) {
         const price = handler.price === undefined ? 1 : await handler.price(prefetched);
-        if (typeof price !== 'number') return withHeaders(price, headers);
+        if (typeof price !== 'number') return end(caller, price, headers);
         const paid = await spendCredits(caller, handler.charge, price, request.signal);
-        if ('ok' in paid) return withHeaders(paid, headers);
+        if ('ok' in paid) return end(caller, paid, headers);
         payment = paid;
       }
     } catch (error) {
-      return failed(error, 'a request could not be admitted', headers);
+      return end(caller, failed(error, 'a request could not be admitted'), headers);
     } finally {
       admissions.leave(load);
     }
@@ -178,9 +182,9 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
       if (!answer.ok && answer.problem.kind === 'service-unavailable') {
         for (let credit = 0; credit < payment.spent; credit += 1) payment.giveBack();
       }
-      return withHeaders(answer, headers);
+      return end(caller, answer, headers);
     } catch (error) {
-      return failed(error, 'a handler failed', headers);
+      return end(caller, failed(error, 'a handler failed'), headers);
     } finally {
       if (handler.charge === 'search') searches.leave();
     }
@@ -207,9 +211,20 @@ export function createPipeline({ authenticator, rateLimiter, credits, log }: Pip
   }
 
   /** A fault of this program: its stack goes into the log, and nothing of it to the caller. */
-  function failed(error: unknown, what: string, headers?: Record<string, string>): Answer {
+  function failed(error: unknown, what: string): Answer {
     log.bug(error, what);
-    return problem('internal-error', undefined, { cause: error, ...(headers !== undefined && { headers }) });
+    return problem('internal-error', undefined, { cause: error });
+  }
+
+  /** The last step of every answer to a known caller. @param headers absent: the bucket could not be asked */
+  function end(caller: Caller, answer: Answer, headers: Record<string, string> = {}): Answer {
+    if (!answer.ok) countError(caller, answer.problem.kind);
+    else if (answer.itemProblems !== undefined) {
+      for (const kind of answer.itemProblems) countError(caller, kind);
+    }
+    const target = answer.ok ? answer : answer.problem;
+    target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
+    return answer;
   }
 
   return { serve };
@@ -239,10 +254,4 @@ function quotaExceeded({
     members: { quota: 'monthly_credits', limit, reset },
     headers: { 'Retry-After': String(retryAfterS) },
   });
-}
-
-function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
-  const target = answer.ok ? answer : answer.problem;
-  target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
-  return answer;
 }

@@ -1,7 +1,15 @@
-import type { Problem } from './problems.ts';
+import type { Problem, ProblemName } from './problems.ts';
 
 /** What a handler answers: a success with its body as JSON text, or a problem. */
-export type Answer = { ok: true; json: string; headers?: Record<string, string> } | ProblemAnswer;
+export type Answer =
+  | {
+      ok: true;
+      json: string;
+      headers?: Record<string, string>;
+      /** The problems among the items of a batch lookup. */
+      itemProblems?: ProblemName[];
+    }
+  | ProblemAnswer;
 
 export interface ProblemAnswer {
   ok: false;

@@ -1,7 +1,7 @@
 import type { AdmissionContext, BodyHandler, Handler } from '../admission/pipeline.ts';
 import { isBug } from '../errors.ts';
-import { type Answer, okJson, problem, unavailable } from '../http/answer.ts';
-import { problemBody } from '../http/problems.ts';
+import { type Answer, problem, unavailable } from '../http/answer.ts';
+import { type ProblemName, problemBody } from '../http/problems.ts';
 import { readNifs } from './batch-body.ts';
 import { lookupsRoute } from './batch-route.ts';
 import { type ItemProblem, MAX_NIFS } from './batch-schema.ts';
@@ -92,13 +92,15 @@ export function createBatchLookupHandler(parts: BatchLookupParts): BodyHandler {
       credits -= 1;
       return outcomeOf(item);
     });
+    const itemProblems: ProblemName[] = [];
     const written = (await Promise.all(answers)).map((outcome, index) => {
       const { asked, isAnswered } = items[index]!;
+      if (!outcome.ok) itemProblems.push(outcome.problem.kind);
       // A store failed during its refresh, after it was charged.
       if (isAnswered && !outcome.ok && outcome.problem.kind === 'service-unavailable') giveBack();
       return writeItem(publicUrl, asked, outcome);
     });
-    return okJson(`{"data":[${written.join(',')}]}`);
+    return { ok: true, json: `{"data":[${written.join(',')}]}`, itemProblems };
   }
 
   function handlerOf(asked: string[]): Handler<Promise<Plan>> {

@@ -20,6 +20,7 @@ import { withTimeout } from '../runtime/timeout.ts';
 import { openSearch } from '../search/open.ts';
 import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
+import { createErrorAnswers } from '../usage/error-answers.ts';
 import { createUsageHandler } from '../usage/route.ts';
 import { createApp } from './app.ts';
 import { freePort, listen } from './listen.ts';
@@ -117,7 +118,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
       },
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
-    const pipeline = createPipeline({ authenticator, rateLimiter, credits, log });
+    const errorAnswers = createErrorAnswers(stores.sql);
+    tasks.add('the counts of error answers', errorAnswers.start(log));
+    const pipeline = createPipeline({
+      authenticator,
+      rateLimiter,
+      credits,
+      countError: errorAnswers.count,
+      log,
+    });
     const search = openSearch(config, stores, tasks, metrics);
     const { lookup, batchLookup } = openLookup(config, { ...stores, byKey }, tasks, log, metrics, {
       publicUrl,

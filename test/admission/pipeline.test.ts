@@ -37,6 +37,8 @@ let limiter: ProcessRateLimiter;
 let pipeline: Pipeline;
 let nowUs: number;
 let logged: string[];
+/** Error answers that the pipeline has counted. */
+let countedErrors: string[];
 
 beforeAll(async () => {
   database = await createTestDatabase('pipeline');
@@ -51,6 +53,7 @@ beforeEach(async () => {
   keysProxy.up();
   nowUs = Date.UTC(2026, 10, 21) * 1000;
   logged = [];
+  countedErrors = [];
   ledgerSql = connectPostgres(ledgerProxy.url(database.url), { max: 2 });
   keysSql = connectPostgres(keysProxy.url(database.url), { max: 2 });
   authenticator = await createAuthenticator(keysSql);
@@ -59,6 +62,7 @@ beforeEach(async () => {
     authenticator,
     rateLimiter: limiter,
     credits: createCredits(ledgerSql),
+    countError: ({ keyId }, problem) => void countedErrors.push(`${keyId} ${problem}`),
     log: createLogTo({ write: (line) => void logged.push(line) }),
   });
 });
@@ -426,6 +430,7 @@ test('who has waited over a second for a token is told overloaded, and pays no c
       authenticator,
       rateLimiter,
       credits: createCredits(ledgerSql),
+      countError() {},
       log: createLogTo({ write: (line) => void logged.push(line) }),
     });
     return ask(key);
@@ -468,6 +473,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
       },
     },
     credits: createCredits(ledgerSql),
+    countError() {},
     log: createLogTo({ write: () => {} }),
   });
   let refused = 0;
@@ -566,7 +572,14 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     const { accountId, key } = await createCaller(sql);
     const log = createLogTo({ write: (line) => void logged.push(line) });
     const credits = createCredits(ledgerSql);
-    pipeline = createPipeline({ authenticator, rateLimiter: limiter, credits, log, ...parts() });
+    pipeline = createPipeline({
+      authenticator,
+      rateLimiter: limiter,
+      credits,
+      countError() {},
+      log,
+      ...parts(),
+    });
     for (let request = 0; request < 3; request += 1) {
       expect(await ask(key, neverHandles)).toMatchObject({ kind: 'internal-error' });
     }
@@ -575,6 +588,29 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     ]);
     expect(await costs(accountId)).toEqual({ tokens: 3 * tokens, used: 0, credits: 0 });
   });
+});
+
+test('each error answer to a known caller is counted once by its key, and a 401 and a success are not', async () => {
+  const { key, keyId } = await createCaller(sql, { included: 2, limits: { requestsPerMinute: 4 } });
+  await ask(key);
+  await ask(key, async () => problem('validation'));
+  await ask(key);
+  await ask(key, () => Promise.reject(new Error('no')), { charge: null });
+  await ask(key);
+  await ask(null);
+  await ask(generateSecret());
+  expect(countedErrors).toEqual([
+    `${keyId} validation`,
+    `${keyId} monthly-quota-exceeded`,
+    `${keyId} internal-error`,
+    `${keyId} rate-limit-exceeded`,
+  ]);
+});
+
+test('of a batch lookup each item with a problem is counted', async () => {
+  const { key, keyId } = await createCaller(sql);
+  await ask(key, async () => ({ ok: true, json: '{}', itemProblems: ['validation', 'company-not-found'] }));
+  expect(countedErrors).toEqual([`${keyId} validation`, `${keyId} company-not-found`]);
 });
 
 test('the log has neither key nor header', async () => {

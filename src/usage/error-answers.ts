@@ -1,0 +1,169 @@
+/** Error answers of the API: counted in memory, and added to each day's counts every few seconds. */
+import { randomUUID } from 'node:crypto';
+import { PROBLEMS, type ProblemName } from '../http/problems.ts';
+import type { Caller } from '../keys/authenticate.ts';
+import type { Log } from '../observability/log.ts';
+import { numberArray, textArray } from '../postgres/arrays.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
+import { startInterval } from '../runtime/interval.ts';
+import { withTimeout } from '../runtime/timeout.ts';
+import { DAY, SECOND } from '../units.ts';
+
+/** The two problems with status 429 apart, all others by the class of their status. */
+export type ErrorKind = 'rate-limit-exceeded' | 'monthly-quota-exceeded' | '4xx' | '5xx';
+
+const WRITE_EVERY_MS = 5 * SECOND;
+const WRITE_TIMEOUT_MS = 3 * SECOND;
+/** Counters of one statement. */
+const MAX_BATCH = 2000;
+/** Counters in memory, about 20 MB. While Postgres is away for longer than fills them, further accounts are not counted. */
+const MAX_COUNTERS = 50_000;
+
+interface Counter {
+  accountId: string;
+  keyId: string;
+  kind: ErrorKind;
+  /** UTC, by this process's clock: YYYY-MM-DD. */
+  day: string;
+  calls: number;
+}
+
+/** Counters on their way to Postgres, under a number, so that a batch that is sent twice is added once. */
+interface Batch {
+  number: number;
+  counters: Counter[];
+}
+
+export interface ErrorAnswers {
+  /** Counts an error answer to a caller, in memory. */
+  count(caller: Pick<Caller, 'accountId' | 'keyId'>, problem: ProblemName): void;
+  /** Adds what was counted to the days' counts. It stays in memory until Postgres has acknowledged it. @throws when Postgres did not */
+  write(): Promise<void>;
+  /** Starts to write every few seconds. @returns stops that, and writes what is left */
+  start(log: Log): () => Promise<void>;
+}
+
+/**
+ * The error answers of one process. Counting costs a request no statement. A process that is killed loses what it has counted
+ * since its last write, five seconds as a rule.
+ *
+ * @param maxCounters for tests
+ */
+export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS): ErrorAnswers {
+  const writer = randomUUID();
+  const counters = new Map<string, Counter>();
+  let batch: Batch | null = null;
+  let batches = 0;
+  let uncounted = 0;
+  let dayNumber = 0;
+  let day = '';
+
+  function count({ accountId, keyId }: Pick<Caller, 'accountId' | 'keyId'>, problem: ProblemName): void {
+    const now = Math.floor(Date.now() / DAY);
+    if (now !== dayNumber) {
+      dayNumber = now;
+      day = new Date(now * DAY).toISOString().slice(0, 10);
+    }
+    const kind = kindOf(problem);
+    const id = `${accountId} ${day} ${keyId} ${kind}`;
+    const counter = counters.get(id);
+    if (counter !== undefined) counter.calls += 1;
+    else if (counters.size < maxCounters) counters.set(id, { accountId, keyId, kind, day, calls: 1 });
+    else uncounted += 1;
+  }
+
+  function nextBatch(): Batch | null {
+    if (counters.size === 0) return null;
+    const next: Counter[] = [];
+    for (const [id, counter] of counters) {
+      next.push(counter);
+      counters.delete(id);
+      if (next.length === MAX_BATCH) break;
+    }
+    batches += 1;
+    return { number: batches, counters: next };
+  }
+
+  async function write(): Promise<void> {
+    for (;;) {
+      batch ??= nextBatch();
+      if (batch === null) return;
+      await withTimeout(addBatch(sql, writer, batch), WRITE_TIMEOUT_MS, 'Postgres');
+      batch = null;
+    }
+  }
+
+  function start(log: Log): () => Promise<void> {
+    let failing = false;
+    async function writeOrLog(): Promise<void> {
+      try {
+        await write();
+        if (uncounted > 0)
+          log.warn({ answers: uncounted }, 'error answers were not counted: too many accounts');
+        uncounted = 0;
+        failing = false;
+      } catch (error) {
+        if (!failing) log.warn({ err: error }, 'error answers were not written; they are kept');
+        failing = true;
+      }
+    }
+    const writes = startInterval(writeOrLog, WRITE_EVERY_MS);
+    return async () => {
+      await writes.stop();
+      await writeOrLog();
+    };
+  }
+
+  return { count, write, start };
+}
+
+function kindOf(problem: ProblemName): ErrorKind {
+  if (problem === 'rate-limit-exceeded' || problem === 'monthly-quota-exceeded') return problem;
+  return PROBLEMS[problem].status < 500 ? '4xx' : '5xx';
+}
+
+/**
+ * Adds a batch, unless an earlier attempt has added it already: the writer's row has the number of the last one. The lock
+ * on the accounts waits for a deletion, so that a deleted account gets no rows.
+ */
+function addBatch(sql: Sql, writer: string, { number, counters }: Batch) {
+  const texts = (of: (counter: Counter) => string) => textArray(counters.map(of));
+  return sql`
+    WITH entry AS MATERIALIZED (
+      SELECT * FROM unnest(${texts(({ accountId }) => accountId)}::text[], ${texts(({ day }) => day)}::date[],
+        ${texts(({ keyId }) => keyId)}::text[], ${texts(({ kind }) => kind)}::text[],
+        ${numberArray(counters.map(({ calls }) => calls))}::bigint[]) AS entry (account_id, day, key_id, kind, calls)
+    ), account AS MATERIALIZED (
+      SELECT id FROM accounts WHERE id IN (SELECT account_id FROM entry) AND deleted_at IS NULL
+      ORDER BY id FOR SHARE
+    ), gone AS (
+      DELETE FROM error_answer_writers WHERE ${number} = 1 AND written_at < now() - interval '7 days'
+    ), added AS (
+      INSERT INTO error_answer_writers AS known (id, batch) VALUES (${writer}, ${number})
+      ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = now() WHERE known.batch < excluded.batch
+      RETURNING id
+    )
+    INSERT INTO daily_error_answers AS daily (account_id, day, key_id, kind, calls)
+    SELECT account_id, day, key_id, kind, calls
+    FROM entry JOIN account ON account.id = entry.account_id CROSS JOIN added
+    ORDER BY account_id COLLATE "C", day, key_id, kind
+    ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls`;
+}
+
+/** Error answers of one UTC day to calls by one key. */
+export interface DailyErrors {
+  /** YYYY-MM-DD */
+  day: string;
+  /** null: made in the dashboard. */
+  key: string | null;
+  kind: ErrorKind;
+  calls: number;
+}
+
+/** The account's error answers of the last `days` days, today included, oldest first. @param days `null`: of all days */
+export function errorAnswersQuery(sql: Sql | Transaction, accountId: string, days: number | null = null) {
+  return sql<DailyErrors[]>`
+    SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM daily_error_answers
+    WHERE account_id = ${accountId} AND (${days}::integer IS NULL OR day > (now() AT TIME ZONE 'UTC')::date - ${days}::integer)
+    ORDER BY day, key_id, kind`;
+}

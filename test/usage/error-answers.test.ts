@@ -1,0 +1,222 @@
+/** Error answers are counted exactly: by several processes, with Postgres away, and not for deleted accounts. */
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
+import { deleteAccount } from '../../src/account-data/delete.ts';
+import type { ProblemName } from '../../src/http/problems.ts';
+import { createLogTo } from '../../src/observability/log.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createErrorAnswers, errorAnswersQuery } from '../../src/usage/error-answers.ts';
+import { waitingForLock } from '../credits/locks.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import {
+  createCaller,
+  createTestEnvironment,
+  type ServiceProcess,
+  spawnService,
+} from '../support/service.ts';
+import { eventually } from '../support/until.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+let proxy: TcpProxy;
+beforeAll(async () => {
+  database = await createTestDatabase('error_answers');
+  sql = database.sql;
+  const { hostname, port } = new URL(database.url);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
+});
+afterAll(async () => {
+  await proxy.close();
+  await database.drop();
+});
+
+/** What is stored of an account: `key kind` and the number of answers. */
+async function countsOf(accountId: string, from = sql): Promise<Record<string, number>> {
+  const rows = await errorAnswersQuery(from, accountId);
+  return Object.fromEntries(rows.map(({ key, kind, calls }) => [`${key} ${kind}`, calls]));
+}
+
+test('answers are told apart by account, key and kind, and added to those of earlier writes', async () => {
+  const [one, other] = [await createCaller(sql), await createCaller(sql)];
+  const errors = createErrorAnswers(sql);
+  const problems: ProblemName[] = [
+    'rate-limit-exceeded',
+    'monthly-quota-exceeded',
+    'validation',
+    'company-not-found',
+    'search-failed',
+    'company-lookup-failed',
+    'service-unavailable',
+  ];
+  for (let round = 1; round <= 2; round += 1) {
+    for (const problem of problems) errors.count(one, problem);
+    errors.count({ ...one, keyId: '' }, 'validation');
+    errors.count(other, 'internal-error');
+    await errors.write();
+    expect(await countsOf(one.accountId)).toEqual({
+      [`${one.keyId} rate-limit-exceeded`]: round,
+      [`${one.keyId} monthly-quota-exceeded`]: round,
+      [`${one.keyId} 4xx`]: 2 * round,
+      [`${one.keyId} 5xx`]: 3 * round,
+      'null 4xx': round,
+    });
+    expect(await countsOf(other.accountId)).toEqual({ [`${other.keyId} 5xx`]: round });
+  }
+  await errors.write();
+  expect(await countsOf(other.accountId)).toEqual({ [`${other.keyId} 5xx`]: 2 });
+});
+
+test('an answer belongs to its UTC day, also when it is written on a later one', async () => {
+  const caller = await createCaller(sql);
+  const errors = createErrorAnswers(sql);
+  try {
+    setSystemTime(new Date('2026-03-01T23:59:59.999Z'));
+    errors.count(caller, 'validation');
+    setSystemTime(new Date('2026-03-02T00:00:00Z'));
+    errors.count(caller, 'validation');
+    errors.count(caller, 'validation');
+  } finally {
+    setSystemTime();
+  }
+  await errors.write();
+  expect([...(await errorAnswersQuery(sql, caller.accountId))]).toMatchObject([
+    { day: '2026-03-01', calls: 1 },
+    { day: '2026-03-02', calls: 2 },
+  ]);
+});
+
+describe('while Postgres is away', () => {
+  /** A process behind the proxy. */
+  async function withProxy(work: (errors: ReturnType<typeof createErrorAnswers>) => Promise<void>) {
+    const behindProxy = connectPostgres(proxy.url(database.url), { max: 2 });
+    try {
+      await behindProxy`SELECT 1`;
+      await work(createErrorAnswers(behindProxy));
+    } finally {
+      proxy.up();
+      await behindProxy.end({ timeout: 1 });
+    }
+  }
+
+  test('answers are kept, and written once it is back', async () => {
+    const caller = await createCaller(sql);
+    await withProxy(async (errors) => {
+      errors.count(caller, 'service-unavailable');
+      proxy.down();
+      await expect(errors.write()).rejects.toThrow();
+      errors.count(caller, 'service-unavailable');
+      await expect(errors.write()).rejects.toThrow();
+      errors.count(caller, 'service-unavailable');
+      proxy.up();
+      await errors.write();
+    });
+    expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 5xx`]: 3 });
+  });
+
+  test('answers that it has written without acknowledging it are counted once', async () => {
+    const caller = await createCaller(sql);
+    await withProxy(async (errors) => {
+      errors.count(caller, 'validation');
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+      const lock = sql.begin(async (sql) => {
+        await sql`SELECT 1 FROM accounts WHERE id = ${caller.accountId} FOR UPDATE`;
+        hold();
+        await released;
+      });
+      await held;
+      const unheard = expect(errors.write()).rejects.toThrow();
+      await waitingForLock(sql, 1);
+      proxy.hang();
+      release();
+      await lock;
+      await eventually(() => countsOf(caller.accountId), { [`${caller.keyId} 4xx`]: 1 });
+      await unheard;
+      proxy.down();
+      proxy.up();
+      errors.count(caller, 'validation');
+      await errors.write();
+    });
+    expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 4xx`]: 2 });
+  });
+
+  test('memory is bounded: what it has no room for is not counted, and logged', async () => {
+    const callers = [await createCaller(sql), await createCaller(sql), await createCaller(sql)];
+    const errors = createErrorAnswers(sql, 2);
+    for (let round = 0; round < 3; round += 1) {
+      for (const caller of callers) errors.count(caller, 'validation');
+    }
+    const logged: string[] = [];
+    await errors.start(createLogTo({ write: (line) => void logged.push(line) }))();
+    const counts = await Promise.all(callers.map(({ accountId }) => countsOf(accountId)));
+    expect(counts.map((count) => Object.values(count))).toEqual([[3], [3], []]);
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([{ answers: 3 }]);
+  });
+});
+
+describe('a deleted account', () => {
+  test('has no counts, and gets none that were in memory', async () => {
+    const caller = await createCaller(sql);
+    const errors = createErrorAnswers(sql);
+    errors.count(caller, 'validation');
+    await errors.write();
+    errors.count(caller, 'validation');
+    await deleteAccount(sql, caller.accountId, 'test');
+    await errors.write();
+    expect(await countsOf(caller.accountId)).toEqual({});
+  });
+
+  test('gets none from a write that runs during its deletion', async () => {
+    const [gone, stays] = [await createCaller(sql), await createCaller(sql)];
+    const errors = createErrorAnswers(sql);
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+    const deletion = sql.begin(async (sql) => {
+      await sql`UPDATE accounts SET deleted_at = now() WHERE id = ${gone.accountId}`;
+      await sql`SELECT 1 FROM accounts WHERE id = ${gone.accountId} FOR UPDATE`;
+      hold();
+      await released;
+    });
+    await held;
+    errors.count(gone, 'validation');
+    errors.count(stays, 'validation');
+    const written = errors.write();
+    await waitingForLock(sql, 1);
+    release();
+    await Promise.all([deletion, written]);
+    expect(await countsOf(gone.accountId)).toEqual({});
+    expect(await countsOf(stays.accountId)).toEqual({ [`${stays.keyId} 4xx`]: 1 });
+  });
+});
+
+describe('several processes', () => {
+  let environment: Awaited<ReturnType<typeof createTestEnvironment>>;
+  beforeAll(async () => {
+    environment = await createTestEnvironment();
+  });
+  afterAll(() => environment.remove());
+
+  const ask = async ({ url }: ServiceProcess, key: string, count: number) => {
+    for (let call = 0; call < count; call += 1) {
+      const response = await fetch(`${url}/companies`, { headers: { Authorization: `Bearer ${key}` } });
+      await response.arrayBuffer();
+    }
+  };
+
+  test('that are stopped write all they have counted, and one that is killed what it counted seconds ago', async () => {
+    const { sql } = environment.database;
+    const caller = await createCaller(sql, { included: 9, limits: { requestsPerMinute: 1000 } });
+    const processes = await Promise.all([1, 2, 3].map(() => spawnService(environment.env)));
+    const [killed, ...stopped] = processes as [ServiceProcess, ServiceProcess, ServiceProcess];
+    await ask(killed, caller.key, 5);
+    await eventually(() => countsOf(caller.accountId, sql), { [`${caller.keyId} 4xx`]: 5 }, 15_000);
+    await killed.kill('SIGKILL');
+    // Four more are admitted and get 400; the others get 429.
+    await Promise.all(stopped.map((process) => ask(process, caller.key, 20)));
+    await Promise.all(stopped.map((process) => process.kill()));
+    expect(await countsOf(caller.accountId, sql)).toEqual({
+      [`${caller.keyId} 4xx`]: 9,
+      [`${caller.keyId} monthly-quota-exceeded`]: 36,
+    });
+  });
+});
