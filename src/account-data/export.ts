@@ -1,7 +1,6 @@
 import { requireAccount } from '../accounts/store.ts';
 import { listKeys } from '../keys/store.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { errorAnswersQuery } from '../usage/error-answers.ts';
 import { loadHistory } from './history.ts';
 
 /**
@@ -49,7 +48,9 @@ export async function exportAccount(sql: Sql, id: string) {
       calls: await sql`
         SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day
         WHERE account_id = ${id} ORDER BY day, key_id, kind`,
-      errors: await errorAnswersQuery(sql, id),
+      errors: await sql`
+        SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM daily_error_answers
+        WHERE account_id = ${id} ORDER BY day, key_id, kind`,
       refreshes: await sql`SELECT day::text, refreshes FROM account_refreshes WHERE account_id = ${id}`,
     };
   });

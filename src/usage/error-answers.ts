@@ -4,7 +4,7 @@ import { PROBLEMS, type ProblemName } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import { numberArray, textArray } from '../postgres/arrays.ts';
-import type { Sql, Transaction } from '../postgres/connect.ts';
+import type { Sql } from '../postgres/connect.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { DAY, SECOND } from '../units.ts';
@@ -148,22 +148,4 @@ function addBatch(sql: Sql, writer: string, { number, counters }: Batch) {
     FROM entry JOIN account ON account.id = entry.account_id CROSS JOIN added
     ORDER BY account_id COLLATE "C", day, key_id, kind
     ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls`;
-}
-
-/** Error answers of one UTC day to calls by one key. */
-export interface DailyErrors {
-  /** YYYY-MM-DD */
-  day: string;
-  /** null: made in the dashboard. */
-  key: string | null;
-  kind: ErrorKind;
-  calls: number;
-}
-
-/** The account's error answers of the last `days` days, today included, oldest first. @param days `null`: of all days */
-export function errorAnswersQuery(sql: Sql | Transaction, accountId: string, days: number | null = null) {
-  return sql<DailyErrors[]>`
-    SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM daily_error_answers
-    WHERE account_id = ${accountId} AND (${days}::integer IS NULL OR day > (now() AT TIME ZONE 'UTC')::date - ${days}::integer)
-    ORDER BY day, key_id, kind`;
 }

@@ -45,6 +45,7 @@ async function createFullAccount() {
   await grantCredits(sql, id, { credits: 100, note: 'thank you', reference: 'invoice-17' }, 'cli:rui');
   await createCredits(sql).admit({ accountId: id, keyId: key.id, kind: 'lookup' });
   await sql`INSERT INTO account_refreshes VALUES (${id}, '2026-03-01', 3)`;
+  await sql`INSERT INTO daily_error_answers VALUES (${id}, '2026-03-01', ${key.id}, '4xx', 5)`;
   const secrets = [key.secret, rotated.secret, sessionToken, pending.token, token];
   return { id, email, userId, key, pending, secrets };
 }
@@ -101,6 +102,7 @@ describe('the export', () => {
       ],
       keys: [{ id: key.id, name: 'Ana’s laptop', revoked: null }],
       calls: [{ key: key.id, kind: 'lookup', calls: 1 }],
+      errors: [{ day: '2026-03-01', key: key.id, kind: '4xx', calls: 5 }],
       refreshes: [{ day: '2026-03-01', refreshes: 3 }],
     });
     expect(exported.history).toHaveLength(4);
@@ -157,6 +159,7 @@ describe('a deletion', () => {
     expect({ ...balance }).toEqual({ used: 1, credits: 100 });
     expect(await sql`SELECT calls FROM calls_by_day WHERE account_id = ${id}`).toMatchObject([{ calls: 1 }]);
     expect(await sql`SELECT 1 FROM account_refreshes WHERE account_id = ${id}`).toHaveLength(0);
+    expect(await sql`SELECT 1 FROM daily_error_answers WHERE account_id = ${id}`).toHaveLength(0);
   });
 
   test('ends every secret of every key, and keeps the first date when it is repeated', async () => {

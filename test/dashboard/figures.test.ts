@@ -131,11 +131,11 @@ describe('calls a day', () => {
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
     expect(csv.split('\r\n')).toEqual([
-      '"day","key_id","key_name","searches","lookups","calls"',
-      `"${day(89)}","${first.id}","first, ""the best""","7","3","10"`,
-      `"${day(2)}","${second.id}","x;'=2+5;","0","40","40"`,
-      `"${day(2)}","","dashboard","2","0","2"`,
-      `"${day(0)}","${first.id}","first, ""the best""","1","0","1"`,
+      '"day","key_id","key_name","searches","lookups","calls","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx"',
+      `"${day(89)}","${first.id}","first, ""the best""","7","3","10","0","0","0","0"`,
+      `"${day(2)}","${second.id}","x;'=2+5;","0","40","40","0","0","0","0"`,
+      `"${day(2)}","","dashboard","2","0","2","0","0","0","0"`,
+      `"${day(0)}","${first.id}","first, ""the best""","1","0","1","0","0","0","0"`,
       '',
     ]);
 

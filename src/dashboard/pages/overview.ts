@@ -8,6 +8,7 @@ import { type Figures, figuresOf } from '../usage/figures.ts';
 import { type Series, type Split, seriesOf } from '../usage/series.ts';
 import { allowanceState, forecastText } from './allowance.ts';
 import { planEnd } from './credits.ts';
+import { errorsSection } from './errors-section.ts';
 
 /** GET /dashboard: plan, credits, bucket, and the calls of the last 90 days. */
 export async function showOverview(visit: MemberVisit): Promise<Reply> {
@@ -31,6 +32,7 @@ ${notice(url.searchParams.get('done') === 'confirmed' ? texts.confirmed : null)}
 ${isNew && firstSteps(visit)}
 ${figureCards(visit, figuresOf(account, rate), forecast, planEnd(visit, free))}
 ${await callsSection(visit, history, split)}
+${errorsSection(visit, history.rows)}
 ${datasets}`;
   return memberPage(visit, { section: '', title: texts.overview, body });
 }

@@ -142,6 +142,21 @@ const en = {
   tableEmptyDays: 'Days without calls are left out.',
   csv: 'Download as CSV',
 
+  errorsTitle: 'Calls with an error',
+  errorsLead: 'A 429 or 503 costs no credit; other errors of admitted calls do',
+  errorKinds: {
+    rateLimited: 'Too many requests in a minute (429)',
+    outOfCredits: 'No credits left (429)',
+    clientErrors: 'Not valid, or not found (400, 404)',
+    serverErrors: 'Failed here (500 to 503)',
+  },
+  errorColumns: {
+    rateLimited: '429, rate limit',
+    outOfCredits: '429, credits',
+    clientErrors: '4xx',
+    serverErrors: '5xx',
+  },
+
   data: 'Data',
   dataDirectory: 'Directory',
   dataTax: 'Tax debts',
@@ -468,6 +483,21 @@ const pt: Texts = {
   table: 'Os números em tabela',
   tableEmptyDays: 'Os dias sem chamadas são omitidos.',
   csv: 'Descarregar CSV',
+
+  errorsTitle: 'Chamadas com erro',
+  errorsLead: 'Um 429 ou 503 não custa créditos; os outros erros de chamadas admitidas custam',
+  errorKinds: {
+    rateLimited: 'Demasiados pedidos num minuto (429)',
+    outOfCredits: 'Sem créditos (429)',
+    clientErrors: 'Inválidas, ou não encontradas (400, 404)',
+    serverErrors: 'Falharam aqui (500 a 503)',
+  },
+  errorColumns: {
+    rateLimited: '429, ritmo',
+    outOfCredits: '429, créditos',
+    clientErrors: '4xx',
+    serverErrors: '5xx',
+  },
 
   data: 'Dados',
   dataDirectory: 'Diretório',

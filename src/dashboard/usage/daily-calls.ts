@@ -1,13 +1,23 @@
+import type { CallKind } from '../../credits/calls.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
+import type { ErrorKind } from '../../usage/error-answers.ts';
 
 /** Days that the plot, the table and the CSV reach back, today included. */
 export const PLOTTED_DAYS = 90;
 const QUERY_TIMEOUT_MS = 3 * SECOND;
 
-/** Admitted calls of one UTC day by one key. */
-export interface DailyCalls {
+/** Error answers of a day, as src/usage/error-answers.ts counts them. */
+export interface Errors {
+  rateLimited: number;
+  outOfCredits: number;
+  clientErrors: number;
+  serverErrors: number;
+}
+
+/** Admitted calls of one UTC day by one key, and its error answers. */
+export interface DailyCalls extends Errors {
   /** YYYY-MM-DD */
   day: string;
   /** null: made in the dashboard. */
@@ -22,20 +32,26 @@ export interface DailyCalls {
 export interface DailyHistory {
   /** The last of the days, by Postgres's clock: YYYY-MM-DD. */
   today: string;
-  /** Oldest first; a day and key without calls has no row. */
+  /** Oldest first; a day and key without calls and errors has no row. */
   rows: DailyCalls[];
 }
 
 /** The account's calls of the last {@link PLOTTED_DAYS} days, as the admissions counted them. */
 export async function loadDailyCalls(sql: Sql, accountId: string): Promise<DailyHistory> {
+  const of = (kind: CallKind | ErrorKind) =>
+    sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint`;
   const query = sql<(DailyCalls & { today: string })[]>`
     SELECT today::text, d.day::text, nullif(d.key_id, '') AS "keyId",
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
-      coalesce(sum(d.calls) FILTER (WHERE d.kind = 'search'), 0)::bigint AS searches,
-      coalesce(sum(d.calls) FILTER (WHERE d.kind = 'lookup'), 0)::bigint AS lookups
+      ${of('search')} AS searches, ${of('lookup')} AS lookups,
+      ${of('rate-limit-exceeded')} AS "rateLimited", ${of('monthly-quota-exceeded')} AS "outOfCredits",
+      ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors"
     FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock
-    LEFT JOIN calls_by_day d ON d.account_id = ${accountId}
-      AND d.day > today - ${PLOTTED_DAYS}::integer AND d.day <= today
+    LEFT JOIN (
+      SELECT account_id, day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${accountId}
+      UNION ALL
+      SELECT account_id, day, key_id, kind, calls FROM daily_error_answers WHERE account_id = ${accountId}
+    ) d ON d.day > today - ${PLOTTED_DAYS}::integer AND d.day <= today
     LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = d.account_id
     GROUP BY today, d.day, d.key_id, k.name, k.start, k.created_at
     ORDER BY d.day, k.created_at, d.key_id`;

@@ -28,7 +28,8 @@ function byKind(rows: DailyCalls[], texts: Texts): Series[] {
 }
 
 function byKey(rows: DailyCalls[], texts: Texts): Series[] {
-  const keys = Map.groupBy(rows, (row) => row.keyId);
+  const admitted = rows.filter((row) => both(row) > 0);
+  const keys = Map.groupBy(admitted, (row) => row.keyId);
   const all = [...keys.values()].map((ofKey) => series(keyLabel(ofKey[0]!, texts), ofKey, both));
   all.sort((a, b) => b.total - a.total);
   if (all.length <= MAX_KEYS + 1) return distinct(all);

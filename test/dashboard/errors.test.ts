@@ -1,0 +1,71 @@
+/** Calls with an error, as the overview and the CSV show them. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createKey } from '../../src/keys/store.ts';
+import type { TestService } from '../support/service.ts';
+import { eventually } from '../support/until.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, makeKey, signUp } from './visitor.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startDashboardService();
+});
+afterAll(() => service.stop());
+
+test('an account without errors has no section about them', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  expect((await visitor.get('/dashboard')).textOf('#errors')).toBeNull();
+});
+
+test('errors of 90 days are summed by kind, listed by day, and stand beside the calls in the CSV', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  const { id: keyId } = await createKey(service.sql, accountId, 'web', 'test');
+  const { sql } = service;
+  const [dates] = await sql`SELECT today::text, (today - 89)::text AS first, (today - 90)::text AS before
+    FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock`;
+  const { today, first, before } = dates!;
+  await sql`INSERT INTO daily_calls VALUES (${accountId}, ${today}, ${keyId}, 'lookup', 1500)`;
+  await sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls) VALUES
+      (${accountId}, ${before}, ${keyId}, '4xx', 99), (${accountId}, ${first}, '', '5xx', 2),
+      (${accountId}, ${today}, ${keyId}, '4xx', 1200), (${accountId}, ${today}, ${keyId}, 'rate-limit-exceeded', 3),
+      (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4), (${accountId}, ${today}, '', '4xx', 1)`;
+  const page = await visitor.get('/dashboard');
+  const totals = [...page.document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
+  expect(totals).toEqual(['3', '4', '1,201', '2']);
+  const rows = [...page.document.querySelectorAll('#errors tbody tr')].map((row) => [
+    row.querySelector('time')!.getAttribute('datetime'),
+    ...[...row.querySelectorAll('td')].map((cell) => cell.textContent),
+  ]);
+  expect(rows).toEqual([
+    [today, '3', '4', '1,201', '0'],
+    [first, '0', '0', '0', '2'],
+  ]);
+  expect(page.textOf('[data-figure=plotted]')).toBe('1,500 calls');
+  expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
+    `"${first}","","dashboard","0","0","0","0","0","0","2"`,
+    `"${today}","","dashboard","0","0","0","0","0","1","0"`,
+    `"${today}","${keyId}","web","0","1500","1500","3","4","1200","0"`,
+  ]);
+});
+
+test('a call with an error, by a key, in a batch or in the dashboard, shows up within seconds; one without a key never', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  const key = await makeKey(visitor);
+  await fetch(`${service.url}/companies`, { headers: { Authorization: `Bearer ${key}` } });
+  await fetch(`${service.url}/companies`);
+  await fetch(`${service.url}/lookups`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ nifs: ['1', '2'] }),
+  });
+  await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
+  const shown = async () => {
+    const { document } = await visitor.get('/dashboard');
+    return [...document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
+  };
+  await eventually(shown, ['0', '0', '3', '1'], 15_000);
+});
