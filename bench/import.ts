@@ -358,7 +358,7 @@ async function searchCost({ client }: Pick<Servers, 'client'>, rows: number) {
       while (next < queries.length) {
         const query = parseQuery(queries[next++]!);
         const startedAt = performance.now();
-        await search.search(query);
+        await search.find(query);
         latencies.push(performance.now() - startedAt);
       }
     };

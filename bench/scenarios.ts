@@ -1,5 +1,6 @@
 import { normalizeName } from '../src/companies/name.ts';
-import { beginningsOf, HIT_PATHS, type ItemResponse, readHits, searchBody } from '../src/search/msearch.ts';
+import { readEntry } from '../src/search/document.ts';
+import { beginningsOf, HIT_PATHS, searchBody } from '../src/search/msearch.ts';
 import { generateCompany, seededRandom } from './names.ts';
 import type { Service, Stack } from './stack.ts';
 import { autocompleteQueries, randomPrefixes } from './traffic.ts';
@@ -112,7 +113,8 @@ export async function checkDirectSearch({ servers, alias }: Stack): Promise<void
     body,
     headers: { 'Content-Type': 'application/json' },
   });
-  const { entries } = readHits((await answer.json()) as ItemResponse);
+  const { hits } = (await answer.json()) as { hits: { hits: { sort: [string] }[] } };
+  const entries = hits.hits.map(({ sort }) => readEntry(sort[0]));
   if (
     entries.length === 0 ||
     !entries.every(({ legalName }) => normalizeName(legalName).startsWith(prefix))

@@ -75,7 +75,7 @@ describe('an outage is not a bug', () => {
     answer = answerSo;
     const client = createElasticsearch({ elasticsearchUrl: `http://${address}`, elasticsearchApiKey: null })!;
     const directory = createElasticsearchSearch(client, 'companies');
-    const handler = createSearchHandler((query) => directory.search(query).then(String));
+    const handler = createSearchHandler((query) => directory.find(query).then(String));
     expect(await kindOf(handler, 'companies?q=abaco')).toBe('search-failed');
     await client.close();
   });

@@ -1,5 +1,6 @@
 import { BaseConnectionPool, type Connection, errors } from '@elastic/elasticsearch';
 import { SECOND } from '../units.ts';
+import { isNodeStatus, NodeAnswerError } from './send.ts';
 
 /** For this time no request goes to a node that failed; then one request finds out whether it answers. */
 const PASSED_OVER_MS = 1 * SECOND;
@@ -39,7 +40,9 @@ export class NodePool extends BaseConnectionPool {
 
 /** Whether a request failed because of the node (or a balancer before it): another node may answer it. */
 export function isNodeFault(error: unknown): boolean {
-  if (error instanceof errors.ResponseError) return [502, 503, 504].includes(error.statusCode ?? 0);
+  if (error instanceof errors.ResponseError || error instanceof NodeAnswerError) {
+    return isNodeStatus(error.statusCode);
+  }
   const lost = [errors.ConnectionError, errors.TimeoutError, errors.NoLivingConnectionsError];
   return lost.some((kind) => error instanceof kind);
 }

@@ -1,9 +1,9 @@
 import { normalizeName } from '../companies/name.ts';
 import type { AnswerCache } from './answer-cache.ts';
-import type { Found, IndexedSearch } from './elasticsearch.ts';
+import { writeAnswer } from './present.ts';
 import type { ParsedQuery } from './query.ts';
 import type { SearchAnswer } from './schema.ts';
-import { type DirectorySearch, MAX_RESULTS, type SearchEntry } from './search.ts';
+import { type DirectorySearch, type Found, MAX_RESULTS } from './search.ts';
 
 /**
  * Answers a search with the JSON of its body.
@@ -13,7 +13,7 @@ export type AnswerSearch = (query: ParsedQuery) => Promise<string>;
 
 /** Asks the directory each time. */
 export function answerDirectly(directory: DirectorySearch): AnswerSearch {
-  return async (query) => present(await directory.search(query));
+  return async (query) => writeAnswer((await directory.find(query)).entries);
 }
 
 /**
@@ -32,7 +32,7 @@ const SIGN_OF_LIFE_MS = 250;
  * @param currentIndex the search index that is current; `null` means that it is not known now
  */
 export function answerCached(
-  directory: IndexedSearch,
+  directory: DirectorySearch,
   cache: AnswerCache,
   currentIndex: () => string | null,
   nowMs = () => performance.now(),
@@ -52,7 +52,7 @@ export function answerCached(
 
   return async (query) => {
     const current = currentIndex();
-    if (query.kind !== 'name' || current === null) return present((await find(query)).entries);
+    if (query.kind !== 'name' || current === null) return writeAnswer((await find(query)).entries);
     const mayUseCache = answeredFrom === current && nowMs() - answeredAtMs < SIGN_OF_LIFE_MS;
     const kept = mayUseCache ? cache.get(current, query.normalized) : null;
     if (kept !== null) return kept;
@@ -63,7 +63,7 @@ export function answerCached(
       return json;
     }
     const found = await find(query);
-    const json = present(found.entries);
+    const json = writeAnswer(found.entries);
     if (found.index !== null) {
       cache.set(found.index, query.normalized, json, found.entries.length < MAX_RESULTS);
     }
@@ -86,19 +86,5 @@ function narrow(json: string, normalized: string): string {
     else if (name.startsWith(normalized)) rest.push(entry);
   }
   const answer: SearchAnswer = { data: [...exact, ...rest], error: null };
-  return JSON.stringify(answer);
-}
-
-function present(entries: SearchEntry[]): string {
-  const answer: SearchAnswer = {
-    data: entries.map(({ nif, legalName }) => ({
-      nif,
-      legal_name: legalName,
-      status: '',
-      locality: '',
-      primary_cae: '',
-    })),
-    error: null,
-  };
   return JSON.stringify(answer);
 }

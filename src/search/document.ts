@@ -1,6 +1,12 @@
 import mappingFile from '../../search-mappings/companies.json' with { type: 'json' };
 import { normalizationFingerprint, normalizeName, sortKey } from '../companies/name.ts';
-import type { SearchEntry } from './search.ts';
+
+/** A company as searches find it. */
+export interface SearchEntry {
+  /** Nine digits. */
+  nif: string;
+  legalName: string;
+}
 
 /** One directory entry as Postgres keeps it. */
 export interface DirectoryRow {

@@ -1,16 +1,10 @@
 import type { Client } from '@elastic/elasticsearch';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './equals.ts';
-import {
-  beginningsOf,
-  failureOf,
-  type ItemResponse,
-  readHits,
-  searchLines,
-  sendSearches,
-} from './msearch.ts';
+import { SearchFailure, type SearchOutcome } from './hits.ts';
+import { beginningsOf, searchLines, sendSearches } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
-import { type DirectorySearch, MAX_RESULTS, type SearchEntry } from './search.ts';
+import { type DirectorySearch, type Found, MAX_RESULTS, NOTHING_FOUND } from './search.ts';
 
 /** How often a search is asked again while the alias moves under it. */
 const MAX_ROUNDS = 4;
@@ -28,20 +22,6 @@ const BATCHES = {
 
 type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
 
-/** Entries, and the index that all of them are from. */
-export interface Found {
-  entries: SearchEntry[];
-  /** null: nothing was found, and nothing says where. */
-  index: string | null;
-}
-
-export interface IndexedSearch extends DirectorySearch {
-  /** The same search, with where its answer is from. */
-  find(query: ParsedQuery): Promise<Found>;
-}
-
-const NOTHING: Found = { entries: [], index: null };
-
 /**
  * Search in the index behind the alias. What arrives in one turn of the event loop goes into one `_msearch`.
  *
@@ -51,31 +31,31 @@ const NOTHING: Found = { entries: [], index: null };
  * beginnings' hits are from another one, the alias has moved, and both are asked again. Where nothing begins with the
  * query nothing is equal to it either.
  */
-export function createElasticsearchSearch(client: Client, alias: string): IndexedSearch {
+export function createElasticsearchSearch(client: Client, alias: string): DirectorySearch {
   let index: string | null = null;
   const ask = createBatcher(searchAll, BATCHES);
 
   async function searchAll(queries: Searchable[]): Promise<(Found | Error)[]> {
-    const results = new Map<Searchable, Found | Error>();
+    const results = new Map<Searchable, SearchOutcome>();
     const deadlineMs = performance.now() + BATCH_TIMEOUT_MS;
     let open = queries;
     let together = true;
     for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round += 1) {
       const askedIndex = index;
       const groups = askedIndex === null ? [] : groupNames(open, together);
-      const lines = [
-        ...open.flatMap((query) => searchLines(alias, filterOf(query))),
-        ...groups.flatMap((names) => equalsLines(askedIndex!, names)),
+      const searches = [
+        ...open.map((query) => searchLines(alias, filterOf(query))),
+        ...groups.map((names) => equalsLines(askedIndex!, names)),
       ];
-      const responses = await sendSearches(client, lines, Math.max(1, deadlineMs - performance.now()));
-      const equals = readEquals(groups, responses.slice(open.length));
+      const outcomes = await sendSearches(client, searches, Math.max(1, deadlineMs - performance.now()));
+      const equals = readEquals(groups, outcomes.slice(open.length));
       together = !equals.isCrowded;
       const again: Searchable[] = [];
       for (const [position, query] of open.entries()) {
-        const first = responses[position]!;
-        const result = readResult(query, first, equals, askedIndex);
+        const first = outcomes[position]!;
+        const result = resultOf(query, first, equals, askedIndex);
         if (result === 'again') {
-          index = readHits(first).index;
+          index = (first as Found).index;
           again.push(query);
         } else results.set(query, result);
       }
@@ -85,13 +65,13 @@ export function createElasticsearchSearch(client: Client, alias: string): Indexe
   }
 
   async function find(parsed: ParsedQuery): Promise<Found> {
-    if (parsed.kind === 'nothing') return NOTHING;
+    if (parsed.kind === 'nothing') return NOTHING_FOUND;
     const result = await ask(parsed);
     if (result instanceof Error) throw result;
     return result;
   }
 
-  return { find, search: async (parsed) => (await find(parsed)).entries };
+  return { find };
 }
 
 function filterOf(query: Searchable): object {
@@ -99,26 +79,23 @@ function filterOf(query: Searchable): object {
 }
 
 /**
- * What one query found, or why it failed; `again` where its two searches may have seen different indices, or its equals
+ * What one query found, or why it failed; `again` if its two searches may have seen different indices, or its equals
  * are not known.
  * @param askedIndex what `equals` were asked of
  */
-function readResult(
+function resultOf(
   query: Searchable,
-  first: ItemResponse,
+  first: SearchOutcome,
   equals: Equals,
   askedIndex: string | null,
-): Found | Error | 'again' {
-  const failed = failureOf(first);
-  if (failed !== null) return failed;
-  const found = readHits(first);
-  if (found.index === null) return NOTHING;
-  if (query.kind === 'nif') return found;
+): SearchOutcome | 'again' {
+  if (first instanceof SearchFailure || first.index === null || query.kind === 'nif') return first;
   const exact = equals.byName.get(query.normalized);
-  if (exact === undefined || found.index !== askedIndex) return 'again';
-  if (exact instanceof Error) return exact;
-  if (exact.length === 0) return found;
-  const isExact = new Set(exact.map(({ nif }) => nif));
-  const rest = found.entries.filter(({ nif }) => !isExact.has(nif));
-  return { entries: [...exact, ...rest].slice(0, MAX_RESULTS), index: found.index };
+  if (exact === undefined || first.index !== askedIndex) return 'again';
+  if (exact instanceof SearchFailure) return exact;
+  if (exact.length === 0) return first;
+  // One text: a company's entry is the same in both.
+  const isExact = new Set(exact);
+  const rest = first.entries.filter((entry) => !isExact.has(entry));
+  return { entries: [...exact, ...rest].slice(0, MAX_RESULTS), index: first.index };
 }

@@ -1,12 +1,14 @@
 import { normalizeName } from '../companies/name.ts';
-import { failureOf, type ItemResponse, readHits, searchLines } from './msearch.ts';
+import { SearchFailure, type SearchOutcome } from './hits.ts';
+import { searchLines } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
-import { MAX_RESULTS, type SearchEntry } from './search.ts';
+import type { SearchAnswer } from './schema.ts';
+import { MAX_RESULTS } from './search.ts';
 
 /** The entries whose names are equal to those of a batch. */
 export interface Equals {
   /** Of each name, or why they could not be found. A name that is missing has to be asked again. */
-  byName: Map<string, SearchEntry[] | Error>;
+  byName: Map<string, string[] | SearchFailure>;
   /** The search that names shared was not enough for all of them: each needs a search. */
   isCrowded: boolean;
 }
@@ -19,7 +21,7 @@ export function groupNames(queries: ParsedQuery[], together: boolean): string[][
 }
 
 /** The search of one group. */
-export function equalsLines(index: string, names: string[]): string[] {
+export function equalsLines(index: string, names: string[]): string {
   const [name] = names;
   const filter =
     names.length === 1 ? { term: { normalized_name: name } } : { terms: { normalized_name: names } };
@@ -27,26 +29,29 @@ export function equalsLines(index: string, names: string[]): string[] {
 }
 
 /** Reads the answers to {@link equalsLines}. An index that is gone leaves its names out. */
-export function readEquals(groups: string[][], responses: ItemResponse[]): Equals {
+export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equals {
   const equals: Equals = { byName: new Map(), isCrowded: false };
   for (const [position, names] of groups.entries()) {
-    const response = responses[position]!;
-    if (response.status === 404) continue;
-    const failed = failureOf(response);
-    const dealt = failed === null ? dealOut(names, readHits(response).entries) : null;
-    if (failed === null && dealt === null) equals.isCrowded = true;
-    else for (const name of names) equals.byName.set(name, failed ?? dealt!.get(name) ?? []);
+    const outcome = outcomes[position]!;
+    if (outcome instanceof SearchFailure) {
+      if (outcome.status !== 404) for (const name of names) equals.byName.set(name, outcome);
+      continue;
+    }
+    const dealt = dealOut(names, outcome.entries);
+    if (dealt === null) equals.isCrowded = true;
+    else for (const [name, entries] of dealt) equals.byName.set(name, entries);
   }
   return equals;
 }
 
-/** @returns null where others' entries may have left no room for some, or the index was made by other rules */
-function dealOut(names: string[], entries: SearchEntry[]): Map<string, SearchEntry[]> | null {
+/** @returns `null` when others' entries may have left no room for some, or the index was made by other rules */
+function dealOut(names: string[], entries: string[]): Map<string, string[]> | null {
   if (names.length === 1) return new Map([[names[0]!, entries]]);
   if (entries.length === MAX_RESULTS * names.length) return null;
-  const byName = new Map<string, SearchEntry[]>(names.map((name) => [name, []]));
+  const byName = new Map<string, string[]>(names.map((name) => [name, []]));
   for (const entry of entries) {
-    const theirs = byName.get(normalizeName(entry.legalName));
+    const { legal_name } = JSON.parse(entry) as SearchAnswer['data'][number];
+    const theirs = byName.get(normalizeName(legal_name));
     if (theirs === undefined) return null;
     theirs.push(entry);
   }

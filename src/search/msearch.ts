@@ -1,28 +1,24 @@
 import type { Client } from '@elastic/elasticsearch';
 import { isNodeFault } from '../elasticsearch/nodes.ts';
-import { MAX_GRAM, readEntry } from './document.ts';
-import { MAX_RESULTS, type SearchEntry } from './search.ts';
+import { sendToNode } from '../elasticsearch/send.ts';
+import { MAX_GRAM } from './document.ts';
+import { readOutcomes, type SearchOutcome } from './hits.ts';
+import { MAX_RESULTS } from './search.ts';
 
 /** What is read of a search's answer; Elasticsearch writes nothing else. */
 export const HIT_PATHS = ['hits.hits._index', 'hits.hits.sort'];
-/** `status` keeps one element a search, also where nothing was found. */
+/** `status` keeps one element a search, also if nothing was found. */
 const FILTER_PATH = ['status', 'timed_out', 'error.type', ...HIT_PATHS]
   .map((path) => `responses.${path}`)
   .join(',');
 
-interface Hit {
-  _index: string;
-  /** The document's `entry`. */
-  sort: [string];
-}
-
-/** What came of one search of several. */
-export interface ItemResponse {
-  status: number;
-  timed_out?: boolean;
-  error?: { type: string };
-  hits?: { hits?: Hit[] };
-}
+/** An `_msearch` without its body. */
+export const SEARCHES_REQUEST = {
+  method: 'POST',
+  path: '/_msearch',
+  querystring: `filter_path=${FILTER_PATH}`,
+  headers: { 'content-type': 'application/x-ndjson', accept: 'application/json' },
+};
 
 /** The names that begin with the prefix. Longer ones match no n-gram, and few names: whole terms are walked then. */
 export function beginningsOf(prefix: string): object {
@@ -32,7 +28,7 @@ export function beginningsOf(prefix: string): object {
 }
 
 /** The body of the `_search` that answers the first entries of a filter, in their order. */
-export function searchBody(filter: object, size = MAX_RESULTS): object {
+export function searchBody(filter: object | string, size: number | string = MAX_RESULTS): object {
   return {
     size,
     track_total_hits: false,
@@ -44,61 +40,34 @@ export function searchBody(filter: object, size = MAX_RESULTS): object {
   };
 }
 
+/** What stands before the size, the filter and the end of a body: the same in each. */
+const [BEFORE_SIZE, BEFORE_FILTER, AFTER_FILTER] = JSON.stringify(searchBody('', '')).split('""');
+
 /** The two lines of an `_msearch` that ask for the first entries of a filter. */
-export function searchLines(index: string, filter: object, size = MAX_RESULTS): string[] {
-  return [
-    JSON.stringify({ index, allow_partial_search_results: false }),
-    JSON.stringify(searchBody(filter, size)),
-  ];
+export function searchLines(index: string, filter: object, size = MAX_RESULTS): string {
+  const header = `{"index":${JSON.stringify(index)},"allow_partial_search_results":false}`;
+  return `${header}\n${BEFORE_SIZE}${size}${BEFORE_FILTER}${JSON.stringify(filter)}${AFTER_FILTER}\n`;
 }
 
 /**
  * Sends searches together, and once more if the node that they went to is lost, or silent for half of the time while
  * there are others.
+ * @param searches the lines of each
  * @returns what came of each, in their order
  * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
 export async function sendSearches(
   client: Client,
-  lines: string[],
+  searches: string[],
   timeoutMs: number,
-): Promise<ItemResponse[]> {
+): Promise<SearchOutcome[]> {
   const untilMs = performance.now() + timeoutMs;
   const isCluster = client.connectionPool.size > 1;
-  try {
-    return await sendOnce(client, lines, isCluster ? timeoutMs / 2 : timeoutMs);
-  } catch (error) {
+  const request = { ...SEARCHES_REQUEST, body: searches.join('') };
+  const text = await sendToNode(client, request, isCluster ? timeoutMs / 2 : timeoutMs).catch((error) => {
     const leftMs = untilMs - performance.now();
     if (leftMs <= 0 || !isNodeFault(error)) throw error;
-    return sendOnce(client, lines, leftMs);
-  }
-}
-
-async function sendOnce(client: Client, lines: string[], timeoutMs: number): Promise<ItemResponse[]> {
-  const answer = await client.transport.request<{ responses?: ItemResponse[] } | string | null>(
-    {
-      method: 'POST',
-      path: '/_msearch',
-      querystring: { filter_path: FILTER_PATH },
-      bulkBody: `${lines.join('\n')}\n`,
-    },
-    { requestTimeout: timeoutMs, maxRetries: 0 },
-  );
-  const responses = answer !== null && typeof answer === 'object' ? answer.responses : undefined;
-  if (!Array.isArray(responses) || responses.length !== lines.length / 2) {
-    throw new Error('Elasticsearch did not answer every search of the request');
-  }
-  return responses;
-}
-
-/** Why a search failed; null: it didn't. */
-export function failureOf({ status, timed_out, error }: ItemResponse): Error | null {
-  if (status === 200 && timed_out !== true) return null;
-  return new Error(`Elasticsearch answered ${error?.type ?? (timed_out === true ? 'too late' : status)}`);
-}
-
-/** The entries that a search has found, and the index that they are from; null: nothing was found, and nothing says where. */
-export function readHits({ hits }: ItemResponse): { entries: SearchEntry[]; index: string | null } {
-  const found = hits?.hits ?? [];
-  return { entries: found.map(({ sort }) => readEntry(sort[0])), index: found[0]?._index ?? null };
+    return sendToNode(client, request, leftMs);
+  });
+  return readOutcomes(text, searches.length);
 }

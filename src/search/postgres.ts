@@ -17,8 +17,9 @@
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { withTimeout } from '../runtime/timeout.ts';
+import { writeNamedEntry } from './present.ts';
 import type { ParsedQuery } from './query.ts';
-import { type DirectorySearch, MAX_RESULTS, SEARCH_TIMEOUT_MS, type SearchEntry } from './search.ts';
+import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, SEARCH_TIMEOUT_MS } from './search.ts';
 
 /** Characters of a name that an index holds: at most 4 bytes each. */
 const INDEXED_LENGTH = 64;
@@ -68,10 +69,10 @@ export function createPostgresSearch(sql: Sql): DirectorySearch {
   };
 
   return {
-    async search(parsed) {
-      if (parsed.kind === 'nothing') return [];
+    async find(parsed) {
+      if (parsed.kind === 'nothing') return NOTHING_FOUND;
       const rows = await withTimeout(query(parsed), SEARCH_TIMEOUT_MS, 'Postgres');
-      return rows.map((row): SearchEntry => ({ nif: row.nif, legalName: row.legal_name }));
+      return { entries: rows.map((row) => writeNamedEntry(row.nif, row.legal_name)), index: null };
     },
   };
 }

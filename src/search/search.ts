@@ -7,11 +7,15 @@ export const MAX_RESULTS = 20;
 /** A search that takes longer has failed; under load it may queue for half a second more. */
 export const SEARCH_TIMEOUT_MS = 2 * SECOND;
 
-export interface SearchEntry {
-  /** Nine digits. */
-  nif: string;
-  legalName: string;
+/** What a search has found. */
+export interface Found {
+  /** At most {@link MAX_RESULTS} entries as they are answered: JSON, made by `writeEntry`. */
+  entries: string[];
+  /** The Elasticsearch index that all of them are from. `null` means that nothing was found, or that the directory has no index. */
+  index: string | null;
 }
+
+export const NOTHING_FOUND: Found = { entries: [], index: null };
 
 /**
  * The directory's search: Elasticsearch, or an index in Postgres, with the same results in the same order.
@@ -21,10 +25,10 @@ export interface SearchEntry {
  */
 export interface DirectorySearch {
   /**
-   * At most {@link MAX_RESULTS} entries: names whose normalized form is the query's first, then those that begin
-   * with it, both by sort key and NIF (contract: order of results).
+   * Names whose normalized form is the query's first, then those that begin with it, both by sort key and NIF (contract:
+   * order of results).
    *
    * @throws when the search fails or takes longer than {@link SEARCH_TIMEOUT_MS}
    */
-  search(query: ParsedQuery): Promise<SearchEntry[]>;
+  find(query: ParsedQuery): Promise<Found>;
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
+import type { SearchEntry } from '../../src/search/document.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
-import { parseQuery } from '../../src/search/query.ts';
-import type { SearchEntry } from '../../src/search/search.ts';
 import { createOracleSearch } from '../support/oracle.ts';
+import { searchEntries } from '../support/search-entries.ts';
 import { createWorkbench, csv, MODES, nif } from './support.ts';
 
 const CLIENTS = 4;
@@ -71,7 +71,7 @@ for (const mode of MODES) {
           const q = QUERIES[i % QUERIES.length]!;
           const before = allowed;
           try {
-            const answer = JSON.stringify((await search.search(parseQuery(q))).map(entryText));
+            const answer = JSON.stringify((await searchEntries(search, q)).map(entryText));
             searches++;
             // The change may have come while it was asked.
             if (![...before, ...allowed].some((answers) => answers.get(q) === answer)) {

@@ -10,7 +10,6 @@ import type { DirectoryTools } from '../../src/directory/tools.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { readEntry, type SearchDocument } from '../../src/search/document.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
-import { parseQuery } from '../../src/search/query.ts';
 import {
   createTestDatabase,
   createTestIndexAlias,
@@ -18,6 +17,7 @@ import {
   testServers,
 } from '../support/database.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
+import { searchEntries } from '../support/search-entries.ts';
 
 export type Mode = 'full' | 'embedded';
 export const MODES: readonly Mode[] = ['full', 'embedded'];
@@ -112,7 +112,7 @@ async function searchThrough(
   query: string,
 ): Promise<string[]> {
   if (elasticsearch === null) {
-    const entries = await createPostgresSearch(sql).search(parseQuery(query));
+    const entries = await searchEntries(createPostgresSearch(sql), query);
     return entries.map(({ nif, legalName }) => `${nif} ${legalName}`);
   }
   const { hits } = await elasticsearch.search<SearchDocument>({

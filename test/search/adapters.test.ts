@@ -4,10 +4,10 @@ import type { Client } from '@elastic/elasticsearch';
 import fc from 'fast-check';
 import { normalizeName } from '../../src/companies/name.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import type { SearchEntry } from '../../src/search/document.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
-import { parseQuery } from '../../src/search/query.ts';
-import type { DirectorySearch, SearchEntry } from '../../src/search/search.ts';
+import type { DirectorySearch } from '../../src/search/search.ts';
 import {
   createTestDatabase,
   createTestIndexAlias,
@@ -15,6 +15,7 @@ import {
   testServers,
 } from '../support/database.ts';
 import { createOracleSearch } from '../support/oracle.ts';
+import { searchEntries } from '../support/search-entries.ts';
 import { createSearchIndex, createSearchTable, pointAlias, showTable } from '../support/search-index.ts';
 import { testEntries } from './entries.ts';
 
@@ -53,7 +54,7 @@ const adapters: [string, () => DirectorySearch][] = [
 ];
 
 describe.each(adapters)('search by %s', (_, adapter) => {
-  const search = (q: string): Promise<SearchEntry[]> => adapter().search(parseQuery(q));
+  const search = (q: string): Promise<SearchEntry[]> => searchEntries(adapter(), q);
   const namesOf = async (q: string) => (await search(q)).map(({ legalName }) => legalName);
   const nifsOf = async (q: string) => (await search(q)).map(({ nif }) => nif);
 

@@ -2,12 +2,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import type { SearchEntry } from '../../src/search/document.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
-import { parseQuery } from '../../src/search/query.ts';
-import { SEARCH_TIMEOUT_MS, type SearchEntry } from '../../src/search/search.ts';
+import { SEARCH_TIMEOUT_MS } from '../../src/search/search.ts';
 import { createTestIndexAlias, testServers } from '../support/database.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { searchEntries } from '../support/search-entries.ts';
 import { createSearchIndex, pointAlias } from '../support/search-index.ts';
 import { numbered } from './entries.ts';
 
@@ -51,7 +52,7 @@ describe('Elasticsearch behind a proxy', () => {
     await createSearchIndex(client, `${alias}-1`, entries);
     await pointAlias(client, alias, `${alias}-1`);
     const adapter = createElasticsearchSearch(proxied, alias);
-    search = (q) => adapter.search(parseQuery(q));
+    search = (q) => searchEntries(adapter, q);
   });
   afterEach(async () => {
     proxy.up();
@@ -117,7 +118,7 @@ describe('Elasticsearch behind a proxy', () => {
     const adapter = createElasticsearchSearch(stuck, alias);
     // More than runs may be under way at once: had one of them not ended, the later ones would never begin.
     for (let round = 0; round < 2; round += 1) {
-      const attempts = Array.from({ length: 100 }, () => timed(adapter.search(parseQuery('azul'))));
+      const attempts = Array.from({ length: 100 }, () => timed(searchEntries(adapter, 'azul')));
       for (const { outcome, tookMs } of await Promise.all(attempts)) {
         expect(outcome).toBeInstanceOf(Error);
         expect(tookMs).toBeLessThan(SEARCH_TIMEOUT_MS * 1.5);
@@ -141,14 +142,14 @@ test('names of one batch that share the search for their equals each get all of 
   await pointAlias(client, alias, `${alias}-1`);
   const oracle = createOracleSearch(crowd);
   const search = createElasticsearchSearch(client, alias);
-  await search.search(parseQuery('rosa')); // it knows the index from here on
+  await searchEntries(search, 'rosa'); // it knows the index from here on
   // 130 equals of the first fill the room of six names; of the last two there is room for all.
   for (const batch of [
     ['azul', 'verde', 'rosa', 'r', 'azul 07', 'nada'],
     ['azul'],
     ['rosa', 'rosa', 'verde m'],
   ]) {
-    const found = await Promise.all(batch.map((q) => search.search(parseQuery(q))));
+    const found = await Promise.all(batch.map((q) => searchEntries(search, q)));
     expect(found).toEqual(batch.map((q) => oracle.answer(q)));
   }
 });
@@ -157,7 +158,7 @@ describe('an index that can not answer', () => {
   test('no alias: the search fails', async () => {
     const search = createElasticsearchSearch(client, alias);
     for (const q of ['azul', '500000000', 'x'.repeat(30)]) {
-      const { outcome } = await timed(search.search(parseQuery(q)));
+      const { outcome } = await timed(searchEntries(search, q));
       expect(outcome).toBeInstanceOf(Error);
     }
   });
@@ -166,21 +167,21 @@ describe('an index that can not answer', () => {
     await createSearchIndex(client, `${alias}-1`, entries);
     await pointAlias(client, alias, `${alias}-1`);
     const search = createElasticsearchSearch(client, alias);
-    expect(await search.search(parseQuery('azul'))).toHaveLength(2);
+    expect(await searchEntries(search, 'azul')).toHaveLength(2);
     await client.indices.close({ index: `${alias}-1` });
     for (const q of ['azul', '500000000']) {
-      const { outcome } = await timed(search.search(parseQuery(q)));
+      const { outcome } = await timed(searchEntries(search, q));
       expect(outcome).toBeInstanceOf(Error);
     }
     await client.indices.open({ index: `${alias}-1`, wait_for_active_shards: 1 });
-    expect(await search.search(parseQuery('azul'))).toHaveLength(2);
+    expect(await searchEntries(search, 'azul')).toHaveLength(2);
   });
 
   test('an index without entries finds nothing', async () => {
     await createSearchIndex(client, `${alias}-1`, []);
     await pointAlias(client, alias, `${alias}-1`);
     const search = createElasticsearchSearch(client, alias);
-    for (const q of ['azul', '500000000']) expect(await search.search(parseQuery(q))).toEqual([]);
+    for (const q of ['azul', '500000000']) expect(await searchEntries(search, q)).toEqual([]);
   });
 });
 
@@ -210,7 +211,7 @@ test('while the alias moves and old indices go, every answer is of one index as 
     const search = createElasticsearchSearch(client, alias);
     for (let i = searcher; isMoving; i += 1) {
       const batch = [queries[i % queries.length]!, queries[(i + 3) % queries.length]!, 'azul'];
-      const answers = await Promise.all(batch.map((q) => search.search(parseQuery(q))));
+      const answers = await Promise.all(batch.map((q) => searchEntries(search, q)));
       for (const [position, q] of batch.entries()) {
         const answer = JSON.stringify(answers[position]);
         const from = allowed.findIndex((answersOf) => answersOf.get(q) === answer);

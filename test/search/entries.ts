@@ -1,4 +1,4 @@
-import type { SearchEntry } from '../../src/search/search.ts';
+import type { SearchEntry } from '../../src/search/document.ts';
 import { exampleCompanies } from '../companies/example-names.ts';
 
 /** NIFs of made-up entries; a directory's check digits don't matter to searches. */

@@ -33,7 +33,7 @@ const client = (count = nodes.length) =>
       .join(','),
     elasticsearchApiKey: null,
   })!;
-const search = (at: ReturnType<typeof client>, timeoutMs = 1500) => sendSearches(at, ['{}', '{}'], timeoutMs);
+const search = (at: ReturnType<typeof client>, timeoutMs = 1500) => sendSearches(at, ['{}\n{}\n'], timeoutMs);
 
 test('searches go to the nodes in turn', async () => {
   const all = client();

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
-import { parseQuery } from '../../src/search/query.ts';
 import { SEARCH_TIMEOUT_MS } from '../../src/search/search.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy } from '../support/proxy.ts';
+import { searchEntries } from '../support/search-entries.ts';
 import { createSearchTable, showTable } from '../support/search-index.ts';
 import { numbered } from './entries.ts';
 
@@ -81,7 +81,7 @@ async function countingRows(q: string) {
       return counts!.read;
     };
     const before = await rowsReadSoFar();
-    const entries = await createPostgresSearch(transaction as unknown as Sql).search(parseQuery(q));
+    const entries = await searchEntries(createPostgresSearch(transaction as unknown as Sql), q);
     return { entries, rowsRead: (await rowsReadSoFar()) - before };
   });
 }
@@ -108,7 +108,7 @@ test('while the view changes and old tables go, every answer is of one directory
     const searchers = Array.from({ length: 3 }, async () => {
       while (isChanging) {
         for (const [i, q] of queries.entries()) {
-          const from = allowed[i]!.indexOf(JSON.stringify(await search.search(parseQuery(q))));
+          const from = allowed[i]!.indexOf(JSON.stringify(await searchEntries(search, q)));
           expect(from).toBeGreaterThanOrEqual(0);
           if (i === 0) seen.add(from);
         }
@@ -137,16 +137,16 @@ test('Postgres frozen: searches fail within their bound, and work again when it 
   const sql = connectPostgres(proxy.url(database.url), { max: 2 });
   try {
     const search = createPostgresSearch(sql);
-    expect(await search.search(parseQuery('construcoes gal'))).toHaveLength(20);
+    expect(await searchEntries(search, 'construcoes gal')).toHaveLength(20);
     proxy.hang();
     const startedMs = performance.now();
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 50 }, () => search.search(parseQuery('construcoes'))),
+      Array.from({ length: 50 }, () => searchEntries(search, 'construcoes')),
     );
     expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true);
     expect(performance.now() - startedMs).toBeLessThan(SEARCH_TIMEOUT_MS * 1.5);
     proxy.up();
-    expect(await search.search(parseQuery('construcoes gal'))).toHaveLength(20);
+    expect(await searchEntries(search, 'construcoes gal')).toHaveLength(20);
   } finally {
     proxy.up();
     await sql.end({ timeout: 2 });

@@ -1,8 +1,8 @@
 import type { Client, estypes } from '@elastic/elasticsearch';
 import type { Sql } from '../../src/postgres/connect.ts';
+import type { SearchEntry } from '../../src/search/document.ts';
 import { directoryRow, readMapping, searchDocument } from '../../src/search/document.ts';
 import { searchIndexStatements } from '../../src/search/postgres.ts';
-import type { SearchEntry } from '../../src/search/search.ts';
 
 /** Creates an Elasticsearch index of the mapping file and puts the entries into it, searchable at once. */
 export async function createSearchIndex(

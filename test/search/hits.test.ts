@@ -1,0 +1,180 @@
+/** Reading the text of an `_msearch` answer: cut or parsed, it is the same entries; and what is neither is an error. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import { sendToNode } from '../../src/elasticsearch/send.ts';
+import { type SearchEntry, searchDocument } from '../../src/search/document.ts';
+import { cutOutcomes, readOutcomes, SearchFailure } from '../../src/search/hits.ts';
+import { SEARCHES_REQUEST, searchLines, sendSearches } from '../../src/search/msearch.ts';
+import type { Found } from '../../src/search/search.ts';
+import { createTestIndexAlias, testServers } from '../support/database.ts';
+import { createSearchIndex } from '../support/search-index.ts';
+import { numbered, testEntries } from './entries.ts';
+
+/** Names that look like the end of a text, of a hit or of an answer. */
+const HOSTILE = [
+  '"',
+  '"]}',
+  'A"]},{"_index":"x","sort":["b\\t500000000B"]}',
+  '\\',
+  '\\\\',
+  'C:\\',
+  'C:\\"',
+  '\\t',
+  'a\\t123456789b',
+  '\\\\t123456789',
+  '\\u0041',
+  '","status":"active"}],"error":null}',
+  '</script>\u2028\u2029\u007f\u0085',
+  'Ação & Coração, Lda',
+  '\u{1f600}\ufffd\ufeff',
+  ']},"status":200}',
+];
+const entries: SearchEntry[] = [...testEntries(), ...numbered(800_000_000, HOSTILE)];
+
+const written = (found: SearchEntry[]) =>
+  found.map(({ nif, legalName }) =>
+    JSON.stringify({ nif, legal_name: legalName, status: '', locality: '', primary_cae: '' }),
+  );
+const hit = ({ nif, legalName }: SearchEntry) => ({
+  _index: 'companies-1',
+  sort: [searchDocument(nif, legalName).entry],
+});
+const item = (found: SearchEntry[]) =>
+  found.length === 0
+    ? { timed_out: false, status: 200 }
+    : { timed_out: false, hits: { hits: found.map(hit) }, status: 200 };
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+const entriesOf = (text: string, count: number) =>
+  readOutcomes(text, count).map((outcome) => (outcome as Found).entries);
+
+describe('an answer', () => {
+  const groups = [entries.slice(0, 20), [], entries.slice(-HOSTILE.length), entries];
+
+  test('is cut into the entries that JSON.stringify writes', () => {
+    const text = JSON.stringify({ responses: groups.map(item) });
+    expect(entriesOf(text, groups.length)).toEqual(groups.map(written));
+    expect(readOutcomes(text, groups.length).map((found) => (found as Found).index)).toEqual([
+      'companies-1',
+      null,
+      'companies-1',
+      'companies-1',
+    ]);
+  });
+
+  test('in another form (spaces, other members, another order) is parsed into the same', () => {
+    const other = (found: SearchEntry[]) => ({
+      took: 1,
+      status: 200,
+      hits: { total: 9, hits: found.map(hit) },
+    });
+    for (const text of [
+      JSON.stringify({ responses: groups.map(item) }, null, 1),
+      JSON.stringify({ took: 3, responses: groups.map(item) }),
+      JSON.stringify({ responses: groups.map(other) }),
+    ]) {
+      expect(entriesOf(text, groups.length)).toEqual(groups.map(written));
+    }
+  });
+
+  test('each hostile name alone is the same either way', () => {
+    for (const entry of entries) {
+      const text = JSON.stringify({ responses: [item([entry])] });
+      expect(entriesOf(text, 1)).toEqual([written([entry])]);
+      expect(entriesOf(` ${text}`, 1)).toEqual([written([entry])]);
+    }
+  });
+
+  test('that is cut off, or lacks one character and is no JSON any more, is an error', () => {
+    const text = JSON.stringify({ responses: [item(numbered(500_000_000, ['Azul', 'Verde'])), item([])] });
+    let broken = 0;
+    for (let at = 0; at < text.length; at += 1) {
+      expect(() => readOutcomes(text.slice(0, at), 2)).toThrow();
+      const without = text.slice(0, at) + text.slice(at + 1);
+      if (isJson(without)) continue;
+      expect(() => readOutcomes(without, 2)).toThrow();
+      broken += 1;
+    }
+    expect(broken).toBeGreaterThan(50);
+  });
+
+  test('with more or fewer searches than were asked is no answer', () => {
+    const text = JSON.stringify({ responses: [item([]), item([])] });
+    for (const count of [0, 1, 3]) expect(() => readOutcomes(text, count)).toThrow('every search');
+    for (const page of ['', '<html>', '{}', 'null', '[]', '{"responses":{}}']) {
+      expect(() => readOutcomes(page, 1)).toThrow('every search');
+    }
+  });
+
+  test('whose hits are not sorted by an entry, or by more than it, is an error', () => {
+    const sorted = (...sort: unknown[]) =>
+      JSON.stringify({
+        responses: [{ timed_out: false, hits: { hits: [{ _index: 'a', sort }] }, status: 200 }],
+      });
+    for (const text of [
+      sorted(),
+      sorted(null),
+      sorted(7),
+      sorted('azul'),
+      sorted('azul\t50000257Azul'),
+      sorted('azul 500000257Azul', 'azul\t500000257Azul'),
+    ]) {
+      expect(() => readOutcomes(text, 1)).toThrow('no directory entries');
+    }
+    // Two values are not taken for one name.
+    expect(entriesOf(sorted('azul\t500000257Azul', 'x'), 1)).toEqual([
+      written([{ nif: '500000257', legalName: 'Azul' }]),
+    ]);
+  });
+
+  test('says which search failed, and why', () => {
+    const text = JSON.stringify({
+      responses: [
+        item([entries[0]!]),
+        { error: { type: 'index_not_found_exception' }, status: 404 },
+        { timed_out: true, hits: { hits: [] }, status: 200 },
+        {},
+      ],
+    });
+    const [found, ...failed] = readOutcomes(text, 4);
+    expect((found as Found).entries).toEqual(written([entries[0]!]));
+    expect(failed.every((outcome) => outcome instanceof SearchFailure)).toBe(true);
+    expect(failed.map((outcome) => (outcome as SearchFailure).message)).toEqual([
+      'Elasticsearch answered index_not_found_exception',
+      'Elasticsearch answered too late',
+      'Elasticsearch answered 0',
+    ]);
+    expect((failed[0] as SearchFailure).status).toBe(404);
+  });
+});
+
+describe('Elasticsearch itself', () => {
+  const client = createElasticsearch({
+    elasticsearchUrl: testServers().elasticsearchUrl,
+    elasticsearchApiKey: null,
+  })!;
+  const { alias, cleanup } = createTestIndexAlias();
+  afterAll(async () => {
+    await cleanup();
+    await client.close();
+  });
+
+  test('answers every name in the form that is cut, as JSON.stringify writes it', async () => {
+    await createSearchIndex(client, `${alias}-1`, entries);
+    const searches = entries.map(({ nif }) => searchLines(`${alias}-1`, { term: { nif } }));
+    const outcomes = await sendSearches(client, searches, 30_000);
+    expect(outcomes).toEqual(entries.map((entry) => ({ entries: written([entry]), index: `${alias}-1` })));
+    // None is an escaped backslash before a `t`, which is left to the parser.
+    const plain = searches.filter((_, position) => !entries[position]!.legalName.includes('\\t'));
+    const none = searchLines(`${alias}-1`, { term: { nif: 'none' } });
+    const body = [...plain, none].join('');
+    const text = await sendToNode(client, { ...SEARCHES_REQUEST, body }, 30_000);
+    expect(cutOutcomes(text)).toHaveLength(plain.length + 1);
+  });
+});
