@@ -23,7 +23,7 @@ const PARTS: [string, RegExp][] = [
   ['Metrics', /node_modules\/prom-client\/|src\/observability\//],
   ['Elysia', /node_modules\/elysia\//],
   ['Answer, headers, request id', /src\/http\//],
-  ['Batches and time-outs', /src\/(batch|deadline)\.ts/],
+  ['Batches and time-outs', /src\/runtime\//],
   ['Bucket, credit, key', /src\/(admission|credits|rate-limit|keys)\//],
   ['Record', /src\/(lookup|companies)\//],
 ];

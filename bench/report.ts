@@ -1,5 +1,5 @@
 import { type Idle, REQUESTS } from './idle.ts';
-import type { Scenario } from './scenarios.ts';
+import type { Scenario, ScenarioName } from './scenarios.ts';
 
 /** One measurement, or the median of several. */
 export interface Row {
@@ -15,6 +15,27 @@ export interface Row {
   residentMb: number;
   hitRate: number | null;
 }
+
+/**
+ * What a row's requests cost the least, at the same number of connections: the bare route in this process, the prototype's
+ * statements in Redis and Postgres, and Elasticsearch asked directly. Null for rows without a floor.
+ */
+function floorMs(row: Row, rows: Row[]): number | null {
+  const at = (scenario: ScenarioName) =>
+    rows.find((other) => other.scenario === scenario && other.connections === row.connections)?.cpuMs;
+  const [bare, prototype, direct] = [
+    at('bare Elysia route'),
+    at('lookup, the prototype'),
+    at('Elasticsearch asked directly'),
+  ];
+  if (bare === undefined || prototype === undefined) return null;
+  const metering = bare.service + prototype.postgres + prototype.redis;
+  if (row.scenario.startsWith('lookup')) return metering;
+  if (!row.scenario.startsWith('search') || direct === undefined) return null;
+  return metering + direct.elasticsearch;
+}
+
+const sumOf = (cpuMs: Row['cpuMs']) => Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0);
 
 /** The row with the median rate: its figures belong together. */
 export function median(rows: Row[]): Row {
@@ -39,6 +60,13 @@ export function report(
         ? ''
         : `${((row.requestsPerSecond * lookupsPerRequest) / base.requestsPerSecond).toFixed(2)} × ${against}`;
     const { service, postgres, elasticsearch, redis } = row.cpuMs;
+    // Of a request with several lookups: of each.
+    const cpuMs = sumOf(row.cpuMs) / lookupsPerRequest;
+    const floor = floorMs(row, rows);
+    const prototype = rows.find(
+      ({ scenario, connections }) => scenario === 'lookup, the prototype' && connections === row.connections,
+    );
+    const isLookup = row.scenario.startsWith('lookup') && prototype !== undefined;
     return [
       row.scenario +
         (row.hitRate === null || !row.scenario.startsWith('search')
@@ -50,6 +78,9 @@ export function report(
       row.p50Ms.toFixed(1),
       row.p99Ms.toFixed(1),
       [service, postgres, elasticsearch, redis].map((ms) => ms.toFixed(3)).join(' / '),
+      cpuMs.toFixed(3),
+      isLookup ? (cpuMs / sumOf(prototype.cpuMs)).toFixed(2) : '',
+      floor === null ? '' : (cpuMs / floor).toFixed(2),
       row.residentMb === 0 ? '' : Math.round(row.residentMb),
       row.refused,
     ];
@@ -62,6 +93,9 @@ export function report(
     'p50 ms',
     'p99 ms',
     'CPU ms a request: service / Postgres / Elasticsearch / Redis',
+    'CPU ms in sum',
+    'of the prototype',
+    'of the floor',
     'MB',
     'not 2xx',
   ];
@@ -72,6 +106,10 @@ ${options.names} names, ${options.records} stored records, ${options.accounts} a
 Machine: ${options.machine}, shared by the load generator (wrk, one thread), the service, Postgres, Elasticsearch and Redis. Commit ${revision()}.
 
 ${[heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}
+
+CPU in sum is that of the service and its stores, for each company of a request with several. The prototype is \`bench/prototype.ts\`, whose sum is
+that of the least code that meters a lookup. The floor is nobody's code of ours: the bare route's CPU, what the prototype takes Redis and Postgres,
+and for searches what a search asked directly takes Elasticsearch, all at the same number of connections.
 
 One lookup at a time on an idle service takes ${idle.request.toFixed(2)} ms; its bucket ${idle.bucket.toFixed(2)}, its credit ${idle.credit.toFixed(2)} and its record ${idle.record.toFixed(2)} ms,
 asked one after the other from elsewhere, take ${parts.toFixed(2)}: the service adds ${(idle.request - parts).toFixed(2)} ms (medians of ${REQUESTS}).

@@ -16,7 +16,7 @@ const { values: options } = parseArgs({
     names: { type: 'string', default: '1000000' },
     records: { type: 'string', default: '300000' },
     accounts: { type: 'string', default: '1000' },
-    connections: { type: 'string', default: '16,64,256' },
+    connections: { type: 'string', default: '1,16,64,256' },
     seconds: { type: 'string', default: '4' },
     runs: { type: 'string', default: '5' },
     only: { type: 'string' },

@@ -6,7 +6,7 @@ import type { Service, Stack } from './stack.ts';
 import { autocompleteQueries, randomPrefixes } from './traffic.ts';
 import { get, post, type Target } from './wrk.ts';
 
-type ScenarioName =
+export type ScenarioName =
   | 'the load generator’s ceiling'
   | 'bare Elysia route'
   | 'Elasticsearch asked directly'

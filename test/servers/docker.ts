@@ -53,6 +53,7 @@ export async function startDocker(
           ...Object.fromEntries(SECRETS.map((name) => [name, passwordFile])),
           TEST_MAX_CONNECTIONS: String(request.maxConnections),
           TEST_FSYNC: request.purpose === 'benchmarks' ? 'on' : 'off',
+          TEST_APPENDONLY: request.purpose === 'benchmarks' ? 'yes' : 'no',
           TEST_HEAP_MB: String(request.elasticsearchHeapMb),
         },
       },

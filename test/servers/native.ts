@@ -51,7 +51,7 @@ export async function startNative(request: StartRequest, say: (line: string) => 
   const start: Record<ServerName, () => Promise<string>> = {
     elasticsearch: () => startElasticsearch(context, jdk!, request),
     postgres: () => startPostgres(context, request),
-    redis: () => startRedis(context),
+    redis: () => startRedis(context, request),
   };
   const urls: ServerSet['urls'] = {};
   const starts = request.servers.map(async (name) => {

@@ -6,6 +6,7 @@ import { mayInstall } from './may-install.ts';
 import type { NativeContext } from './native.ts';
 import { freePort, givesAnswer, startOnFreePort } from './ports.ts';
 import { run, startProcess } from './processes.ts';
+import type { StartRequest } from './servers.ts';
 
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 const INSTALL_TIMEOUT_MS = 5 * 60_000;
@@ -37,8 +38,11 @@ export async function ensureRedis(cache: string, say: (line: string) => void): P
   );
 }
 
-/** Starts an in-memory Redis and resolves with its URL once it answers. */
-export async function startRedis(context: NativeContext): Promise<string> {
+/** Starts a Redis and resolves with its URL once it answers. Benchmarks get the settings of docker-compose.yml, tests no file. */
+export async function startRedis(
+  context: NativeContext,
+  { purpose }: Pick<StartRequest, 'purpose'>,
+): Promise<string> {
   const folder = join(context.runFolder, 'redis');
   await mkdir(folder, { recursive: true });
   const port = await startOnFreePort('Redis', async () => {
@@ -47,7 +51,10 @@ export async function startRedis(context: NativeContext): Promise<string> {
       command: Bun.which('redis-server') ?? 'redis-server',
       args: [
         ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder],
-        ...['--save', '', '--appendonly', 'no', '--maxmemory-policy', 'noeviction'],
+        ...(purpose === 'benchmarks'
+          ? ['--appendonly', 'yes', '--maxmemory', '256mb']
+          : ['--save', '', '--appendonly', 'no']),
+        ...['--maxmemory-policy', 'noeviction'],
       ],
     });
     context.own(server, 'SIGKILL');

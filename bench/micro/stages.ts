@@ -1,0 +1,77 @@
+import { createCredits } from '../../src/credits/admit.ts';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import { createCompanyReader } from '../../src/lookup/store.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
+import { connectRedis, createRedisRateLimiter } from '../../src/rate-limit/redis.ts';
+import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
+import { parseQuery } from '../../src/search/query.ts';
+import { generateCompany } from '../names.ts';
+import type { StoreProcesses } from '../processes.ts';
+import type { Stack } from '../stack.ts';
+import { randomPrefixes } from '../traffic.ts';
+
+/** One of the service's questions to a store, asked by the service's own module. */
+export interface Stage {
+  name: string;
+  store: keyof StoreProcesses;
+  /** Items in one batch at most. */
+  maxItems: number;
+  /** Asks for one item. Items that are asked for in one turn of the event loop share a batch. */
+  ask(position: number): Promise<unknown>;
+}
+
+const LIMIT = 10_000_000;
+const DAY_S = 86_400;
+const DISTINCT_QUERIES = 50_000;
+
+/** @param companies in the directory, all with a stored record */
+export async function openStages(
+  { sql, environment, alias }: Stack,
+  companies: number,
+): Promise<{ stages: Stage[]; close(): Promise<unknown> }> {
+  const byKey = connectPostgres(environment.DATABASE_URL!, { max: 2, byKey: true });
+  const redis = connectRedis(environment.REDIS_URL!);
+  await new Promise((resolve) => redis.once('ready', resolve));
+  const client = createElasticsearch({
+    elasticsearchUrl: environment.ELASTICSEARCH_URL!,
+    elasticsearchApiKey: null,
+  });
+  const accounts = await sql<{ id: string }[]>`SELECT id FROM accounts`;
+  const account = (position: number) => accounts[position % accounts.length]!.id;
+  const limiter = createRedisRateLimiter(redis);
+  const credits = createCredits(byKey);
+  const findCompany = createCompanyReader(byKey, 6 * DAY_S);
+  const search = createElasticsearchSearch(client!, alias);
+  const queries = randomPrefixes(companies, DISTINCT_QUERIES).map(parseQuery);
+  const stages: Stage[] = [
+    {
+      name: 'bucket',
+      store: 'redis',
+      maxItems: 500,
+      ask: (position) => limiter.take(account(position), LIMIT),
+    },
+    {
+      name: 'credit',
+      store: 'postgres',
+      maxItems: 500,
+      ask: (position) => credits.admit({ accountId: account(position), keyId: '', kind: 'lookup' }),
+    },
+    {
+      name: 'record',
+      store: 'postgres',
+      maxItems: 500,
+      ask: (position) => findCompany(generateCompany((position * 7919) % companies).nif),
+    },
+    {
+      name: 'search',
+      store: 'elasticsearch',
+      maxItems: 32,
+      ask: (position) => search.search(queries[position % queries.length]!),
+    },
+  ];
+  const close = async () => {
+    redis.disconnect();
+    await Promise.all([credits.close(1000), byKey.end(), client!.close()]);
+  };
+  return { stages, close };
+}
