@@ -66,7 +66,7 @@ export async function openStages(
       name: 'search',
       store: 'elasticsearch',
       maxItems: 32,
-      ask: (position) => search.search(queries[position % queries.length]!),
+      ask: (position) => search.find(queries[position % queries.length]!),
     },
   ];
   const close = async () => {
