@@ -4,8 +4,12 @@ import { chmodSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { prepareLayout } from '../../src/postgres/embedded/layout.ts';
-import { clusterName, findRunning } from '../../src/postgres/embedded/postmaster.ts';
-import { readFromPs, readProcessInfo } from '../../src/postgres/embedded/process-info.ts';
+import {
+  clusterName,
+  findRunning,
+  readFromPs,
+  readProcessInfo,
+} from '../../src/postgres/embedded/postmaster.ts';
 import { disposeSeed, layUsedDataDir, postgresPid, query, temporaryDirectory } from './embedded-support.ts';
 
 /** A process under the PID of a Postgres that was killed, with the command line of that Postgres. */

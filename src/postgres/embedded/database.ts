@@ -2,8 +2,7 @@ import postgres from 'postgres';
 import { codeOf, messageOf, RefusedError } from '../../errors.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
-import type { Layout } from './layout.ts';
-import { keepPassword, readPassword } from './passwords.ts';
+import { keepPassword, type Layout, readPassword } from './layout.ts';
 
 const SUPERUSER = 'postgres';
 /** The service's role, which owns the database of the same name and everything in it. */

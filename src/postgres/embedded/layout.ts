@@ -1,20 +1,23 @@
+import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   renameSync,
   statSync,
   writeSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { codeOf, messageOf } from '../../errors.ts';
+import { codeOf, messageOf, RefusedError } from '../../errors.ts';
 
-/** Where everything of one embedded Postgres lies; all of it below `home`, which its owner alone can enter. */
+/** The files of one embedded Postgres, all below `home`, which only its owner can enter. */
 export interface Layout {
   /** DATA_DIR itself, absolute. */
   dataDir: string;
@@ -26,20 +29,20 @@ export interface Layout {
   password: string;
   /** The password of the service's role, made once. */
   servicePassword: string;
-  /** The port and PID namespace of the last start, see {@link file://./start.ts}. */
+  /** The port and PID namespace of the last start. */
   endpoint: string;
-  /** Locked exclusively while somebody starts, joins or stops. */
+  /** Locked exclusively while a process starts, joins or stops Postgres. */
   mutex: string;
-  /** The PID that holds the mutex: for error messages only, never relied on. */
+  /** The PID that holds the mutex, for error messages only. */
   mutexHolder: string;
-  /** Locked shared by every process that uses this Postgres, for as long as it does. */
-  users: string;
+  /** Locked shared by every process that uses this Postgres, while it does. */
+  participants: string;
   log: string;
 }
 
 /**
- * Makes DATA_DIR and its `postgres` folder (mode 0700) and tells where everything in it lies.
- * An existing DATA_DIR keeps its mode unless it is empty, because it may be anybody's folder.
+ * Makes DATA_DIR and its `postgres` folder (mode 0700).
+ * An existing DATA_DIR keeps its mode unless it is empty, because it may be another program's folder.
  *
  * @throws Error with one line that says what to do when the folder can't be used.
  */
@@ -55,7 +58,7 @@ export function prepareLayout(dataDir: string): Layout {
   } catch (error) {
     const explained = explainFileError(error, absolute);
     if (explained !== error) throw explained;
-    // A file system without folders of ours (/proc), a name too long, …
+    // A file system without ordinary folders (/proc), a name too long, …
     throw new Error(
       `DATA_DIR ${absolute} can't be made or used (${messageOf(error)}): set DATA_DIR to another path`,
       { cause: error },
@@ -74,7 +77,7 @@ function layoutAt(dataDir: string, home: string): Layout {
     endpoint: at('endpoint.json'),
     mutex: at('mutex.lock'),
     mutexHolder: at('mutex.pid'),
-    users: at('users.lock'),
+    participants: at('users.lock'),
     log: at('postgres.log'),
   };
 }
@@ -111,11 +114,25 @@ export function syncDirectory(directory: string): void {
   }
 }
 
-/** What root writes in the folder of an ordinary user must stay usable for that user's next command. */
+/** Files that root writes in the folder of an ordinary user must stay usable for that user's next command. */
 export function giveToOwner(layout: Layout, path: string): void {
   if (process.getuid?.() !== 0) return;
   const owner = statSync(layout.home);
   if (owner.uid !== 0) chownSync(path, owner.uid, owner.gid);
+}
+
+/** Makes a password of 256 random bits in a file of mode 0600, unless the file exists. */
+export function keepPassword(layout: Layout, path: string): void {
+  if (!existsSync(path)) writePrivateFile(layout, path, `${randomBytes(32).toString('base64url')}\n`);
+}
+
+/** @throws RefusedError when the file is missing or can't be read */
+export function readPassword(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    throw new RefusedError(`${path} is missing or unreadable: bring it back from a backup of DATA_DIR`);
+  }
 }
 
 /** Turns a failed file operation below DATA_DIR into one line that says what to do; other errors pass as they are. */

@@ -9,12 +9,12 @@ import { explainFileError, giveToOwner, type Layout, writePrivateFile } from './
  *
  * Bun has no flock, but SQLite takes kernel locks on its file, and the kernel drops them with the process. SQLite is
  * also right about several locks on one file within one process, where plain POSIX locks are not: closing any
- * descriptor would drop them all. For that reason nothing else may ever open these files.
+ * descriptor would drop them all. So nothing else may ever open these files.
  */
 export interface LockFile {
-  /** Never waits. False: somebody holds it, shared or exclusively. */
+  /** Never waits. False means that another holder has it, shared or exclusively. */
   tryExclusive(): boolean;
-  /** Never waits. False: somebody holds it exclusively. */
+  /** Never waits. False means that another holder has it exclusively. */
   tryShared(): boolean;
   release(): void;
   /** Releases and closes; the object can't be used afterwards. */
@@ -25,7 +25,7 @@ export interface LockFile {
 export function openLockFile(layout: Layout, path: string): LockFile {
   if (!existsSync(path)) makeLockFile(layout, path);
   const database = new Database(path, { readwrite: true });
-  // Nothing is ever written: every transaction is rolled back, so there is no journal for a killed process to leave.
+  // Every transaction is rolled back, so a killed process leaves no journal.
   database.run('PRAGMA busy_timeout = 0');
   const unlessBusy = (lock: () => void): boolean => {
     try {
@@ -75,8 +75,8 @@ const MUTEX_TIMEOUT_MS = MINUTE;
 /**
  * Takes the mutex that orders starting, joining and stopping, waiting up to a minute for it.
  *
- * @returns what releases it.
- * @throws Error naming the process that holds it when the minute is over; the signal's reason when aborted.
+ * @returns the function that releases it
+ * @throws Error naming the process that holds it when the minute is over; the signal's reason when aborted
  */
 export async function takeMutex(layout: Layout, signal?: AbortSignal): Promise<() => void> {
   const mutex = openLockFile(layout, layout.mutex);

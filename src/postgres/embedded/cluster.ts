@@ -1,22 +1,30 @@
 import { chownSync, closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Binaries } from './binaries.ts';
 import type { Launcher } from './launcher.ts';
-import { diskFull, type Layout, syncDirectory, writePrivateFile } from './layout.ts';
-import { keepPassword, readPassword } from './passwords.ts';
+import {
+  diskFull,
+  keepPassword,
+  type Layout,
+  readPassword,
+  syncDirectory,
+  writePrivateFile,
+} from './layout.ts';
 
 const UNFINISHED = 'cluster.new-';
 
+/** The `-D` of a program whose working directory is the data directory (see `chooseLauncher`). */
+export const dataArgument = (directory: string) =>
+  process.platform === 'linux' ? '/proc/self/cwd' : directory;
+
 /**
- * Makes the data directory with initdb unless it is there. It is made under another name and renamed when complete,
- * so one that is cut short leaves nothing but a folder that the next run removes. Call it with the mutex held.
+ * Makes the data directory with initdb unless it exists. It gets its name when it is complete, so an interrupted run
+ * leaves only a folder that the next run removes. Call it with the mutex held.
  *
- * @throws Error with one line when initdb fails.
+ * @throws Error with one line when initdb fails
  */
 export async function initializeCluster(
   layout: Layout,
-  binaries: Binaries,
   launcher: Launcher,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -26,7 +34,7 @@ export async function initializeCluster(
   const unfinished = mkdtempSync(join(layout.home, UNFINISHED));
   try {
     if (launcher.account) chownSync(unfinished, launcher.account.uid, launcher.account.gid);
-    await runInitdb(layout, binaries, launcher, unfinished, signal);
+    await runInitdb(layout, launcher, unfinished, signal);
     renameSync(unfinished, layout.cluster);
     syncDirectory(layout.home);
   } catch (error) {
@@ -37,7 +45,7 @@ export async function initializeCluster(
 
 /**
  * An initdb whose starter was killed ends at its next line of output, but until then it may add files while we remove
- * them. What resists is in nobody's way and goes the next time.
+ * them. A folder that can't be removed now is removed the next time.
  */
 async function removeUnfinished(layout: Layout): Promise<void> {
   for (const name of await readdir(layout.home)) {
@@ -49,69 +57,35 @@ async function removeUnfinished(layout: Layout): Promise<void> {
 
 async function runInitdb(
   layout: Layout,
-  binaries: Binaries,
   launcher: Launcher,
-  directory: string,
+  cwd: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  signal?.throwIfAborted();
-  const password = passwordForInitdb(layout, launcher);
-  const args = [
-    `--pgdata=${launcher.dataArgument(directory)}`,
-    '--username=postgres',
-    '--auth=scram-sha-256',
-    `--pwfile=${password.argument}`,
-    '--locale=C',
-    '--encoding=UTF8',
-    '--no-instructions',
-  ];
+  const stdin = openPassword(layout, launcher);
+  const args = ['--username=postgres', '--auth=scram-sha-256', '--pwfile=/dev/fd/0'];
+  args.push('--locale=C', '--encoding=UTF8', '--no-instructions', `--pgdata=${dataArgument(cwd)}`);
   try {
-    const child = launcher.run(binaries.initdb, args, {
-      cwd: directory,
-      stdio: [password.fd, 'pipe', 'pipe'],
-    });
-    const stop = () => child.kill('SIGTERM');
-    signal?.addEventListener('abort', stop, { once: true });
-    let output = '';
-    child.stdout?.on('data', (chunk) => {
-      output += chunk;
-    });
-    child.stderr?.on('data', (chunk) => {
-      output += chunk;
-    });
-    const code = await new Promise<number | null>((resolve, reject) => {
-      child.on('error', reject);
-      child.on('close', resolve);
-    });
-    signal?.removeEventListener('abort', stop);
+    const { code, output } = await launcher.run('initdb', args, { cwd, stdin, signal });
     signal?.throwIfAborted();
     if (code !== 0) throw explainInitdb(layout, output);
   } finally {
-    password.dispose();
+    closeSync(stdin);
   }
 }
 
 /**
- * The password file is ours alone. Under another account initdb gets an open copy as its standard input, since it
- * couldn't pass the closed folder above it.
+ * A copy of the password as an open file: initdb's account may own it, and can't pass the closed folder above it. The copy
+ * is deleted at once; `/dev/fd/0` still opens it.
  */
-function passwordForInitdb(
-  layout: Layout,
-  launcher: Launcher,
-): { fd: number; argument: string; dispose(): void } {
-  if (launcher.account === null) {
-    const fd = openSync(layout.password, 'r');
-    return { fd, argument: layout.password, dispose: () => closeSync(fd) };
-  }
+function openPassword(layout: Layout, { account }: Launcher): number {
   const copy = `${layout.password}.initdb`;
   writePrivateFile(layout, copy, `${readPassword(layout.password)}\n`);
-  chownSync(copy, launcher.account.uid, launcher.account.gid);
-  const fd = openSync(copy, 'r');
-  const dispose = () => {
-    closeSync(fd);
-    rmSync(copy, { force: true });
-  };
-  return { fd, argument: '/proc/self/fd/0', dispose };
+  try {
+    if (account) chownSync(copy, account.uid, account.gid);
+    return openSync(copy, 'r');
+  } finally {
+    rmSync(copy);
+  }
 }
 
 function explainInitdb(layout: Layout, output: string): Error {
