@@ -10,7 +10,6 @@ import { createReception, type Reception } from './request/reception.ts';
 import type { DashboardParts } from './request/visit.ts';
 import { type Match, matchRoute } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
-import { createDrawings } from './usage/drawings.ts';
 import { createExampleQuery } from './usage/example-query.ts';
 import { createUsageAlerts } from './usage/usage-alerts.ts';
 
@@ -66,7 +65,6 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
         auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
         readAccount: createAccountReader(sql),
         exampleQuery: createExampleQuery(sql),
-        drawings: createDrawings(),
         secret,
         base,
         mails: mailer !== null,

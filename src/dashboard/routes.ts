@@ -1,5 +1,6 @@
 import { askDelete, deleteOwnAccount, downloadAccount, showHistory } from './pages/account-data.ts';
 import { showCredits } from './pages/credits.ts';
+import { downloadCredits, downloadUsage } from './pages/csv.ts';
 import { showSignIn, showSignUp, signIn, signOut, signUp } from './pages/entry.ts';
 import { askName, askRotate, rename, rotate } from './pages/key-changes.ts';
 import { askRevoke, makeKey, revoke, showKeys } from './pages/keys.ts';
@@ -22,7 +23,6 @@ import {
   showSettings,
 } from './pages/settings.ts';
 import { showTry, tryCall } from './pages/try.ts';
-import { downloadUsage } from './pages/usage-csv.ts';
 import type { MemberVisit, Reply, Visit } from './request/visit.ts';
 
 /** A page: for anyone, or for whoever is signed in. */
@@ -62,6 +62,7 @@ const ROUTES: Route[] = [
   { method: 'GET', path: '/keys/:id/revoke', for: 'member', page: askRevoke },
   { method: 'POST', path: '/keys/:id/revoke', for: 'member', page: revoke },
   { method: 'GET', path: '/credits', for: 'member', page: showCredits },
+  { method: 'GET', path: '/credits.csv', for: 'member', page: downloadCredits },
   { method: 'GET', path: '/try', for: 'member', page: showTry },
   { method: 'POST', path: '/try', for: 'member', page: tryCall },
   { method: 'GET', path: '/settings', for: 'member', page: showSettings },

@@ -73,7 +73,8 @@ describe('in a real browser', () => {
       expect(await figure(page, 'used')).toBe(4);
       expect(await figure(page, 'available')).toBe(496);
       expect(body.data.quotas.requests.used).toBe(4);
-      expect(await barHeights(page)).toEqual({ 'Searches: 3': true, 'Lookups: 1': true });
+      expect(await page.textContent('.plot title')).toMatch(/: 4\nSearches: 3\nLookups: 1$/);
+      expect(await barHeights(page)).toEqual([3, 1]);
       await page.click('summary');
       expect((await page.textContent('table.numbers tfoot'))!.replace(/\s/g, '')).toBe('Total314');
 
@@ -84,7 +85,6 @@ describe('in a real browser', () => {
       expect(await page.textContent('.badge.good')).toBe('200 · 0 companies');
       await page.goto(dashboard());
       expect(await figure(page, 'used')).toBe(5);
-      // The plot may be half a minute old.
       expect(await figure(page, 'plotted')).toBe(5);
 
       await page.click('nav >> text=API keys');
@@ -98,6 +98,23 @@ describe('in a real browser', () => {
       await page.waitForURL(dashboard('/sign-in?done=out'));
       await page.goBack();
       await page.waitForURL(/\/sign-in(\?to=.*)?$/);
+    }));
+
+  test('the figures and the plot follow the calls without a reload, and an open table stays open', () =>
+    inBrowser({}, async (page) => {
+      await page.clock.install();
+      const accountId = await enter(page.context());
+      await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 5 }]);
+      await page.goto(dashboard());
+      await page.click('summary');
+      await page.evaluate('document.activeElement.blur()');
+      await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'lookup', calls: 2 }]);
+      await service.sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
+      await page.clock.runFor(10_000);
+      await page.waitForSelector('[data-figure=available]:text-is("493")');
+      expect(await figure(page, 'plotted')).toBe(7);
+      expect(await page.locator('table.numbers tbody tr').count()).toBe(2);
+      expect(await page.isVisible('table.numbers')).toBe(true);
     }));
 
   test('two tabs that create the last key at once get one key between them', () =>
@@ -184,10 +201,9 @@ describe('in a real browser', () => {
   }
 });
 
-/** The bars that the reader sees, and whether each has a height. */
-async function barHeights(page: Page): Promise<Record<string, boolean>> {
-  const bars = await page.evaluate<[string, number][]>(`
-    [...document.querySelectorAll('.plot rect')].filter((bar) => bar.checkVisibility())
-      .map((bar) => [bar.textContent.split('\\n')[1], bar.getBoundingClientRect().height])`);
-  return Object.fromEntries(bars.map(([title, height]) => [title, height > 1]));
+/** The heights of the bars that the reader sees, as multiples of the smallest. */
+async function barHeights(page: Page): Promise<number[]> {
+  const heights = await page.evaluate<number[]>(`
+    [...document.querySelectorAll('.plot rect:not(.day)')].map((bar) => bar.getBoundingClientRect().height)`);
+  return heights.map((height) => Math.round(height / Math.min(...heights)));
 }

@@ -80,7 +80,7 @@ describe('the overview', () => {
     const { body } = await call(service.url, '/usage', { key });
     const overview = await shown(visitor);
     expect(overview.resetAt).toBe(body.data.resetAt);
-    expect(overview.text).toContain('Plan: Plus');
+    expect(overview.text).toContain('Plan Plus');
     expect(overview.text).toMatch(/Resets in \d+ days? \d+ hours?/);
   });
 
@@ -149,11 +149,9 @@ describe('calls a day', () => {
       ['Total', '10', '43', '53'],
     ]);
     expect(barsOf(byKind)).toEqual([
-      'Lookups: 3',
-      'Lookups: 40',
-      'Searches: 1',
-      'Searches: 2',
-      'Searches: 7',
+      '10, Searches: 7, Lookups: 3',
+      '42, Searches: 2, Lookups: 40',
+      '1, Searches: 1',
     ]);
 
     const byKey = await visitor.get('/dashboard?by=key');
@@ -166,15 +164,54 @@ describe('calls a day', () => {
     ]);
   });
 
-  test('a number in the name of a key is not rounded with those of the drawing', async () => {
+  test('begin with the first call, and with the days or the period that the reader chooses', async () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);
-    const { id } = await createKey(service.sql, accountId, 'v3.14159', 'test');
-    await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: id, kind: 'search', calls: 3 }]);
-    const page = await visitor.get('/dashboard?by=key');
-    expect(barsOf(page)).toEqual(['v3.14159: 3']);
-    expect(page.document.querySelector('svg')!.querySelector('path, rect')!.outerHTML).not.toMatch(
-      /\d\.\d\d/,
+    const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
+    const look = async (query = '') => {
+      const page = await visitor.get(`/dashboard${query}`);
+      return {
+        days: tableOf(page)
+          .slice(1, -1)
+          .map(([name]) => name),
+        since: /since (\d+ \w+ \d+)/.exec(page.textOf('.calls .lead')!)![1],
+        current: [...page.document.querySelectorAll('.tabs [aria-current]')].map((tab) => tab.textContent),
+      };
+    };
+    const named = (name: string) => {
+      const [year, month, date] = name.split('-').map(Number) as [number, number, number];
+      return `${date} ${'Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec'.split(' ')[month - 1]} ${year}`;
+    };
+    const store = (daysAgo: number) =>
+      storeCalls(service.sql, accountId, [{ daysAgo, keyId: '', kind: 'search', calls: 5 }]);
+    await store(20);
+    await store(3);
+    expect(await look()).toEqual({
+      days: [day(3), day(20)],
+      since: named(day(20)),
+      current: ['90 days', 'By kind'],
+    });
+    expect(await look('?days=7&by=key')).toEqual({
+      days: [day(3)],
+      since: named(day(6)),
+      current: ['7 days', 'By key'],
+    });
+    await changePlan(
+      service.sql,
+      accountId,
+      'plus',
+      { periodStart: new Date(Date.now() - 5 * 86_400_000) },
+      'test',
+    );
+    expect(await look('?days=period')).toMatchObject({ days: [day(3)], since: named(day(5)) });
+    expect(await look('?days=1000')).toMatchObject({ days: [day(3), day(20)] });
+    // The decoder of a text would drop the BOM.
+    const Cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
+    const csv = await fetch(`${service.baseUrl}/dashboard/usage.csv?days=7&separator=semicolon`, {
+      headers: { Cookie },
+    });
+    expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
+      `\ufeff"day";"key_id";"key_name";"searches";"lookups";"calls";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx"\r\n"${day(3)}";"";"dashboard";"5";"0";"5";"0";"0";"0";"0"\r\n`,
     );
   });
 
@@ -263,6 +300,12 @@ describe('credit history', () => {
       ['+1,000', '1,000', '17', 'invoice 17'],
     ]);
     expect(rows[0]![0]).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d$/);
+    const csv = (await visitor.get('/dashboard/credits.csv')).text.split('\r\n');
+    expect(csv[0]).toBe('"kind","from","until","credits","balance","reference","note"');
+    expect(csv.slice(1, -1).map((line) => line.split(',').toSpliced(1, 2).join())).toEqual([
+      '"grant","5","1005","",""',
+      '"grant","1000","1000","17","invoice 17"',
+    ]);
   });
 });
 
@@ -429,9 +472,9 @@ function tableOf({ document }: PageAnswer): string[][] {
   );
 }
 
-/** The titles of the wide plot's bars, without their days. */
+/** The titles of the plot's bars, without their days: the day's total first. */
 function barsOf({ document }: PageAnswer): string[] {
-  return [...document.querySelectorAll('.plot-wide rect title')]
-    .map((title) => title.textContent!.split('\n')[1]!)
-    .sort();
+  return [...document.querySelectorAll('.plot title')].map((title) =>
+    title.textContent!.replace(/^[^:]+: /, '').replaceAll('\n', ', '),
+  );
 }

@@ -4,6 +4,7 @@ import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
 import { copyable, memberPage } from '../ui/layout.ts';
 import { creditHistory, type Entry, loadGrants } from '../usage/credit-history.ts';
+import { separatorQuery } from './csv.ts';
 
 /** GET /dashboard/credits: the plans, who adds credits, and the history of purchased credits. */
 export async function showCredits(visit: MemberVisit): Promise<Reply> {
@@ -23,7 +24,7 @@ ${plansCard(visit, { free, plus })}
   <h2>${texts.history}</h2>
   <span class="badge">${texts.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
 </div>
-${entries.length === 0 ? empty : history(visit, entries)}`;
+${entries.length === 0 ? empty : html`${history(visit, entries)}<p><a href="${tools.base}/credits.csv?${separatorQuery(visit)}" download>${texts.csv}</a></p>`}`;
   return memberPage(visit, { section: '/credits', title: texts.creditsTitle, body });
 }
 

@@ -1,38 +1,43 @@
 import { readPlan } from '../../accounts/plan.ts';
 import type { MemberVisit, Reply } from '../request/visit.ts';
-import { type Html, type HtmlValue, html, trusted } from '../ui/html.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage, notice } from '../ui/layout.ts';
-import { type DailyHistory, loadDailyCalls, PLOTTED_DAYS } from '../usage/daily-calls.ts';
+import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { datasetsLine } from '../usage/datasets.ts';
 import { type Figures, figuresOf } from '../usage/figures.ts';
-import { type Series, type Split, seriesOf } from '../usage/series.ts';
+import { rangeOf } from '../usage/range.ts';
 import { allowanceState, forecastText } from './allowance.ts';
+import { type CallsView, callsSection } from './calls.ts';
 import { planEnd } from './credits.ts';
 import { errorsSection } from './errors-section.ts';
 
-/** GET /dashboard: plan, credits, bucket, and the calls of the last 90 days. */
+/** GET /dashboard: how many calls are left, the rate limit, keys, plan, and the calls a day. */
 export async function showOverview(visit: MemberVisit): Promise<Reply> {
   const { account, tools, texts, url } = visit;
+  const view: CallsView = {
+    range: rangeOf(url),
+    split: url.searchParams.get('by') === 'key' ? 'key' : 'kind',
+  };
   const [rate, history, datasets, forecast, free] = await Promise.all([
     tools.rateLimiter.peek(account.id, account.requestsPerMinute),
-    loadDailyCalls(tools.sql, account.id),
+    loadDailyCalls(tools.sql, account, view.range),
     datasetsLine(visit),
     // Otherwise the notice above says it.
     allowanceState(account) === 'fine' ? forecastText(visit) : null,
     readPlan(tools.sql, 'free'),
   ]);
-  const split: Split = url.searchParams.get('by') === 'key' ? 'key' : 'kind';
-  const isNew = history.rows.length === 0;
+  const figures = figuresOf(account, rate);
+  const isNew = history.rows.length === 0 && figures.usage.quotas.requests.used === 0;
   const body = html`
 ${notice(url.searchParams.get('done') === 'confirmed' ? texts.confirmed : null)}
-<div class="heading">
-  <h1>${account.name}</h1>
-  <span class="badge ${account.plan}">${texts.plan}: ${texts.plans[account.plan]}</span>
-</div>
+<h1>${account.name}</h1>
 ${isNew && firstSteps(visit)}
-${figureCards(visit, figuresOf(account, rate), forecast, planEnd(visit, free))}
-${await callsSection(visit, history, split)}
-${errorsSection(visit, history.rows)}
+<div class="figures" id="figures" data-live>
+  ${availableCard(visit, figures, forecast)}
+  ${smallCards(visit, figures, planEnd(visit, free))}
+</div>
+${callsSection(visit, history, view)}
+${errorsSection(visit, history)}
 ${datasets}`;
   return memberPage(visit, { section: '', title: texts.overview, body });
 }
@@ -46,140 +51,78 @@ function firstSteps({ texts, tools, account }: MemberVisit): Html {
   <ol>
     ${step(html`<a href="${tools.base}/keys">${texts.startKey}</a>`, texts.startKeyLead, account.keys > 0)}
     ${step(html`<a href="${tools.base}/try">${texts.startCall}</a>`, texts.startCallLead)}
-    ${step(texts.startSee, texts.startSeeLead)}
+    ${step(html`<a href="#calls">${texts.startSee}</a>`, texts.startSeeLead)}
   </ol>
 </section>`;
 }
 
-function figureCards(
-  visit: MemberVisit,
-  figures: Figures,
-  forecast: string | null,
-  ends: string | null,
-): Html {
+/** The main figure: calls that are left, what of, and until when. */
+function availableCard(visit: MemberVisit, figures: Figures, forecast: string | null): Html {
   const { texts, formats, tools, account } = visit;
   const { usage, includedLeft, available, beyond } = figures;
   const { number } = formats;
-  const { requests, apiKeys } = usage.quotas;
+  const { used, limit } = usage.quotas.requests;
   const resetAt = new Date(usage.resetAt);
-  const keysLimit = apiKeys.limit === null ? null : number(apiKeys.limit);
   // A period that Plus ends in is followed by one of the Free plan: nothing is reset.
   const isLastPeriod = account.planUntil !== null && account.planUntil <= account.period.end;
   const inclusiveEnd = new Date(account.period.end.getTime() - 1);
+  const purchased = account.spendPurchased ? usage.credits : 0;
   return html`
-<div class="figures">
-  <section class="card figure full main-figure ${allowanceState(account)}">
+<section class="card figure main-figure ${allowanceState(account)}">
+  <div class="stock">
     <h2>${texts.available}</h2>
     <p class="big" data-figure="available">${number(available)}</p>
-    <p>${texts.availableSum(number(includedLeft), number(available - includedLeft))}</p>
-    ${forecast !== null && html`<p data-forecast>${forecast}</p>`}
-  </section>
-  <section class="card figure full">
-    <h2>${texts.included}</h2>
-    <p class="big"><span data-figure="used">${number(requests.used)}</span><small> / ${number(requests.limit)}</small></p>
-    ${meter(texts.usedOf(number(requests.used), number(requests.limit)), requests.used, requests.limit)}
-    <p>${beyond > 0 ? texts.beyond(number(beyond)) : texts.left(number(includedLeft))}</p>
-  </section>
-  <section class="card figure full">
-    <h2>${texts.purchased}</h2>
-    <p class="big" data-figure="credits">${number(usage.credits)}</p>
-    <p>${texts.purchasedHint}</p>
-    <p><a href="${tools.base}/credits">${texts.history}</a></p>
-  </section>
-  <section class="card figure">
-    <h2>${texts.bucket}</h2>
-    <p class="big"><span data-figure="remaining">${number(usage.rateLimit.remaining)}</span><small> / ${number(usage.rateLimit.limit)}</small></p>
-    ${meter(texts.bucketNow(number(usage.rateLimit.remaining), number(usage.rateLimit.limit)), usage.rateLimit.remaining, usage.rateLimit.limit)}
-    <p>${texts.bucketHint(number(usage.rateLimit.limit))}</p>
-  </section>
-  <section class="card figure">
-    <h2>${texts.keys}</h2>
-    <p class="big"><span data-figure="keys">${number(apiKeys.used)}</span>${keysLimit !== null && html`<small> / ${keysLimit}</small>`}</p>
-    <p>${texts.keysUsed(number(apiKeys.used), keysLimit)}</p>
-    <p><a href="${tools.base}/keys">${texts.manageKeys}</a></p>
-  </section>
-  <section class="card figure full">
-    <h2>${texts.period}</h2>
-    <p class="medium"><time datetime="${usage.period.start}">${formats.date(account.period.start)}</time> –
-      <time datetime="${usage.period.end}">${formats.date(inclusiveEnd)}</time></p>
-    ${ends !== null && html`<p data-plan-end><strong>${ends}</strong></p>`}
-    <p><span class="term">${isLastPeriod ? texts.ends : texts.reset}</span> <strong>${texts.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
-      <time datetime="${usage.resetAt}">${formats.instant(resetAt)}</time></p>
-  </section>
-</div>`;
-}
-
-/** A bar from 0 to `limit`; what is beyond it fills it. */
-function meter(label: string, value: number, limit: number): Html {
-  const shown = Math.min(value, limit);
-  return html`<progress aria-label="${label}" max="${Math.max(limit, 1)}" value="${shown}">${label}</progress>`;
-}
-
-async function callsSection(visit: MemberVisit, history: DailyHistory, split: Split): Promise<Html> {
-  const { texts, formats, tools } = visit;
-  const all = seriesOf(history.rows, split, texts);
-  const total = all.reduce((sum, series) => sum + series.total, 0);
-  const tab = (by: Split, label: string) =>
-    html`<a href="${tools.base}?by=${by}#calls"${by === split && html` aria-current="true"`}>${label}</a>`;
-  return html`
-<section class="card calls" id="calls" aria-labelledby="calls-title">
-  <div class="heading">
-    <div>
-      <h2 id="calls-title">${texts.plotTitle}</h2>
-      <p class="lead">${texts.plotLead(PLOTTED_DAYS)} · <span data-figure="plotted">${texts.plotTotal(formats.number(total))}</span></p>
-    </div>
-    <div class="tabs">${tab('kind', texts.byKind)}${tab('key', texts.byKey)}</div>
+    ${stockBar(texts.available, [includedLeft, purchased], Math.max(limit - includedLeft, 0))}
+    <ul class="legend">
+      <li class="series-1">${texts.included} <strong>${texts.leftOf(number(includedLeft), number(limit))}</strong></li>
+      <li class="series-2"><a href="${tools.base}/credits">${texts.purchased}</a> <strong data-figure="credits">${number(usage.credits)}</strong></li>
+    </ul>
+    ${!account.spendPurchased && usage.credits > 0 && html`<p>${texts.notSpent} <a href="${tools.base}/settings">${texts.settings}</a></p>`}
   </div>
-  ${total === 0 ? emptyPlot(visit) : await plots(visit, history.today, all, total)}
+  <dl class="stock-facts">
+    <div><dt>${texts.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br>${texts.beyond(number(beyond))}`}</dd></div>
+    <div><dt>${texts.period}</dt> <dd><time datetime="${usage.period.start}">${formats.date(account.period.start)}</time> –
+      <time datetime="${usage.period.end}">${formats.date(inclusiveEnd)}</time></dd></div>
+    <div><dt>${isLastPeriod ? texts.ends : texts.reset}</dt> <dd><strong>${texts.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
+      <time datetime="${usage.resetAt}">${formats.instant(resetAt)}</time></dd></div>
+    ${forecast !== null && html`<div data-forecast><dt>${texts.forecast}</dt> <dd>${forecast}</dd></div>`}
+  </dl>
 </section>`;
 }
 
-function emptyPlot({ texts }: MemberVisit): Html {
-  return html`<div class="empty"><h3>${texts.plotEmpty}</h3><p>${texts.plotEmptyLead}</p></div>`;
+function smallCards(visit: MemberVisit, { usage }: Figures, ends: string | null): Html {
+  const { texts, formats, tools, account } = visit;
+  const { number } = formats;
+  const { limit, remaining } = usage.rateLimit;
+  const { apiKeys } = usage.quotas;
+  const keysLimit = apiKeys.limit === null ? null : number(apiKeys.limit);
+  return html`
+<section class="card figure">
+  <h2>${texts.bucket}</h2>
+  <p class="medium">${texts.bucketNow(html`<strong data-figure="remaining">${number(remaining)}</strong>`, number(limit))}</p>
+  <p>${texts.bucketHint(number(limit))}</p>
+</section>
+<section class="card figure">
+  <h2>${texts.keys}</h2>
+  <p class="medium"><strong data-figure="keys">${number(apiKeys.used)}</strong> ${texts.keysInUse(keysLimit)}</p>
+  <p><a href="${tools.base}/keys">${texts.manageKeys}</a></p>
+</section>
+<section class="card figure">
+  <h2>${texts.plan}</h2>
+  <p class="medium"><strong>${texts.plans[account.plan]}</strong></p>
+  ${ends !== null && html`<p data-plan-end>${ends}</p>`}
+  <p><a href="${tools.base}/credits">${texts.creditsTitle}</a></p>
+</section>`;
 }
 
-async function plots(visit: MemberVisit, today: string, all: Series[], total: number): Promise<Html> {
-  const { texts, formats, tools } = visit;
-  const key = [visit.account.id, today, texts.lang, ...all.map((series) => series.label)].join('\n');
-  const drawing = await tools.drawings(key, async () => {
-    // Only now: the library is large, and an instance whose dashboard nobody opens does without it.
-    const { plotDailyCalls } = await import('../usage/plot.ts');
-    const label = texts.plotLabel(formats.number(total), PLOTTED_DAYS);
-    const draw = (width: number, height: number) =>
-      trusted(plotDailyCalls(all, { today, width, height, label, formats }));
-    return { wide: draw(1000, 260), narrow: draw(360, 220) };
+/** What is left, in its parts, and what is used, as shares of one bar. The legend below has the numbers. */
+function stockBar(label: string, left: number[], used: number): Html {
+  const total = Math.max(1, used + left.reduce((sum, part) => sum + part, 0));
+  let x = 0;
+  const parts = left.map((part, index) => {
+    const width = (part / total) * 100;
+    x += width;
+    return html`<rect class="series-${index + 1}" x="${(x - width).toFixed(2)}%" width="${width.toFixed(2)}%" height="100%"/>`;
   });
-  return html`
-<ul class="legend">${all.map((series) => html`<li>${series.label} <strong>${formats.number(series.total)}</strong></li>`)}</ul>
-<div class="plot-wide">${drawing.wide}</div>
-<div class="plot-narrow">${drawing.narrow}</div>
-<div class="under">
-  <details>
-    <summary>${texts.table}</summary>
-    ${table(visit, all)}
-    <p class="hint">${texts.tableEmptyDays}</p>
-  </details>
-  <a href="${tools.base}/usage.csv" download>${texts.csv}</a>
-</div>`;
-}
-
-function table({ texts, formats }: MemberVisit, all: Series[]): Html {
-  const days = [...new Set(all.flatMap((series) => [...series.calls.keys()]))].sort().reverse();
-  const at = (series: Series, day: string) => series.calls.get(day) ?? 0;
-  return html`
-<div class="scroll" tabindex="0" role="region" aria-label="${texts.table}">
-<table class="numbers">
-  <thead><tr><th scope="col">${texts.day}</th>${all.map((series) => html`<th scope="col">${series.label}</th>`)}<th scope="col">${texts.total}</th></tr></thead>
-  <tbody>${days.map(
-    (day) => html`
-    <tr><th scope="row"><time datetime="${day}">${formats.date(new Date(`${day}T00:00:00Z`))}</time></th>${all.map(
-      (series) => html`<td>${formats.number(at(series, day))}</td>`,
-    )}<td>${formats.number(all.reduce((sum, series) => sum + at(series, day), 0))}</td></tr>`,
-  )}
-  </tbody>
-  <tfoot><tr><th scope="row">${texts.total}</th>${all.map((series) => html`<td>${formats.number(series.total)}</td>`)}<td>${formats.number(
-    all.reduce((sum, series) => sum + series.total, 0),
-  )}</td></tr></tfoot>
-</table>
-</div>`;
+  return html`<svg class="stock-bar" role="img" aria-label="${label}">${parts}</svg>`;
 }

@@ -7,6 +7,7 @@ const CONTENT_SECURITY_POLICY = [
   "script-src 'self'",
   "font-src 'self'",
   "img-src 'self'",
+  "connect-src 'self'",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",

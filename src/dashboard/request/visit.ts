@@ -10,7 +10,6 @@ import type { Asker, Auth, Session, User } from '../auth/auth.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Texts } from '../ui/texts.ts';
-import type { Drawings } from '../usage/drawings.ts';
 import type { Fields } from './fields.ts';
 
 /** What the service gives the dashboard to work with. */
@@ -50,8 +49,6 @@ export interface Tools extends DashboardParts {
   readAccount: ReadAccount;
   /** A query that finds a company of the directory as it is. */
   exampleQuery(): Promise<string>;
-  /** Plots that were drawn a moment ago. */
-  drawings: Drawings;
   /** Signs sessions; keys for other uses are derived from it (csrf.ts). */
   secret: string;
   /** Whether mail can be sent. */

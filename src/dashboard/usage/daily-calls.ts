@@ -3,9 +3,8 @@ import type { Sql } from '../../postgres/connect.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
 import type { ErrorKind } from '../../usage/error-answers.ts';
+import type { Range } from './range.ts';
 
-/** Days that the plot, the table and the CSV reach back, today included. */
-export const PLOTTED_DAYS = 90;
 const QUERY_TIMEOUT_MS = 3 * SECOND;
 
 /** Error answers of a day, as src/usage/error-answers.ts counts them. */
@@ -32,33 +31,47 @@ export interface DailyCalls extends Errors {
 export interface DailyHistory {
   /** The last of the days, by Postgres's clock: YYYY-MM-DD. */
   today: string;
+  /** The first of the days: the range's, or that of the account's first call if that was later. */
+  from: string;
   /** Oldest first; a day and key without calls and errors has no row. */
   rows: DailyCalls[];
 }
 
-/** The account's calls of the last {@link PLOTTED_DAYS} days, as the admissions counted them. */
-export async function loadDailyCalls(sql: Sql, accountId: string): Promise<DailyHistory> {
+/** The account's calls in a range, as the admissions counted them, and its error answers. */
+export async function loadDailyCalls(
+  sql: Sql,
+  account: { id: string; period: { start: Date } },
+  range: Range,
+): Promise<DailyHistory> {
   const of = (kind: CallKind | ErrorKind) =>
     sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint`;
-  const query = sql<(DailyCalls & { today: string })[]>`
-    SELECT today::text, d.day::text, nullif(d.key_id, '') AS "keyId",
+  const from =
+    range === 'period'
+      ? sql`(${account.period.start}::timestamptz AT TIME ZONE 'UTC')::date`
+      : sql`today - ${range - 1}::integer`;
+  const query = sql<(DailyCalls & { today: string; from: string })[]>`
+    WITH counted AS (
+      SELECT day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${account.id}
+      UNION ALL
+      SELECT day, key_id, kind, calls FROM daily_error_answers WHERE account_id = ${account.id}),
+    clock AS (
+      SELECT today, greatest(${from}, (SELECT min(day) FROM counted)) AS first
+      FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS now)
+    SELECT today::text, first::text AS from, d.day::text, nullif(d.key_id, '') AS "keyId",
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
       ${of('search')} AS searches, ${of('lookup')} AS lookups,
       ${of('rate-limit-exceeded')} AS "rateLimited", ${of('monthly-quota-exceeded')} AS "outOfCredits",
       ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors"
-    FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock
-    LEFT JOIN (
-      SELECT account_id, day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${accountId}
-      UNION ALL
-      SELECT account_id, day, key_id, kind, calls FROM daily_error_answers WHERE account_id = ${accountId}
-    ) d ON d.day > today - ${PLOTTED_DAYS}::integer AND d.day <= today
-    LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = d.account_id
-    GROUP BY today, d.day, d.key_id, k.name, k.start, k.created_at
+    FROM clock
+    LEFT JOIN counted d ON d.day BETWEEN first AND today
+    LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${account.id}
+    GROUP BY today, first, d.day, d.key_id, k.name, k.start, k.created_at
     ORDER BY d.day, k.created_at, d.key_id`;
   const rows = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
   return {
     today: rows[0]!.today,
-    rows: rows.filter((row) => row.day !== null).map(({ today: _, ...row }) => row),
+    from: rows[0]!.from,
+    rows: rows.filter((row) => row.day !== null).map(({ today: _, from: __, ...row }) => row),
   };
 }
 

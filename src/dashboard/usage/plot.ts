@@ -1,129 +1,84 @@
-import * as Plot from '@observablehq/plot';
-import { parseHTML } from 'linkedom';
 import { DAY } from '../../units.ts';
+import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
-import { PLOTTED_DAYS } from './daily-calls.ts';
 import type { Series } from './series.ts';
 
-/** Observable Plot draws into any DOM; this one lives in the process and is only ever written to. */
-const { document } = parseHTML('<!doctype html><html><body></body></html>');
-
-/** Colours of the series in their order; the style sheet has them for dark and light. */
-const COLORS = [
-  'var(--series-1)',
-  'var(--series-2)',
-  'var(--series-3)',
-  'var(--series-4)',
-  'var(--series-5)',
-];
-const REST = 'var(--series-6)';
+/** Height of the bars' area and of the line of days below it, in CSS pixels. */
+const HEIGHT = 232;
+const DAYS_HEIGHT = 28;
+const INTERVALS = 4;
+/** A plot is not narrower than a week: a new account sees the days to come, empty. */
+const MIN_DAYS = 7;
 
 export interface PlotOptions {
-  /** The last day, YYYY-MM-DD. */
+  /** The first and the last day, YYYY-MM-DD. */
+  from: string;
   today: string;
-  width: number;
-  height: number;
   /** What a screen reader says instead. */
   label: string;
   formats: Formats;
 }
 
-/** Stacked bars of calls a day over the last 90 days, as an SVG without scripts and styles. */
-export function plotDailyCalls(all: Series[], options: PlotOptions): string {
-  const { today, width, height, label, formats } = options;
-  const last = new Date(`${today}T00:00:00Z`);
-  const first = new Date(last.getTime() - (PLOTTED_DAYS - 1) * DAY);
-  const end = new Date(last.getTime() + DAY);
-  const bars = all.flatMap((series) =>
-    [...series.calls].map(([day, calls]) => ({
-      day: new Date(`${day}T00:00:00Z`),
-      calls,
-      label: series.label,
-    })),
-  );
-  const narrow = width < 500;
-  // Noon, so that a label stands below the middle of its bar.
-  const ticks = Array.from(
-    { length: Math.ceil(PLOTTED_DAYS / (narrow ? 28 : 10)) },
-    (_, index) => new Date(last.getTime() + DAY / 2 - index * (narrow ? 28 : 10) * DAY),
-  ).filter((tick) => tick.getTime() > first.getTime() + 2 * DAY);
-  const svg = Plot.plot({
-    document,
-    width,
-    height,
-    className: 'plot',
-    marginLeft: 8 + 7 * formats.number(tallest(bars)).length + 10,
-    marginRight: 4,
-    marginTop: 12,
-    marginBottom: 26,
-    x: { type: 'utc', domain: [first, end], label: null },
-    y: { label: null, nice: true, ...(bars.length === 0 && { domain: [0, 10] }) },
-    color: { domain: all.map((series) => series.label), range: all.map((_, index) => COLORS[index] ?? REST) },
-    marks: [
-      Plot.gridY({ ticks: 4, strokeOpacity: 1, stroke: 'var(--line)' }),
-      Plot.axisY({
-        ticks: 4,
-        tickSize: 0,
-        label: null,
-        tickFormat: (value: number) => (Number.isInteger(value) ? formats.number(value) : ''),
-      }),
-      Plot.axisX({
-        ticks,
-        tickSize: 0,
-        tickPadding: 8,
-        label: null,
-        tickFormat: (day: Date) => formats.day(day),
-      }),
-      Plot.rectY(bars, {
-        x: 'day',
-        interval: 'day',
-        y: 'calls',
-        fill: 'label',
-        order: all.map((series) => series.label),
-        insetLeft: narrow ? 0.3 : 0.75,
-        insetRight: narrow ? 0.3 : 0.75,
-        ...(!narrow && {
-          title: (bar: (typeof bars)[number]) =>
-            `${formats.date(bar.day)}\n${bar.label}: ${formats.number(bar.calls)}`,
-        }),
-      }),
-      Plot.ruleY([0], { stroke: 'var(--muted-line)' }),
-    ],
+/**
+ * Stacked bars of calls a day, as an SVG that is as wide as its place: x is in percent, y in pixels, so that no text is scaled.
+ * The style sheet has its colours.
+ */
+export function plotDailyCalls(all: Series[], { from, today, label, formats }: PlotOptions): Html {
+  const first = Date.parse(from);
+  const count = Math.max(MIN_DAYS, Math.round((Date.parse(today) - first) / DAY) + 1);
+  const days = Array.from({ length: count }, (_, index) => {
+    const day = new Date(first + index * DAY);
+    const name = day.toISOString().slice(0, 10);
+    const parts = all.map((series) => ({ label: series.label, calls: series.calls.get(name) ?? 0 }));
+    return { day, parts, total: parts.reduce((sum, { calls }) => sum + calls, 0) };
   });
-  // The style sheet of the page says what Plot's would: a strict Content-Security-Policy lets no inline one in.
-  svg.querySelector('style')?.remove();
-  // One image with one label; Plot's labels of its parts are not allowed inside it.
-  for (const part of svg.querySelectorAll('[aria-label]')) part.removeAttribute('aria-label');
-  svg.setAttribute('role', 'img');
-  svg.setAttribute('aria-label', label);
-  svg.removeAttribute('font-family');
-  for (const element of svg.querySelectorAll('*')) roundNumbers(element);
-  return svg.outerHTML;
-}
-
-/** Attributes of coordinates. Text is left alone: a key's name can look like a number. */
-const COORDINATES = ['x', 'y', 'x1', 'x2', 'y1', 'y2', 'width', 'height', 'transform', 'd'];
-
-/** What is used of an element; the DOM's own types are not loaded. */
-interface Attributes {
-  getAttribute(name: string): string | null;
-  setAttribute(name: string, value: string): void;
-}
-
-/** One decimal is enough for a pixel, and keeps the page small. */
-function roundNumbers(element: Attributes): void {
-  for (const name of COORDINATES) {
-    const value = element.getAttribute(name);
-    if (value === null) continue;
-    const rounded = value.replace(/\d+\.\d{2,}/g, (number: string) =>
-      String(Math.round(Number(number) * 10) / 10),
+  const top = niceTop(Math.max(...days.map(({ total }) => total)));
+  const slot = 100 / count;
+  const y = (calls: number) => round(HEIGHT * (1 - calls / top));
+  const ticks = Array.from({ length: INTERVALS + 1 }, (_, index) => top - (top / INTERVALS) * index);
+  // Counted from the last day, about nine of them; a phone has room for every third.
+  const step = Math.ceil(count / 9);
+  const bar = ({ day, parts, total }: (typeof days)[number], index: number) => {
+    let below = 0;
+    const rects = parts.map(({ calls }, series) => {
+      below += calls;
+      return (
+        calls > 0 &&
+        html`<rect class="series-${Math.min(series + 1, 6)}" x="${round((index + (count > 40 ? 0.1 : 0.2)) * slot)}%" width="${round(slot * (count > 40 ? 0.8 : 0.6))}%" y="${y(below)}" height="${round((HEIGHT * calls) / top)}"/>`
+      );
+    });
+    const lines = [
+      `${formats.date(day)}: ${formats.number(total)}`,
+      ...parts
+        .filter(({ calls }) => calls > 0)
+        .map(({ label, calls }) => `${label}: ${formats.number(calls)}`),
+    ];
+    return (
+      total > 0 &&
+      html`<g><title>${lines.join('\n')}</title><rect class="day" x="${round(index * slot)}%" width="${round(slot)}%" y="0" height="${HEIGHT}"/>${rects}</g>`
     );
-    if (rounded !== value) element.setAttribute(name, rounded);
-  }
+  };
+  const dayLabel = ({ day }: (typeof days)[number], index: number) => {
+    const back = count - 1 - index;
+    const isLast = back === 0 && count > 10;
+    if (back % step !== 0 || index * slot + slot / 2 < 3) return false;
+    return html`<text${back % (step * 3) !== 0 && html` class="wide-only"`} x="${isLast ? 100 : round((index + 0.5) * slot)}%" y="${HEIGHT + 20}" text-anchor="${isLast ? 'end' : 'middle'}">${formats.day(day)}</text>`;
+  };
+  return html`
+<div class="plot">
+  <div class="plot-ticks" aria-hidden="true">${ticks.map((tick) => html`<span>${formats.number(tick)}</span>`)}</div>
+  <svg height="${HEIGHT + DAYS_HEIGHT}" role="img" aria-label="${label}">${ticks.map((tick) => html`<line x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>`)}${days.map(bar)}${days.map(dayLabel)}</svg>
+</div>`;
 }
 
-function tallest(bars: { day: Date; calls: number }[]): number {
-  const days = new Map<number, number>();
-  for (const { day, calls } of bars) days.set(day.getTime(), (days.get(day.getTime()) ?? 0) + calls);
-  return Math.max(10, ...days.values());
+const round = (value: number) => String(Math.round(value * 100) / 100);
+
+/** The smallest round number that is not under `value` and gives whole numbers at every gridline: 4, 8, 20, 40, 80, 100, 200, … */
+function niceTop(value: number): number {
+  for (let power = 1; ; power *= 10) {
+    for (const step of [1, 2, 2.5, 5]) {
+      const top = step * power * INTERVALS;
+      if (Number.isInteger(step * power) && top >= value) return top;
+    }
+  }
 }

@@ -36,3 +36,34 @@ if (document.querySelector('[data-forget-form]')) history.replaceState(null, '',
 addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
+
+// Figures that move: the page is fetched again, and its parts marked `data-live` are exchanged. Not while nobody looks: a page in
+// the background, or one that was not touched for ten minutes, does not ask.
+const LIVE_MS = 10_000;
+const WATCHED_MS = 600_000;
+let touchedAt = Date.now();
+for (const event of ['pointermove', 'keydown', 'scroll']) {
+  addEventListener(
+    event,
+    () => {
+      touchedAt = Date.now();
+    },
+    { passive: true },
+  );
+}
+if (document.querySelector('[data-live]')) setInterval(refresh, LIVE_MS);
+
+async function refresh() {
+  if (document.hidden || Date.now() - touchedAt > WATCHED_MS) return;
+  const answer = await fetch(location.href, { redirect: 'manual' }).catch(() => null);
+  if (!answer?.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  for (const part of document.querySelectorAll('[data-live]')) {
+    const next = fresh.getElementById(part.id);
+    // What the reader is in stays as it is.
+    if (next === null || part.contains(document.activeElement)) continue;
+    const details = next.querySelector('details');
+    if (details !== null) details.open = part.querySelector('details')?.open === true;
+    part.replaceWith(next);
+  }
+}

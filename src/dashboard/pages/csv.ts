@@ -1,0 +1,66 @@
+import { csvCell } from '../../ingest/cell.ts';
+import type { MemberVisit, Reply, Visit } from '../request/visit.ts';
+import { creditHistory, loadGrants } from '../usage/credit-history.ts';
+import { loadDailyCalls } from '../usage/daily-calls.ts';
+import { rangeOf } from '../usage/range.ts';
+
+/**
+ * GET /dashboard/usage.csv: the plot's numbers, a row for each day and key that has calls or errors, with English column names in every
+ * language.
+ */
+export async function downloadUsage(visit: MemberVisit): Promise<Reply> {
+  const { tools, account, url } = visit;
+  const { today, rows } = await loadDailyCalls(tools.sql, account, rangeOf(url));
+  const columns = ['day', 'key_id', 'key_name', 'searches', 'lookups', 'calls'];
+  const errors = ['rate_limit_exceeded', 'monthly_quota_exceeded', 'other_4xx', 'status_5xx'];
+  const lines = rows.map((row) => {
+    const key = row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName];
+    const calls = [row.searches, row.lookups, row.searches + row.lookups];
+    const failed = [row.rateLimited, row.outOfCredits, row.clientErrors, row.serverErrors];
+    return [row.day, ...key, ...[...calls, ...failed].map(String)];
+  });
+  return csvFile(visit, `calls-${today}`, [[...columns, ...errors], ...lines]);
+}
+
+/** GET /dashboard/credits.csv: the history of purchased credits. */
+export async function downloadCredits(visit: MemberVisit): Promise<Reply> {
+  const { tools, account } = visit;
+  const entries = creditHistory(await loadGrants(tools.sql, account.id), account.credits);
+  const lines = entries.map((entry) => {
+    const { kind, credits, balance } = entry;
+    const [from, until, reference, note] =
+      kind === 'grant'
+        ? [entry.at, entry.at, entry.reference ?? '', entry.note]
+        : [entry.from, entry.until, '', ''];
+    return [
+      kind,
+      from.toISOString(),
+      until?.toISOString() ?? '',
+      String(credits),
+      String(balance),
+      reference,
+      note,
+    ];
+  });
+  const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'];
+  return csvFile(visit, 'credits', [columns, ...lines]);
+}
+
+/** What a link to a CSV asks for: Portuguese spreadsheets separate by semicolons. */
+export function separatorQuery({ texts }: Pick<Visit, 'texts'>): string {
+  return texts.language === 'pt' ? 'separator=semicolon' : 'separator=comma';
+}
+
+/**
+ * A CSV file (RFC 4180): every field is quoted, and none is a formula, because names and notes are free text. One that is
+ * separated by semicolons begins with a BOM, because it is for spreadsheets.
+ */
+function csvFile({ url }: Visit, name: string, lines: string[][]): Reply {
+  const isForSpreadsheet = url.searchParams.get('separator') === 'semicolon';
+  const [start, separator] = isForSpreadsheet ? ['\ufeff', ';'] : ['', ','];
+  return {
+    file: start + lines.map((line) => `${line.map(csvCell).join(separator)}\r\n`).join(''),
+    type: 'text/csv; charset=utf-8',
+    headers: { 'Content-Disposition': `attachment; filename="${name}.csv"` },
+  };
+}
