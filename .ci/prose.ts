@@ -15,8 +15,8 @@ const FILES = [
   'Dockerfile',
   '.ci/run',
 ];
-/** The specification is quoted, and a released migration never changes. */
-const NOT_OURS = /^docs\/specification\.md$|^src\/postgres\/migrations\//;
+/** The specification is quoted, a released migration never changes, and packages are not ours. */
+const NOT_OURS = /^docs\/specification\.md$|^src\/postgres\/migrations\/|\bnode_modules\//;
 const MAX_SUBJECT = 72;
 /** Commits before this day had no bound. */
 const SUBJECTS_SINCE = '2026-11-22T14:30:00Z';

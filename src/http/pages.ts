@@ -29,7 +29,9 @@ export function referencePage(
     'Company Directory API',
     `<h1>Company Directory API</h1>
 <p>Base address: <code>${escapeHtml(publicUrl + BASE_PATH)}</code>. Every request carries
-<code>Authorization: Bearer svc_…</code>. The machine-readable reference is <a href="openapi/json">/openapi/json</a> (OpenAPI 3.1).</p>
+<code>Authorization: Bearer svc_…</code>. The machine-readable reference is <a href="openapi/json">/openapi/json</a> (OpenAPI 3.1), for
+generators such as <code>openapi-typescript</code>. The folder <code>examples</code> of the source has programs in TypeScript, Python and shell
+that wait, retry and tell problems apart.</p>
 ${routes.map((route) => describeRoute(publicUrl, route)).join('\n')}
 <h2 id="problems">Problems</h2>
 <p>Failures are <code>application/problem+json</code> (RFC 9457). The last segment of <code>type</code> is the kind.</p>

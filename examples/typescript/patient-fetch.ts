@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const MAX_ATTEMPTS = 4;
+const MAX_WAIT_S = 60;
+const TIMEOUT_MS = 40_000;
+
+/**
+ * Problems that cost no credit and pass by themselves, so that a program may ask again. `search-failed` and
+ * `company-lookup-failed` are not among them: each attempt at those costs a credit.
+ */
+const PASSING = ['rate-limit-exceeded', 'service-unavailable', 'authentication-failed'];
+
+/** `fetch` that waits as long as `Retry-After` says, at most a minute, and makes at most four attempts. */
+export async function patientFetch(request: Request): Promise<Response> {
+  for (let attempt = 1; ; attempt += 1) {
+    const response = await fetch(request.clone(), { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    if (response.ok || attempt === MAX_ATTEMPTS) return response;
+    const problem = await response
+      .clone()
+      .json()
+      .catch(() => null); // a proxy before the service answered
+    const waitS = Number(response.headers.get('Retry-After') ?? 1);
+    // Credits that are used up may take weeks to come back: no program waits for that.
+    if (!PASSING.includes(kindOf(problem)) || !(waitS <= MAX_WAIT_S)) return response;
+    await sleep(waitS * 1000);
+  }
+}
+
+/** The kind of a problem: the last segment of its `type`. */
+export function kindOf(problem: { type: string } | null): string {
+  return problem?.type?.split('/').at(-1) ?? '';
+}
