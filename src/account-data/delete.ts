@@ -3,8 +3,8 @@ import { lockAccount, unknownAccount } from '../accounts/store.ts';
 import type { Sql } from '../postgres/connect.ts';
 
 /**
- * Deletes an account: its keys are revoked, and its members with their sessions, its invitations and all names are removed. The
- * ledger stays: what was granted, spent and changed, with `member` for every member. Repeating it keeps the first date.
+ * Deletes an account: revokes its keys and removes its members with their sessions, its invitations and all names. Its ledger
+ * of grants, calls and changes stays, with `member` for every member. Repeating it keeps the first date.
  *
  * @throws RefusedError for an unknown account
  */
@@ -14,7 +14,7 @@ export async function deleteAccount(
   actor: Actor,
 ): Promise<{ id: string; deleted: Date }> {
   return sql.begin(async (sql) => {
-    // Before the account's lock: a transaction that changes a key locks the key first, and the account after it.
+    // Lock keys before the account, as every change of a key does.
     await sql`SELECT 1 FROM api_keys WHERE account_id = ${id} ORDER BY id FOR UPDATE`;
     const [account] = await sql<{ deleted: Date | null }[]>`
       SELECT deleted_at AS deleted FROM accounts WHERE id = ${id} FOR UPDATE`;
@@ -24,7 +24,7 @@ export async function deleteAccount(
     await sql`DELETE FROM dashboard_invitations WHERE account_id = ${id}`;
     const members = sql`SELECT user_id FROM dashboard_members WHERE account_id = ${id}`;
     await sql`DELETE FROM dashboard_verifications WHERE "value" IN (${members})`;
-    // Their sessions, passwords and memberships go with them.
+    // Their sessions, passwords and memberships are deleted in cascade.
     await sql`DELETE FROM dashboard_users WHERE "id" IN (${members})`;
     await sql`
       DELETE FROM api_key_previous_secrets

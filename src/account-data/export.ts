@@ -4,8 +4,8 @@ import type { Sql } from '../postgres/connect.ts';
 import { loadHistory } from './history.ts';
 
 /**
- * Everything that is stored about an account and its members at one instant. Left out are secrets: hashes of passwords and
- * keys, tokens of sessions and links.
+ * Everything that is stored about an account and its members at one instant, except secrets (hashes of passwords and keys,
+ * tokens of sessions and links).
  *
  * @returns an object for `JSON.stringify`
  * @throws RefusedError for an unknown or deleted account

@@ -20,7 +20,7 @@ export interface HistoryEntry {
   detail?: Record<string, unknown>;
 }
 
-/** The ledger of an account, oldest first. A deleted account still has it. @throws RefusedError for an unknown account */
+/** The ledger of an account, oldest first, also of a deleted account. @throws RefusedError for an unknown account */
 export async function loadHistory(sql: Sql | Transaction, id: string): Promise<HistoryEntry[]> {
   const rows = await sql<(Required<HistoryEntry> & { isKnown: boolean })[]>`
     SELECT e.at, e.kind, e.actor, e.credits, e.balance, nullif(e.note, '') AS note, e.reference,

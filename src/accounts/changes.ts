@@ -1,4 +1,4 @@
-/** What can be changed of an account: each under its lock, and with a row in its ledger. */
+/** Changes of an account. Each runs under the account's lock and writes a row of its ledger. */
 import type { Sql } from '../postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
 import { checkSubscription, clock, effectivePlan, iso, type Plan, type Subscription } from './plan.ts';
@@ -11,7 +11,7 @@ export interface Limits {
   spendPurchased: boolean;
 }
 
-/** For each limit: a number of the account's own, `null` for the plan's, absent for as it is. */
+/** For each limit, a number is the account's own, `null` means the plan's, and an absent one does not change. */
 export interface LimitChange {
   requestsPerMinute?: number | null | undefined;
   includedCredits?: number | null | undefined;
@@ -19,8 +19,8 @@ export interface LimitChange {
 }
 
 /**
- * Moves the account to a plan. A change opens a new period now with nothing used; a Plus subscription is counted
- * from `periodStart`. Free to Free is no change.
+ * Moves the account to a plan. A change opens a new period now with nothing used. Periods of Plus are counted from
+ * `periodStart`. Free to Free is no change.
  */
 export async function changePlan(
   sql: Sql,
@@ -85,8 +85,8 @@ export async function changeLimits(sql: Sql, id: string, change: LimitChange, ac
 }
 
 /**
- * Suspends or resumes an account: a suspended account's keys are answered 401, and its members' sessions end. Repeating it
- * changes nothing.
+ * Suspends or resumes an account. The keys of a suspended account are answered 401, and its members' sessions end. Repeating
+ * it changes nothing.
  */
 export async function setSuspended(sql: Sql, id: string, suspended: boolean, actor: Actor): Promise<void> {
   await sql.begin(async (sql) => {

@@ -183,7 +183,7 @@ type GivenLimits = {
   spendPurchased?: 'yes' | 'no';
 };
 
-/** null: back to the plan's; undefined: as it is. */
+/** `null` means the plan's limit, `undefined` no change. */
 function ownLimit(given: number | 'plan' | undefined): number | null | undefined {
   return given === 'plan' ? null : given;
 }

@@ -1,7 +1,7 @@
-/** What changed an account, and the news of it. */
+/** The ledger of an account's changes, and the notification of every instance. */
 import type { Transaction } from '../postgres/connect.ts';
 
-/** Who does it: kept in the ledger with every change, e.g. `cli:maria`. */
+/** The author of a change, kept in the ledger, e.g. `cli:maria`. */
 export type Actor = string;
 
 export type EventKind =
@@ -17,7 +17,7 @@ export type EventKind =
   | 'key-renamed'
   | 'key-revoked';
 
-/** The ledger's row of something that changed an account. */
+/** A row of the ledger. */
 export interface AccountEvent {
   kind: EventKind;
   actor: Actor;
@@ -28,7 +28,7 @@ export interface AccountEvent {
   detail?: Record<string, string | number | boolean | null>;
 }
 
-/** Postgres channel on which instances hear that an account or its keys changed; the payload is the account's id. */
+/** The Postgres channel for changes of an account or its keys. The payload is the account's id. */
 export const ACCOUNT_CHANGED = 'account_changed';
 
 /**

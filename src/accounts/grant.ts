@@ -3,22 +3,22 @@ import type { Sql } from '../postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
 import { lockAccount } from './store.ts';
 
-/** Purchased credits an account can hold: far above any sale, far below what a JSON number holds exactly. */
+/** The most purchased credits of an account. A JSON number holds it exactly, and no sale reaches it. */
 export const MAX_BALANCE = 1_000_000_000_000;
 
 export interface Grant {
   credits: number;
   note?: string | undefined;
-  /** Of the sale, say: the same reference adds once. */
+  /** For example of the sale. The same reference adds its credits once. */
   reference?: string | undefined;
 }
 
 /**
  * Adds purchased credits. Repeating it with the same reference changes nothing, so a caller that got no answer can
- * simply ask again.
+ * repeat it.
  *
  * @returns the balance afterwards
- * @throws RefusedError for an unknown account, a balance too large, or a reference that stood for another amount
+ * @throws RefusedError for an unknown account, a balance too large, or a reference that was used for another amount
  */
 export async function grantCredits(sql: Sql, accountId: string, grant: Grant, actor: Actor): Promise<number> {
   const { credits, note = '', reference } = grant;
@@ -46,7 +46,7 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
       }
       return account!.credits;
     }
-    // Only now: a repeated grant adds nothing, however full the account is.
+    // Checked last, because a repeated grant adds nothing.
     if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);
     await sql`UPDATE balances SET credits = ${balance} WHERE account_id = ${accountId}`;
     return balance;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** A random id such as `acc_k3v9q0d2m8x1r7ta`: never begins with `-`, safe in URLs and shells. */
+/** A random id such as `acc_k3v9q0d2m8x1r7ta`: it never begins with `-`, and is safe in URLs and shells. */
 export function newId(prefix: 'acc' | 'key'): string {
   const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
   let id = `${prefix}_`;

@@ -1,14 +1,14 @@
-/** Plans, and the periods that they are counted in. */
+/** Plans and their periods. */
 import { RefusedError } from '../errors.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 
 export type Plan = 'free' | 'plus';
 
-/** When a Plus subscription began (its periods are counted from there) and when it lapses. */
+/** A Plus subscription: the start that its periods are counted from, and the end. */
 export interface Subscription {
-  /** Absent: now. Not in the future. */
+  /** Default now; not in the future. */
   periodStart?: Date | undefined;
-  /** Absent: it doesn't lapse. */
+  /** By default the subscription doesn't lapse. */
   until?: Date | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface Period {
 /** What a plan gives to an account without its own limits. */
 export interface PlanQuotas {
   includedCredits: number;
-  /** null: unlimited. */
+  /** `null` means unlimited. */
   keyLimit: number | null;
   requestsPerMinute: number;
 }
@@ -33,7 +33,7 @@ export async function readPlan(sql: Sql, plan: Plan): Promise<PlanQuotas> {
   return row!;
 }
 
-/** SQL: the period of the balances row `b` at the instant (null: now), rolled over if the stored one has ended. */
+/** SQL for the period of the balances row `b` at the instant (`null` means now), rolled over if the stored one has ended. */
 export function currentPeriod(sql: Sql | Transaction, instant: Date | null = null) {
   const at = sql`coalesce(${instant}::timestamptz, now())`;
   return sql`CASE WHEN ${at} < b.period_end
@@ -48,7 +48,7 @@ export async function effectivePlan(sql: Transaction, id: string): Promise<Plan>
   return row!.plan;
 }
 
-/** Postgres's clock, as exact as a `Date`: what is written and what is compared with it are the same instant. */
+/** Postgres's clock with the precision of a `Date`, so that a stored instant equals the one that it is compared with. */
 export async function clock(sql: Transaction): Promise<Date> {
   const [row] = await sql<{ now: Date }[]>`SELECT date_trunc('milliseconds', clock_timestamp()) AS now`;
   return row!.now;

@@ -10,8 +10,8 @@ export type ReadAccount = (id: string) => Promise<AccountDetails>;
 const BATCHES = { name: 'Postgres', maxConcurrentBatches: 2 };
 
 /**
- * A reader whose questions of one turn of the event loop share one query.
- * @param instant for tests: the instant to read at; absent: Postgres's clock
+ * A reader that loads all accounts asked for in one turn of the event loop by one query.
+ * @param instant the instant to read at, for tests; by default Postgres's clock
  */
 export function createAccountReader(sql: Sql, instant?: () => Date): ReadAccount {
   const ask = createBatcher(async (ids: string[], signal) => {

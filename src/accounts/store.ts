@@ -1,4 +1,4 @@
-/** Accounts: made, and read as they stand. */
+/** Creates and reads accounts. */
 import type { PendingQuery, Row } from 'postgres';
 import { RefusedError } from '../errors.ts';
 import { textArray } from '../postgres/arrays.ts';
@@ -28,13 +28,13 @@ export interface AccountSummary {
 
 export interface AccountDetails extends AccountSummary {
   period: Period;
-  /** When a Plus subscription lapses; null: it doesn't, or there is none. */
+  /** The end of a Plus subscription; `null` if it doesn't lapse, or there is none. */
   planUntil: Date | null;
   /** Credits consumed in the period, purchased ones included. */
   used: number;
   /** Keys that are not revoked. */
   keys: number;
-  /** Key quota of the plan; null: unlimited. */
+  /** Key quota of the plan; `null` means unlimited. */
   keyLimit: number | null;
   requestsPerMinute: number;
   includedCredits: number;
@@ -51,7 +51,7 @@ export async function createAccount(
   return sql.begin((sql) => createAccountIn(sql, account, actor));
 }
 
-/** {@link createAccount} within a transaction of the caller's. */
+/** {@link createAccount} within the caller's transaction. */
 export async function createAccountIn(
   sql: Transaction,
   account: { name: string; plan: Plan } & Subscription,
@@ -76,9 +76,9 @@ export async function createAccountIn(
   return { id, name: account.name, plan: await effectivePlan(sql, id) };
 }
 
-/** Which accounts {@link listAccounts} returns: those that meet both. */
+/** Conditions of {@link listAccounts}; an account must meet both. */
 export interface AccountFilter {
-  /** A member signs in with it; upper and lower case are the same. */
+  /** The email of a member, in any case. */
   email?: string | undefined;
   /** The account has used at least this share of its allowance, in percent. */
   above?: number | undefined;
@@ -109,8 +109,8 @@ const emails = (sql: Sql, account: Fragment) => sql`
     WHERE member.account_id = ${account} ORDER BY u."email")`;
 
 /**
- * An account as it stands at `instant` (default: now, by Postgres's clock).
- * @returns null when there is none
+ * An account as it stands at `instant`, by default now by Postgres's clock.
+ * @returns `null` when there is none
  */
 export async function findAccount(
   sql: Sql | Transaction,
@@ -135,7 +135,7 @@ export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant
   return sql<AccountRow[]>`${accountRows(sql, sql`id = ANY (${textArray(ids)}::text[])`, instant)}`;
 }
 
-/** SQL: the accounts that meet the condition, as they stand at the instant (`null`: now). Deleted ones are none. */
+/** SQL for the accounts that meet the condition, as they stand at the instant (`null` means now), without deleted ones. */
 function accountRows(sql: Sql | Transaction, condition: Fragment, instant: Date | null) {
   return sql`
     SELECT a.id, a.name, (a.period).plan, a.credits, a.suspended_at IS NOT NULL AS suspended, a.created_at,

@@ -1,6 +1,6 @@
 /**
- * Legal forms as they read at the end of a name after lower case, marks and punctuation are dealt with
- * (contract: normalized name). The dotted spellings (`S. A.`, `L.da`) come out as single letters with spaces.
+ * Legal forms at the end of a name, in lower case and without marks and punctuation (contract: normalized name). The dotted
+ * spellings (`S. A.`, `L.da`) have become single letters with spaces.
  */
 export const LEGAL_FORMS: readonly string[] = [
   // Sociedade por quotas
@@ -46,7 +46,7 @@ export const LEGAL_FORMS: readonly string[] = [
   'e i m',
 ];
 
-/** The forms by their last character, the longest first: a name is compared with a handful, not with all. */
+/** The forms by their last character, the longest first, so that a name is compared with a few of them only. */
 const formsByLastCode = new Map<number, string[]>();
 for (const form of [...LEGAL_FORMS].sort((a, b) => b.length - a.length)) {
   const lastCode = form.charCodeAt(form.length - 1);
@@ -56,9 +56,9 @@ for (const form of [...LEGAL_FORMS].sort((a, b) => b.length - a.length)) {
 }
 
 /**
- * Removes trailing legal forms, the longest that fits first, again and again, while something stays in front
- * (contract: normalized name). Takes words joined by single spaces; cuts once at the end, so a name of ten thousand
- * forms costs no more than its length.
+ * Removes trailing legal forms, the longest that fits first, again and again, while a word stays in front of them
+ * (contract: normalized name). Takes words joined by single spaces. It cuts the text once, so that a name of ten
+ * thousand forms costs no more than its length.
  */
 export function withoutLegalForms(words: string): string {
   let end = words.length;
@@ -66,7 +66,7 @@ export function withoutLegalForms(words: string): string {
   return end === words.length ? words : words.slice(0, end);
 }
 
-/** Where the words end after one legal form is taken from their end, or `end` when none fits. */
+/** The end of the words without their last legal form, or `end` when none fits. */
 function cutOnce(words: string, end: number): number {
   const forms = formsByLastCode.get(words.charCodeAt(end - 1));
   if (forms === undefined) return end;

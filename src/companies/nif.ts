@@ -1,8 +1,8 @@
 /**
  * NIF: the Portuguese tax identification number, nine digits of which the last is a check digit.
  *
- * Two rules read it from text: a path holds a NIF and nothing else (`normalizeNif`), a search query holds one
- * somewhere (`findNif`). Both accept the same separators.
+ * A path holds a NIF and nothing else (`normalizeNif`); a search query may hold one anywhere (`findNif`). Both accept the
+ * same separators.
  */
 
 const NIF_DIGITS = 9;
@@ -17,8 +17,8 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * The nine digits of a text that holds a NIF and separators only, or null (specification, get company;
- * contract: NIF or name: no `PT`, ASCII digits only). Says nothing about the check digit.
+ * The nine digits of a text that holds a NIF and separators only, or `null` (specification, get company; contract: NIF or
+ * name). The text has no `PT` and ASCII digits only. The check digit is not checked.
  */
 export function normalizeNif(text: string): string | null {
   let digits = '';
@@ -36,7 +36,7 @@ export function normalizeNif(text: string): string | null {
 
 /**
  * Whether nine ASCII digits (no separators) end in the right check digit: 11 minus the weighted sum (weights 9 to
- * 2) modulo 11, and 0 where that gives 10 or 11. A leading 0 is allowed: the specification doesn't refuse it.
+ * 2) modulo 11, and 0 if that gives 10 or 11. A leading 0 is allowed, because the specification doesn't refuse it.
  */
 export function isValidNif(nif: string): boolean {
   if (nif.length !== NIF_DIGITS) return false;
@@ -52,9 +52,9 @@ export function isValidNif(nif: string): boolean {
 }
 
 /**
- * The NIF that makes a search query a NIF query, or null: the first maximal run of single digits, joined by any
- * number of separators, that has exactly nine digits (contract: NIF or name). One pass over the query, so a hostile
- * one costs no more than its length.
+ * The NIF of a search query, or `null` (contract: NIF or name). It is the first maximal run of single digits, joined by any
+ * number of separators, that has exactly nine digits. One pass over the query, so that a hostile query costs no more than
+ * its length.
  */
 export function findNif(query: string): string | null {
   let digits = '';

@@ -1,6 +1,6 @@
 import type { Sql } from '../postgres/connect.ts';
 
-/** What the service answers from, and how old it is. */
+/** The data that the service answers from, with its age. */
 export interface Datasets {
   directory: DirectoryDataset;
   /** `null` means that no dataset of that kind was ever imported. */
@@ -9,9 +9,9 @@ export interface Datasets {
 
 export interface DirectoryDataset {
   companies: number;
-  /** When an import last confirmed or changed the rows; `null` means never. */
+  /** The instant at which an import last confirmed or changed the rows; `null` means never. */
   updated: Date | null;
-  /** Who ran that import, e.g. `cli:maria`. */
+  /** The user of that import, e.g. `cli:maria`. */
   by: string | null;
   /** The imported file's name without folders; `-` is standard input; `null` means that it is not known. */
   file: string | null;
@@ -25,7 +25,7 @@ export interface DebtDataset {
   by: string;
 }
 
-/** Reads what imports wrote down about each dataset. Counts no rows. */
+/** Reads the record that the last import left of each dataset, without counting rows. */
 export async function readDatasets(sql: Sql): Promise<Datasets> {
   const rows = await sql<
     { kind: string; date: string; companies: number; at: Date | null; by: string; file: string }[]

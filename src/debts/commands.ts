@@ -70,7 +70,7 @@ function describeReport(report: DebtsReport): string {
   });
 }
 
-/** A day that the calendar has, as it was written. */
+/** The text of a date that exists. */
 function realDate(text: string): string {
   if (isRealDate(text)) return text;
   throw new InvalidArgumentError('It must be a real date, as in 2026-10-31.');

@@ -11,7 +11,7 @@ import type { Sql, Transaction } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { count, type Progress } from '../terminal/progress.ts';
 
-/** Who publishes a dataset of debt brackets. */
+/** The publishers of debt brackets. */
 export const DEBT_KINDS = ['tax', 'social-security'] as const;
 export type DebtKind = (typeof DEBT_KINDS)[number];
 
@@ -19,21 +19,21 @@ export interface DebtsImportOptions extends FileOptions {
   kind: DebtKind;
   /** The dataset's own date, `YYYY-MM-DD`. */
   date: string;
-  /** Also when the file is older, or far fewer of the present rows would stay. */
+  /** Import an older file too, or one that would keep far fewer of the present rows. */
   force: boolean;
   /** Read, compare and report, and change nothing. */
   dryRun: boolean;
 }
 
-/** What an import did. `--json` answers all of it but `dryRun`. */
+/** The result of an import. `--json` answers all of it except `dryRun`. */
 export interface DebtsReport {
   read: number;
   /** Brackets that the dataset has now. */
   imported: number;
   rejected: number;
-  /** Companies that the dataset had, and has no more. */
+  /** Companies that the import removed from the dataset. */
   removed: number;
-  /** How many rows were rejected why. */
+  /** Numbers of rejected rows by reason. */
   reasons: Map<string, number>;
   milliseconds: number;
   dryRun: boolean;
@@ -49,8 +49,8 @@ export interface DebtsTools {
  * Replaces the whole dataset of one kind by a file's rows (contract, Files), in one transaction: lookups see the old
  * dataset or the new one.
  *
- * @throws FileError when the file can't be read; RefusedError when nothing usable is in it, or when it looks cut off, or is
- * older than the present dataset, without `force`
+ * @throws FileError when the file can't be read
+ * @throws RefusedError when no row is usable, or, without `force`, when the file looks cut off or is older than the dataset
  */
 export function importDebts(
   tools: DebtsTools,
@@ -67,7 +67,7 @@ export function importDebts(
     });
     progress.phase('storing the brackets');
     const removed = await sql.begin(async (transaction) => {
-      // What the guard compares with must be what is replaced. Readers aren't blocked.
+      // The guard must compare with the rows that are replaced. Readers aren't blocked.
       if (!dryRun) await transaction`LOCK TABLE debt_datasets IN SHARE ROW EXCLUSIVE MODE`;
       const { present, kept, presentDate } = await compareStaged(transaction, kind);
       if (!force) {
@@ -95,9 +95,9 @@ export function importDebts(
 interface Comparison {
   /** Companies in the present dataset. */
   present: number;
-  /** Those of them that the staged rows have, too. */
+  /** Companies that both the present dataset and the staged rows have. */
   kept: number;
-  /** The present dataset's own date, `YYYY-MM-DD`; null: there is none. */
+  /** The present dataset's date, `YYYY-MM-DD`; `null` means that there is no dataset. */
   presentDate: string | null;
 }
 
@@ -126,7 +126,7 @@ export const DEBTS_PLAN: StagingPlan = {
   },
 };
 
-/** A whole amount of money in plain digits, at most 2^53 - 1; null: it is none. */
+/** A whole amount of money in plain digits, at most 2^53 - 1; `null` if it is not one. */
 function readAmount(text: string): number | null {
   const trimmed = text.trim();
   if (!/^\d{1,30}$/.test(trimmed)) return null;

@@ -19,8 +19,8 @@ const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.cs
 const ACTOR = 'demo';
 
 /**
- * `bun run demo`: the whole service with no server of any kind around it, on the example directory, with an account to
- * try it by. Stops on Ctrl-C; what it stored stays in DATA_DIR.
+ * `bun run demo`: the whole service without any server around it, on the example directory, with an account to try it.
+ * Stops on Ctrl-C; its data stays in DATA_DIR.
  */
 async function demo(): Promise<void> {
   const { signal } = watchInterrupts();
@@ -38,19 +38,19 @@ async function demo(): Promise<void> {
   }
 }
 
-/** What of the environment is the demo's business: where it listens, and where it stores. */
+/** The variables that the demo reads: its address, and the folder of its data. */
 const OWN_VARIABLES = ['HOST', 'PORT', 'DATA_DIR'];
 
 /**
- * The defaults, on the example provider and with open sign-up. A shell or a .env that is set up for another service must not matter: the curl
- * lines would go to its PUBLIC_URL, key and all, and what it says about sources could end the start.
+ * The defaults, with the example provider and open sign-up. A shell or a `.env` for another service must not matter: the curl
+ * lines would send the key to its PUBLIC_URL, and its sources could end the start.
  */
 function demoConfig(providerUrl: string): Config {
   const own = Object.fromEntries(OWN_VARIABLES.map((name) => [name, process.env[name]]));
   return { ...readConfig(own), nifPtUrl: providerUrl, registry: 'none', signUp: 'open' };
 }
 
-/** How the demo's account is used. */
+/** Access to the demo's account. */
 interface Access {
   /** Of its API key. */
   secret: string;

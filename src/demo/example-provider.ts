@@ -5,8 +5,8 @@ export interface ExampleProvider {
 }
 
 /**
- * Answers for the companies of the example directory, by name alone: it knows nothing else of them, and leaves the rest
- * empty rather than make something up.
+ * Answers for the companies of the example directory with their names, and leaves all other members empty rather than invent
+ * them.
  *
  * @param names legal names by NIF
  */

@@ -6,11 +6,11 @@ import { FetchConnection } from './connection.ts';
 import { NodePool } from './nodes.ts';
 
 /**
- * The client of the configured Elasticsearch, or null where none is. Nothing is connected until the first request. Of
- * several nodes each gets its share of the requests, and a repeat goes to another one.
+ * The client of the configured Elasticsearch; `null` if none is configured. It connects at the first request. Of several
+ * nodes each gets its share of the requests, and a retry goes to another node.
  *
- * Requests give up after 30 s and are repeated twice where the connection failed (long ones, such as a clone or a
- * force merge, pass their own `requestTimeout`; searches repeat by themselves, within a bound of their own).
+ * Requests time out after 30 s and are retried twice if the connection failed. Long ones, such as a clone or a force merge,
+ * pass their own `requestTimeout`. Searches have their own retry (`sendToNode`).
  */
 export function createElasticsearch(
   config: Pick<Config, 'elasticsearchUrl' | 'elasticsearchApiKey'>,
@@ -24,7 +24,7 @@ export function createElasticsearch(
     requestTimeout: 30 * SECOND,
     maxRetries: 2,
     enableMetaHeader: false,
-    // Of answers only members that have a name here are read: looking through the text for others takes as long as parsing it.
+    // Only named members of answers are read. To look through the text for others takes as long as parsing it.
     disablePrototypePoisoningProtection: true,
   });
 }

@@ -12,9 +12,9 @@ import { certificateFault } from '../tls.ts';
 
 type Headers = Record<string, string>;
 
-/** By the error's code. Bun's own words are for programmers (`pass verbose: true …`), and these reach operators. */
+/** Messages by the error's code, for operators. Bun's messages are for programmers (`pass verbose: true …`). */
 const FAILURES: Record<string, string> = {
-  // Bun says so of every connection that doesn't come about.
+  // Bun's code for every connection that can't be opened.
   ECONNREFUSED: 'the connection is refused, or the host is out of reach',
   ENOTFOUND: 'the host is not found',
   EAI_AGAIN: 'the host is not found',
@@ -25,12 +25,12 @@ const FAILURES: Record<string, string> = {
 const ADVICE = /[.:]? (?:For more information, pass .*|Is the computer able .*)$/s;
 
 /**
- * The client's connection to Elasticsearch through Bun's own `fetch`. The client's default one needs parts of undici that
- * Bun's copy lacks, and fails at its first call; its other one goes through `node:http`, which takes half as long again
- * for a batch of searches (docs/performance.md).
+ * The client's connection to Elasticsearch through Bun's `fetch`. The client's default connection needs parts of undici that
+ * Bun lacks, and fails at its first call. Its other one uses `node:http`, which takes 1.5 times as long for a batch of
+ * searches (docs/performance.md).
  *
- * A time-out is one of the whole, until the answer has been read, and closes the socket: Elasticsearch drops a search then.
- * Bodies are text or bytes, as everything here sends and asks for: streams are refused.
+ * A timeout covers the whole request, until the answer has been read, and closes the socket, so that Elasticsearch cancels the
+ * search. Bodies are text or bytes; streams are refused, because nothing here uses them.
  */
 export class FetchConnection extends BaseConnection {
   readonly #running = new Set<AbortController>();
@@ -73,7 +73,7 @@ export class FetchConnection extends BaseConnection {
     const base = this.url.origin + this.url.pathname.replace(/\/$/, '');
     const response = await fetch(`${base}${path}${querystring ? `?${querystring}` : ''}`, {
       method,
-      // Unpacking takes both sides longer than sending what is packed.
+      // Compression would take both sides longer than it saves.
       headers: {
         ...(this.headers as Headers),
         ...(params.headers as Headers),
@@ -82,16 +82,16 @@ export class FetchConnection extends BaseConnection {
       body: params.body as string | Uint8Array<ArrayBuffer> | null | undefined,
       redirect: 'manual',
       signal,
-      // Ours is the only limit: Bun's would end a force merge after five minutes.
+      // Our timeout is the only one. Bun's would end a force merge after five minutes.
       timeout: false,
-      // Elasticsearch is ours, and the proxy that the environment names is for what is outside.
+      // The environment's proxy is for outside addresses, not for our Elasticsearch.
       proxy: false,
     } as BunFetchRequestInit);
     const body = await response.text();
     return { body, headers: Object.fromEntries(response.headers), statusCode: response.status };
   }
 
-  /** Ends whatever is under way. Bun closes the sockets itself when nothing has used them for a while. */
+  /** Cancels requests in flight. Bun closes idle sockets itself. */
   override async close(): Promise<void> {
     for (const running of this.#running)
       running.abort(new errors.RequestAbortedError('The client was closed'));

@@ -2,7 +2,7 @@ import { BaseConnectionPool, type Connection, errors } from '@elastic/elasticsea
 import { SECOND } from '../units.ts';
 import { isNodeStatus, NodeAnswerError } from './send.ts';
 
-/** For this time no request goes to a node that failed; then one request finds out whether it answers. */
+/** A failed node gets no request for this time; then one request finds out whether it answers. */
 const PASSED_OVER_MS = 1 * SECOND;
 
 /**
@@ -22,7 +22,7 @@ export class NodePool extends BaseConnectionPool {
     this.#next += 1;
     const node = nodes[this.#next % nodes.length];
     if (node === undefined) return null;
-    // Only this request tries it: the others go on passing it over.
+    // Only this request tries the node.
     if (this.#failedAtMs.has(node)) this.#failedAtMs.set(node, nowMs);
     return node;
   }
@@ -38,7 +38,7 @@ export class NodePool extends BaseConnectionPool {
   }
 }
 
-/** Whether a request failed because of the node (or a balancer before it): another node may answer it. */
+/** Whether the node, or a balancer before it, failed the request, so that another node may answer it. */
 export function isNodeFault(error: unknown): boolean {
   if (error instanceof errors.ResponseError || error instanceof NodeAnswerError) {
     return isNodeStatus(error.statusCode);

@@ -14,9 +14,8 @@ export class NodeAnswerError extends Error {
 }
 
 /**
- * Sends a request to one of the client's nodes and returns the text of its answer. It goes straight to the connection: the client's
- * own layers take 200 µs for each request, of which a batch of searches has 300 (docs/performance.md), and would parse the
- * answer. Nothing is repeated.
+ * Sends a request to one of the client's nodes, without retries, and returns the text of its answer. It bypasses the client's
+ * layers, which parse the answer and take 200 µs a request; a batch of searches takes 300 (docs/performance.md).
  *
  * @throws a ConnectionError or TimeoutError of the client, or a {@link NodeAnswerError}
  */
@@ -45,7 +44,7 @@ export async function sendToNode(
   }
 }
 
-/** Whether a status is the node's fault, or that of a balancer before it: another node may answer. */
+/** Whether a status is a fault of the node, or of a balancer before it, so that another node may answer. */
 export function isNodeStatus(statusCode: number | undefined): boolean {
   return statusCode === 502 || statusCode === 503 || statusCode === 504;
 }
