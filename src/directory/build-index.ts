@@ -60,7 +60,7 @@ export async function buildIndex(
   } else {
     progress.phase('indexing');
     await createIndex(client, name, meta);
-    await loadTable(client, sql, table, name, { signal, onRows });
+    await loadTable(client, sql, { table, rows }, name, { signal, onRows });
     // Not a copy with its few changes: that would write all of it again.
     progress.phase('merging the index');
     await mergeIndex(client, name, signal);

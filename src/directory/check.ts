@@ -26,10 +26,8 @@ export async function checkIndex(
 ): Promise<void> {
   const documents = await countDocuments(client, index, signal);
   if (documents !== rows) throw new Error(`the new index has ${documents} documents for ${rows} rows`);
-  for (const sample of await sampleNames(sql, table)) {
-    signal.throwIfAborted();
-    await checkName(client, index, sample, signal);
-  }
+  const samples = await sampleNames(sql, table);
+  await Promise.all(samples.map((sample) => checkName(client, index, sample, signal)));
 }
 
 /** A row of each of some pages spread over the table. */

@@ -24,7 +24,14 @@ import { buildAnew } from './rebuild.ts';
 import { failureOf, orLater, orUnchanged, reconcile } from './reconcile.ts';
 import { NO_INDEX, serving } from './status.ts';
 import { DRY_RUN_STEPS, importSteps } from './steps.ts';
-import { buildSearchIndexes, buildTable, compareStaged, copyNormalized, type Difference } from './tables.ts';
+import {
+  buildSearchIndexes,
+  compareStaged,
+  copyNormalized,
+  type Difference,
+  fillTable,
+  finishTable,
+} from './tables.ts';
 import type { DirectoryTools } from './tools.ts';
 
 export interface ImportOptions extends FileOptions {
@@ -179,7 +186,10 @@ async function replaceGeneration(
   const next = await nextGeneration(sql);
   const base = replace ? current.tableName : await normalizedBase(tools, lock, current, progress);
   progress.phase('storing the rows');
-  await buildTable(sql, next.tableName, { base, replace, difference });
+  await fillTable(sql, next.tableName, { base, replace, difference });
+  // Beside the indexing, which reads the table by its pages.
+  const finishing = finishTable(sql, next.tableName);
+  finishing.catch(() => {}); // awaited before the generation is made current
   const generation = {
     ...next,
     rows: difference.rows,
@@ -191,6 +201,7 @@ async function replaceGeneration(
   const { elasticsearch: client } = tools;
   if (client === null) {
     progress.phase('indexing');
+    await finishing;
     await buildSearchIndexes(sql, next.tableName);
     tools.signal.throwIfAborted();
     await makeCurrent(lock, directory, generation, null, tools.actor);
@@ -211,6 +222,7 @@ async function replaceGeneration(
   } catch (error) {
     tools.signal.throwIfAborted();
     if (isSessionLost(error)) throw error;
+    await finishing;
     // The rows are complete: Postgres goes on with them, and the index follows (contract: index rebuild).
     await makeCurrent(lock, directory, generation, null, tools.actor);
     throw new RefusedError(
@@ -218,6 +230,7 @@ async function replaceGeneration(
         ` directory; run "index rebuild" when Elasticsearch is well`,
     );
   }
+  await finishing;
   await makeCurrent(lock, directory, generation, index, tools.actor);
   await orLater('import', () => pointAlias(client, tools.config.elasticsearchAlias, index.name));
   progress.note(SERVES);

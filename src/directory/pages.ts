@@ -1,19 +1,23 @@
 import type { Sql } from '../postgres/connect.ts';
-
-/**
- * A generation's table is read by ranges of its pages (`ctid`), each by a short query: a cursor over millions
- * of rows would hold back the clean-up of every other table for minutes. Nothing ever changes a generation's
- * table, so the ranges make up the whole of it.
- */
-export interface PageRange {
-  /** The first page. */
-  first: number;
-  /** The page after the last. */
-  end: number;
-}
+import { quoted } from '../postgres/identifier.ts';
 
 /** Some 5,000 rows of usual names. */
 const PAGES_PER_RANGE = 100;
+
+/** Of a row: its NIF and its legal name. */
+type PageRow = [nif: string, legalName: string];
+
+/** Work on all rows of a table. */
+export interface PageWork<Prepared> {
+  /** How many ranges of pages are worked on at a time. */
+  streams: number;
+  signal: AbortSignal;
+  /** Runs while the range before it is worked on. */
+  prepare(rows: PageRow[]): Prepared;
+  work(prepared: Prepared): Promise<void>;
+  /** @param fraction how much of the table is done, 0 to 1 */
+  onRows(rows: number, fraction: number): void;
+}
 
 /** How many pages a table has. */
 export async function tablePages(sql: Sql, table: string): Promise<number> {
@@ -22,26 +26,54 @@ export async function tablePages(sql: Sql, table: string): Promise<number> {
   return row!.pages;
 }
 
-/** Calls `work` for every range, `workers` of them at a time; the first failure ends it. */
-export async function eachPage(
-  pages: number,
-  work: (range: PageRange) => Promise<void>,
-  workers = 1,
+/**
+ * Reads a generation's table by ranges of its pages (`ctid`), each with a short query: a cursor over millions of rows would
+ * delay the vacuum of every other table for minutes. Nothing ever changes the rows of a generation's table, so the ranges are
+ * the whole of it. The first failure ends the work.
+ */
+export async function eachPage<Prepared>(
+  sql: Sql,
+  table: string,
+  { streams, signal, prepare, work, onRows }: PageWork<Prepared>,
 ): Promise<void> {
+  const pages = await tablePages(sql, table);
   let next = 0;
+  let rowsDone = 0;
+  let pagesDone = 0;
   let failed = false;
+
+  const take = () => {
+    if (next >= pages || failed) return null;
+    const first = next;
+    next = Math.min(first + PAGES_PER_RANGE, pages);
+    const end = next;
+    const taken = (async () => {
+      const rows = (await sql
+        .unsafe(
+          `SELECT nif, legal_name FROM ${quoted(table)} WHERE ctid >= '(${first},0)' AND ctid < '(${end},0)'`,
+        )
+        .values()) as unknown as PageRow[];
+      return { prepared: prepare(rows), rows: rows.length, pages: end - first };
+    })();
+    taken.catch(() => {}); // awaited below, unless the range before it fails
+    return taken;
+  };
   const run = async () => {
-    while (next < pages && !failed) {
-      const first = next;
-      next = Math.min(first + PAGES_PER_RANGE, pages);
-      try {
-        await work({ first, end: next });
-      } catch (error) {
-        failed = true;
-        throw error;
+    try {
+      for (let taken = take(); taken !== null; ) {
+        signal.throwIfAborted();
+        const range = await taken;
+        taken = take();
+        await work(range.prepared);
+        rowsDone += range.rows;
+        pagesDone += range.pages;
+        onRows(rowsDone, pagesDone / pages);
       }
+    } catch (error) {
+      failed = true;
+      throw error;
     }
   };
-  const outcomes = await Promise.allSettled(Array.from({ length: workers }, run));
+  const outcomes = await Promise.allSettled(Array.from({ length: streams }, run));
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }

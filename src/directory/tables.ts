@@ -6,7 +6,7 @@ import { copyInto, copyValue } from '../postgres/copy.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
-import { eachPage, tablePages } from './pages.ts';
+import { eachPage } from './pages.ts';
 
 const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
 
@@ -44,10 +44,10 @@ export async function compareStaged(
 const SORT_FROM_SHARE = 0.1;
 
 /**
- * Builds a generation's table: the staged rows, and without `replace` what `base` has beside them. Rows lie in the
- * order of results. The rows of a small import are at the end.
+ * Fills a generation's table: the staged rows, and without `replace` what `base` has beside them. Rows lie in the
+ * order of results, except that an import of few rows puts them at the end. `finishTable` completes it.
  */
-export async function buildTable(
+export async function fillTable(
   sql: Sql,
   table: string,
   { base, replace, difference }: { base: string; replace: boolean; difference: Difference },
@@ -72,7 +72,6 @@ export async function buildTable(
       (SELECT FROM ${quoted(base)} present WHERE present.nif = staged.nif AND present.legal_name = staged.legal_name)`;
   }
   await sql.unsafe(`CREATE TABLE ${quoted(table)} AS ${rows}`);
-  await finishTable(sql, table);
 }
 
 /** A copy of a table with its normalized columns computed by this version. */
@@ -84,23 +83,20 @@ export async function copyNormalized(
 ): Promise<void> {
   const unsorted = `${table}_unsorted`;
   await sql.unsafe(`CREATE TEMPORARY TABLE ${quoted(unsorted)} (LIKE ${quoted(from)})`);
-  const pages = await tablePages(sql, from);
-  let rows = 0;
-  await eachPage(pages, async ({ first, end }) => {
-    signal.throwIfAborted();
-    const page = await sql.unsafe<{ nif: string; legal_name: string }[]>(
-      `SELECT nif, legal_name FROM ${quoted(from)} WHERE ctid >= '(${first},0)' AND ctid < '(${end},0)'`,
-    );
-    const copy = await copyInto(sql, `${quoted(unsorted)} (${COLUMNS})`);
-    for (const { nif, legal_name } of page) {
-      const document = directoryRow(nif, legal_name);
-      await copy.write(
-        `${nif}\t${copyValue(legal_name)}\t${copyValue(document.normalized_name)}\t${copyValue(document.sort_key)}\n`,
-      );
-    }
-    await copy.finish();
-    rows += page.length;
-    onRows(rows, end / pages);
+  await eachPage(sql, from, {
+    streams: 1,
+    signal,
+    onRows,
+    prepare: (page) => page,
+    async work(page) {
+      const copy = await copyInto(sql, `${quoted(unsorted)} (${COLUMNS})`);
+      for (const [nif, legalName] of page) {
+        const { normalized_name, sort_key } = directoryRow(nif, legalName);
+        const fields = [nif, legalName, normalized_name, sort_key].map(copyValue);
+        await copy.write(`${fields.join('\t')}\n`);
+      }
+      await copy.finish();
+    },
   });
   await sql.unsafe(
     `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(unsorted)} ORDER BY sort_key, nif`,
@@ -117,8 +113,11 @@ export async function copySorted(sql: Sql, from: string, table: string): Promise
   await finishTable(sql, table);
 }
 
-async function finishTable(sql: Sql, table: string): Promise<void> {
-  await sql.unsafe(`ALTER TABLE ${quoted(table)} ADD PRIMARY KEY (nif)`);
+/** Gives a filled table its primary key. The table can be read meanwhile, except for a moment at the end. */
+export async function finishTable(sql: Sql, table: string): Promise<void> {
+  const key = quoted(`${table}_pkey`);
+  await sql.unsafe(`CREATE UNIQUE INDEX ${key} ON ${quoted(table)} (nif)`);
+  await sql.unsafe(`ALTER TABLE ${quoted(table)} ADD CONSTRAINT ${key} PRIMARY KEY USING INDEX ${key}`);
   await sql.unsafe(`ANALYZE ${quoted(table)}`);
 }
 
