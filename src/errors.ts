@@ -1,4 +1,4 @@
-/** An operator asked for what can't be done. The message is one line that says why, and what to do where that helps. */
+/** An operator's request can't be fulfilled. The message is one line with the reason and, if that helps, what to do. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }

@@ -16,7 +16,7 @@ export function createProgram(): Command {
     .usage('COMMAND [options]')
     .description('The company directory: its server, accounts, keys, directory files and search index.')
     .helpCommand(false)
-    // Wrong usage is said with what was typed.
+    // Messages about wrong usage repeat the typed text.
     .configureOutput({ writeErr: (text) => process.stderr.write(withoutSecrets(text)) });
   serviceCommands(program);
   accountCommands(program);
@@ -37,7 +37,7 @@ function exitWithOurCodes(command: Command): void {
 }
 
 if (import.meta.main) {
-  // Whoever read the answer may be gone (`| head`): one line, not a stack.
+  // The reader of the answer may have ended (`| head`). That is one line, not a stack.
   process.stdout.on('error', fail);
   try {
     await createProgram().parseAsync();

@@ -14,9 +14,9 @@ import { SECOND } from './units.ts';
 /** The two stores that both the server and the commands work on. */
 export interface Stores {
   sql: Sql;
-  /** null: search by an index in Postgres. */
+  /** `null` means search by an index in Postgres. */
   elasticsearch: Client | null;
-  /** Where Postgres is, with its password: never to be logged. */
+  /** The address of Postgres with its password. Never log it. */
   databaseUrl: string;
   /** Names of the migrations that were applied now. */
   migrated: string[];
@@ -26,13 +26,13 @@ export interface Stores {
 export interface OpenOptions {
   signal?: AbortSignal;
   postgres?: PostgresOptions;
-  /** Told in one line what the embedded Postgres does by itself, and what could not be closed. */
+  /** Gets one line when the embedded Postgres starts, and for each store that could not be closed. */
   onLog?: (line: string) => void;
 }
 
 /**
- * Opens Postgres (the embedded one where no URL is set), applies missing migrations under their lock, and makes the
- * Elasticsearch client where it is configured.
+ * Opens Postgres (the embedded one if no URL is set), applies missing migrations under their lock, and makes the
+ * Elasticsearch client if one is configured.
  *
  * @throws RefusedError in one line when Postgres can't be reached
  * @throws ConfigError when the database's encoding is not UTF-8
@@ -67,7 +67,7 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
   }
 }
 
-/** Any other encoding can't store all names; SQL_ASCII also stores bytes that are no text, and sorts and cuts by bytes. */
+/** No other encoding stores all names. SQL_ASCII also stores bytes that are no text, and sorts and cuts by bytes. */
 function requireUtf8(encoding: string): void {
   if (encoding === 'UTF8') return;
   throw new ConfigError(

@@ -1,6 +1,6 @@
 import type { Problem, ProblemName } from './problems.ts';
 
-/** What a handler answers: a success with its body as JSON text, or a problem. */
+/** The answer of a handler: a success with its body as JSON text, or a problem. */
 export type Answer =
   | {
       ok: true;
@@ -16,7 +16,7 @@ export interface ProblemAnswer {
   problem: Problem;
 }
 
-/** A success. The caller names the type of its body, which is that of the reference. */
+/** A success. The type of its body is the one of the reference. */
 export function ok<Body>(body: Body, headers?: Record<string, string>): Answer {
   return okJson(JSON.stringify(body), headers);
 }

@@ -28,7 +28,7 @@ export const ProblemSchema = Type.Object(
   { $id: 'Problem', additionalProperties: false },
 );
 
-/** What an endpoint declares beside its handler. Elysia's route and the reference (openapi.ts) are made from it. */
+/** The declaration of an endpoint. Elysia's route and the reference (openapi.ts) are made from it. */
 export interface ApiRoute {
   /** Absent means `GET`. */
   method?: 'GET' | 'POST';
@@ -45,7 +45,7 @@ export interface ApiRoute {
   successHeaders?: Record<string, string>;
   /** Problems beyond those of the pipeline. */
   problems: ProblemName[];
-  /** What a call's credit is spent on; `null` means that it costs none. */
+  /** The kind of call that the credit pays for; `null` means that it costs none. */
   charge: CallKind | null;
   /** What a call costs, in words. Absent means one credit, or none without a `charge`. */
   cost?: string;
@@ -74,8 +74,8 @@ export function templateOf(path: string): string {
 }
 
 /**
- * The options of the route in Elysia. Input is declared and not validated by it: that runs before the handler, and a bad
- * request has to spend its token and its credit first (specification, Order).
+ * The options of the route in Elysia. They declare input without validating it, because Elysia would validate before the
+ * handler, and a bad request has to spend its token and its credit first (specification, Order).
  */
 export function optionsOf(route: ApiRoute) {
   const { query, params, success, detail } = route;

@@ -1,10 +1,10 @@
 import { setTimeoutAfterIo } from '../runtime/timeout.ts';
 
-/** Why the body of a request was not read. */
+/** The reason why the body of a request was not read. */
 export type Unread =
   | 'too large'
   | 'too slow'
-  /** The sender closed the connection, or its body is broken; Bun itself answers a broken one 400. */
+  /** The sender closed the connection, or its body is malformed; Bun itself answers a malformed one 400. */
   | 'gone'
   /** The service stops. */
   | 'stopping';
@@ -18,8 +18,8 @@ export interface BodyLimits {
 }
 
 /**
- * Reads the body of a request within its limits. A sender that trickles bytes in or leaves can't make it throw, or wait for
- * longer. Half a body is dropped.
+ * Reads the body of a request within its limits. It never throws and never waits longer, even if the sender is slow or
+ * leaves. An incomplete body is dropped.
  */
 export async function readBody(
   request: Request,

@@ -13,12 +13,11 @@ const PROBE_TIMEOUT_MS = 1 * SECOND;
 type ProbeResult = { status: 'up' | 'down'; warning?: string };
 
 /**
- * Liveness asks nothing. Readiness asks every dependency, each within a second, and is 503 while one that is required is
- * down or the service is stopping. Neither tells an address or an error's text: why a dependency is down is in the log, once
- * for each time that it goes.
+ * Liveness checks nothing. Readiness checks every dependency, each within a second, and is 503 while a required one is down
+ * or the service is stopping. Neither shows an address or an error's text. The log has the reason, once for each time that a
+ * dependency goes down.
  *
- * Nobody needs a key for it: those who come while the dependencies are being asked share the answers, so that a crowd costs
- * them one question.
+ * Both need no key. Requests that arrive during a check share its result, so that a crowd costs the dependencies one check.
  */
 export function createHealth(
   probes: Probe[],

@@ -27,7 +27,7 @@ td p { margin: 0 0 0.4rem; }
 a { color: light-dark(#0b57d0, #8ab4f8); }
 `;
 
-/** A whole page that loads nothing from anywhere. */
+/** A whole page without any other resource. */
 export function htmlPage(title: string, body: string, status = 200): Response {
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** The connection comes from this machine. IPv4 can arrive over an IPv6 socket. */
+/** Addresses of this machine. IPv4 can arrive over an IPv6 socket. */
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/i;
 
 /**
- * Who may read `/metrics` (contract, Configuration). With a token, requests that carry it. Without one, only requests from
- * this machine that no proxy has passed on; all others are told that there is nothing.
+ * Whether a request may read `/metrics` (docs/configuration.md). If a token is set, the request must carry it. Otherwise it must
+ * come from this machine without a proxy; all others get 404.
  *
  * @param peer the address that the connection comes from; `null` if it is not known
  * @param token `METRICS_TOKEN`; `null` means that none is set

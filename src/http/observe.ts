@@ -11,7 +11,7 @@ export interface Trace {
   keyId?: string;
 }
 
-/** What the log line of a request is made of, gathered while it is answered. */
+/** The parts of a request's log line, gathered while it is answered. */
 export interface RequestTrace extends Trace {
   requestId: string;
 }
@@ -23,7 +23,7 @@ const API_HEADERS = new Headers({
   'X-Content-Type-Options': 'nosniff',
 });
 
-/** For a year a browser speaks only TLS to this host. Not to the hosts below it: they may belong to other services. */
+/** For a year browsers use only TLS for this host. Subdomains are excluded, because they may belong to other services. */
 const STRICT_TRANSPORT_SECURITY = 'max-age=31536000';
 
 /** An answer of the API, or a page as it stands. */
@@ -33,7 +33,7 @@ export interface Observer {
   /**
    * Answers a request and records it: one log line, one count, one duration.
    *
-   * @param route the route's template, never the address that was asked for
+   * @param route the route's template, never the requested address
    */
   observe(
     request: Request,
@@ -96,7 +96,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
       return fail(error);
     }
     if (!(outcome instanceof Promise)) return settle(outcome);
-    // A refusal that waited for nothing is answered at once: another promise would only delay it.
+    // A refusal that waited for nothing is answered without another promise, which would delay it.
     return Bun.peek.status(outcome) === 'fulfilled'
       ? settle(Bun.peek(outcome) as Outcome)
       : outcome.then(settle, fail);

@@ -18,7 +18,7 @@ const RATE_HEADERS: Record<string, string> = {
 };
 const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this request in the log.' };
 
-/** Problems answered before a token was taken (src/admission/pipeline.ts), and when: there is no bucket to report. */
+/** Problems that may be answered before a token was taken (src/admission/pipeline.ts), and when. No bucket is reported then. */
 const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
   'authentication-failed': 'for `authentication-failed`',
   'service-unavailable': 'where an overloaded service took no token',
@@ -27,10 +27,9 @@ const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
 type Json = Record<string, unknown>;
 
 /**
- * The OpenAPI 3.1 document of the service, from what its routes declare.
+ * The OpenAPI 3.1 document of the service, made from its routes.
  *
- * Not by @elysiajs/openapi: most of this file is what no plugin can know, namely which problem kinds share a status and
- * which headers go with each.
+ * @elysiajs/openapi would not help: most of this file says which problem kinds share a status, and which headers each has.
  */
 export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
   const schemas: Record<string, TSchema> = {};
@@ -134,7 +133,7 @@ export function parametersOf({ params, query }: ApiRoute): Parameter[] {
   return [...of('path', params), ...of('query', query)];
 }
 
-/** The RateLimit headers of a status with these kinds, and when they are absent; none where they always are. */
+/** The RateLimit headers of a status with these kinds, and when they are absent. Empty if they always are. */
 function rateHeadersOf(kinds: ProblemName[]): Record<string, string> {
   if (kinds.includes('unauthorized')) return {};
   const absent = kinds.flatMap((kind) => WITHOUT_TOKEN[kind] ?? []).join(' and ');
@@ -162,7 +161,7 @@ function headersOf(descriptions: Record<string, string>): Json {
   );
 }
 
-/** A reference to the schema under `components`, where it is put with everything in it that has a name. */
+/** A reference to the schema. Adds it, and every named schema in it, to `schemas` (the document's `components`). */
 function reference(schema: TSchema, schemas: Record<string, TSchema>): Json {
   const name = schema.$id!;
   schemas[name] = schema;

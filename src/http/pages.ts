@@ -3,7 +3,12 @@ import { escapeHtml, htmlPage, paragraphs } from './html.ts';
 import { parametersOf } from './openapi.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
 
-/** The page that a problem's `type` leads to: cause and fix. Links are relative: PUBLIC_URL may have a path. null for a kind that isn't in the catalogue. @param contact the operator's `mailto:` or web address */
+/**
+ * The page of a problem's `type`, with cause and fix; `null` for a kind that isn't in the catalogue. Its links are relative,
+ * because PUBLIC_URL may have a path.
+ *
+ * @param contact the operator's `mailto:` or web address
+ */
 export function problemPage(name: string, contact: string | null = null): Response | null {
   if (!Object.hasOwn(PROBLEMS, name)) return null;
   const { status, title, cause, fix } = PROBLEMS[name as ProblemName];

@@ -1,16 +1,16 @@
-/** One kind of failure, as the reference and the problem's own page describe it. */
+/** One kind of failure, for the reference and the problem's page. */
 export interface ProblemKind {
   status: number;
   title: string;
-  /** Why it happens. */
+  /** The reason. */
   cause: string;
   /** What the consumer can do. */
   fix: string;
 }
 
 /**
- * The catalogue of problems: every failure that the service answers is one of these. The specification's kinds first,
- * then those of the contract (problem details).
+ * The catalogue of all problems that the service answers: the specification's kinds first, then the contract's (contract:
+ * problem details).
  */
 export const PROBLEMS = {
   validation: {
@@ -96,15 +96,15 @@ export type ProblemName = keyof typeof PROBLEMS;
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 
-/** A failure on its way out. */
+/** A failure that is about to be answered. */
 export interface Problem {
   kind: ProblemName;
-  /** What happened in this case: our words only. Absent: the kind's cause. */
+  /** What happened in this case, in our words only. By default the kind's cause. */
   detail?: string;
   /** Further members of the body, as `quota`, `limit` and `reset`. */
   members?: Record<string, string | number>;
   headers?: Record<string, string>;
-  /** What was thrown, for the log line alone. */
+  /** The thrown error, for the log line alone. */
   cause?: unknown;
 }
 
@@ -119,7 +119,7 @@ export function problemBody(publicUrl: string, { kind, detail }: Pick<Problem, '
   return { type: problemType(publicUrl, kind), title, status, detail: detail ?? cause };
 }
 
-/** The RFC 9457 answer of a problem. @param headers go with it, and its own into them */
+/** The RFC 9457 answer of a problem. @param headers are sent with it, and extended by its own */
 export function problemResponse(publicUrl: string, problem: Problem, headers = new Headers()): Response {
   const body = { ...problemBody(publicUrl, problem), ...problem.members };
   headers.set('Content-Type', PROBLEM_CONTENT_TYPE);

@@ -23,7 +23,7 @@ export interface PublicParts {
 
 type Page = Answer | Response | Promise<Answer | Response>;
 
-/** Everything that needs no API key: health, metrics, the reference, and the pages of problems. */
+/** The routes without an API key: health, metrics, the reference, and the pages of problems. */
 export function publicRoutes({
   publicUrl,
   observer,

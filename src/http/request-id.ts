@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mayHoldSecret } from '../observability/redaction.ts';
 
-/** Short and plain: what can be printed anywhere and found again. */
+/** Short and plain, so that it can be printed anywhere. */
 const ACCEPTABLE = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** The caller's `X-Request-Id` if it is short, plain and no key; otherwise a new one. Every log line has it. */

@@ -1,6 +1,6 @@
 /**
- * The path of a request's address, still escaped, without its query. Not by `new URL`: the address has the caller's Host in
- * it, which can be anything. Where it can't be a host, Bun's address is the path alone.
+ * The path of a request's address, still escaped, without its query. `new URL` could throw, because the address holds the
+ * caller's Host, which can be any text. If it can't be a host, Bun's address is the path alone.
  */
 export function pathOf(url: string): string {
   const [address = ''] = url.split('?', 1);
@@ -10,15 +10,15 @@ export function pathOf(url: string): string {
 }
 
 /**
- * What follows the route's own part of a path: all of it, not the last segment, because a `\` is no end of a segment to the
- * router, and a `/` in the address. More can be in front, as PUBLIC_URL may have a path.
+ * Everything behind the route in a path. The last segment would not do, because `\` ends no segment for the router and is `/`
+ * in the address. The path may have more in front of the route, because PUBLIC_URL may have a path.
  */
 export function pathBehind(route: string, url: string): string {
   const path = pathOf(url);
   return path.slice(path.indexOf(route) + route.length);
 }
 
-/** The query of a request's address, with its `?`; empty where there is none. */
+/** The query of a request's address with its `?`, or an empty text. */
 export function searchOf(url: string): string {
   const start = url.indexOf('?');
   return start === -1 ? '' : url.slice(start);

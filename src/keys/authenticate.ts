@@ -6,11 +6,11 @@ import { cancelUnsent, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 
-/** Whoever a valid key speaks for. */
+/** The account and the limit of a valid key. */
 export interface Caller {
   keyId: string;
   accountId: string;
-  /** Effective limit: the account's own, or its plan's. */
+  /** The account's own limit, or its plan's. */
   requestsPerMinute: number;
 }
 
@@ -19,8 +19,8 @@ export interface Authenticator {
    * The caller of a key's secret ({@link bearerSecret}); `null` when the key is malformed, unknown, revoked or expired, when
    * the secret was replaced and its overlap is over, or when the account is suspended. All are answered alike (contract: 401).
    *
-   * @throws OverloadedError when too many wait for Postgres already, or this process is too busy; another error when it could not be asked (problem
-   *   `authentication-failed`)
+   * @throws OverloadedError when the queue for Postgres is full, or this process is too busy
+   * @throws another error when Postgres could not be asked (problem `authentication-failed`)
    */
   authenticate(secret: string): Promise<Caller | null>;
   close(): Promise<void>;
@@ -58,16 +58,16 @@ interface KnownKey {
   isRefreshing: boolean;
 }
 
-/** What Postgres said of a secret. */
+/** The answer of Postgres about a secret. */
 interface Answer {
   caller: Caller | null;
-  /** Milliseconds until the key expires or the overlap of a previous secret ends; `null`: neither happens. */
+  /** Milliseconds until the key expires or the overlap of a previous secret ends; `null` if neither happens. */
   endsInMs: number | null;
 }
 
 const NOBODY: Answer = { caller: null, endsInMs: null };
 
-/** What was heard while a query was in flight: its answer may be from before these changes. */
+/** Notifications that arrived while a query was in flight. Its answer may be older than these changes. */
 interface Overlap {
   /** Accounts. */
   changed: Set<string>;
@@ -77,11 +77,11 @@ interface Overlap {
 
 /** @param nowMs a monotonic clock, for tests */
 export async function createAuthenticator(sql: Sql, nowMs = () => performance.now()): Promise<Authenticator> {
-  // By SHA-256, so that no secret stays in memory longer than its request; in the order in which they were asked.
+  // By SHA-256, so that no secret stays in memory longer than its request. In the order in which they were loaded.
   const known = new Map<string, KnownKey>();
-  /** The hashes in `known`, by account: a change costs as much as its account has keys in use. */
+  /** The hashes in `known` by account, so that the cost of a change depends only on its account's keys. */
   const hashesOf = new Map<string, Set<string>>();
-  /** Until when each is refused without asking. */
+  /** The instant until which each hash is refused without a query. */
   const unknown = new Map<string, number>();
   const ask = createBatcher(askAll, BATCHES);
   /** Queries in flight, each with the accounts that changed since it was sent. */
@@ -96,7 +96,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     if (hashes.size === 0) hashesOf.delete(accountId);
   }
 
-  /** Refused keys stay refused until their second is over: nothing says whose they are. */
+  /** Refused keys have no known account, so they stay refused until their TTL ends. */
   function forgetAccount(accountId: string): void {
     for (const overlap of inFlight) overlap.changed.add(accountId);
     for (const hash of [...(hashesOf.get(accountId) ?? [])]) forget(hash);
@@ -109,7 +109,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     hashesOf.clear();
   }
 
-  // After a reconnection notifications may have been missed: `onlisten` runs then too.
+  // `onlisten` also runs after a reconnection, when notifications may have been missed.
   const listening = await withTimeout(
     sql.listen(ACCOUNT_CHANGED, forgetAccount, forgetAll),
     LISTEN_TIMEOUT_MS,
@@ -129,7 +129,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
       else hashes.add(hash);
       known.set(hash, {
         caller,
-        // Counted from before the query was sent: the end comes early rather than late, and then Postgres's clock decides.
+        // Counted from before the query, so that the entry expires early rather than late. Then Postgres's clock decides.
         untilMs: askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS),
         refreshAtMs: askedAtMs + CACHE_TTL_MS - REFRESH_AHEAD_MS,
         isUsed: false,
@@ -138,7 +138,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     }
   }
 
-  /** The keys in use that would have to be asked soon. Those that have run out are forgotten: nobody has come for them. */
+  /** Keys in use that are due for a reload. Expired entries are dropped, because no request has used them. */
   function* dueForRefresh(): Generator<string> {
     let left = MAX_TAKEN_ALONG;
     const now = nowMs();
@@ -174,7 +174,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     return hashes.map((hash) => answers.get(hash)?.caller ?? null);
   }
 
-  /** What is known without asking: the caller; null: refused; undefined: it has to be asked. */
+  /** The cached caller; `null` means refused, `undefined` means that Postgres must be asked. */
   function readCache(hash: string): Caller | null | undefined {
     const entry = known.get(hash);
     const now = nowMs();
@@ -192,7 +192,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     const hash = hashSecret(secret, 'base64');
     const caller = readCache(hash);
     if (caller !== undefined) return caller;
-    // Here, not before: what is in the caches has been looked at.
+    // Checked after the caches, because a cached secret is well formed.
     if (!isWellFormedSecret(secret)) return null;
     return ask(hash);
   }
@@ -200,7 +200,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   return { authenticate, close: () => listening.unlisten() };
 }
 
-/** Whether the answer may be older than a change of its account. It is used for the request that asked, and not remembered. */
+/** Whether the answer may be older than a change of its account. Then it serves the current request and is not cached. */
 function mayBeStale(caller: Caller | null, { changed, allChanged }: Overlap): boolean {
   return allChanged || (caller !== null && changed.has(caller.accountId));
 }

@@ -9,16 +9,15 @@ import { isPreviousSecret, KeyExistsError, lockKey } from './store.ts';
 /** How long the previous secret works after a rotation, in seconds (contract: `key rotate`). */
 export const OVERLAP_S = { default: DAY / SECOND, max: (30 * DAY) / SECOND };
 
-/** Rotations of one key in 24 hours: previous secrets and the ledger stay small. */
+/** Rotations of one key in 24 hours. The bound keeps previous secrets and the ledger small. */
 export const ROTATIONS_PER_DAY = 20;
 
 /**
  * Gives a key a new secret. Its id, name, expiry and statistics stay. Every earlier secret works until `previousUntil` at the
- * latest, so a rotation never takes a working secret out of use early unless its own overlap says so: of two rotations at
- * once, the secret of either works.
+ * latest, so only the overlap of a rotation ends a working secret. Of two rotations at once, both new secrets work.
  *
- * @param overlapS seconds; `0`: earlier secrets end at once
- * @param secret the new secret. If it is the key's own already, nothing changes: a form that is sent twice rotates once
+ * @param overlapS seconds; `0` ends earlier secrets at once
+ * @param secret the new secret. If the key has it already, nothing changes, so that a form that is sent twice rotates once
  * @throws RefusedError for an unknown, revoked or expired key, or after {@link ROTATIONS_PER_DAY}
  * @throws KeyExistsError if another rotation has replaced this secret already
  */

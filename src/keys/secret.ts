@@ -24,7 +24,7 @@ export function isWellFormedSecret(text: string): boolean {
   return checksum(bytes.subarray(0, RANDOM_BYTES)).equals(bytes.subarray(RANDOM_BYTES));
 }
 
-/** What is stored of a key: it holds 168 random bits, so that a plain SHA-256 can't be searched. */
+/** The stored form of a key. The key has 168 random bits, so that a plain SHA-256 can't be searched. */
 export function hashSecret(secret: string): Buffer;
 export function hashSecret(secret: string, encoding: 'base64'): string;
 export function hashSecret(secret: string, encoding: 'base64' | 'buffer' = 'buffer'): Buffer | string {

@@ -15,26 +15,26 @@ export interface ApiKey {
   start: string;
   created: Date;
   revoked: Date | null;
-  /** From then on the key is refused; `null`: never. */
+  /** The key is refused from this instant on; `null` means never. */
   expires: Date | null;
-  /** Until when secrets that a rotation has replaced still work; `null`: there is none. */
+  /** The instant until which replaced secrets still work; `null` if there is none. */
   previousUntil: Date | null;
 }
 
 /**
- * Bounds on one account's keys, whatever its plan: lists, counts and the ledger stay small. `everCreated` counts revoked keys
+ * Bounds on one account's keys on every plan. They keep lists, counts and the ledger small. `everCreated` counts revoked keys
  * too, because their rows stay.
  */
 export const KEY_CAPS = { active: 200, createdPerDay: 20, everCreated: 1000 };
 
-/** Which bound refuses a key: the plan's quota, or one of {@link KEY_CAPS}. */
+/** The bound that refuses a key: the plan's quota, or one of {@link KEY_CAPS}. */
 export type KeyBound = 'plan' | keyof typeof KEY_CAPS;
 
 /** A key was refused because its account has too many already. */
 export class TooManyKeysError extends RefusedError {
   constructor(
     readonly bound: KeyBound,
-    /** How many the bound allows. */
+    /** The number of keys that the bound allows. */
     readonly limit: number,
     message: string,
   ) {
@@ -42,12 +42,12 @@ export class TooManyKeysError extends RefusedError {
   }
 }
 
-/** A key was asked for a second time, later than its secret may be shown. */
+/** The key exists already, and its secret may not be shown any more. */
 export class KeyExistsError extends RefusedError {}
 
 /**
  * Creates a key. The secret is not stored and can't be shown again.
- * @param expires the key is refused from then on; `null`: it doesn't expire
+ * @param expires the key is refused from then on; `null` means that it doesn't expire
  * @throws RefusedError for an unknown account, or an expiry that is not in the future
  * @throws TooManyKeysError when the plan's key quota, or one of {@link KEY_CAPS}, is reached
  */
@@ -61,7 +61,7 @@ export async function createKey(
   return createKeyOnce(sql, accountId, name, actor, { secret: generateSecret(), expires });
 }
 
-/** A key that its form has created stays on the form's answer for this long, in case the form is sent twice. */
+/** A form that is sent twice within this time shows the secret of its key again. */
 const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
 
 /**
@@ -78,7 +78,7 @@ export async function createKeyOnce(
   { secret, expires = null }: { secret: string; expires?: Date | null },
 ): Promise<{ id: string; secret: string }> {
   return sql.begin(async (sql) => {
-    // The account's lock: two that ask for the last free place at once get one key.
+    // Under the account's lock, so that two requests at once for the last free place get one key.
     await lockAccount(sql, accountId);
     const [known] = await sql<{ id: string; isNew: boolean }[]>`
       SELECT id, revoked_at IS NULL AND created_at > now() - ${SHOWN_AGAIN_S} * interval '1 second' AS "isNew"

@@ -2,11 +2,11 @@ import pino from 'pino';
 import { codeOf, messageOf } from '../errors.ts';
 import { KIB, MINUTE } from '../units.ts';
 
-/** One JSON object a line. No key, secret, query, name or NIF ever goes in. */
+/** One JSON object a line, without any key, secret, query, name or NIF. */
 export type Log = pino.Logger & {
-  /** Writes the line of a request, as pino would. Each request has one, and pino takes three times as long to. */
+  /** Writes the line of a request in pino's format. Pino itself takes three times as long, and each request has a line. */
   request(line: RequestLine): void;
-  /** Writes an unexpected error with its stack, at most once a minute for each message: every request meets the same bug. */
+  /** Writes an unexpected error with its stack, at most once a minute for each message, because every request may meet it. */
   bug(error: unknown, what: string): void;
 };
 
@@ -14,7 +14,7 @@ export type Log = pino.Logger & {
 interface RequestLine {
   requestId: string;
   method: string;
-  /** The route's template, never the address that was asked for. */
+  /** The route's template, never the requested address. */
   route: string;
   status: number;
   durationMs: number;
@@ -22,19 +22,19 @@ interface RequestLine {
   account: string | undefined;
   /** The id of the caller's key; empty or `undefined` for a request without a key. */
   keyId: string | undefined;
-  /** What was thrown by a dependency of the request, if it failed. */
+  /** The error of a failed dependency. */
   error: unknown;
 }
 
 export type LogTarget = 'stdout' | 'stderr';
 
-/** A busy log is written when this much has gathered, a quiet one after a moment. */
+/** A busy log is written when it has gathered this much, a quiet one after a moment. */
 const WRITE_BYTES = 64 * KIB;
 const WRITE_EVERY_MS = 100;
 
 /**
- * The service's log, on stdout unless that is for something else. Lines are gathered, so that a busy service doesn't write
- * once a request; `close` writes what is left. Bun's own writer does it: pino's took a tenth of the time of a lookup.
+ * The service's log, by default on stdout. Bun's writer gathers lines, so that a busy service doesn't write once a request;
+ * pino's took a tenth of the time of a lookup. `close` writes the rest.
  */
 export function createLog(target: LogTarget = 'stdout'): { log: Log; close(): Promise<void> } {
   const writer = Bun.file(target === 'stdout' ? 1 : 2).writer({ highWaterMark: WRITE_BYTES });
@@ -60,7 +60,7 @@ export function createLogTo(destination: pino.DestinationStream): Log {
 }
 
 const BUG_EVERY_MS = 1 * MINUTE;
-/** Different messages that are remembered at most. */
+/** The most messages that are remembered. */
 const MAX_BUGS = 100;
 
 /** @param nowMs a monotonic clock, for tests */
@@ -101,14 +101,14 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
   };
 }
 
-/** Of the request's line: an outage fails thousands, and each in the same place. */
+/** An error in a request's line, without its stack: an outage fails thousands of requests in the same place. */
 function nameAndMessage(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${messageOf(error)}` : messageOf(error);
 }
 
 /**
- * What is logged of an error: its kind, code, first line, and where it came from. Not its other members: a database
- * error carries the values of its statement.
+ * The logged parts of an error: its kind, code, first line, and stack. Other members are left out, because a database error
+ * carries the values of its statement.
  */
 function serializeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: messageOf(error) };

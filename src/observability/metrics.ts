@@ -1,12 +1,12 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { createRequestCounts } from './request-counts.ts';
 
-/** What Prometheus reads at /metrics. Labels come from fixed lists only, so that their number stays small. */
+/** The metrics at `/metrics`. Labels come from fixed lists, so that their number stays small. */
 export interface Metrics {
   request(route: string, status: number, durationMs: number): void;
   /** One question to a company data source. */
   source(source: string, outcome: string): void;
-  /** A source answered that its limit is reached. @param window what the limit counts in, `minute` to `month` */
+  /** A source answered that its limit is reached. @param window the limit's period, `minute` to `month` */
   sourceLimit(source: string, window: string): void;
   /** A lookup that failed because its account had used up its refreshes of the day. */
   refreshRefused(): void;
@@ -14,11 +14,11 @@ export interface Metrics {
   redisAway(away: boolean): void;
   /** A request that a bucket of this process admitted or refused, because Redis was away or late. */
   localDecision(): void;
-  /** A batch of credits without an answer was voided: its calls, answered 503, cost nothing. */
+  /** A batch of credits without an answer was voided, so its calls, answered 503, cost nothing. */
   batchVoided(): void;
   /** Credits that may have been spent for requests answered 503, because no void was acknowledged before the stop. */
   refundFailed(credits: number): void;
-  /** Shows how the cache of search answers does. */
+  /** Registers the figures of the search cache. */
   observeSearchCache(cache: { hits: number; misses: number; bytes: number }): void;
   text(): Promise<string>;
   readonly contentType: string;

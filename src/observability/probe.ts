@@ -1,12 +1,12 @@
-/** A dependency that readiness asks. */
+/** A dependency that readiness checks. */
 export interface Probe {
   name: string;
-  /** Without it the service can't do its work; one that isn't required is reported only. */
+  /** Readiness fails without a required dependency. Another one is only reported. */
   required: boolean;
   /** Resolves when it answers. A query is returned as it is, not awaited, so that `withTimeout` can take it back. */
   check(): PromiseLike<unknown>;
-  /** Why its answer means that the dependency is of no use; undefined: it is. */
+  /** The reason why the dependency is unusable despite its answer; `undefined` if it is usable. */
   complaint?(answer: unknown): string | undefined;
-  /** What is shown of it beside that it answers; undefined: nothing. */
+  /** A warning shown next to the status; `undefined` if there is none. */
   warning?(): string | undefined;
 }

@@ -5,14 +5,14 @@ import { SECOND } from '../units.ts';
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 interface RouteDurations {
-  /** Requests up to each bound and over the one before; the last: over all of them. */
+  /** Requests up to each bound and over the one before. The last counts those over all bounds. */
   buckets: number[];
   sumMs: number;
 }
 
 /**
- * Counts requests and their durations. Not by prom-client's own counters: they check and hash the labels each time, which
- * took a tenth of a lookup. What it is asked for at a scrape is in its form.
+ * Counts requests and their durations. Prom-client's counters check and hash the labels each time, which took a tenth of a
+ * lookup. At a scrape the counts are given in prom-client's form.
  */
 export function createRequestCounts(registry: Registry): (route: string, status: number, ms: number) => void {
   const requests = new Map<string, Map<number, number>>();
@@ -37,7 +37,7 @@ export function createRequestCounts(registry: Registry): (route: string, status:
   };
   for (const { values, ...about } of [count, duration]) {
     const metric = { ...about, get: async () => ({ ...about, values: values() }) };
-    // What prom-client itself registers where it puts the metrics of several processes together; its types name its classes.
+    // Prom-client registers such plain objects itself for several processes, but its types name its classes.
     registry.registerMetric(metric as unknown as Metric);
   }
 
@@ -58,7 +58,7 @@ export function createRequestCounts(registry: Registry): (route: string, status:
   };
 }
 
-/** A histogram's buckets hold all that is up to their bound. */
+/** Each bucket of a Prometheus histogram counts all requests up to its bound. */
 function histogramOf(name: string, route: string, { buckets, sumMs }: RouteDurations) {
   let count = 0;
   const values: { value: number; labels: Record<string, string | number>; metricName: string }[] = [];

@@ -6,10 +6,10 @@ import type { FaultReason } from './answer.ts';
 
 /** An answer over 1 MiB is a failure (contract: not found). */
 const MAX_BODY_BYTES = MIB;
-/** What 1 MiB that can't be compressed grows to at most: a few bytes for every stored block. */
+/** 1 MiB that can't be compressed grows by a few bytes for every stored block. */
 const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
 
-/** Why an answer was not taken; the client turns it into a SourceFault. */
+/** The reason why an answer was refused. The client makes a SourceFault of it. */
 export class BodyFault extends Error {
   readonly reason: FaultReason;
 
@@ -20,8 +20,8 @@ export class BodyFault extends Error {
 }
 
 /**
- * Reads and unpacks a body, at most 1 MiB of it after decompression, however small it came; whatever it throws, the connection is
- * closed by then. Unpacking goes piece by piece (16 KiB), so a bomb costs no more memory than an honest answer.
+ * Reads and decompresses a body of at most 1 MiB after decompression. If it throws, it has closed the connection. It
+ * decompresses in pieces of 16 KiB, so that a bomb costs no more memory than an honest answer.
  */
 export async function readBody(
   body: Readable,
@@ -67,7 +67,7 @@ function capped(maxBytes: number) {
   };
 }
 
-/** We ask for gzip only, but servers are free to do otherwise. Several encodings on top of each other are a bomb's way. */
+/** We ask for gzip only, but servers may send another encoding. Several encodings at once are refused, as a bomb has them. */
 function decoderFor(encoding: string | string[] | undefined): Transform | undefined {
   switch (
     String(encoding ?? '')

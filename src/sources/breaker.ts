@@ -2,14 +2,14 @@ import { SECOND } from '../units.ts';
 import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
 
 const FAULTS_TO_OPEN = 10;
-/** While open, nobody asks for the first half; then one probe at a time is let through. */
+/** An open breaker admits no attempt in this time, and then one probe at a time. */
 const QUIET_MS = 5 * SECOND;
 /** How long a breaker stays open after the last fault, whether a probe was answered or not (contract: not found). */
 const OPEN_MS = 10 * SECOND;
 
 /**
- * Faults of the way to a source. The others come from a source that answers promptly, often about one NIF only:
- * were they counted, a client could shut a source for everybody by asking for one odd company ten times.
+ * Faults of the connection to a source. Other faults come from a source that answers promptly, often about one NIF only. If
+ * they counted, a client could close a source for all by asking for one odd company ten times.
  */
 const COUNTED: ReadonlySet<FaultReason> = new Set<FaultReason>([
   'timeout',
@@ -25,8 +25,8 @@ const COUNTED: ReadonlySet<FaultReason> = new Set<FaultReason>([
 export type Breaker = <T>(attempt: () => Promise<T>) => Promise<T>;
 
 /**
- * A circuit breaker for one source: opens after ten counted faults in a row, for 10 s at most, and closes with the first attempt that
- * gets an answer (contract: not found). Every further fault opens it again.
+ * A circuit breaker for one source (contract: not found). It opens after ten counted faults in a row, for 10 s at most, and
+ * closes with the first answer. Every further fault opens it again.
  */
 export function createBreaker(source: SourceName, now: () => number): Breaker {
   let faultsInRow = 0;

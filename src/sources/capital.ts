@@ -1,6 +1,6 @@
 import { cleanText } from './text.ts';
 
-/** Far beyond any share capital; what is longer is garbage. */
+/** More digits than any share capital has. */
 const MAX_DIGITS = 40;
 
 /** `1 234 567,89`, `1.234.567,89`, `1,234,567.89`, `1'234'567.89`: groups of three, then at most one decimal mark of the other kind. */
@@ -10,9 +10,9 @@ const DECIMAL_COMMA = /^(\d+),(\d+)$/;
 const EURO = /^(?:€|EUR\b)|(?:€|EUR|euros?)$/i;
 
 /**
- * A share capital as a decimal string ('5000.00'), '0' when there is none or when it can't be read for certain: a record
- * without a figure is better than one with a wrong figure. `1.234` could be a thousand and something, so it is '0'; with a second
- * mark (`1.234,00`) or a further group (`1.234.567`) there is one reading only.
+ * A share capital as a decimal string ('5000.00'); '0' if there is none or its reading is ambiguous, because no figure is
+ * better than a wrong one. `1.234` could be a decimal or a thousand, so it is '0'. A second mark (`1.234,00`) or a further
+ * group (`1.234.567`) leaves one reading.
  */
 export function capitalText(value: unknown): string {
   const text = cleanText(value).replace(EURO, '').trim();
@@ -27,7 +27,7 @@ export function capitalText(value: unknown): string {
   return decimal(first + groups.replace(/\D/g, ''), fraction);
 }
 
-/** The currency's code: what the source says, 'EUR' when it says nothing (specification, "structure"). */
+/** The source's currency code, by default 'EUR' (specification, structure). */
 export function currencyText(value: unknown): string {
   const text = cleanText(value);
   if (text === '' || text === '€') return 'EUR';

@@ -4,7 +4,7 @@ import { unlessAborted } from './deadline.ts';
 import type { JsonClient } from './http.ts';
 import { urlUnder } from './url.ts';
 
-/** A token isn't used in the last moments of its life, in which it could expire on its way. */
+/** A token isn't used for this long before its end, because it could expire in flight. */
 const EXPIRY_MARGIN_MS = 30 * SECOND;
 /** OAuth leaves `expires_in` optional (RFC 6749, 5.1). */
 const DEFAULT_LIFETIME_S = 300;
@@ -18,13 +18,13 @@ export interface TokensOptions {
 }
 
 export interface Tokens {
-  /** A token that should be accepted; asks for one when there is none, or when it is about to expire. */
+  /** A valid token; requests one if there is none or it is about to expire. */
   get(signal: AbortSignal): Promise<string>;
-  /** This token was refused: the next `get` has another one. */
+  /** Drops a token that was refused, so that the next `get` requests another one. */
   forget(token: string): void;
 }
 
-/** OAuth client credentials at `POST {url}/oauth/token`; there is one request for a token at a time, and the others wait for it. */
+/** OAuth client credentials at `POST {url}/oauth/token`. One request for a token runs at a time; all callers share it. */
 export function createTokens({ client, url, clientId, clientSecret, now }: TokensOptions): Tokens {
   let current: { token: string; usableUntilMs: number } | undefined;
   let pending: Promise<string> | undefined;
@@ -43,14 +43,14 @@ export function createTokens({ client, url, clientId, clientSecret, now }: Token
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
         body: form.toString(),
-        // RFC 6749, 5.2: how wrong credentials are refused.
+        // The statuses for wrong credentials (RFC 6749, 5.2).
         bare: [400, 401],
       },
       signal,
     );
     if (status >= 400) throw new SourceFault('einforma', 'bad-key');
     const { access_token: token, expires_in: lifetime } = body;
-    // It goes into a header, so nothing else than what RFC 6750 allows in one.
+    // The token goes into a header, so it must have the characters that RFC 6750 allows.
     if (typeof token !== 'string' || !/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) {
       throw new SourceFault('einforma', 'unexpected');
     }
@@ -77,7 +77,7 @@ export function createTokens({ client, url, clientId, clientSecret, now }: Token
         try {
           return await unlessAborted('einforma', signal, pending);
         } catch (error) {
-          // Out of time was the one that asked for it, not necessarily this one.
+          // The caller that started the request may have timed out, and not this one.
           const othersTimeout = error instanceof SourceFault && error.reason === 'timeout' && !signal.aborted;
           if (!othersTimeout) throw error;
         }

@@ -16,8 +16,8 @@ export interface EinformaOptions {
 }
 
 /**
- * What a report's members mean. They are documented for Spain; the Portuguese names are unconfirmed, so this is the one place to
- * change them. Where several are named, the first with text counts.
+ * The members of a report. They are documented for Spain, and unconfirmed for Portugal; this is the one place to change them.
+ * If several are named, the first with text counts.
  */
 const REPORT = {
   nif: ['identificativo', 'nif', 'nipc', 'cif'],
@@ -32,13 +32,13 @@ const REPORT = {
   capital: ['capitalSocial'],
 } as const;
 
-/** `localidad` can begin with the postal code, `cnae` with the code and go on with its description. */
+/** `localidad` can begin with the postal code, and `cnae` is a code with a description behind it. */
 const POSTAL_CITY = /^(\d{4}-\d{3}|\d{4,5})\s+(\S.*)$/;
 const CODE_AND_ACTIVITY = /^(\d{2,6})(?:\s*[-–:.]\s*|\s+)(\S.*)$/;
 
 /**
- * A commercial registry, with OAuth client credentials: `GET {url}/companies/<nif>/report`. A 404 with a JSON body, under a token that it
- * accepts, is a definite "no such company"; a 401 has the token renewed once, inside the same time-out.
+ * A commercial registry with OAuth client credentials: `GET {url}/companies/<nif>/report`. A 404 with a JSON body, under an
+ * accepted token, is a definite "no such company". After a 401 the token is renewed once, within the same timeout.
  */
 export function createEinforma(options: EinformaOptions): CompanySource {
   const { url, clientId, clientSecret, timeoutMs, now } = options;
@@ -104,7 +104,7 @@ function texts(report: JsonObject, members: readonly string[]): string[] {
   return members.map((member) => cleanTexts(report[member])).find((found) => found.length > 0) ?? [];
 }
 
-/** '' when absent; separators and the country's prefix don't make it another company. */
+/** An identifier without separators and the country's prefix; '' if it is absent. */
 function identifier(value: unknown): string {
   if (typeof value === 'number') return String(value).padStart(9, '0');
   return cleanText(value)

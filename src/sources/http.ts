@@ -5,7 +5,7 @@ import { certificateFault } from '../tls.ts';
 import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
 import { BodyFault, readBody } from './body.ts';
 
-/** Enough for a burst of lookups; more of them wait for a connection inside their own time-out. */
+/** Enough for a burst of lookups. Further ones wait for a connection within their timeout. */
 const MAX_CONNECTIONS = 32;
 
 export type JsonObject = Record<string, unknown>;
@@ -15,32 +15,31 @@ interface JsonRequest {
   method?: 'GET' | 'POST';
   headers?: Record<string, string>;
   body?: string;
-  /** Statuses beyond 2xx whose JSON body means something to the source; all others are a fault. */
+  /** Statuses beyond 2xx whose JSON body the source reads; all others are a fault. */
   accept?: readonly number[];
-  /** Statuses that say enough by themselves: the body, which may be anything, is left unread and answered as `{}`. */
+  /** Statuses whose body is not read. It is answered as `{}`. */
   bare?: readonly number[];
 }
 
 export interface JsonClient {
-  /** Asks and reads a JSON object; throws nothing but SourceFault. The signal ends everything, its connection included. */
+  /** Sends a request and reads a JSON object; throws nothing but SourceFault. The signal also ends the connection. */
   ask(request: JsonRequest, signal: AbortSignal): Promise<{ status: number; body: JsonObject }>;
   close(): Promise<void>;
 }
 
 /**
- * The one way in which providers are spoken to. They aren't trusted: no redirect is followed, at most 1 MiB is read after
- * decompression, only a JSON object in well-formed UTF-8 is an answer, and nothing of theirs (or of the URL) is in a fault.
+ * The one client for providers, which are not trusted. It follows no redirect, reads at most 1 MiB after decompression, and
+ * accepts only a JSON object in well-formed UTF-8. Its faults hold no text of a provider, and no URL. It ignores the content
+ * type, because parsing shows what the body is.
  *
- * The content type isn't looked at: it can claim anything, and parsing tells what came.
- *
- * @param connectTimeoutMs when an attempt to connect is dropped that nobody waits for any more.
+ * @param connectTimeoutMs ends an attempt to connect, also after its request has timed out
  */
 export function createJsonClient(source: SourceName, connectTimeoutMs: number): JsonClient {
   const agent = new Agent({
     connections: MAX_CONNECTIONS,
     pipelining: 1,
     allowH2: false,
-    // The caller's signal is the time-out; undici's own would only be a second, coarser one.
+    // The caller's signal is the timeout; undici's would be a second, coarser one.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: connectTimeoutMs },
@@ -84,7 +83,7 @@ async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal)
   return { status: statusCode, body: parseObject(await readBody(body, headers['content-encoding'], signal)) };
 }
 
-/** Closes the connection rather than reading on: what follows is of no use, and could be endless. */
+/** Closes the connection without reading the rest, which could be endless. */
 function discard(body: Readable): void {
   body.on('error', () => {});
   body.destroy();
@@ -111,7 +110,7 @@ function reasonOf(error: unknown): FaultReason {
   if (certificateFault(error) !== null) return 'certificate';
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return 'too-large';
-  // What came isn't HTTP.
+  // The answer isn't HTTP.
   if (error instanceof Error && error.name === 'HTTPParserError') return 'unreadable';
   return 'unreachable';
 }

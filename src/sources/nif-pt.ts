@@ -11,33 +11,32 @@ const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;
 const BAD_KEY = /\bkey is not valid\b/i;
 
-/** What nif.pt counts its limits in. */
+/** The periods of nif.pt's limits. */
 export type LimitWindow = 'minute' | 'hour' | 'day' | 'month';
 
-/** Rolling windows, as nif.pt doesn't say at which instant its counts start again. */
+/** Rolling windows, because nif.pt doesn't say when a period begins. */
 const WINDOW_MS: Record<LimitWindow, number> = { minute: MINUTE, hour: HOUR, day: DAY, month: 30 * DAY };
-/** Inside a longer window nif.pt is asked this often: credits that the operator buys there must not wait for its end. */
+/** Within a longer window nif.pt is asked this often, so that newly bought credits are used before its end. */
 const PROBE_EVERY_MS = 1 * HOUR;
 
 export interface NifPtOptions {
   url: string;
-  /** null: none is sent. */
+  /** `null` means that no key is sent. */
   key: string | null;
   timeoutMs: number;
   now: () => number;
-  /** Told of each answer that a limit is reached. */
+  /** Called for each answer that a limit is reached. */
   onLimit: (window: LimitWindow) => void;
 }
 
-/** The default URL isn't asked without a key (contract, NIF_PT_KEY). */
+/** The default URL isn't asked without a key (docs/configuration.md, NIF_PT_KEY). */
 export function isDefaultNifPtUrl(url: string): boolean {
   return new URL(url).href === DEFAULT_NIF_PT_URL;
 }
 
 /**
- * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`, HTTP 200 for everything, `result` says what it is. After a limit
- * answer it isn't asked during the window that it named, except once an hour (contract: not found). The first of these
- * that gets an answer ends the window.
+ * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`. It answers everything with HTTP 200; `result` has the kind. After
+ * a limit answer it is asked once an hour only, until the named window ends or it gives an answer (contract: not found).
  */
 export function createNifPt({ url, key, timeoutMs, now, onLimit }: NifPtOptions): CompanySource {
   const name = 'nif.pt';
@@ -100,7 +99,7 @@ function ownRecord(records: unknown, nif: string): JsonObject {
       Object.keys(records).some((key) => key !== nif) ? 'wrong-company' : 'unexpected',
     );
   }
-  // As a number a NIF has lost its leading zeros.
+  // A NIF that is a number has lost its leading zeros.
   const own = typeof record.nif === 'number' ? String(record.nif).padStart(9, '0') : cleanText(record.nif);
   if (own !== nif) throw new SourceFault('nif.pt', 'wrong-company');
   return record;

@@ -4,7 +4,7 @@ import { createEinforma } from './einforma.ts';
 import { createNifPt, isDefaultNifPtUrl, type LimitWindow } from './nif-pt.ts';
 import { createVies } from './vies.ts';
 
-/** The part of the configuration that says whom to ask (contract, "Configuration"). */
+/** The configuration of the sources. */
 export type SourcesConfig = Pick<
   Config,
   | 'nifPtUrl'
@@ -18,15 +18,15 @@ export type SourcesConfig = Pick<
 >;
 
 export interface SourcesOptions {
-  /** A clock in milliseconds that never runs backwards; it drives limit windows, the circuit breaker and the token's expiry, not the time-outs. */
+  /** A monotonic clock in milliseconds for limit windows, the circuit breaker and the token's expiry. */
   now?: () => number;
-  /** Told of each answer that a limit is reached. @param window what the limit counts in */
+  /** Called for each answer that a limit is reached. @param window the limit's period */
   onLimit?: (source: SourceName, window: LimitWindow) => void;
 }
 
 /**
- * The sources in the order in which they are asked: nif.pt (only with a key, or when the URL is another than the
- * default), then the registry (contract, "Configuration"). The list is empty when neither is configured.
+ * The sources in the order in which they are asked: nif.pt (only with a key, or if the URL is not the default), then the
+ * registry (docs/configuration.md). The list is empty if neither is configured.
  */
 export function createSources(config: SourcesConfig, options: SourcesOptions = {}): CompanySource[] {
   const { now = () => performance.now(), onLimit = () => {} } = options;
@@ -46,7 +46,7 @@ export function createSources(config: SourcesConfig, options: SourcesOptions = {
   if (config.registry === 'vies') sources.push(createVies({ url: config.viesUrl, timeoutMs, now }));
   if (config.registry === 'einforma') {
     const { einformaUrl: url, einformaClientId, einformaClientSecret } = config;
-    // readConfig refuses this registry without them.
+    // `readConfig` refuses this registry without credentials.
     const credentials = { clientId: einformaClientId!, clientSecret: einformaClientSecret! };
     sources.push(createEinforma({ url, ...credentials, timeoutMs, now }));
   }

@@ -1,14 +1,14 @@
 import { decodeHTMLStrict } from 'entities';
 import { Tokenizer } from 'htmlparser2';
 
-/** Of a text as it is stored and answered. */
+/** The longest text that is stored and answered. */
 const MAX_CHARACTERS = 10_000;
-/** Of a value as it came, markup included. Cleaning 1 MiB of `<` would stop the process for half a second. */
+/** The longest value that is cleaned, markup included. Cleaning 1 MiB of `<` would stop the process for half a second. */
 const MAX_RAW_CHARACTERS = 2 * MAX_CHARACTERS;
-/** Members of a list, or lines of a text, that are read. */
+/** The most members of a list, or lines of a text, that are read. */
 const MAX_MEMBERS = 50;
 
-/** Tags that end a word; the others (`<b>`, `<span>`) can stand inside one. */
+/** Tags that end a word. Others (`<b>`, `<span>`) can be inside one. */
 const SEPARATING_TAGS = new Set(
   (
     'address article aside blockquote br caption dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header ' +
@@ -21,17 +21,17 @@ const UNSEEN_TAGS = new Set(['script', 'style']);
 const CONTROLS_AND_SPACE = /[\p{Cc}\u2028\u2029\s]+/gu;
 
 /**
- * The text of a provider's value: entities decoded exactly once, then tags taken out, control characters and white space to
- * single spaces, trimmed, well-formed Unicode, at most 10,000 characters, out of the value's first 20,000. Numbers become decimal
- * text; of a list the first member with text counts; anything else is ''.
+ * The text of a provider's value, cleaned in this order: entities decoded exactly once, tags removed, control characters and
+ * white space replaced by single spaces, trimmed, well-formed Unicode. It reads the first 20,000 characters and returns at
+ * most 10,000. Numbers become decimal text; of a list the first member with text counts; anything else is ''.
  *
- * Entities come first because providers escape whole fragments of HTML (`&lt;p&gt;`); so `&amp;lt;b&amp;gt;` is the text `&lt;b&gt;`.
+ * Entities are first, because providers escape whole fragments of HTML (`&lt;p&gt;`). So `&amp;lt;b&amp;gt;` is the text `&lt;b&gt;`.
  */
 export function cleanText(value: unknown): string {
   return cleanTexts(value)[0] ?? '';
 }
 
-/** As cleanText, with each of the first 50 members of a list that has text. The list's raw text has the bound of one value. */
+/** {@link cleanText} of the first 50 members of a list, without empty ones. The bound of one value holds for the whole list. */
 export function cleanTexts(value: unknown): string[] {
   const members: unknown[] = Array.isArray(value) ? value.slice(0, MAX_MEMBERS) : [value];
   let left = MAX_RAW_CHARACTERS;
@@ -43,7 +43,7 @@ export function cleanTexts(value: unknown): string[] {
   return texts.filter((text) => text !== '');
 }
 
-/** As cleanText, line by line: the first 50, without the empty ones. */
+/** {@link cleanText} of the first 50 lines, without empty ones. */
 export function cleanLines(value: unknown): string[] {
   return visibleText(rawText(value).slice(0, MAX_RAW_CHARACTERS))
     .split(/[\r\n\u0085\u2028\u2029]+/, MAX_MEMBERS)
@@ -51,7 +51,7 @@ export function cleanLines(value: unknown): string[] {
     .filter((line) => line !== '');
 }
 
-/** Several clean texts as one, with commas between them and at most 10,000 characters. */
+/** Joins clean texts by commas, to at most 10,000 characters. */
 export function joinTexts(texts: string[]): string {
   return shorten(texts.join(', '));
 }
@@ -75,13 +75,13 @@ function rawText(value: unknown): string {
 }
 
 function visibleText(raw: string): string {
-  // Strictly, with the semicolon: otherwise `A&LTDA` would become `A<DA`.
+  // Strict decoding wants the semicolon; otherwise `A&LTDA` would become `A<DA`.
   return withoutTagBeginnings(withoutTags(decodeHTMLStrict(raw)));
 }
 
 /**
- * The tokenizer rather than the parser: the parser looks through all open tags at every closing one, which takes 1 MiB of
- * hostile tags many seconds; the tokenizer's time is linear.
+ * The tokenizer takes linear time. The parser searches all open tags at every closing one, which takes many seconds for 1 MiB
+ * of hostile tags.
  */
 function withoutTags(html: string): string {
   if (!html.includes('<')) return html;
@@ -138,7 +138,7 @@ function withoutTags(html: string): string {
   return text;
 }
 
-/** Where a tag begins that the text ends in the middle of (`yes<p`); the tokenizer can tell its name as text. */
+/** The start of a tag that is cut off by the end of the text (`yes<p`). The tokenizer may report its name as text. */
 function unfinishedTag(html: string): number {
   const from = html.lastIndexOf('<');
   const unfinished = from >= 0 && /[A-Za-z/!?]/.test(html.charAt(from + 1)) && !html.includes('>', from);
@@ -146,8 +146,8 @@ function unfinishedTag(html: string): number {
 }
 
 /**
- * Takes out every `<` that would begin a tag for a browser. The tokenizer leaves none, but what remains when a tag is taken out
- * can be put together as one (`<<b>i>`), and the content of `<textarea>` is text. (A lookahead after `<+` would take quadratic time.)
+ * Removes every `<` that would begin a tag for a browser. The tokenizer leaves no tag, but the text around a removed tag can
+ * form one (`<<b>i>`), and the content of `<textarea>` is text. (A lookahead after `<+` would take quadratic time.)
  */
 function withoutTagBeginnings(text: string): string {
   return text.replace(/<+/g, (run, at: number) =>
@@ -162,6 +162,6 @@ function tidy(text: string): string {
 function shorten(text: string): string {
   if (text.length <= MAX_CHARACTERS) return text;
   const cut = text.slice(0, MAX_CHARACTERS);
-  // Not through the middle of a surrogate pair.
+  // Don't cut a surrogate pair.
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trim();
 }

@@ -14,8 +14,8 @@ export interface ViesOptions {
 }
 
 /**
- * The EU's VAT register: `GET {url}/ms/PT/vat/<nif>`. It knows a name and an address only, and only of companies that are registered for
- * trade inside the EU; so "invalid" is `unknown`, never a 404 (contract: not found). Its faults come as HTTP 200 too.
+ * The EU's VAT register: `GET {url}/ms/PT/vat/<nif>`. It has only name and address, and only of companies registered for trade
+ * inside the EU. So "invalid" is `unknown`, never a 404 (contract: not found). It answers faults with HTTP 200, too.
  */
 export function createVies({ url, timeoutMs, now }: ViesOptions): CompanySource {
   const name = 'vies';
@@ -44,7 +44,7 @@ function hasMembers(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0;
 }
 
-/** VIES repeats the number that it was asked for; an answer that leaves it out is taken as ours. */
+/** Whether the answer is about this NIF. VIES repeats the number; an answer without one is accepted. */
 function isAbout(body: JsonObject, nif: string): boolean {
   const { vatNumber } = body;
   const number = typeof vatNumber === 'number' ? String(vatNumber).padStart(9, '0') : cleanText(vatNumber);
@@ -70,7 +70,7 @@ function detailsOf(body: JsonObject): CompanyDetails {
   };
 }
 
-/** VIES writes '---' for what a member state doesn't tell. */
+/** VIES writes '---' for a value that a member state withholds. */
 function isSupplied(text: string): boolean {
   return !/^-+$/.test(text);
 }

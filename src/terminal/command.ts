@@ -10,17 +10,17 @@ import { openStores } from '../stores.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 
-/** What a command works with. */
+/** The resources of a command. */
 export interface Tools {
   config: Config;
   sql: Sql;
-  /** null: the directory is searched in Postgres. */
+  /** `null` means that the directory is searched in Postgres. */
   elasticsearch: Client | null;
   /** Names of the migrations that were applied before this command ran. */
   migrated: string[];
   /** Aborts on Ctrl-C and SIGTERM. A second Ctrl-C ends the process at once. */
   signal: AbortSignal;
-  /** Kept in the ledger with every change, e.g. `cli:maria`. */
+  /** The author of changes in the ledger, e.g. `cli:maria`. */
   actor: string;
 }
 
@@ -33,11 +33,10 @@ const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
 
 /**
- * Makes the action of a command that answers something: opens the stores, runs it, and prints the answer, as one JSON
- * document with `--json` and as `describe` words it otherwise. Adds `--json` to the command.
+ * Defines the action of a command: it opens the stores, runs the command, and prints the answer, as one JSON document with
+ * `--json` and in the words of `describe` otherwise. Adds `--json` to the command.
  *
- * A failure prints one line on stderr and nothing on stdout, and ends with exit code 1 (2 where the environment makes no
- * sense).
+ * A failure prints one line on stderr and nothing on stdout. The exit code is 1, or 2 if the environment makes no sense.
  */
 export function answers<Answer>(
   command: Command,

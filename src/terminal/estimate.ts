@@ -1,34 +1,34 @@
 import { SECOND } from '../units.ts';
 
-/** A step of long work, as it is planned. */
+/** A planned step of long work. */
 export interface Step {
-  /** What the names of its phases begin with. */
+  /** The beginning of its phases' names. */
   name: string;
-  /** How long it takes against the other steps, in any unit. */
+  /** Its duration relative to the other steps, in any unit. */
   weight: number;
 }
 
-/** How far work of several steps is. */
+/** The progress of work in several steps. */
 export interface Estimate {
-  /** Says the steps of the whole work. They may change when more is known. */
+  /** Sets the steps of the whole work. They may change when more is known. */
   plan(steps: readonly Step[]): void;
-  /** A phase begins. One that is not planned counts as part of the step before. */
+  /** Begins a phase. A phase that was not planned counts as part of the step before. */
   begin(name: string): void;
   /** `phase 2 of 6: `; empty without a plan. */
   position(): string;
   /**
-   * How long all of the work still takes, in milliseconds; `null` means that it is not known yet, or under a second.
-   * @param fraction how much of the phase is done, 0 to 1; `null`: not known
+   * The time left for all of the work, in milliseconds; `null` means that it is not known yet, or under a second.
+   * @param fraction the part of the phase that is done, 0 to 1; `null` means that it is not known
    */
   leftMs(fraction: number | null): number | null;
 }
 
-/** Nothing is said about the time left before a phase has shown its pace. */
+/** A phase must have run for this long before its pace says how long it takes. */
 const ESTIMATE_AFTER_MS = 2 * SECOND;
 
 /**
- * Estimates by what was measured so far: steps that are over say how long a unit of weight takes on this machine. A phase that
- * reports its progress says so itself.
+ * Estimates by measurement: completed steps show how long a unit of weight takes on this machine. A phase that reports its
+ * progress shows its own pace.
  */
 export function createEstimate(now: () => number): Estimate {
   let steps: readonly Step[] = [];
@@ -72,7 +72,7 @@ export function createEstimate(now: () => number): Estimate {
   };
 }
 
-/** An estimate that has run out says nothing, so that the time that has passed is shown instead. */
+/** `null` for an estimate that has run out, so that the elapsed time is shown instead. */
 function worthSaying(leftMs: number): number | null {
   return leftMs < SECOND ? null : leftMs;
 }

@@ -1,10 +1,10 @@
-/** Under `bun run` one Ctrl-C arrives twice: from the terminal, and passed on by `bun run`. */
+/** Under `bun run` one Ctrl-C arrives twice, from the terminal and from `bun run`. */
 const SAME_KEYSTROKE_MS = 500;
 
 /**
- * Aborts on Ctrl-C and SIGTERM; a second one, by a person who doesn't want to wait, ends the process at once.
+ * Aborts on Ctrl-C and SIGTERM. A second one ends the process at once.
  *
- * @returns the signal, and what gives the process's signals back
+ * @returns the signal, and `release`, which restores the process's own handling of both
  */
 export function watchInterrupts(reason?: Error): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();

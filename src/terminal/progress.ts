@@ -3,28 +3,28 @@ import { SECOND } from '../units.ts';
 import { createEstimate, type Step } from './estimate.ts';
 import { printable } from './text.ts';
 
-/** Shows how far long work is. Everything goes to stderr: stdout is for answers (contract, Command line). */
+/** Shows the progress of long work on stderr, because stdout is for answers (contract, Command line). */
 export interface Progress {
-  /** Says the steps of the whole work: lines then tell which phase of how many it is, and the time left of all of them. */
+  /** Sets the steps of the whole work. Lines then show the number of the phase and the time left of all steps. */
   plan(steps: readonly Step[]): void;
   /** Begins the next phase and ends the one before, e.g. `reading names.csv`. */
   phase(name: string, unit?: string): void;
   /**
    * @param done units so far, in this phase
-   * @param fraction how much of the phase's work that is, 0 to 1; null: not known, as on a pipe
+   * @param fraction the part of the phase that is done, 0 to 1; `null` means that it is not known, as on a pipe
    */
   update(done: number, fraction: number | null): void;
-  /** How far the work is, in one line, e.g. for a process that waits for it; `null` before its first phase and after its last. */
+  /** The progress in one line, e.g. for a process that waits for this one; `null` before the first phase and after the last. */
   describe(): string | null;
   /** One line that stays, e.g. a warning. */
   note(line: string): void;
-  /** All work is done: ends the last phase, at 100% where that is shown. */
+  /** Ends the last phase, at 100% if a fraction is shown. */
   finish(): void;
-  /** Ends the last phase where it stands: the work failed or was interrupted. Does nothing after `finish`. */
+  /** Ends the last phase at its present fraction, after a failure or an interruption. Does nothing after `finish`. */
   end(): void;
 }
 
-/** What progress is written to: process.stderr, or a stand-in. */
+/** The target of progress: `process.stderr`, or a stand-in. */
 export interface ProgressStream {
   isTTY?: boolean;
   columns?: number;
@@ -33,17 +33,16 @@ export interface ProgressStream {
 
 const REDRAW_MS = 100;
 const PLAIN_LINE_MS = 5 * SECOND;
-/** Often enough that a line is late by this at most. */
+/** A plain line is late by this at most. */
 const PLAIN_TICK_MS = 0.5 * SECOND;
 const BAR_WIDTH = 12;
 const CLEAR_LINE = '\r\u001b[K';
 
 /**
  * A bar with count, rate and time left on a terminal, redrawn ten times a second; elsewhere a plain line every five
- * seconds. Phases that are over before they were shown leave one line on a terminal and none elsewhere.
+ * seconds. A phase that ends before it was shown leaves one line on a terminal and none elsewhere.
  *
- * A timer keeps the line moving while nothing is reported (an index that is being built in Postgres), so that
- * one sees that it lives.
+ * A timer keeps the line moving while nothing is reported, as when Postgres builds an index.
  */
 export function showProgress(
   stream: ProgressStream = process.stderr,
@@ -76,7 +75,7 @@ export function showProgress(
   const show = () => {
     if (current === null) return;
     shownAt = now();
-    // A terminal that doesn't know its width says 0 (`docker exec -t`, a serial line).
+    // A terminal of unknown width says 0 (`docker exec -t`, a serial line).
     if (isTerminal) stream.write(CLEAR_LINE + cut(line(true), (stream.columns || 80) - 1));
     else stream.write(`${line(false)}\n`);
   };
@@ -131,8 +130,8 @@ export function showProgress(
 }
 
 /**
- * Long work with its progress on stderr; where it fails, the bar stays at what was reached. An interruption is answered at
- * once, and at the end.
+ * Runs long work and shows its progress on stderr. If it fails, the bar stays. An interruption is acknowledged at once, and
+ * again at the end.
  * @param work fails with the signal's reason only if it has changed nothing
  */
 export async function withProgress<T>(

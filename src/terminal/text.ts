@@ -1,6 +1,6 @@
 /**
- * Text that came from a file, a source or an account, fit for a terminal: its control characters (escape sequences,
- * line breaks, bidirectional overrides) become `·`.
+ * Makes text from a file, a source or an account safe for a terminal. Control characters (escape sequences, line breaks,
+ * bidirectional overrides) become `·`.
  */
 export function printable(text: string): string {
   return text.replace(CONTROLS, '·');
@@ -8,10 +8,10 @@ export function printable(text: string): string {
 
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** One JSON document whose control characters are all escaped, those too that JSON lets stand: as fit for a terminal. */
+/** One JSON document that is safe for a terminal: it also escapes the control characters that JSON allows. */
 export function printableJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent);
-  // Outside strings JSON's only control characters are the line breaks of the indentation.
+  // Outside strings the only control characters are the line breaks of the indentation.
   return json.replace(CONTROLS, (control) =>
     control === '\n' ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -23,9 +23,9 @@ const INSTANT =
   /^(\d{4}-\d{2}-\d{2})[Tt ]((?:[01]\d|2[0-3]):[0-5]\d:)([0-5]\d|60)(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 
 /**
- * Reads an RFC 3339 instant, e.g. `2026-01-31T00:00:00Z`. A day that its month doesn't have is wrong usage, and so is what
- * isn't in the years 1 to 9999 in UTC, which an offset can lead out of: Postgres has no year 0, and JSON no year 10000.
- * A leap second, which ends a day in UTC, is the second after it: no clock here has it.
+ * Reads an RFC 3339 instant, e.g. `2026-01-31T00:00:00Z`. Wrong usage are a day that its month doesn't have, and an instant
+ * outside the years 1 to 9999 in UTC: Postgres has no year 0, and JSON no year 10000. A leap second is read as the second
+ * after it.
  */
 export function instant(text: string): Date {
   const [, day, minute, second, fraction = '', zone] = INSTANT.exec(text) ?? [];
@@ -33,7 +33,7 @@ export function instant(text: string): Date {
     const isLeap = second === '60';
     const date = new Date(`${day}T${minute}${isLeap ? '59' : second}${fraction}${zone!.toUpperCase()}`);
     if (isLeap) date.setTime(date.getTime() + SECOND);
-    // A date that is none is in no year.
+    // The year of an invalid date is NaN.
     const year = date.getUTCFullYear();
     const isOurs = year >= 1 && year <= 9999;
     if (isOurs && (!isLeap || date.toISOString().includes('T00:00:00'))) return date;
@@ -41,7 +41,7 @@ export function instant(text: string): Date {
   throw new InvalidArgumentError('It must be an RFC 3339 instant, as 2026-01-31T00:00:00Z.');
 }
 
-/** Whether YYYY-MM-DD is a day of the calendar: `new Date` would take 31 February for 3 March. Postgres has no year 0. */
+/** Whether YYYY-MM-DD is a day of the calendar. `new Date` reads 31 February as 3 March, and Postgres has no year 0. */
 export function isRealDate(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || text.startsWith('0000')) return false;
   const date = new Date(`${text}T00:00:00Z`);

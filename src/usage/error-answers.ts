@@ -1,4 +1,4 @@
-/** Error answers of the API: counted in memory, and added to each day's counts every few seconds. */
+/** Counts error answers of the API in memory, and adds them to each day's counts every few seconds. */
 import { randomUUID } from 'node:crypto';
 import { PROBLEMS, type ProblemName } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
@@ -9,14 +9,14 @@ import { startInterval } from '../runtime/interval.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { DAY, SECOND } from '../units.ts';
 
-/** The two problems with status 429 apart, all others by the class of their status. */
+/** Each problem with status 429, and all others by the class of their status. */
 export type ErrorKind = 'rate-limit-exceeded' | 'monthly-quota-exceeded' | '4xx' | '5xx';
 
 const WRITE_EVERY_MS = 5 * SECOND;
 const WRITE_TIMEOUT_MS = 3 * SECOND;
-/** Counters of one statement. */
+/** The most counters of one statement. */
 const MAX_BATCH = 2000;
-/** Counters in memory, about 20 MB. While Postgres is away for longer than fills them, further accounts are not counted. */
+/** The most counters in memory, about 20 MB. When an outage of Postgres has filled them, further accounts are not counted. */
 const MAX_COUNTERS = 50_000;
 
 interface Counter {
@@ -28,7 +28,7 @@ interface Counter {
   calls: number;
 }
 
-/** Counters on their way to Postgres, under a number, so that a batch that is sent twice is added once. */
+/** Counters that are being written. The number makes sure that a batch that is sent twice is added once. */
 interface Batch {
   number: number;
   counters: Counter[];
@@ -37,15 +37,15 @@ interface Batch {
 export interface ErrorAnswers {
   /** Counts an error answer to a caller, in memory. */
   count(caller: Pick<Caller, 'accountId' | 'keyId'>, problem: ProblemName): void;
-  /** Adds what was counted to the days' counts. It stays in memory until Postgres has acknowledged it. @throws when Postgres did not */
+  /** Adds the counters to the days' counts. They stay in memory until Postgres has acknowledged them. @throws when it did not */
   write(): Promise<void>;
-  /** Starts to write every few seconds. @returns stops that, and writes what is left */
+  /** Starts to write every few seconds. @returns a function that stops this and writes the rest */
   start(log: Log): () => Promise<void>;
 }
 
 /**
- * The error answers of one process. Counting costs a request no statement. A process that is killed loses what it has counted
- * since its last write, five seconds as a rule.
+ * The error answers of one process. A request costs no statement. A killed process loses the counts since its last write,
+ * usually of five seconds.
  *
  * @param maxCounters for tests
  */
