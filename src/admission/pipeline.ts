@@ -199,11 +199,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   ): Promise<Payment | ProblemAnswer> {
     try {
       const admission = await credits.admit({ accountId, keyId, kind, credits: price, signal });
-      const { admitted, attempt } = admission;
-      const refusal = admitted ? null : quotaExceeded(admission);
-      const spent = admitted ? price : admission.spent;
-      if (refusal !== null && spent === 0) return refusal;
-      return { spent, refusal, giveBack: () => credits.giveBack({ accountId, keyId, kind, attempt }) };
+      const refusal = admission.admitted ? null : quotaExceeded(admission);
+      if (refusal !== null && admission.spent === 0) return refusal;
+      return { spent: admission.spent, refusal, giveBack: admission.giveBack };
     } catch (error) {
       if (isBug(error)) throw error;
       return unavailable('The credits of the account could not be counted.', error);

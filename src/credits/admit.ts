@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { PendingQuery, Row } from 'postgres';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
-import { withTimeout } from '../runtime/timeout.ts';
-import { type Admission, type Call, type CallGroup, creditsOf, groupCalls } from './calls.ts';
-import { type ChargedCall, createGiveBacks } from './give-back.ts';
-import { type SpendResult, spendWithinPeriod, spendWithRollover } from './spend.ts';
-import { RETRY_AFTER_MS, voidAttempts } from './void.ts';
+import { cancelUnsent, withTimeout } from '../runtime/timeout.ts';
+import { type Admission, type Call, creditsOf } from './calls.ts';
+import { chargeCalls, findUnlocked, readQuotas } from './spend.ts';
+import { giveBackCall, voidAttempt } from './void.ts';
 
 export interface Credits {
   /**
@@ -16,35 +16,32 @@ export interface Credits {
    * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
   admit(call: Call): Promise<Admission>;
-  /**
-   * Returns the credit of an admitted call that is answered 503 after all. It is tried until Postgres has acknowledged it;
-   * the roll-up returns the credit some seconds later.
-   */
-  giveBack(call: ChargedCall): void;
   /** How long calls have been refused because the outcome of a batch is unknown, ms; 0: they are not. */
   inDoubtMs(): number;
-  /** Waits until no batch is in flight or in doubt, and nothing is owed. */
+  /** Waits until no batch is in flight or in doubt, and no credit is owed. */
   close(timeoutMs: number): Promise<void>;
 }
 
-/** A batch whose calls were answered 503, and whose outcome is unknown until its void is acknowledged. */
-export interface DoubtfulBatch {
-  /** UUIDs of its statements. */
+/** Credits that were to be returned when the service stopped. */
+export interface OwedCredits {
+  /** UUIDs of the batches that were to be voided, and of the returned calls. */
   attempts: string[];
-  /** How many credits it was to charge, by account. */
+  /** How many credits, by account. */
   calls: Record<string, number>;
 }
 
 export interface CreditsOptions {
   /** For tests: the instant that admissions count at. Absent: Postgres's clock (contract: credits). */
   instant?: () => Date;
-  /** Called when Postgres has acknowledged a void: there may be credits to return. */
-  onVoided?: () => void;
-  /** Called when Postgres has acknowledged calls that were given back. */
-  onGivenBack?: () => void;
-  /** Called when the service stops before a void was acknowledged: the only way in which credits can be lost. */
-  onLost?: (batch: DoubtfulBatch, error: unknown) => void;
+  /** Called when Postgres has acknowledged the void of a batch, or a returned call: there are credits to return. */
+  onAcknowledged?: (what: 'batch' | 'call') => void;
+  /** Called when the service stops before that: the only way in which credits can be lost. */
+  onLost?: (owed: OwedCredits, error: unknown) => void;
 }
+
+/** A void or a returned call that Postgres did not acknowledge is sent again after this pause. */
+const RETRY_AFTER_MS = 250;
+const LEDGER = 'the credit ledger';
 
 /**
  * The one way to spend credits. Calls that arrive in one turn of the event loop share a batch, and one batch is in flight at
@@ -54,162 +51,126 @@ export interface CreditsOptions {
  * A batch is one row of the ledger, with an id. A batch whose outcome is unknown is voided by that id. Until Postgres has acknowledged
  * the void, calls are refused.
  */
-export function createCredits(
-  sql: Sql,
-  { instant, onVoided, onGivenBack = () => {}, onLost }: CreditsOptions = {},
-): Credits {
-  const giveBacks = createGiveBacks(sql, onGivenBack);
-  let inFlight: Promise<unknown> = Promise.resolve();
-  let inDoubt: DoubtfulBatch | null = null;
-  let inDoubtSinceMs = 0;
-  let voiding: Promise<void> = Promise.resolve();
-  let voidError: unknown = null;
+export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
+  const { instant = () => null, onAcknowledged, onLost } = options;
+  const enqueue = createBatcher(chargeBatch, { name: LEDGER });
+  /** The calls of voids and returned calls that Postgres has not acknowledged, by id. */
+  const owed = new Map<string, Call[]>();
+  let inDoubtSinceMs: number | null = null;
+  let givingBack: Promise<void> = Promise.resolve();
+  let running = 0;
   let isClosed = false;
-  const enqueue = createBatcher(
-    (calls: Call[]) => {
-      const batch = runBatch(calls);
-      inFlight = batch.catch(() => {});
-      return batch;
-    },
-    { name: 'the credit ledger', batchTimeoutMs: null },
-  );
+  let lastError: unknown = null;
 
   async function admit(call: Call): Promise<Admission> {
     refuseInDoubt();
-    const admission = await enqueue(call);
-    if (admission !== null) return admission;
-    throw new Error(call.signal?.aborted ? 'the client has left' : 'the account is locked, or gone');
+    running += 1;
+    try {
+      const admission = await enqueue(call);
+      if (admission !== null) return admission;
+      throw new Error(call.signal?.aborted ? 'the client has left' : 'the account is locked, or gone');
+    } finally {
+      running -= 1;
+    }
   }
 
   function refuseInDoubt(): void {
-    if (inDoubt !== null) throw new Error('the outcome of an earlier charge is unknown');
+    if (inDoubtSinceMs !== null) throw new Error('the outcome of an earlier charge is unknown');
   }
 
-  /** @returns `null` for a call that was left alone: its client has left, or its account is locked or gone */
-  async function runBatch(calls: Call[]): Promise<(Admission | null)[]> {
+  /**
+   * @param signal aborts when the batch fails, or Postgres gives no answer in time
+   * @returns `null` for a call that was left alone: its client has left, or its account is locked or gone
+   */
+  async function chargeBatch(calls: Call[], signal: AbortSignal): Promise<(Admission | null)[]> {
     refuseInDoubt();
-    const groups = groupCalls(calls.filter(({ signal }) => !signal?.aborted));
-    if (groups.length === 0) return calls.map(() => null);
-    const attempts: string[] = [];
-    let isOver = false;
-    const beginAttempt = () => {
-      if (isOver) throw new Error('the batch has failed');
-      const attempt = randomUUID();
-      attempts.push(attempt);
-      return { attempt, instant: instant?.() ?? null };
-    };
-    try {
-      const admissions = await withTimeout(
-        charge(groups, beginAttempt),
-        BATCH_TIMEOUT_MS,
-        'the credit ledger',
-      );
-      return calls.map((call) => admissions.get(call) ?? null);
-    } catch (error) {
-      isOver = true;
-      inDoubtSinceMs = performance.now();
-      inDoubt = { attempts, calls: callsByAccount(groups) };
-      voiding = voidUntilAcknowledged(attempts);
-      throw error;
-    }
-  }
-
-  /** A fast statement for accounts that can pay within their period, then a second one for the rest. */
-  async function charge(
-    groups: CallGroup[],
-    beginAttempt: () => { attempt: string; instant: Date | null },
-  ): Promise<Map<Call, Admission>> {
-    const admissions = new Map<Call, Admission>();
-    let rest: CallGroup[];
-    let skipLocked = false;
-    try {
-      const first = beginAttempt();
-      const unpaid = await spendWithinPeriod(sql, groups, first);
-      const admission: Admission = { admitted: true, attempt: first.attempt };
-      rest = groups.filter(({ accountId }) => unpaid.has(accountId));
-      for (const { accountId, calls } of groups) {
-        if (!unpaid.has(accountId)) for (const call of calls) admissions.set(call, admission);
-      }
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-      rest = groups;
-      skipLocked = true;
-    }
-    if (rest.length === 0) return admissions;
-    let second = beginAttempt();
-    const results = await spendWithRollover(sql, rest, { ...second, skipLocked }).catch((error) => {
-      if (skipLocked || !isLockTimeout(error)) throw error;
-      second = beginAttempt();
-      return spendWithRollover(sql, rest, { ...second, skipLocked: true });
+    let present = calls.filter(({ signal }) => !signal?.aborted);
+    if (present.length === 0) return calls.map(() => null);
+    const attempt = randomUUID();
+    const at = instant();
+    signal.addEventListener('abort', () => voidBatch(attempt, present));
+    const charge = async () => (await cancelUnsent(chargeCalls(sql, present, attempt, at), signal))[0];
+    const charged = await charge().catch(async (error) => {
+      if (error.code !== LOCK_NOT_AVAILABLE) throw error;
+      // An operator's open transaction holds an account. Nothing was charged yet, and the others go on without it.
+      const rows = await cancelUnsent(findUnlocked(sql, idsOf(present)), signal);
+      const unlocked = new Set(rows.map(({ id }) => id));
+      present = present.filter(({ accountId }) => unlocked.has(accountId));
+      return charge();
     });
-    for (const result of results) {
-      distribute(rest[result.position - 1]!.calls, result, second.attempt, admissions);
+    // `null` means that all calls were charged. Only an answer that is present may say so.
+    if (charged === undefined) throw new Error('the credit ledger gave no answer');
+    const spent = charged.spent ?? present.map(creditsOf);
+    const short = present.filter((call, index) => spent[index]! < creditsOf(call));
+    const quotas = short.length === 0 ? [] : await cancelUnsent(readQuotas(sql, idsOf(short), at), signal);
+    const quotaOf = new Map(quotas.map(({ id, ...quota }) => [id, quota]));
+    const batch = { attempt, purchased: charged.purchased ?? {} };
+    const admissions = new Map<Call, Admission>();
+    for (const [index, call] of present.entries()) {
+      const admission = { spent: spent[index]!, giveBack: () => giveBack(call, batch) };
+      const quota = quotaOf.get(call.accountId);
+      if (admission.spent === creditsOf(call)) admissions.set(call, { admitted: true, ...admission });
+      else if (quota !== undefined) admissions.set(call, { admitted: false, ...admission, ...quota });
     }
-    return admissions;
+    return calls.map((call) => admissions.get(call) ?? null);
   }
 
-  /** The batch's calls have been answered 503 already; nothing else is charged meanwhile, so this is the probe, too. */
-  async function voidUntilAcknowledged(attempts: string[]): Promise<void> {
+  function voidBatch(attempt: string, calls: Call[]): void {
+    inDoubtSinceMs = performance.now();
+    owed.set(attempt, calls);
+    void settle(attempt, 'batch', () => voidAttempt(sql, attempt));
+  }
+
+  /** One after another, so that a Postgres that comes back meets no crowd of them. The purchased credits of a batch come back first. */
+  function giveBack({ accountId, keyId, kind }: Call, { attempt, purchased }: ChargedBatch): void {
+    const id = randomUUID();
+    const isPurchased = (purchased[accountId] ?? 0) > 0;
+    if (isPurchased) purchased[accountId]! -= 1;
+    owed.set(id, [{ accountId, keyId, kind }]);
+    const query = () => giveBackCall(sql, { id, attempt, accountId, keyId, kind, isPurchased });
+    givingBack = givingBack.then(() => settle(id, 'call', query));
+  }
+
+  /** Sends a statement until Postgres has acknowledged it. While a batch is in doubt nothing else is charged, so this is the probe, too. */
+  async function settle(id: string, what: 'batch' | 'call', query: () => PendingQuery<Row[]>): Promise<void> {
     while (!isClosed) {
       try {
-        await withTimeout(voidAttempts(sql, attempts), BATCH_TIMEOUT_MS, 'the credit ledger');
-        inDoubt = null;
-        onVoided?.();
+        await withTimeout(query(), BATCH_TIMEOUT_MS, LEDGER);
+        owed.delete(id);
+        if (what === 'batch') inDoubtSinceMs = null;
+        onAcknowledged?.(what);
         return;
       } catch (error) {
-        voidError = error;
+        lastError = error;
         await Bun.sleep(RETRY_AFTER_MS);
       }
     }
   }
 
   async function close(timeoutMs: number): Promise<void> {
-    const settled = inFlight.then(() => voiding).then(() => giveBacks.settled());
-    await withTimeout(settled, timeoutMs, 'the credit ledger').catch(() => {});
+    const endMs = performance.now() + timeoutMs;
+    while ((running > 0 || owed.size > 0) && performance.now() < endMs) await Bun.sleep(10);
     isClosed = true;
-    if (inDoubt !== null) onLost?.(inDoubt, voidError);
-    const { owed, error } = giveBacks.stop();
-    if (owed.length === 0) return;
+    if (owed.size === 0) return;
     const calls: Record<string, number> = {};
-    for (const { accountId } of owed) calls[accountId] = (calls[accountId] ?? 0) + 1;
-    onLost?.({ attempts: owed.map(({ attempt }) => attempt), calls }, error);
+    for (const call of [...owed.values()].flat()) {
+      calls[call.accountId] = (calls[call.accountId] ?? 0) + creditsOf(call);
+    }
+    onLost?.({ attempts: [...owed.keys()], calls }, lastError);
   }
 
   return {
     admit,
-    giveBack: giveBacks.add,
-    inDoubtMs: () => (inDoubt === null ? 0 : performance.now() - inDoubtSinceMs),
+    inDoubtMs: () => (inDoubtSinceMs === null ? 0 : performance.now() - inDoubtSinceMs),
     close,
   };
 }
 
-/** An operator's open transaction may hold one account. After the server's lock_timeout, the others go on without it. */
-const isLockTimeout = (error: unknown) => (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE;
-
-/** Gives what was charged for a group to its calls, first come, first served. */
-function distribute(
-  calls: Call[],
-  result: SpendResult,
-  attempt: string,
-  admissions: Map<Call, Admission>,
-): void {
-  const admitted: Admission = { admitted: true, attempt };
-  const quota = {
-    limit: result.included,
-    resetAt: result.periodEnd,
-    retryAfterS: Math.max(1, Math.ceil(result.untilPeriodEndS)),
-  };
-  let left = result.admitted;
-  for (const call of calls) {
-    const spent = Math.min(left, creditsOf(call));
-    left -= spent;
-    const refused: Admission = { admitted: false, spent, attempt, ...quota };
-    admissions.set(call, spent === creditsOf(call) ? admitted : refused);
-  }
+/** A batch that was charged. */
+interface ChargedBatch {
+  attempt: string;
+  /** Purchased credits that it took and that were not given back, by account. */
+  purchased: Record<string, number>;
 }
 
-function callsByAccount(groups: CallGroup[]): Record<string, number> {
-  const sums: Record<string, number> = {};
-  for (const { accountId, credits } of groups) sums[accountId] = (sums[accountId] ?? 0) + credits;
-  return sums;
-}
+const idsOf = (calls: Call[]): string[] => [...new Set(calls.map(({ accountId }) => accountId))];

@@ -17,8 +17,8 @@ export async function reverseVoided(sql: Sql): Promise<void> {
 }
 
 /**
- * Deletes the batch's row and returns what it took, in one statement. Nothing can charge the id again: only one that had not
- * been charged by the time of its void can still arrive, and that one keeps its row.
+ * Empties the batch's row and returns what it took, in one statement. The empty row stays for a while, as that of an attempt that
+ * was never charged: the same void or return can come again.
  *
  * Within the period that was charged, purchased credits come back first, as if the calls had never been: calls that paid with
  * them since would have had the allowance. If another period has opened since (`period_opened_at`), `used` is
@@ -29,15 +29,18 @@ export async function reverseVoided(sql: Sql): Promise<void> {
 async function reverse(sql: Sql, attempt: string): Promise<void> {
   await sql`
     WITH batch AS (
-      DELETE FROM call_journal WHERE attempt = ${attempt} AND voided AND account_ids <> '{}' RETURNING *
+      UPDATE call_journal SET account_ids = '{}', key_ids = '{}', kinds = '{}', calls = '{}', purchased = NULL, counted = true
+      WHERE attempt = ${attempt} AND voided AND account_ids <> '{}'
+      RETURNING old.*
+    ), entry AS MATERIALIZED (
+      SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased
+      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
+      WHERE entry.calls > 0
     ), owed AS MATERIALIZED (
-      SELECT entry.id, batch.spent_at, sum(entry.calls)::bigint AS calls,
-        coalesce((batch.purchased ->> entry.id)::bigint, 0) AS purchased
-      FROM batch, unnest(account_ids, batch.calls) AS entry (id, calls) GROUP BY entry.id, batch.spent_at, batch.purchased
+      SELECT account_id AS id, spent_at, purchased, sum(calls)::bigint AS calls FROM entry GROUP BY id, spent_at, purchased
     ), locked AS MATERIALIZED (
-      SELECT b.account_id AS id, b.used, b.used_purchased, owed.calls, owed.purchased,
-        greatest(b.used - coalesce(b.included_credits, plans.included_credits), 0) AS over_allowance,
-        b.period_opened_at <= owed.spent_at AS is_current
+      SELECT owed.*, b.used, b.used_purchased, b.period_opened_at <= spent_at AS is_current,
+        greatest(b.used - coalesce(b.included_credits, plans.included_credits), 0) AS over_allowance
       FROM balances b JOIN owed ON owed.id = b.account_id JOIN plans ON plans.name = b.period_plan
       ORDER BY b.account_id FOR NO KEY UPDATE OF b
     ), returned AS MATERIALIZED (
@@ -51,10 +54,8 @@ async function reverse(sql: Sql, attempt: string): Promise<void> {
       FROM returned r WHERE b.account_id = r.id
     )
     INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
-    SELECT entry.account_id, (at AT TIME ZONE 'UTC')::date AS day, entry.key_id, entry.kind, -sum(entry.calls)
-    FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
-    WHERE batch.counted
-    GROUP BY entry.account_id, day, entry.key_id, entry.kind
-    ORDER BY entry.account_id, day, entry.key_id, entry.kind
+    SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, -sum(calls) FROM entry WHERE counted
+    GROUP BY account_id, day, key_id, kind
+    ORDER BY account_id, day, key_id, kind
     ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls`;
 }

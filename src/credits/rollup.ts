@@ -38,6 +38,7 @@ export async function rollUpCalls(
         INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
         SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(entry.calls)
         FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
+        WHERE entry.calls > 0
         GROUP BY account_id, day, key_id, kind
         ORDER BY account_id, day, key_id, kind
         ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls

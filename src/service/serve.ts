@@ -107,11 +107,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
     let onCounted: (accountIds: Set<string>) => void = () => {};
     const rollups = startCallRollup(stores.sql, log, tasks, (accountIds) => onCounted(accountIds));
     const credits = createCredits(byKey, {
-      onVoided: () => {
-        metrics.batchVoided();
+      onAcknowledged: (what) => {
+        if (what === 'batch') metrics.batchVoided();
         void rollups.run();
       },
-      onGivenBack: () => void rollups.run(),
       onLost: ({ attempts, calls }, error) => {
         metrics.refundFailed(Object.values(calls).reduce((sum, count) => sum + count, 0));
         log.error({ attempts, calls, err: error }, 'credits may have been spent for requests answered 503');

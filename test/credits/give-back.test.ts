@@ -2,15 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { type ChargedCall, giveBackCall } from '../../src/credits/give-back.ts';
 import { reverseVoided } from '../../src/credits/reverse.ts';
-import { rollUpCalls } from '../../src/credits/rollup.ts';
+import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
+import { giveBackCall } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { ledgerOf } from './ledger.ts';
+import { attemptsOf, ledgerOf } from './ledger.ts';
 
 let database: TestDatabase;
 let sql: Sql;
@@ -20,19 +20,24 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Calls of one batch, each as it can be given back. */
-async function charge(accountId: string, count: number): Promise<ChargedCall[]> {
-  const credits = createCredits(sql);
-  const calls = Array.from({ length: count }, (_, index) => ({
-    accountId,
-    keyId: `key${index % 2}`,
-    kind: 'lookup' as const,
-  }));
-  const admissions = await Promise.all(calls.map(credits.admit));
-  return admissions.map((admission, index) => {
-    if (!admission.admitted) throw new Error('refused');
-    return { ...calls[index]!, attempt: admission.attempt };
-  });
+/** Charges so many calls in one batch. @returns gives one of them back */
+async function charge(accountId: string, count: number) {
+  let onAcknowledged = () => {};
+  const credits = createCredits(sql, { onAcknowledged: () => onAcknowledged() });
+  const admissions = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      credits.admit({ accountId, keyId: `key${index % 2}`, kind: 'lookup' }),
+    ),
+  );
+  expect(await attemptsOf(sql, accountId)).toHaveLength(1);
+  return async (index: number) => {
+    const acknowledged = new Promise<void>((resolve) => {
+      onAcknowledged = resolve;
+    });
+    admissions[index]!.giveBack();
+    await acknowledged;
+    await reverseVoided(sql);
+  };
 }
 
 describe.each([
@@ -41,8 +46,7 @@ describe.each([
 ])('a call that is given back %s', (_, wait) => {
   test('returns its credit and its call, purchased credits first, the others of its batch untouched', async () => {
     const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
-    const calls = await charge(accountId, 3);
-    expect(new Set(calls.map(({ attempt }) => attempt)).size).toBe(1);
+    const giveBack = await charge(accountId, 3);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 3, calls: 3 });
     await wait();
     const left = [
@@ -50,35 +54,61 @@ describe.each([
       { used: 1, credits: 5, calls: 1 },
       { used: 0, credits: 5, calls: 0 },
     ];
-    for (const [index, call] of calls.entries()) {
-      await giveBackCall(sql, call, randomUUID());
-      await reverseVoided(sql);
-      expect(await ledgerOf(sql, accountId)).toEqual(left[index]!);
+    for (const [index, ledger] of left.entries()) {
+      await giveBack(index);
+      expect(await ledgerOf(sql, accountId)).toEqual(ledger);
     }
     await rollUpCalls(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
   });
 
-  test('returns it once, however often the statement is sent', async () => {
+  test('returns it once, however often the statement is sent, also after the roll-up has returned it', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
-    const [call] = await charge(accountId, 3);
+    await charge(accountId, 3);
+    const [attempt] = await attemptsOf(sql, accountId);
     await wait();
-    const id = randomUUID();
+    const call = { id: randomUUID(), attempt: attempt!, accountId, keyId: 'key0', kind: 'lookup' as const };
+    const send = () => giveBackCall(sql, { ...call, isPurchased: false });
+    await Promise.all([send(), send(), send()]);
+    await reverseVoided(sql);
     for (let i = 0; i < 3; i += 1) {
-      await giveBackCall(sql, call!, id);
+      await send();
       await reverseVoided(sql);
+      await rollUpCalls(sql);
+      await purgeJournal(sql);
     }
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
   });
 
-  test('leaves a period alone that has opened since, and returns a purchased credit', async () => {
-    const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
-    const [call] = await charge(accountId, 4);
+  test('returns nothing again when the journal has forgotten it, because its batch is forgotten, too', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    await charge(accountId, 2);
+    const [attempt] = await attemptsOf(sql, accountId);
+    const call = { id: randomUUID(), attempt: attempt!, accountId, keyId: 'key0', kind: 'lookup' as const };
+    const send = () => giveBackCall(sql, { ...call, isPurchased: false });
     await wait();
-    await changePlan(sql, accountId, 'plus', {}, 'test');
-    await giveBackCall(sql, call!, randomUUID());
+    await send();
     await reverseVoided(sql);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 3, calls: 3 });
+    await rollUpCalls(sql);
+    await sql`UPDATE call_journal SET spent_at = spent_at - interval '11 minutes' WHERE attempt IN (${attempt!}, ${call.id})`;
+    await purgeJournal(sql);
+    await send();
+    await reverseVoided(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+  });
+
+  test('leaves a period alone that has opened since, and returns the purchased credits of its batch, no more', async () => {
+    const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
+    const giveBack = await charge(accountId, 4);
+    await wait();
+    await giveBack(0);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 3, calls: 3 });
+    await changePlan(sql, accountId, 'plus', {}, 'test');
+    const left = [4, 5, 5];
+    for (const [index, credits] of left.entries()) {
+      await giveBack(index + 1);
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits, calls: 2 - index });
+    }
   });
 });
 
@@ -87,12 +117,11 @@ test('what is owed while Postgres is away is returned when it is back, and the s
   const proxy = await startProxy({ host: hostname, port: Number(port) });
   const pool = connectPostgres(proxy.url(database.url), { max: 2, statementTimeoutMs: 1000 });
   const { accountId } = await createCaller(sql, { included: 10 });
-  const credits = createCredits(pool, { onGivenBack: () => void reverseVoided(sql) });
+  const credits = createCredits(pool, { onAcknowledged: () => void reverseVoided(sql) });
   const call = { accountId, keyId: 'a', kind: 'lookup' as const };
   const admission = await credits.admit(call);
-  if (!admission.admitted) throw new Error('refused');
   proxy.down();
-  credits.giveBack({ ...call, attempt: admission.attempt });
+  admission.giveBack();
   await Bun.sleep(300);
   expect((await ledgerOf(sql, accountId)).used).toBe(1);
   proxy.up();
@@ -111,9 +140,8 @@ test('what is still owed when the service stops is reported', async () => {
   const credits = createCredits(pool, { onLost: ({ calls }) => void lost.push(calls) });
   const call = { accountId, keyId: 'a', kind: 'lookup' as const };
   const admission = await credits.admit(call);
-  if (!admission.admitted) throw new Error('refused');
   proxy.down();
-  for (let i = 0; i < 2; i += 1) credits.giveBack({ ...call, attempt: admission.attempt });
+  for (let i = 0; i < 2; i += 1) admission.giveBack();
   await credits.close(300);
   expect(lost).toEqual([{ [accountId]: 2 }]);
   await pool.end({ timeout: 1 });

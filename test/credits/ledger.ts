@@ -1,7 +1,7 @@
 import type { Credits } from '../../src/credits/admit.ts';
 import type { Admission } from '../../src/credits/calls.ts';
 import { reverseVoided } from '../../src/credits/reverse.ts';
-import { voidAttempts } from '../../src/credits/void.ts';
+import { voidAttempt } from '../../src/credits/void.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 
 /** One search by no key in particular. */
@@ -35,6 +35,6 @@ export async function attemptsOf(sql: Sql, accountId: string): Promise<string[]>
 
 /** What becomes of attempts without an answer: the process voids them, and the roll-up returns their credits. */
 export async function voidAndReverse(sql: Sql, attempts: string[]): Promise<void> {
-  await voidAttempts(sql, attempts);
+  for (const attempt of attempts) await voidAttempt(sql, attempt);
   await reverseVoided(sql);
 }

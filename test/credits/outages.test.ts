@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { type Credits, createCredits, type DoubtfulBatch } from '../../src/credits/admit.ts';
+import { type Credits, createCredits, type OwedCredits } from '../../src/credits/admit.ts';
 import { reverseVoided } from '../../src/credits/reverse.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
@@ -17,7 +17,7 @@ let sql: Sql;
 /** The pool that admits, through the proxy, with the time-outs that the service has. */
 let behindProxy: Sql;
 let credits: Credits;
-let lost: DoubtfulBatch[];
+let lost: OwedCredits[];
 /** What the roll-up does as soon as a void is acknowledged. */
 let reversal: Promise<void>;
 
@@ -36,7 +36,7 @@ beforeEach(async () => {
     lockTimeoutMs: 1000,
   });
   credits = createCredits(behindProxy, {
-    onVoided: () => {
+    onAcknowledged: () => {
       reversal = reverseVoided(sql);
     },
     onLost: (batch) => lost.push(batch),

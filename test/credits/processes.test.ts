@@ -5,16 +5,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createCredits } from '../../src/credits/admit.ts';
-import { groupCalls } from '../../src/credits/calls.ts';
 import { reverseVoided } from '../../src/credits/reverse.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
-import { spendWithinPeriod } from '../../src/credits/spend.ts';
+import { chargeCalls } from '../../src/credits/spend.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';
-import { admit, ledgerOf } from './ledger.ts';
+import { admit, admitMany, ledgerOf } from './ledger.ts';
 import { lockRow, waitingForLock } from './locks.ts';
 
 let database: TestDatabase;
@@ -124,6 +123,28 @@ async function waitUntilGone(applicationName: string): Promise<void> {
   }
 }
 
+test('a period that has ended is opened once by two instances at once, and its credits are exact', async () => {
+  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 2, byKey: true }));
+  try {
+    const instances = pools.map((pool) => createCredits(pool));
+    for (let round = 0; round < 20; round += 1) {
+      const { accountId } = await createCaller(sql, { included: 10, credits: 5 });
+      await sql`
+        UPDATE balances SET used = 7, period_start = period_start - interval '2 months', period_end = period_start
+        WHERE account_id = ${accountId}`;
+      const outcomes = await Promise.all(instances.map((credits) => admitMany(credits, accountId, 9)));
+      expect(outcomes.reduce((sum, { admitted }) => sum + admitted, 0)).toBe(15);
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 0, calls: 15 });
+      const [row] = await sql`
+        SELECT sum((purchased ->> ${accountId})::bigint) AS purchased FROM call_journal
+        WHERE ${accountId} = ANY (account_ids)`;
+      expect(Number(row!.purchased)).toBe(5);
+    }
+  } finally {
+    await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+  }
+});
+
 test('many accounts at once, asked for in every order by two instances, are each exact and none waits for ever', async () => {
   const pools = [1, 2].map(() => connectPostgres(database.url, { max: 10, byKey: true }));
   try {
@@ -160,9 +181,9 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
     const few = shuffle(ids).slice(0, 40);
     const both = [few, few.toReversed()].map((order, instance) => async () => {
       for (let round = 0; round < 100; round += 1) {
-        const groups = groupCalls(order.map((accountId) => ({ accountId, keyId: '', kind: 'search' })));
-        const options = { instant: null, attempt: randomUUID() };
-        expect((await spendWithinPeriod(pools[instance]!, groups, options)).size).toBe(0);
+        const calls = order.map((accountId) => ({ accountId, keyId: '', kind: 'search' as const }));
+        const [charged] = await chargeCalls(pools[instance]!, calls, randomUUID(), null);
+        expect(charged).toEqual({ spent: null, purchased: null });
       }
     });
     // Two that wait for each other in a circle are told so after a second: one of them fails.

@@ -3,11 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { type CallGroup, groupCalls } from '../../src/credits/calls.ts';
 import { reverseVoided } from '../../src/credits/reverse.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
-import { spendWithinPeriod, spendWithRollover } from '../../src/credits/spend.ts';
-import { voidAttempts } from '../../src/credits/void.ts';
+import { chargeCalls } from '../../src/credits/spend.ts';
+import { voidAttempt } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { DAY } from '../../src/units.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -23,19 +22,27 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const groupOf = (accountId: string, calls: number): CallGroup[] =>
-  groupCalls(Array.from({ length: calls }, () => ({ accountId, keyId: 'a', kind: 'search' })));
+const PERIODS: [string, (accountId: string) => Promise<unknown>][] = [
+  ['within the period', async () => {}],
+  [
+    'with rollover',
+    (accountId) => sql`
+      UPDATE balances SET period_start = period_start - interval '2 months', period_end = period_start
+      WHERE account_id = ${accountId}`,
+  ],
+];
 
-const statements = {
-  'within the period': (sql: Sql, accountId: string, attempt: string) =>
-    spendWithinPeriod(sql, groupOf(accountId, 3), { attempt, instant: null }),
-  'with rollover': async (sql: Sql, accountId: string, attempt: string) =>
-    spendWithRollover(sql, groupOf(accountId, 3), { attempt, instant: null, skipLocked: false }),
-};
-
-describe.each(Object.entries(statements))('an attempt to charge %s', (_, charge) => {
-  test('that was voided before it comes charges nothing, and fails', async () => {
+describe.each(PERIODS)('an attempt to charge %s', (_, prepare) => {
+  async function createAccount(): Promise<string> {
     const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    await prepare(accountId);
+    return accountId;
+  }
+  const charge = (sql: Sql, accountId: string, attempt: string) =>
+    chargeCalls(sql, Array(3).fill({ accountId, keyId: 'a', kind: 'search' }), attempt, null).execute();
+
+  test('that was voided before it comes charges nothing, and fails', async () => {
+    const accountId = await createAccount();
     const attempt = randomUUID();
     await voidAndReverse(sql, [attempt]);
     await expect(charge(sql, accountId, attempt)).rejects.toMatchObject({ code: '23505' });
@@ -45,7 +52,7 @@ describe.each(Object.entries(statements))('an attempt to charge %s', (_, charge)
   });
 
   test('that is voided while it waits for the account charges nothing when its turn comes', async () => {
-    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const accountId = await createAccount();
     const attempt = randomUUID();
     const lock = await lockRow(sql, accountId);
     const charging = charge(sql, accountId, attempt).then(
@@ -53,7 +60,7 @@ describe.each(Object.entries(statements))('an attempt to charge %s', (_, charge)
       () => 'refused',
     );
     await waitingForLock(sql, 1);
-    await voidAttempts(sql, [attempt]);
+    await voidAttempt(sql, attempt);
     await lock.release();
     expect(await charging).toBe('refused');
     await reverseVoided(sql);
@@ -61,12 +68,12 @@ describe.each(Object.entries(statements))('an attempt to charge %s', (_, charge)
   });
 
   test('that is voided while it commits is charged first, and then returned', async () => {
-    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const accountId = await createAccount();
     const attempt = randomUUID();
-    let voiding: Promise<void> | undefined;
+    let voiding: PromiseLike<unknown> | undefined;
     await sql.begin(async (transaction) => {
       await charge(transaction as unknown as Sql, accountId, attempt);
-      voiding = voidAttempts(sql, [attempt]);
+      voiding = voidAttempt(sql, attempt).execute();
       await waitingForLock(sql, 1);
     });
     await voiding;
@@ -76,7 +83,7 @@ describe.each(Object.entries(statements))('an attempt to charge %s', (_, charge)
   });
 
   test('that is voided and reversed again and again, also at once, is returned once', async () => {
-    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const accountId = await createAccount();
     const [first, second] = [randomUUID(), randomUUID()];
     await charge(sql, accountId, first);
     await charge(sql, accountId, second);
@@ -97,7 +104,7 @@ test('a void takes no lock of an account, and its reversal leaves a locked one f
   const impatient = connectPostgres(database.url, { max: 2, lockTimeoutMs: 100 });
   const lock = await lockRow(sql, locked!);
   try {
-    for (const id of [locked!, other!]) await voidAttempts(impatient, await attemptsOf(sql, id));
+    for (const id of [locked!, other!]) await voidAttempt(impatient, (await attemptsOf(sql, id))[0]!);
     await reverseVoided(impatient);
     expect((await ledgerOf(sql, other!)).used).toBe(0);
     expect((await ledgerOf(sql, locked!)).used).toBe(1);
@@ -114,10 +121,10 @@ test('a batch that is rolled up while it is voided is counted first, and then ta
   await rollUpCalls(sql);
   await admit(createCredits(sql), accountId);
   const attempts = await attemptsOf(sql, accountId);
-  let voiding: Promise<void> | undefined;
+  let voiding: PromiseLike<unknown> | undefined;
   await sql.begin(async (rollingUp) => {
     await rollUpCalls(rollingUp as unknown as Sql);
-    voiding = voidAttempts(sql, attempts);
+    voiding = voidAttempt(sql, attempts[0]!).execute();
     await waitingForLock(sql, 1);
   });
   await voiding;
