@@ -5,11 +5,14 @@ import { HOUR } from '../units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
 import type { Mailer } from './auth/mail.ts';
 import { removeExpired } from './auth/remove-expired.ts';
+import { createPublicPages, type PublicPages } from './pages/public.ts';
+import type { OpenApi } from './pages/reference.ts';
 import { createClientAddress } from './request/client-address.ts';
 import { createReception, type Reception } from './request/reception.ts';
 import type { DashboardParts } from './request/visit.ts';
 import { type Match, matchRoute } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
+import type { PageTools } from './ui/layout.ts';
 import { createExampleQuery } from './usage/example-query.ts';
 import { createUsageAlerts } from './usage/usage-alerts.ts';
 
@@ -22,6 +25,11 @@ export interface Dashboard {
   handle(request: Request, peer: string | null): Response | Promise<Response>;
   /** The page that answers any other path below `/dashboard`. */
   notFound(request: Request, peer: string | null): Response | Promise<Response>;
+  /**
+   * The pages of the service that need no sign-in. To be called once, before requests: the dashboard shows the same reference.
+   * @param document the OpenAPI document
+   */
+  publicPages(document: Record<string, unknown>): PublicPages;
   /** Takes note of accounts that have made calls, for usage alerts. */
   callsCounted(accountIds: Set<string>): void;
   close(): Promise<void>;
@@ -30,7 +38,8 @@ export interface Dashboard {
 /** The account dashboard: its pages and files, and the sign-in that opens them. */
 export async function createDashboard(parts: DashboardParts): Promise<Dashboard> {
   const { config, publicUrl, sql, log, observer } = parts;
-  const base = `${new URL(publicUrl).pathname.replace(/\/$/, '')}/dashboard`;
+  const root = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const base = `${root}/dashboard`;
   const secret = config.authSecret ?? (await ownAuthSecret(config.dataDir, log));
   if (config.authSecret === null && config.databaseUrl !== null) {
     log.warn(
@@ -47,6 +56,19 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     mail === null
       ? null
       : createUsageAlerts({ sql, mailer: mail.open, settingsUrl: `${publicUrl}/dashboard/settings`, log });
+  const pageTools: PageTools = {
+    config,
+    publicUrl,
+    root,
+    base,
+    assets: {
+      style: assets.address('dashboard.css'),
+      script: assets.address('dashboard.js'),
+      icon: assets.address('mark.svg'),
+      font: assets.address('geist.woff2'),
+    },
+  };
+  let openApi: OpenApi | null = null;
   let opening: Promise<Reception> | null = null;
 
   /**
@@ -66,14 +88,9 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
         readAccount: createAccountReader(sql),
         exampleQuery: createExampleQuery(sql),
         secret,
-        base,
+        ...pageTools,
+        openApi: () => openApi!,
         mails: mailer !== null,
-        assets: {
-          style: assets.address('dashboard.css'),
-          script: assets.address('dashboard.js'),
-          icon: assets.address('mark.svg'),
-          font: assets.address('geist.woff2'),
-        },
       },
     });
   }
@@ -102,6 +119,10 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
   return {
     handle,
     notFound: (request, peer) => receive(request, peer, null),
+    publicPages: (document) => {
+      openApi = document as unknown as OpenApi;
+      return createPublicPages(pageTools, openApi);
+    },
     callsCounted: (accountIds) => alerts?.check(accountIds),
     close: async () => {
       await Promise.all([removals.stop(), alerts?.close()]);

@@ -15,6 +15,7 @@ import {
   takeInvitation,
 } from './pages/links.ts';
 import { showOverview } from './pages/overview.ts';
+import { showReference } from './pages/public.ts';
 import {
   changeAlerts,
   changePassword,
@@ -65,6 +66,7 @@ const ROUTES: Route[] = [
   { method: 'GET', path: '/credits.csv', for: 'member', page: downloadCredits },
   { method: 'GET', path: '/try', for: 'member', page: showTry },
   { method: 'POST', path: '/try', for: 'member', page: tryCall },
+  { method: 'GET', path: '/reference', for: 'member', page: showReference },
   { method: 'GET', path: '/settings', for: 'member', page: showSettings },
   { method: 'POST', path: '/settings', for: 'member', page: changePassword },
   { method: 'GET', path: '/settings/history', for: 'member', page: showHistory },

@@ -96,6 +96,7 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
     operationId,
     summary,
     description: `${description}\n\nCosts ${costOf(route)}.`,
+    'x-cost': costOf(route),
     parameters: parametersOf(route).map(({ name, place, schema: { description, examples, ...schema } }) => ({
       name,
       in: place,
@@ -117,13 +118,13 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
 }
 
 /** A parameter of a route; its schema has a description and an example. */
-export interface Parameter {
+interface Parameter {
   name: string;
   place: 'path' | 'query';
   schema: TSchema & { description: string; examples: [string] };
 }
 
-export function parametersOf({ params, query }: ApiRoute): Parameter[] {
+function parametersOf({ params, query }: ApiRoute): Parameter[] {
   const of = (place: Parameter['place'], object: TObject | undefined) =>
     Object.entries(object?.properties ?? {}).map(([name, schema]) => ({
       name,

@@ -6,7 +6,6 @@ import type { Health } from './health.ts';
 import { mayReadMetrics } from './metrics-access.ts';
 import type { Observer } from './observe.ts';
 import { createOpenApi } from './openapi.ts';
-import { problemPage, referencePage } from './pages.ts';
 import { pathBehind } from './url.ts';
 
 export interface PublicParts {
@@ -15,10 +14,15 @@ export interface PublicParts {
   health: Health;
   metrics: Metrics;
   metricsToken: string | null;
-  /** Of the operator, for the pages of problems. */
-  contact?: string | null;
   /** The API's routes, for the reference. */
   routes: ApiRoute[];
+  /** Makes the pages for people from the OpenAPI document. */
+  publicPages(document: Record<string, unknown>): Pages;
+}
+
+interface Pages {
+  reference(request: Request): Response;
+  problem(request: Request, kind: string): Response | null;
 }
 
 type Page = Answer | Response | Promise<Answer | Response>;
@@ -30,12 +34,13 @@ export function publicRoutes({
   health,
   metrics,
   metricsToken,
-  contact,
   routes,
+  publicPages,
 }: PublicParts) {
   const app = new Elysia({ name: 'public' });
   const openapi = createOpenApi(publicUrl, routes);
   const openapiJson = JSON.stringify(openapi);
+  const pages = publicPages(openapi);
 
   const page = (path: string, answer: (request: Request, peer: () => string | null) => Page) => {
     const template = templateOf(path);
@@ -50,11 +55,11 @@ export function publicRoutes({
 
   page('/health/live', () => health.live());
   page('/health/ready', () => health.ready());
-  page('/openapi', () => referencePage(publicUrl, routes, openapi));
+  page('/openapi', (request) => pages.reference(request));
   page('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
   page(
     '/problems/:kind',
-    ({ url }) => problemPage(pathBehind('/problems/', url), contact) ?? problem('not-found'),
+    (request) => pages.problem(request, pathBehind('/problems/', request.url)) ?? problem('not-found'),
   );
   page('/metrics', async (request, peer) => {
     const access = mayReadMetrics(request, peer(), metricsToken);

@@ -20,7 +20,6 @@ export interface AppParts {
   observer: Observer;
   metrics: Metrics;
   metricsToken: string | null;
-  contact?: string | null;
   health: Health;
   search: Handler;
   lookup: Handler;
@@ -60,7 +59,13 @@ export function createApp(parts: AppParts) {
         }),
       )
       .use(apiRoutes(parts, endpoints))
-      .use(publicRoutes({ ...parts, publicUrl, routes: endpoints.map(({ route }) => route) }))
+      .use(
+        publicRoutes({
+          ...parts,
+          routes: endpoints.map(({ route }) => route),
+          publicPages: (document) => parts.dashboard.publicPages(document),
+        }),
+      )
       .use(dashboardRoutes(parts.dashboard))
       // A person who opens the bare address is looking for the dashboard; other clients get the problem.
       .get('/', ({ request }) =>

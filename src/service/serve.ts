@@ -154,7 +154,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
       observer,
       metrics,
       metricsToken: config.metricsToken,
-      contact: config.contact,
       health: createHealth(
         [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe(credits), ...probes],
         () => isLeaving,

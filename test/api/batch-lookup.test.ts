@@ -333,7 +333,9 @@ describe('around it', () => {
     const answer = await post(key, JSON.stringify(requestBody.content['application/json'].example));
     expect(answer.body.data.map((item: { status: number }) => item.status)).toEqual([200, 400]);
     const page = await (await fetch(`${api.baseUrl}/openapi`)).text();
-    expect(page).toContain('<code>POST /api/v1/lookups</code>, one credit for each NIF that gets an answer');
+    expect(page).toContain(
+      '<code>POST /api/v1/lookups</code> <span class="badge">one credit for each NIF that gets an answer</span>',
+    );
     expect(page).toContain('-d &#39;{&#34;nifs&#34;:');
   });
 });

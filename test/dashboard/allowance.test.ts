@@ -166,7 +166,7 @@ describe('CONTACT and the links', () => {
       const { document } = await visitor.get(`/dashboard${path}`);
       const links = [...document.querySelectorAll('footer a')].map((link) => link.getAttribute('href'));
       expect(links.slice(1)).toEqual([
-        `${service.baseUrl}/openapi`,
+        '/openapi?lang=en',
         'mailto:help@example.com',
         'https://example.com/privacy#keys',
         'https://example.com/terms',

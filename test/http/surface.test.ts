@@ -268,7 +268,11 @@ describe('the reference', () => {
     const html = await answer.text();
     for (const path of Object.keys(document.paths)) expect(html).toContain(path);
     for (const kind of Object.keys(PROBLEMS)) expect(html).toContain(`<code>${kind}</code>`);
-    expect(html).not.toMatch(/<(?:script|link|img|iframe|object|embed)\b[^>]*(?:src|href)=/i);
+    const loaded = [
+      ...html.matchAll(/<(?:script|link|img|iframe|object|embed)\b[^>]*(?:src|href)="([^"]*)"/gi),
+    ];
+    expect(loaded.length).toBe(4);
+    for (const [, address] of loaded) expect(address).toStartWith('/dashboard/assets/');
     expect(html).not.toMatch(/@import|url\(\s*["']?(?:https?:)?\/\//i);
   });
 });

@@ -42,6 +42,7 @@ beforeAll(() => {
     dashboard: {
       handle: () => keep(page()),
       notFound: () => keep(page()),
+      publicPages: () => ({ reference: page, problem: page }),
       callsCounted: () => {},
       close: async () => {},
     },

@@ -7,6 +7,7 @@ import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Asker, Auth, Session, User } from '../auth/auth.ts';
+import type { OpenApi } from '../pages/reference.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Texts } from '../ui/texts.ts';
@@ -49,10 +50,14 @@ export interface Tools extends DashboardParts {
   readAccount: ReadAccount;
   /** A query that finds a company of the directory as it is. */
   exampleQuery(): Promise<string>;
+  /** The API's document, for its reference. */
+  openApi(): OpenApi;
   /** Signs sessions; keys for other uses are derived from it (csrf.ts). */
   secret: string;
   /** Whether mail can be sent. */
   mails: boolean;
+  /** Path of the service, '' unless the public address has one. */
+  root: string;
   /** Path of the dashboard, `/dashboard` behind the public address's own path. */
   base: string;
   assets: { style: string; script: string; icon: string; font: string };

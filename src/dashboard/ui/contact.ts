@@ -1,8 +1,11 @@
-import type { Visit } from '../request/visit.ts';
+import type { Tools, Visit } from '../request/visit.ts';
 import { type HtmlValue, html } from './html.ts';
 
 /** How the operator is reached: after a text that says to ask them. Nothing when it isn't configured. */
-export function contactLink({ texts, tools }: Pick<Visit, 'texts' | 'tools'>): HtmlValue {
+export function contactLink({
+  texts,
+  tools,
+}: Pick<Visit, 'texts'> & { tools: Pick<Tools, 'config'> }): HtmlValue {
   const { contact } = tools.config;
   if (contact === null) return null;
   const address = /^mailto:([^?]+)/i.exec(contact)?.[1];

@@ -1,5 +1,3 @@
-import { escapeHtml } from '../../http/html.ts';
-
 /** Markup that is safe to send: made by {@link html}, which escapes everything that is put into it. */
 export interface Html {
   readonly markup: string;
@@ -18,15 +16,14 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
   return { markup };
 }
 
-/** Markup of our own making that no tag made: a plot, say. Never text from outside. */
-export function trusted(markup: string): Html {
-  return { markup };
-}
-
 function render(value: HtmlValue): string {
   if (value === false || value === null || value === undefined) return '';
   if (typeof value === 'string') return escapeHtml(value);
   if (typeof value === 'number') return String(value);
   if (Array.isArray(value)) return value.map(render).join('');
   return value.markup;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

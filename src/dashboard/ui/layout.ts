@@ -1,13 +1,14 @@
 import { allowanceNotice } from '../pages/allowance.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import type { MemberVisit, Reply, Visit } from '../request/visit.ts';
+import type { MemberVisit, Reply, Tools, Visit } from '../request/visit.ts';
 import { contactLink } from './contact.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 
 /** What a page needs to know that shows nobody's data. */
-type PageVisit = Pick<Visit, 'texts' | 'tools'> & Partial<Pick<Visit, 'url'>>;
+type PageVisit = Pick<Visit, 'texts'> & { tools: PageTools; url?: URL };
+export type PageTools = Pick<Tools, 'root' | 'base' | 'publicUrl' | 'config' | 'assets'>;
 
-type Section = '' | '/keys' | '/try' | '/credits' | '/settings';
+type Section = '' | '/keys' | '/try' | '/credits' | '/settings' | '/reference';
 
 /** A page of whoever is signed in, with the navigation. */
 export async function memberPage(
@@ -33,7 +34,7 @@ export async function memberPage(
       ${link('/try', texts.tryIt)}
       ${link('/credits', texts.credits)}
       ${link('/settings', texts.settings)}
-      <a href="${tools.publicUrl}/openapi">${texts.referenceShort}</a>
+      ${link('/reference', texts.referenceShort)}
     </nav>
     <form class="sign-out" method="post" action="${tools.base}/sign-out">
       ${token(visit)}
@@ -53,6 +54,21 @@ ${footer(visit)}`;
     ...(page.status !== undefined && { status: page.status }),
     ...(page.headers !== undefined && { headers: page.headers }),
   };
+}
+
+/** A page for anyone that is as wide as those of members. */
+export function publicPage(visit: PageVisit, title: string, content: Html): Reply {
+  const { texts, tools } = visit;
+  const body = html`
+<header class="bar">
+  <div class="bar-inner">
+    <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${texts.brand}</span></a>
+    <a class="button small quiet" href="${tools.base}/sign-in">${texts.openDashboard}</a>
+  </div>
+</header>
+<main id="main" tabindex="-1">${content}</main>
+${footer(visit)}`;
+  return { page: documentOf(visit, title, body) };
 }
 
 /**
@@ -88,7 +104,7 @@ export function cardPage(
   const { texts, tools } = visit;
   const body = html`
 <main id="main" class="centre" tabindex="-1">
-  <a class="brand" href="${tools.base}">${mark()}<span>${texts.brand}</span></a>
+  <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${texts.brand}</span></a>
   <section class="card sheet">
     <h1>${page.title}</h1>
     ${page.lead !== undefined && html`<p class="lead">${page.lead}</p>`}
@@ -133,7 +149,7 @@ function footer(visit: PageVisit): Html {
   const { texts, tools } = visit;
   const { contact, privacyUrl, termsUrl, statusUrl } = tools.config;
   const links: [address: string | null, label: string][] = [
-    [`${tools.publicUrl}/openapi`, texts.reference],
+    [`${tools.root}/openapi?lang=${texts.language}`, texts.reference],
     [contact, texts.contact],
     [privacyUrl, texts.privacy],
     [termsUrl, texts.terms],

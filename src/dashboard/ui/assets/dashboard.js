@@ -29,6 +29,13 @@ for (const button of document.querySelectorAll('[data-copy]')) {
   });
 }
 
+// One choice of a language for all examples.
+addEventListener('change', ({ target }) => {
+  if (!target.matches('.samples input')) return;
+  for (const other of document.querySelectorAll(`.samples input[value=${target.value}]`))
+    other.checked = true;
+});
+
 // A new key is the answer to a POST: reloading the page must not create another.
 if (document.querySelector('[data-forget-form]')) history.replaceState(null, '', location.pathname);
 

@@ -1,0 +1,96 @@
+import { type Html, html } from '../ui/html.ts';
+import type { Texts } from '../ui/texts.ts';
+
+/** A call of the API that works as it stands, with a key in the environment variable `API_KEY`. */
+export interface SampleCall {
+  /** Of the page's elements. */
+  id: string;
+  method: string;
+  address: string;
+  /** Sent as JSON; absent: none is sent. */
+  body?: unknown;
+}
+
+const LANGUAGES = [
+  ['curl', 'curl', curl],
+  ['javascript', 'JavaScript', javascript],
+  ['python', 'Python', python],
+  ['php', 'PHP', php],
+] as const;
+
+/** One example at a time: the choice is of radio buttons, so that it works without scripts. */
+export function codeSamples(texts: Texts, call: SampleCall): Html {
+  const { id } = call;
+  return html`
+<fieldset class="samples">
+  <legend class="unseen">${texts.example}</legend>
+  ${LANGUAGES.map(
+    ([value, label], index) =>
+      html`<input type="radio" name="sample-${id}" id="${id}-${value}" value="${value}"${index === 0 && html` checked`}><label for="${id}-${value}">${label}</label>`,
+  )}
+  ${LANGUAGES.map(
+    ([value, label, write]) => html`
+  <div class="copyable" data-sample="${value}"><pre id="sample-${id}-${value}" tabindex="0" role="group" aria-label="${label}">${write(call)}</pre><button class="small" type="button" data-copy="sample-${id}-${value}" data-copied="${texts.copied}" hidden>${texts.copy}</button></div>`,
+  )}
+</fieldset>`;
+}
+
+function curl({ address, body }: SampleCall): string {
+  const data =
+    body === undefined
+      ? ''
+      : ` \\\n  -H "Content-Type: application/json" \\\n  -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
+  return `curl -s "${address}" \\\n  -H "Authorization: Bearer $API_KEY"${data}`;
+}
+
+function javascript({ method, address, body }: SampleCall): string {
+  const isPost = body !== undefined;
+  const headers = ['Authorization: `Bearer $' + '{process.env.API_KEY}`'];
+  if (isPost) headers.push("'Content-Type': 'application/json'");
+  const options = [`headers: { ${headers.join(', ')} }`];
+  if (isPost) options.unshift(`method: '${method}'`);
+  if (isPost) options.push(`body: JSON.stringify(${JSON.stringify(body)})`);
+  return `const response = await fetch('${address}', {
+  ${options.join(',\n  ')},
+});
+const answer = await response.json();
+if (!response.ok) throw new Error(\`\${answer.type}: \${answer.detail}\`);
+console.log(answer.data);`;
+}
+
+function python({ method, address, body }: SampleCall): string {
+  const options = [`headers={"Authorization": f"Bearer {os.environ['API_KEY']}"}`];
+  if (body !== undefined) options.push(`json=${JSON.stringify(body)}`);
+  return `import os
+
+import httpx
+
+response = httpx.${method.toLowerCase()}(
+    "${address}",
+    ${options.join(',\n    ')},
+    timeout=30,
+)
+answer = response.json()
+if response.is_error:
+    raise RuntimeError(f"{answer['type']}: {answer['detail']}")
+print(answer["data"])`;
+}
+
+function php({ address, body }: SampleCall): string {
+  const headers = ["'Authorization: Bearer ' . getenv('API_KEY')"];
+  if (body !== undefined) headers.push("'Content-Type: application/json'");
+  const options = ['CURLOPT_RETURNTRANSFER => true', `CURLOPT_HTTPHEADER => [${headers.join(', ')}]`];
+  if (body !== undefined) {
+    options.push(`CURLOPT_POSTFIELDS => '${JSON.stringify(body).replaceAll("'", "\\'")}'`);
+  }
+  return `<?php
+$call = curl_init('${address}');
+curl_setopt_array($call, [
+    ${options.join(',\n    ')},
+]);
+$answer = json_decode(curl_exec($call), true);
+if (curl_getinfo($call, CURLINFO_RESPONSE_CODE) >= 400) {
+    exit("{$answer['type']}: {$answer['detail']}\\n");
+}
+print_r($answer['data']);`;
+}

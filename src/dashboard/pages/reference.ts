@@ -1,0 +1,189 @@
+import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import type { Language } from '../ui/language.ts';
+import { pt } from '../ui/reference-pt.ts';
+import type { Texts } from '../ui/texts.ts';
+import { codeSamples, type SampleCall } from './code-samples.ts';
+
+/** As much of an OpenAPI document (src/http/openapi.ts) as this page shows. */
+export interface OpenApi {
+  servers: { url: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  'x-cost': string;
+  parameters: { name: string; in: string; description: string; example: string }[];
+  requestBody?: { content: { 'application/json': { schema: Schema; example: unknown } } };
+  responses: Record<
+    string,
+    { content: Record<string, { schema: Schema; examples?: Record<string, unknown> }> }
+  >;
+}
+
+interface Schema {
+  $ref?: string;
+  type?: string;
+  const?: unknown;
+  format?: string;
+  description?: string;
+  items?: Schema;
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+}
+
+/** What a problem means, in the reader's language. */
+export function problemText(kind: ProblemName, language: Language) {
+  return language === 'pt' ? pt.problems[kind] : PROBLEMS[kind];
+}
+
+/** The reference of the API: what the OpenAPI document says, with an example of each call in four languages. */
+export function referenceBody(texts: Texts, document: OpenApi, root: string): Html {
+  const base = document.servers[0]!.url;
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      path,
+      method: method.toUpperCase(),
+      operation: translated(operation, texts.language),
+    })),
+  );
+  const entry = ({ operationId, summary }: Operation) =>
+    html`<li><a href="#${operationId}">${summary}</a></li>`;
+  return html`
+<h1>${texts.reference}</h1>
+<p class="lead">${texts.referenceLead}</p>
+<section class="card">
+  <dl class="facts">
+    <div><dt>${texts.baseAddress}</dt><dd><code>${base}</code></dd></div>
+    <div><dt>${texts.authentication}</dt><dd><code>Authorization: Bearer svc_…</code></dd></div>
+    <div><dt>OpenAPI 3.1</dt><dd><a href="${root}/openapi/json">/openapi/json</a> ${texts.forGenerators}</dd></div>
+  </dl>
+  <ul class="contents">${operations.map(({ operation }) => entry(operation))}<li><a href="#problems">${texts.problems}</a></li><li><a href="#schemas">${texts.schemas}</a></li></ul>
+</section>
+${operations.map(({ path, method, operation }) => endpoint(texts, { base, path, method, operation }))}
+${problemsSection(texts, root)}
+<section class="card" aria-labelledby="schemas">
+  <h2 id="schemas">${texts.schemas}</h2>
+  ${Object.entries(document.components.schemas).map(([name, schema]) => schemaTables(texts, name, schema))}
+</section>`;
+}
+
+function endpoint(
+  texts: Texts,
+  { base, path, method, operation }: { base: string; path: string; method: string; operation: Operation },
+): Html {
+  const { operationId, summary, description, parameters, requestBody, responses } = operation;
+  // The badge says what a call costs.
+  const paragraphs = description.split('\n\n').filter((text) => text !== `Costs ${operation['x-cost']}.`);
+  const body = requestBody?.content['application/json'];
+  const call: SampleCall = { id: operationId, method, address: addressOf(base, path, parameters) };
+  if (body !== undefined) call.body = body.example;
+  const rows = parameters.map(
+    ({ name, in: place, description }) =>
+      html`<tr><th scope="row"><code>${name}</code></th><td>${texts.places[place] ?? place}</td><td>${prose(description)}</td></tr>`,
+  );
+  const kinds = Object.entries(responses).flatMap(([status, { content }]) =>
+    Object.values(content).flatMap(({ examples }) =>
+      Object.keys(examples ?? {}).map((kind) => ({ status, kind })),
+    ),
+  );
+  return html`
+<section class="card endpoint" aria-labelledby="${operationId}">
+  <div>
+    <h2 id="${operationId}">${summary}</h2>
+    <p><code>${method} ${new URL(base).pathname + path}</code> <span class="badge">${operation['x-cost']}</span></p>
+    ${paragraphs.map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
+    ${rows.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-label="${texts.parameters}: ${summary}"><table><thead><tr><th scope="col">${texts.parameter}</th><th scope="col">${texts.place}</th><th scope="col">${texts.meaning}</th></tr></thead><tbody>${rows}</tbody></table></div>`}
+    ${body !== undefined && html`<p>${texts.requestBody}: ${typeOf(body.schema)}</p>`}
+    <p>${texts.answer}: <code>200</code> ${typeOf(responses[200]!.content['application/json']!.schema)}</p>
+    <p class="hint">${kinds.map(({ status, kind }) => html`<a href="#problem-${kind}"><code>${status} ${kind}</code></a> `)}</p>
+  </div>
+  ${codeSamples(texts, call)}
+</section>`;
+}
+
+/** The address of an example call. */
+function addressOf(base: string, path: string, parameters: Operation['parameters']): string {
+  let address = base + path;
+  for (const { name, in: place, example } of parameters) {
+    const value = encodeURIComponent(example);
+    if (place === 'path') address = address.replace(`{${name}}`, value);
+    else address += `${address.includes('?') ? '&' : '?'}${name}=${value}`;
+  }
+  return address;
+}
+
+function problemsSection(texts: Texts, root: string): Html {
+  const row = ([kind, { status }]: [string, { status: number }]) => {
+    const { cause, fix } = problemText(kind as ProblemName, texts.language);
+    return html`
+    <tr id="problem-${kind}"><td>${status}</td><th scope="row"><a href="${root}/problems/${kind}"><code>${kind}</code></a></th><td>${prose(cause)}</td><td>${prose(fix)}</td></tr>`;
+  };
+  return html`
+<section class="card" aria-labelledby="problems">
+  <h2 id="problems">${texts.problems}</h2>
+  <p>${prose(texts.problemsLead)}</p>
+  <table class="stacked problems">
+    <thead><tr><th scope="col">${texts.statusCode}</th><th scope="col">${texts.kind}</th><th scope="col">${texts.cause}</th><th scope="col">${texts.whatToDo}</th></tr></thead>
+    <tbody>${Object.entries(PROBLEMS).map(row)}</tbody>
+  </table>
+</section>`;
+}
+
+/** A table for each object that a schema can be, with the members of objects inside it. */
+function schemaTables(texts: Texts, name: string, schema: Schema): Html {
+  const variants = schema.properties === undefined ? (schema.anyOf ?? []) : [schema];
+  return html`
+<h3 id="schema-${name}">${name}</h3>
+${variants.map(
+  (variant, index) => html`
+${variant.description !== undefined && html`<p class="hint">${prose(variant.description)}</p>`}
+<div class="scroll" tabindex="0" role="group" aria-label="${name}${index > 0 && html` (${index + 1})`}">
+<table><thead><tr><th scope="col">${texts.member}</th><th scope="col">${texts.type}</th><th scope="col">${texts.meaning}</th></tr></thead>
+<tbody>${membersOf(variant).map(([path, member]) => html`<tr><th scope="row"><code>${path}</code></th><td>${typeOf(member)}</td><td>${prose(member.description ?? '')}</td></tr>`)}</tbody></table>
+</div>`,
+)}`;
+}
+
+function membersOf(schema: Schema, prefix = ''): [path: string, member: Schema][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, member]) =>
+    member.properties === undefined
+      ? ([[prefix + name, member]] as [string, Schema][])
+      : membersOf(member, `${prefix + name}.`),
+  );
+}
+
+/** The type of a member, with a link to a schema that has a name. */
+function typeOf(schema: Schema): HtmlValue {
+  const name = schema.$ref?.split('/').pop();
+  if (name !== undefined) return html`<a href="#schema-${name}"><code>${name}</code></a>`;
+  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
+  if (schema.anyOf !== undefined)
+    return schema.anyOf.map((option, index) => [index > 0 && ' | ', typeOf(option)]);
+  if (schema.items !== undefined) return html`${typeOf(schema.items)}[]`;
+  return schema.format === undefined ? (schema.type ?? '') : `${schema.type} (${schema.format})`;
+}
+
+/** Text with `code` in backticks. */
+export function prose(text: string): HtmlValue {
+  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
+}
+
+function translated(operation: Operation, language: Language): Operation {
+  if (language === 'en') return operation;
+  const texts = pt.operations[operation.operationId];
+  if (texts === undefined) return operation;
+  return {
+    ...operation,
+    ...texts,
+    'x-cost': texts.cost,
+    parameters: operation.parameters.map((parameter) => ({
+      ...parameter,
+      description: pt.parameters[parameter.name] ?? parameter.description,
+    })),
+  };
+}

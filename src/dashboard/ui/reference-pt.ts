@@ -1,0 +1,109 @@
+import type { ProblemName } from '../../http/problems.ts';
+
+/** The reference's texts in Portuguese; the English ones are the OpenAPI document's and the catalogue's of problems. */
+export const pt = {
+  /** By `operationId`. */
+  operations: {
+    searchCompanies: {
+      summary: 'Pesquisar empresas',
+      description:
+        'Encontra as empresas cuja denominação normalizada começa pela pesquisa normalizada, ou a que tem o NIF contido na pesquisa. No máximo 20 entradas: primeiro as iguais à pesquisa, depois as outras por denominação.',
+      cost: 'um crédito',
+    },
+    getCompany: {
+      summary: 'Consultar uma empresa',
+      description:
+        'Os dados de uma empresa: os guardados, se tiverem menos de seis dias; se não, atualizados no fornecedor de dados ou, se este falhar, no registo comercial.',
+      cost: 'um crédito',
+    },
+    getCompanies: {
+      summary: 'Consultar várias empresas',
+      description:
+        'Os dados de até 100 empresas, por uma unidade do limite por minuto. Cada NIF recebe, no seu lugar, o que uma consulta simples responderia. Um NIF repetido é respondido e cobrado de cada vez. Se os créditos chegarem só para alguns NIF, servem os primeiros, e os outros recebem `monthly-quota-exceeded`. No máximo dez empresas sem dados recentes são atualizadas; as outras recebem `service-unavailable` e nada custam. Um corpo inválido é um `validation` que custa um crédito.',
+      cost: 'um crédito por cada NIF com resposta',
+    },
+    getUsage: {
+      summary: 'Consultar a utilização',
+      description:
+        'O plano da conta, os créditos, o período, as chaves e o limite por minuto. Custa uma unidade do limite por minuto e nenhum crédito, e funciona quando os créditos acabaram.',
+      cost: 'nenhum crédito',
+    },
+    getDatasets: {
+      summary: 'Consultar os dados disponíveis',
+      description:
+        'Quantas empresas tem cada conjunto de dados, e de quando é: assim se distingue uma empresa sem dívidas de dívidas nunca importadas. Custa uma unidade do limite por minuto e nenhum crédito, e funciona quando os créditos acabaram.',
+      cost: 'nenhum crédito',
+    },
+  } as Record<string, { summary: string; description: string; cost: string }>,
+  parameters: {
+    q: 'Nome ou NIF da empresa; não pode ser só espaço.',
+    nif: 'Nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos.',
+  } as Record<string, string>,
+  problems: {
+    validation: {
+      title: 'O pedido não é válido',
+      cause:
+        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos com o algarismo de controlo certo, ou o corpo de uma consulta múltipla não tem de 1 a 100 NIF em JSON.',
+      fix: 'Envie um `q` que não seja vazio, ou um NIF de nove algarismos (podem ser separados por espaços, hífenes e pontos). O pedido custou o seu crédito: verifique o NIF antes de o enviar.',
+    },
+    unauthorized: {
+      title: 'Falta a chave da API, ou não é válida',
+      cause:
+        'Falta o cabeçalho `Authorization`, ou não tem a forma `Bearer <API_KEY>`, ou a chave é desconhecida ou foi revogada, ou a conta está suspensa.',
+      fix: 'Envie `Authorization: Bearer svc_…` com uma chave ativa. Nada foi cobrado.',
+    },
+    'company-not-found': {
+      title: 'Essa empresa não existe',
+      cause: 'Uma fonte diz com certeza que nenhuma empresa tem este NIF.',
+      fix: 'Confirme o NIF com quem lho deu.',
+    },
+    'rate-limit-exceeded': {
+      title: 'Demasiados pedidos',
+      cause:
+        'A conta gastou o seu limite por minuto. Este recupera de forma contínua, ao ritmo que `RateLimit-Limit` indica.',
+      fix: 'Espere os segundos que `Retry-After` indica. Espace os pedidos, ou peça um plano com um limite maior. Nada foi cobrado.',
+    },
+    'monthly-quota-exceeded': {
+      title: 'Sem créditos',
+      cause: 'Os créditos incluídos no período e os comprados acabaram.',
+      fix: 'Compre créditos, mude de plano, ou espere até `reset`. Nenhum crédito foi cobrado.',
+    },
+    'authentication-failed': {
+      title: 'Não foi possível verificar a chave',
+      cause: 'O serviço não conseguiu agora procurar a chave. A chave pode bem ser válida.',
+      fix: 'Tente de novo dentro de momentos. Nada foi cobrado.',
+    },
+    'search-failed': {
+      title: 'A pesquisa falhou',
+      cause: 'Não foi possível agora pesquisar o diretório.',
+      fix: 'Tente de novo dentro de momentos. O pedido custou o seu crédito.',
+    },
+    'company-lookup-failed': {
+      title: 'Não foi possível consultar a empresa',
+      cause:
+        'Não há dados recentes desta empresa, e nenhuma fonte soube responder: falharam, demoraram demasiado, ou não a conhecem. Ou a conta gastou as atualizações do dia.',
+      fix: 'Tente de novo mais tarde. O pedido custou o seu crédito.',
+    },
+    'not-found': {
+      title: 'Não há nada neste endereço',
+      cause: 'Não existe um serviço da API neste caminho.',
+      fix: 'Veja a referência em `/openapi`. Nada foi cobrado.',
+    },
+    'method-not-allowed': {
+      title: 'O método não é permitido',
+      cause: 'Este caminho usa outro método, que `Allow` indica.',
+      fix: 'Use o método que `Allow` indica: GET, ou POST para várias consultas de uma vez. Nada foi cobrado.',
+    },
+    'service-unavailable': {
+      title: 'O serviço não está disponível neste momento',
+      cause:
+        'Não foi possível contar os créditos da conta, ou ler a utilização ou os dados guardados, ou o serviço está sobrecarregado. Ou o elemento de uma consulta múltipla seria a décima primeira empresa a atualizar.',
+      fix: 'Tente de novo depois dos segundos que `Retry-After` indica. Nenhum crédito foi cobrado.',
+    },
+    'internal-error': {
+      title: 'Algo correu mal do nosso lado',
+      cause: 'A falha é do próprio serviço.',
+      fix: 'Tente de novo. Se continuar, comunique-a com o `X-Request-Id` da resposta.',
+    },
+  } satisfies Record<ProblemName, { title: string; cause: string; fix: string }>,
+};

@@ -1,0 +1,98 @@
+/** The reference for people: `/openapi`, and the same in the dashboard. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import type { OpenApi } from '../../src/dashboard/pages/reference.ts';
+import { pt } from '../../src/dashboard/ui/reference-pt.ts';
+import type { TestService } from '../support/service.ts';
+import { type Browsing, openBrowser } from './browser.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, makeKey, signUp } from './visitor.ts';
+
+setDefaultTimeout(60_000);
+
+let service: TestService;
+let browsing: Browsing;
+beforeAll(async () => {
+  service = await startDashboardService();
+  browsing = await openBrowser(service);
+});
+afterAll(async () => {
+  await browsing?.close();
+  await service?.stop();
+});
+
+const operationsOf = async () => {
+  const document = (await (await fetch(`${service.baseUrl}/openapi/json`)).json()) as OpenApi;
+  return Object.values(document.paths).flatMap((methods) => Object.values(methods));
+};
+
+test('has every endpoint, parameter and problem in Portuguese, too', async () => {
+  const operations = await operationsOf();
+  expect(Object.keys(pt.operations).sort()).toEqual(operations.map((each) => each.operationId).sort());
+  const parameters = new Set(operations.flatMap((each) => each.parameters.map(({ name }) => name)));
+  expect(Object.keys(pt.parameters).sort()).toEqual([...parameters].sort());
+  const visitor = createVisitor(service.baseUrl, { language: 'pt' });
+  const page = await visitor.get('/openapi');
+  expect(page.document.documentElement.getAttribute('lang')).toBe('pt-PT');
+  for (const { summary } of Object.values(pt.operations)) expect(page.text).toContain(summary);
+  expect((await visitor.get('/openapi?lang=en')).textOf('h1')).toBe('API reference');
+  expect((await visitor.get('/problems/validation')).textOf('h1')).toBe(pt.problems.validation.title);
+  expect((await visitor.get('/problems/nothing')).status).toBe(404);
+});
+
+test('is in the navigation of the dashboard, and only of those who are signed in', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  expect((await visitor.get('/dashboard/reference')).status).toBe(303);
+  await signUp(visitor);
+  const page = await visitor.get('/dashboard/reference');
+  expect(page.textOf('nav [aria-current]')).toBe('Reference');
+  const operations = await operationsOf();
+  expect(page.document.querySelectorAll('.endpoint').length).toBe(operations.length);
+});
+
+test('shows examples in four languages, and those of a shell and of JavaScript run as they stand', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  const env = { ...process.env, API_KEY: await makeKey(visitor) };
+  const { document } = await visitor.get('/openapi');
+  for (const { operationId } of await operationsOf()) {
+    const sample = (language: string) =>
+      document.querySelector(`#sample-${operationId}-${language}`)!.textContent!;
+    for (const language of ['curl', 'javascript', 'python', 'php']) {
+      expect(sample(language)).toContain(service.url);
+    }
+    const commands = [
+      ['sh', '-c', sample('curl')],
+      [process.execPath, '-e', sample('javascript')],
+    ];
+    for (const command of commands) {
+      const run = Bun.spawn(command, { env, stdout: 'pipe', stderr: 'pipe' });
+      const output = (await new Response(run.stdout).text()) + (await new Response(run.stderr).text());
+      // The test's directory is empty, and has no source: a lookup is answered by a problem.
+      expect([operationId, output]).toEqual([
+        operationId,
+        expect.stringMatching(operationId === 'getCompany' ? /company-lookup-failed/ : /data|\[|\{/),
+      ]);
+      expect(output).not.toContain('unauthorized');
+    }
+  }
+});
+
+for (const viewport of [
+  { width: 1280, height: 800 },
+  { width: 360, height: 740 },
+]) {
+  test(`at ${viewport.width} pixels it is accessible, fits, and one choice of a language is for all examples`, () =>
+    browsing.inBrowser({ viewport, locale: 'pt-PT' }, async (page) => {
+      await browsing.enter(page.context());
+      for (const address of ['/openapi', '/problems/validation', '/dashboard/reference']) {
+        await page.goto(service.baseUrl + address);
+        await browsing.inspect(page);
+      }
+      expect(await page.locator('[data-sample=php]:visible').count()).toBe(0);
+      await page.click('label:has-text("PHP")');
+      const count = (await operationsOf()).length;
+      expect(await page.locator('[data-sample=php]:visible').count()).toBe(count);
+      expect(await page.locator('[data-sample=curl]:visible').count()).toBe(0);
+      await browsing.inspect(page);
+    }));
+}
