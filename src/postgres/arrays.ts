@@ -1,9 +1,9 @@
 /**
- * Arrays as Postgres reads them, for statements of the request path: postgres.js looks through each element twice for what has
- * to be escaped.
+ * Arrays in Postgres's text format for statements of the request path. postgres.js searches each element twice for characters
+ * to escape.
  */
 
-/** A `text[]`; where a text has to be escaped, what postgres.js makes of it. */
+/** A `text[]`. If a text needs escaping, postgres.js makes it. */
 export function textArray(texts: string[]): string | string[] {
   const json = JSON.stringify(texts);
   return json.includes('\\') ? texts : `{${json.slice(1, -1)}}`;

@@ -1,17 +1,17 @@
 import postgres from 'postgres';
 import { SECOND } from '../units.ts';
 
-/** A pool of connections; `int8` columns arrive as JavaScript numbers (every one of ours stays below 2^53). */
+/** A pool of connections. `int8` columns arrive as JavaScript numbers, because ours stay below 2^53. */
 export type Sql = postgres.Sql<{ bigint: number }>;
 
 /** The same inside `sql.begin`. */
 export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 
-/** Postgres's error code where `lock_timeout` ended a statement. */
+/** Postgres's error code if `lock_timeout` has ended a statement. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** A server that lives has said by then that it gives a statement up. */
-const SILENCE_MARGIN_MS = 3 * SECOND;
+/** Grace after `statement_timeout`, in which a live server reports the cancellation. */
+const STATEMENT_TIMEOUT_GRACE_MS = 3 * SECOND;
 
 const BY_KEY = {
   plan_cache_mode: 'force_generic_plan',
@@ -22,31 +22,31 @@ const BY_KEY = {
 };
 
 export interface PostgresOptions {
-  /** Connections at most. */
+  /** The most connections. */
   max?: number;
-  /** What `pg_stat_activity` shows. */
+  /** The name in `pg_stat_activity`. */
   applicationName?: string;
   /**
-   * The server gives up a statement after this long; 0: never (imports, migrations). A connection that is silent for
-   * three seconds more is given up by us: its host is gone without a word, and only a new one finds the next.
+   * The server cancels a statement after this long; 0 means never (imports, migrations). We close a connection that is silent
+   * for three seconds more, because its host is lost, and a new connection finds the next host.
    */
   statementTimeoutMs?: number;
-  /** The server gives up waiting for a row or table lock after this long. */
+  /** The server cancels a wait for a row or table lock after this long. */
   lockTimeoutMs?: number;
   /**
-   * For statements that only ever find rows by their keys, again and again: planned once a connection, for an index.
-   * Planning again took more time than running them, and a seq scan of all accounts looked cheap for a few. What is left
-   * to the planner finds rows in the order of their keys, or in that of the keys asked for (src/credits/spend.ts).
+   * For statements that find rows by their keys only: each is planned once a connection, for an index. Planning took longer
+   * than running them, and a sequential scan looked cheap for a few accounts. The remaining plans find rows in the order of
+   * their keys, or of the given keys (src/credits/spend.ts).
    */
   byKey?: boolean;
 }
 
 /**
- * Opens a pool. Nothing is connected until the first query.
+ * Opens a pool, which connects at the first query.
  *
- * The server's own time-outs end what is slow; what a frozen server never answers is bounded by the caller, with
- * `withTimeout` (src/runtime/timeout.ts). `query_timeout` is ours (patches/): postgres.js itself would go on sending statements on
- * a connection that is gone without a word until the kernel gives it up, a quarter of an hour later.
+ * The server's timeouts end slow statements. The caller bounds its wait for a frozen server with `withTimeout`
+ * (src/runtime/timeout.ts). `query_timeout` is our patch (patches/): postgres.js would send statements on a lost connection
+ * until the kernel closes it, a quarter of an hour later.
  */
 export function connectPostgres(url: string, options: PostgresOptions = {}): Sql {
   const {
@@ -60,8 +60,8 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
     max,
     connect_timeout: 2,
     idle_timeout: 60,
-    query_timeout: statementTimeoutMs > 0 ? (statementTimeoutMs + SILENCE_MARGIN_MS) / SECOND : 0,
-    // A restarted server is found again within half a second, instead of postgres.js's growing pauses.
+    query_timeout: statementTimeoutMs > 0 ? (statementTimeoutMs + STATEMENT_TIMEOUT_GRACE_MS) / SECOND : 0,
+    // Finds a restarted server within half a second, instead of after postgres.js's growing pauses.
     backoff: () => 0.25,
     onnotice: () => {},
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },

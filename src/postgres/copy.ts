@@ -4,20 +4,20 @@ import { KIB } from '../units.ts';
 import type { Sql } from './connect.ts';
 
 export interface CopyWriter {
-  /** Adds whole lines of COPY's text format. Where it returns a promise, Postgres is to be waited for. */
+  /** Adds whole lines of COPY's text format. If it returns a promise, the caller waits for Postgres. */
   write(lines: string): Promise<void> | undefined;
   /** Resolves when Postgres has all rows. */
   finish(): Promise<void>;
-  /** Gives up: no row stays. */
+  /** Cancels the copy, so that no row stays. */
   abort(reason: Error): void;
 }
 
-/** So much is gathered for one message. */
+/** The size of a message. */
 const MESSAGE_BYTES = 128 * KIB;
 
 /**
- * Opens `COPY table (columns) FROM STDIN` on a dedicated connection (see openDedicated), with back-pressure: memory
- * stays flat however slow Postgres is.
+ * Opens `COPY table (columns) FROM STDIN` on a dedicated connection (see openDedicated), with back-pressure, so that a slow
+ * Postgres costs no memory.
  *
  * @param target `table (column, …)`, quoted where it must be
  */
@@ -46,12 +46,12 @@ export async function copyInto(connection: Sql, target: string): Promise<CopyWri
     async finish() {
       await flush();
       const ended = new Promise<boolean>((resolve) => stream.end(() => resolve(true)));
-      // postgres.js never settles the stream when Postgres fails it at its very end, or the connection is lost then:
-      // but a query behind it is answered, or fails. It can be sent when the stream has been handed over.
+      // postgres.js never settles the stream if Postgres fails it at its very end, or the connection is lost then. A query
+      // behind it settles. It can be sent when the stream has been handed over.
       await new Promise((resolve) => setTimeout(resolve, 0));
       const answered = stream.destroyed
         ? failed.promise
-        : connection.unsafe('SELECT 1').then(() => Bun.sleep(0).then(() => false)); // `ended` is first where it comes
+        : connection.unsafe('SELECT 1').then(() => Bun.sleep(0).then(() => false)); // `ended` comes first if it comes
       const isComplete = await Promise.race([ended, answered, failed.promise]);
       if (!isComplete) throw new Error('Postgres did not take the rows');
     },
@@ -61,7 +61,7 @@ export async function copyInto(connection: Sql, target: string): Promise<CopyWri
   };
 }
 
-/** A value in COPY's text format (null is `\N`); NUL, which Postgres can't hold, becomes U+FFFD. */
+/** A value in COPY's text format (`null` is `\N`). NUL becomes U+FFFD, because Postgres can't store it. */
 export function copyValue(text: string | null): string {
   if (text === null) return '\\N';
   return /[\\\n\r\t\0]/.test(text) ? text.replace(/[\\\n\r\t\0]/g, (character) => ESCAPES[character]!) : text;

@@ -2,18 +2,18 @@ import postgres from 'postgres';
 import type { Sql } from './connect.ts';
 import { isSessionLost, sessionLost, watchSession } from './session-watch.ts';
 
-/** Memory for sorting and for building indexes; each is used by one operation at a time. */
+/** Memory for sorting and for building indexes, which run one at a time. */
 const WORK_MEM = '128MB';
 const MAINTENANCE_WORK_MEM = '256MB';
 
 /**
- * A dedicated connection to the database of `sql`, for work that belongs to a session: advisory locks, temporary
- * tables, COPY. It is never closed for being idle, old or silent, and has no statement time-out.
+ * A dedicated connection to the database of `sql`, for work that belongs to a session: advisory locks, temporary tables, COPY.
+ * It has no statement timeout, and is never closed because it is idle, old or silent.
  *
- * If it is lost, postgres.js silently reconnects at the next query: what the session held is gone then. Who relies
- * on a lock compares `pg_backend_pid()`.
+ * If it is lost, postgres.js silently reconnects at the next query, and the session's locks and tables are lost. A caller
+ * that relies on a lock compares `pg_backend_pid()`.
  *
- * @param options.queryTimeoutS after which a silent connection is closed; 0: never
+ * @param options.queryTimeoutS closes a connection that is silent for this long; 0 means never
  * @returns a pool of exactly one connection; the caller ends it
  */
 export function openDedicated(
@@ -23,7 +23,7 @@ export function openDedicated(
 ): Sql {
   const { options } = sql;
   return postgres({
-    // The parsed options of another pool are accepted as they are (postgres.js 3.4.9, parseOptions: `shared`).
+    // postgres.js 3.4.9 accepts the parsed options of another pool (parseOptions: `shared`).
     ...(options as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
     max: 1,
     idle_timeout: undefined,
@@ -43,9 +43,10 @@ export function openDedicated(
  * Runs work on a dedicated connection, with memory for large sorts. Its statement is cancelled when the signal
  * aborts, and the work then fails with the signal's reason.
  *
- * Work that has made its change calls `changed`. No statement is cancelled after that, and the work doesn't fail with the
- * signal's reason any more: who sees that reason knows that nothing has changed.
- * @throws RefusedError within 15 s when the connection is lost, or Postgres gives no answer any more
+ * Work that has made its change calls `changed`. After that no statement is cancelled, and the work doesn't fail with the
+ * signal's reason, so that this reason always means that nothing has changed.
+ *
+ * @throws RefusedError within 15 s when the connection is lost, or Postgres stops answering
  */
 export async function withDedicated<T>(
   { sql: pool, signal }: { sql: Sql; signal: AbortSignal },
@@ -65,7 +66,7 @@ export async function withDedicated<T>(
     signal.removeEventListener('abort', cancel);
     if (cancelling === null) return;
     await cancelling;
-    await sql`SELECT 1`.catch(() => {}); // a cancellation that arrives late hits this one
+    await sql`SELECT 1`.catch(() => {}); // a late cancellation hits this query
   };
   signal.addEventListener('abort', cancel);
   try {

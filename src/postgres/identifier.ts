@@ -1,4 +1,4 @@
-/** `name` as an SQL identifier, for statements whose tables are only known when they run. */
+/** `name` as an SQL identifier, for statements whose table is known at run time only. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

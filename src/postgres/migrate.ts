@@ -5,23 +5,22 @@ import { openDedicated } from './dedicated.ts';
 
 const MIGRATIONS = join(import.meta.dir, 'migrations');
 
-/** One migration at a time over all instances: an arbitrary number, ours alone. */
+/** An arbitrary number of our own lock, under which one instance migrates at a time. */
 const MIGRATION_LOCK = 7_205_440_331;
 
-/** The service's schema is older than the database's: an older version was started after a newer one. */
+/** The database's schema is newer than the service's, because a newer version was started before. */
 class SchemaTooNewError extends Error {
   override readonly name = 'SchemaTooNewError';
 }
 
 /**
- * Applies the migrations that the database has not seen yet, in the order of their numbers, each in its own
- * transaction, all of them under one lock.
+ * Applies the missing migrations in the order of their numbers, each in its own transaction, all under one lock.
  *
  * @returns the names of those applied now, e.g. `['0001_accounts']`
  * @throws SchemaTooNewError when the database has migrations that this version doesn't know
  */
 export async function migrate(sql: Sql): Promise<string[]> {
-  // A migration may take longer than anything that serves: neither the server nor we may give it up.
+  // A migration may take long, so its connection has no timeout.
   const connection = openDedicated(sql, 'company-directory migration');
   try {
     await connection`SET lock_timeout = '60s'`;

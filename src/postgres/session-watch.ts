@@ -3,21 +3,21 @@ import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Sql } from './connect.ts';
 
-/** A session whose work may take an hour: its statements have no time-out. */
+/** A session whose work may take an hour, so its statements have no timeout. */
 export interface Session {
   pid: number;
-  /** As Postgres writes it: a process id alone may be another's by now, or on another server. */
+  /** In Postgres's notation. A process id alone may have been reused, or belong to another server. */
   startedAt: string;
 }
 
 const LOOK_EVERY_MS = 2 * SECOND;
 const LOOK_TIMEOUT_MS = 2 * SECOND;
-/** A server that restarts answers again by then. */
+/** A restarted server answers within this time. */
 const LONGEST_SILENCE_MS = 10 * SECOND;
 
 const NOTHING_HALF_DONE = 'readers see the old data or the new, never a mix; run the command again';
 
-/** What a command says whose connection to Postgres has ended under it. */
+/** The error of a command that has lost its connection to Postgres. */
 export function sessionLost(cause?: unknown): RefusedError {
   return new RefusedError(`the connection to Postgres was lost: ${NOTHING_HALF_DONE}`, { cause });
 }
@@ -34,12 +34,12 @@ const LOST = /^(CONNECTION_\w+|CONNECT_TIMEOUT|ECONNRESET|ECONNREFUSED|EPIPE|57P
 export const isSessionLost = (error: unknown): boolean => LOST.test(codeOf(error) ?? '');
 
 /**
- * Looks at a session from a second connection every two seconds: of a host that is gone without a word, or of a standby
- * that has been promoted, the session itself would never hear.
+ * Checks a session from a second connection every two seconds. The session itself would never notice that its host is lost,
+ * or that a standby was promoted.
  *
- * @param sql of the looks alone, with a `query_timeout`: a connection that is silent keeps no look from the next host
- * @returns `lost`, which rejects with what an operator is told when the session is gone, or when Postgres has been silent for
- * ten seconds; `stop` ends the looks, and the connection
+ * @param sql for the checks alone, with a `query_timeout`, so that a silent connection does not keep a check from the next host
+ * @returns `lost`, which rejects with the operator's message when the session has ended or Postgres has been silent for ten
+ * seconds; `stop`, which ends the checks and their connection
  */
 export function watchSession(sql: Sql, { pid, startedAt }: Session) {
   const { promise: lost, reject } = Promise.withResolvers<never>();
@@ -57,7 +57,7 @@ export function watchSession(sql: Sql, { pid, startedAt }: Session) {
       answeredAtMs = performance.now();
       if (rows.length === 0) reject(sessionLost());
     } catch {
-      // Silence, or a restart: the next looks tell.
+      // Silence, or a restart. The next checks will tell.
     } finally {
       isLooking = false;
     }

@@ -32,8 +32,8 @@ export interface AppParts {
 /**
  * All routes together, without a socket (listen.ts opens that).
  *
- * Handlers destructure what they use, `({ request }) => …`. Elysia reads their source: one that passes its whole context on
- * makes Elysia parse cookies, copy headers and rebuild every response (test/service/app.test.ts).
+ * Handlers destructure what they use, `({ request }) => …`, because Elysia reads their source. If one passes its whole context
+ * on, Elysia parses cookies, copies headers and rebuilds every response (test/service/app.test.ts).
  */
 export function createApp(parts: AppParts) {
   const { publicUrl, observer } = parts;
@@ -48,10 +48,10 @@ export function createApp(parts: AppParts) {
     new Elysia({
       aot: true,
       strictPath: true,
-      // Elysia would look for the path behind the eleventh character: in `http://api/` it begins before.
+      // Elysia would search the path from the eleventh character on, and in `http://api/` it begins before.
       handler: { standardHostname: false },
     })
-      // Before the routes: a hook does not apply to routes registered earlier.
+      // Before the routes, because a hook does not apply to earlier ones.
       .onError({ as: 'global' }, ({ request, code, error }) =>
         observer.observe(request, 'unknown', () => {
           if (code === 'NOT_FOUND') return problem('not-found');
@@ -67,7 +67,7 @@ export function createApp(parts: AppParts) {
         }),
       )
       .use(dashboardRoutes(parts.dashboard))
-      // A person who opens the bare address is looking for the dashboard; other clients get the problem.
+      // A browser at the bare address is led to the dashboard; other clients get the problem.
       .get('/', ({ request }) =>
         observer.observe(request, 'unknown', () =>
           request.headers.get('accept')?.includes('text/html')
@@ -91,10 +91,10 @@ interface Endpoint {
 /**
  * The metered endpoints: each request goes through the pipeline, and the handler validates its input.
  *
- * Elysia could validate in the right order, because `derive` runs before it. That was tried: admission in a `derive`, schemas
+ * Elysia could validate in the right order, because `derive` runs before it. A trial had admission in a `derive`, and schemas
  * for `q` and the NIF. A lookup cost the service as much (×1.00, quartiles 0.98 to 1.05), a refusal 5.5% more (1.02 to 1.11),
- * since Elysia makes a new Response out of one that ends a `derive`. Not kept: the pipeline would be in two places, calls from
- * the dashboard would need another validation, and Elysia takes the last `q` of several, this API the first.
+ * since Elysia makes a new Response out of one that ends a `derive`. It was not kept, because the pipeline would be in two
+ * places, calls from the dashboard would need another validation, and Elysia takes the last `q` of several, this API the first.
  */
 function apiRoutes({ pipeline, observer }: Pick<AppParts, 'pipeline' | 'observer'>, endpoints: Endpoint[]) {
   const app = new Elysia({ name: 'api', prefix: BASE_PATH });

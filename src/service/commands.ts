@@ -30,13 +30,13 @@ export function serviceCommands(program: Command): void {
   );
 }
 
-/** Runs until a signal; a second one ends it at once. */
+/** Runs until a signal. A second signal ends it at once. */
 async function serve({ workers, worker }: { workers: number; worker?: boolean }): Promise<void> {
   const interrupts = watchInterrupts();
   const signal = worker === true ? orWithoutParent(interrupts.signal) : interrupts.signal;
   if (workers > 1) await serveWithWorkers(readConfig(), workers, signal);
   else {
-    // The server's modules take a third of a second to load, which no other command should wait for.
+    // The server's modules take a third of a second to load, so no other command loads them.
     const { startService } = await import('./serve.ts');
     const service = await startService(readConfig(), { signal, sharePort: worker === true });
     await aborted(signal);

@@ -8,31 +8,31 @@ import { pathOf } from '../http/url.ts';
 import { KIB, SECOND } from '../units.ts';
 
 /**
- * Bun answers a longer body with a bare 413. The bounds of what is read, 64 KiB of a batch lookup and 16 KiB of a
- * form, are below it, so that a body a little too long gets an answer of ours.
+ * Bun answers a longer body with a bare 413. The bounds of a batch lookup (64 KiB) and of a form (16 KiB) are lower, so that a
+ * body a little too long gets our answer.
  */
 const MAX_BODY_BYTES = 256 * KIB;
 
 /**
- * Of the request line and the headers together. Bun answers more than its 16 KiB with a bare 431; a long `q` is a
- * search that finds nothing (specification, search), and costs what a search costs.
+ * The bound of request line and headers together. Bun answers more than its default of 16 KiB with a bare 431, but a long `q`
+ * is a search that finds nothing and costs a credit (specification, search).
  */
 const MAX_HEADER_BYTES = 64 * KIB;
 
 /**
  * Listens on the port.
  *
- * Not by Elysia's own `listen`, which always offers WebSockets: Bun then answers `Expect: 100-continue` once for each of a
- * path's routes. It also leaves some paths to Elysia's router, which sees them normalized only ({@link routesOf}).
+ * Elysia's `listen` always offers WebSockets, and Bun then answers `Expect: 100-continue` once for each of a path's routes. It
+ * also leaves some paths to Elysia's router, which only sees normalized ones ({@link routesOf}).
  *
- * @param sharePort other processes listen there too, and the kernel deals the connections out
- * @throws RefusedError when the port is taken, or the host none of this machine's
+ * @param sharePort whether other processes listen there too; the kernel then distributes connections
+ * @throws RefusedError when the port is taken, or the host is not one of this machine's
  */
 export function listen(app: AnyElysia, config: Config, port: number, sharePort: boolean): void {
-  // Bun's idle time-out cuts a request in flight that has written nothing yet: it must outlast the slowest lookup.
+  // Bun's idle timeout also ends a request in flight without output, so it must be longer than the slowest lookup.
   const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
   const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
-  // Bun's server has no option for it, but reads node's, which Bun lets be set while its types don't.
+  // Bun's server has no option for this. It reads Node's, which can be set, though not by the types.
   Object.assign(http, { maxHeaderSize: MAX_HEADER_BYTES });
   try {
     app.server = Bun.serve({
@@ -51,18 +51,18 @@ export function listen(app: AnyElysia, config: Config, port: number, sharePort: 
   }
 }
 
-/** The methods that a route of Bun's can have. */
+/** The methods that Bun's routes know. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 type RouteHandler = (request: BunRequest, server: Server<unknown>) => Response | Promise<Response>;
 type Routes = Record<string, RouteHandler | Partial<Record<string, RouteHandler>>>;
 
 /**
- * All routes of the app for Bun's router, and what answers when none matches.
+ * All routes of the app for Bun's router, and the handler for other paths.
  *
- * Bun matches a path as it was sent, and gives a normalized address (`/./`, `/%2e%2e/` and `\\` resolved) to whatever handles
- * it. Elysia's router, which sees that address, is not asked for a path. So a path that is not normalized matches no route,
- * and a proxy's rules for a path can't be got round. What is left are parameters, which match any one segment.
+ * Bun matches a path as it was sent, and gives the handler a normalized address (`/./`, `/%2e%2e/` and `\\` resolved). Elysia's
+ * router, which sees that address, does not match paths. So a path that is not normalized matches no route, and no path
+ * bypasses the rules of a proxy. Parameters match any one segment, so they are checked.
  */
 function routesOf(app: AnyElysia) {
   app.compile();
@@ -71,7 +71,7 @@ function routesOf(app: AnyElysia) {
   for (const route of app.routes) {
     const handle = createBunRouteHandler(app, route) as unknown as RouteHandler;
     if (route.path === '/*') notFound = handle;
-    // Not by method: Bun cuts off methods that it doesn't know where a wildcard has a list of methods.
+    // Without a list of methods, because Bun then closes the connection of an unknown method.
     else if (route.path.endsWith('*')) routes[route.path] = handle;
     else {
       const handler = route.path.includes(':') ? withNormalParameters(handle, () => notFound) : handle;
@@ -83,7 +83,7 @@ function routesOf(app: AnyElysia) {
   return {
     routes: routes as Record<string, RouteHandler>,
     fetch: (request: Request, server: Server<unknown>) =>
-      // Methods that Bun's routes don't know (TRACE, PROPFIND) are a 405 where there is a route: Elysia knows.
+      // Elysia answers methods that Bun's routes don't know (TRACE, PROPFIND), with a 405 if the path has a route.
       (METHODS as readonly string[]).includes(request.method)
         ? notFound(request as BunRequest, server)
         : app.fetch(request),
@@ -95,7 +95,7 @@ function withNormalParameters(handle: RouteHandler, notFound: () => RouteHandler
     hasNormalParameters(request) ? handle(request, server) : notFound()(request, server);
 }
 
-/** Whether no parameter is a dot segment or has a backslash in it, other than an escaped one: those are data. */
+/** Whether no parameter is a dot segment or has an unescaped backslash. Escaped ones are data. */
 function hasNormalParameters({ params, url }: BunRequest): boolean {
   for (const name in params) {
     const value = (params as Record<string, string>)[name]!;
@@ -105,7 +105,7 @@ function hasNormalParameters({ params, url }: BunRequest): boolean {
   return true;
 }
 
-/** @throws RefusedError when somebody listens on the port, or nobody can on the host */
+/** @throws RefusedError when the port is taken, or the host can't be listened on */
 export function requireFreePort(host: string, port: number): void {
   try {
     Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
@@ -115,8 +115,8 @@ export function requireFreePort(host: string, port: number): void {
 }
 
 /**
- * A port that is free now, for `PORT=0`: the address must be known before the app is made.
- * @throws RefusedError when nobody can listen on the host
+ * A port that is free now, for `PORT=0`, because the app needs the address.
+ * @throws RefusedError when the host can't be listened on
  */
 export function freePort(host: string): number {
   try {
@@ -129,7 +129,7 @@ export function freePort(host: string): number {
   }
 }
 
-/** By the error's code: Bun's own words differ between its listeners, and not all of them have the cause. */
+/** Causes by the error's code. Bun's messages differ between its listeners, and not all have the cause. */
 const CAUSES: Record<string, string> = {
   EADDRINUSE: 'something listens there already: stop it, or set another PORT (or HOST)',
   EADDRNOTAVAIL: 'HOST is no address of this machine',
@@ -138,7 +138,7 @@ const CAUSES: Record<string, string> = {
 
 function notListening(host: string, port: number, error: unknown): RefusedError {
   const { code } = error as { code?: unknown };
-  // A name that stands for no address at all has no code.
+  // The error of an unknown host name has no code.
   const cause = CAUSES[typeof code === 'string' ? code : 'EADDRNOTAVAIL'] ?? messageOf(error);
   return new RefusedError(`can't listen on ${host}:${port}: ${cause}`);
 }

@@ -1,4 +1,4 @@
-/** What readiness asks: whether requests can be answered, not only whether a dependency is there. */
+/** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import type { Config } from '../config.ts';
 import type { Credits } from '../credits/admit.ts';
 import type { DirectoryHealth } from '../directory/ensure.ts';
@@ -6,15 +6,15 @@ import type { Probe } from '../observability/probe.ts';
 import type { Stores } from '../stores.ts';
 import { SECOND } from '../units.ts';
 
-/** A batch is given up after 1.5 s, and its void is tried again and again: a blip of Postgres is over by then. */
+/** A batch times out after 1.5 s, and its void is retried. A short outage of Postgres has ended by then. */
 const LONGEST_DOUBT_MS = 3 * SECOND;
 
-/** Of one node of several: another one is asked within the second that a probe has. */
+/** The timeout of one node of several, so that another node can be asked within the probe's second. */
 const NODE_TIMEOUT_MS = 0.45 * SECOND;
 
 /**
- * Postgres must be a primary, because every call writes its credit. Elasticsearch must answer. The directory has to be
- * found by a search; without that the service is degraded, because lookups go on.
+ * Postgres must be a primary, because every call writes its credit. Elasticsearch must answer. A search must find the
+ * directory; otherwise the service is degraded, because lookups still work.
  */
 export function storeProbes(
   {
@@ -38,7 +38,7 @@ export function storeProbes(
     return [postgres, { name: 'directory', required: false, check: async () => {}, warning }];
   }
   const isCluster = elasticsearch.connectionPool.size > 1;
-  /** The second time of another node. */
+  /** A retry asks another node. */
   const ask = (question: (options: { maxRetries: number; requestTimeout: number }) => Promise<unknown>) => {
     const once = () => question({ maxRetries: 0, requestTimeout: isCluster ? NODE_TIMEOUT_MS : SECOND });
     return isCluster ? once().catch(once) : once();

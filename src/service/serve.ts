@@ -28,7 +28,7 @@ import { creditsProbe, storeProbes } from './probes.ts';
 import { DRAIN_TIMEOUT_MS, LONGEST_STOP_MS } from './stop.ts';
 import { warnAtStart } from './warnings.ts';
 
-/** One batch of credits, one of records, and voids while Postgres hangs. */
+/** Connections for one batch of credits, one of records, and voids while Postgres hangs. */
 const BY_KEY_POOL = 6;
 const POSTGRES_POOL = {
   applicationName: 'company-directory serve',
@@ -38,8 +38,8 @@ const POSTGRES_POOL = {
 };
 
 /**
- * The dashboard's own pool. Pages never take a connection that the API needs, and a member's forms that wait for their
- * account's lock give up soon.
+ * The dashboard's pool, so that pages never take a connection that the API needs. Forms that wait for their account's lock
+ * time out soon.
  */
 const DASHBOARD_POOL = { ...POSTGRES_POOL, max: 4, lockTimeoutMs: 0.2 * SECOND };
 
@@ -48,16 +48,16 @@ export interface RunningService {
   publicUrl: string;
   port: number;
   /**
-   * Says that it is not ready, and goes on answering for the delay of the configuration. Then it closes the port, finishes
-   * what runs, gives back what is owed and closes everything, within `LONGEST_STOP_MS` (stop.ts).
+   * Readiness fails, and the service answers for `SHUTDOWN_DELAY_S`. Then it closes the port, finishes requests, voids a batch
+   * in doubt and closes everything, within `LONGEST_STOP_MS` (stop.ts).
    */
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
-  /** Absent: a log of the service's own. */
+  /** By default the service creates its log. */
   log?: Log;
-  /** Where the service's own log goes; stdout by default. */
+  /** The target of that log; stdout by default. */
   logTo?: LogTarget;
   /** Ends waiting for the embedded Postgres. */
   signal?: AbortSignal;
@@ -167,7 +167,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       dashboard,
     });
     listen(app, config, port, options.sharePort === true);
-    // A worker's parent has said them once for all.
+    // The parent of workers has logged them once.
     if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl }, 'listening');
 
@@ -189,7 +189,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
             log.warn({ err: error }, 'connections were left open'),
           ),
           tasks.runInParallel(),
-          // A void may take all the time that the stop has: what it doesn't reach stays charged.
+          // A void may take all the time of the stop. Without it the batch stays charged.
           credits.close(untilMs - CLOSE_TIMEOUT_MS - performance.now()),
         ]);
         await cleanup.runInReverse();
@@ -202,7 +202,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   }
 }
 
-/** A balancer that polls readiness goes on sending requests until its next look: they are answered meanwhile. */
+/** A balancer sends requests until its next poll of readiness. They are answered meanwhile. */
 async function waitForBalancers({ shutdownDelayS }: Config, log: Log): Promise<void> {
   if (shutdownDelayS === 0) return;
   log.info({ seconds: shutdownDelayS }, 'not ready; answering until balancers have seen it');

@@ -2,7 +2,7 @@ import { nodesOf, postgresHosts } from '../addresses.ts';
 import type { Config } from '../config.ts';
 import { isLoopbackHost } from '../loopback.ts';
 
-/** The configured addresses on other machines that are spoken to in plain text, or unverified; a line of advice each. */
+/** A line of advice for each configured address on another machine without verified TLS. */
 export function transportWarnings(config: Config): string[] {
   const plain: [string, string[], string][] = [
     ['REDIS_URL', config.redisUrl === null ? [] : [config.redisUrl], 'rediss:'],
@@ -33,7 +33,7 @@ function postgresWarning(address: string): string | null {
 
 const isOf = (address: string, protocol: string) => new URL(address).protocol === protocol;
 
-/** Not this machine, nor a name without a dot: those are found in a container's own network alone. */
+/** Whether an address is outside this machine and outside a container's network, where names have no dot. */
 function isElsewhere(address: string): boolean {
   const { hostname } = new URL(address);
   return /[.:]/.test(hostname) && !isLoopbackHost(hostname);

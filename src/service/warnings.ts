@@ -10,7 +10,7 @@ export function warnAtStart(log: Pick<Log, 'warn'>, config: Config, publicUrl: s
 }
 
 /**
- * What is allowed but likely wrong when the service can be reached from other machines: an https `PUBLIC_URL`, or a `HOST`
+ * Settings that are allowed but likely wrong when other machines can reach the service: with an https `PUBLIC_URL`, or a `HOST`
  * that is not a loopback address. Each warning is one line that names its variable.
  */
 export function startWarnings(

@@ -10,14 +10,14 @@ import { freePort, requireFreePort } from './listen.ts';
 import { LONGEST_STOP_MS } from './stop.ts';
 import { warnAtStart } from './warnings.ts';
 
-/** A worker that ended by itself is started again after this long. */
+/** A worker that ended unasked is restarted after this time. */
 const RESTART_PAUSE_MS = 1 * SECOND;
 
 /**
- * Runs `count` processes of the service on one port, between which the kernel deals the connections out, until the
- * signal. Each is a whole service: they share Postgres, Redis and Elasticsearch, and nothing else.
+ * Runs `count` processes of the service on one port until the signal; the kernel distributes connections. Each is a whole
+ * service. They share nothing but Postgres, Redis and Elasticsearch.
  *
- * @throws ConfigError without Redis: buckets in the processes would multiply every limit
+ * @throws ConfigError without Redis, because buckets in the processes would multiply every limit
  * @throws RefusedError when the port is taken or Postgres can't be reached
  */
 export async function serveWithWorkers(config: Config, count: number, signal: AbortSignal): Promise<void> {
@@ -28,7 +28,7 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
   const cleanup = createCleanup((what, error) => log.error({ err: error }, `closing ${what} failed`));
   cleanup.add('the log', close);
   try {
-    // Migrated once, before any worker starts; held open, so that an embedded Postgres outlives each of them.
+    // The stores are migrated before any worker starts, and stay open so that an embedded Postgres outlives each worker.
     const stores = await openStores(config, {
       signal,
       onLog: (line) => log.info({ line }, 'the stores'),
@@ -48,9 +48,9 @@ export async function serveWithWorkers(config: Config, count: number, signal: Ab
 }
 
 /**
- * For a worker: aborts with the signal, and when its parent is gone. After a `kill -9` of the parent nobody would stop its
- * workers or start them again, and the next start would find the port taken. Their standard input is a pipe that the
- * parent never writes to: the kernel closes it with the parent, however that ends.
+ * For a worker: aborts with the signal, and when its parent has ended. After a `kill -9` of the parent its workers would keep
+ * the port, and nothing would stop or restart them. Their standard input is a pipe that the parent never writes to, and that
+ * the kernel closes with the parent.
  */
 export function orWithoutParent(signal: AbortSignal): AbortSignal {
   const alone = new AbortController();
@@ -60,8 +60,8 @@ export function orWithoutParent(signal: AbortSignal): AbortSignal {
 }
 
 /**
- * Ends a process and waits until it is gone: by SIGTERM, and by SIGKILL where it doesn't heed that.
- * @param patienceMs for its graceful end
+ * Ends a process by SIGTERM, if that fails by SIGKILL, and waits until it has ended.
+ * @param patienceMs the time for its graceful end
  */
 export async function endWorker(
   worker: Pick<Bun.Subprocess, 'kill' | 'exited'>,
@@ -74,8 +74,8 @@ export async function endWorker(
 }
 
 /**
- * Runs one worker, again and again, until the signal; then waits for its end.
- * @param patienceMs for its graceful end
+ * Runs one worker until the signal, restarting it when it ends; then waits for its end.
+ * @param patienceMs the time for its graceful end
  */
 async function keepWorker(
   port: number,

@@ -9,7 +9,7 @@ const SUPERUSER = 'postgres';
 const SERVICE = 'company_directory';
 const ANSWER_TIMEOUT_MS = 5 * SECOND;
 const WRONG_PASSWORD = '28P01';
-/** Also when the role is missing or may not log in, and when its database is missing. */
+/** The role or its database is missing, or the role may not log in. */
 const UNPREPARED = [WRONG_PASSWORD, '28000', '3D000'];
 
 /** Objects outside of Postgres's own schemas. Temporary ones are in a schema `pg_temp_…`. */
@@ -17,8 +17,8 @@ const IN_OUR_SCHEMAS = (column: string) =>
   `${column} IN (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema')`;
 
 /**
- * Objects of the database that belong to another role, as `ALTER` names them. Indexes, row types and the sequences of
- * columns follow their table. `REASSIGN OWNED` refuses to do this for the superuser that initdb makes.
+ * Objects of the database that belong to another role, in the notation of `ALTER`. Indexes, row types and the sequences of
+ * columns follow their table. `REASSIGN OWNED` does not work for the superuser that initdb makes.
  */
 const OWNED_BY_OTHERS = `
   SELECT 'TABLE ' || c.oid::regclass AS object
@@ -44,7 +44,7 @@ const OWNED_BY_OTHERS = `
   FROM pg_namespace n
   WHERE n.nspowner <> '${SERVICE}'::regrole AND n.nspname <> 'public' AND ${IN_OUR_SCHEMAS('n.oid')}`;
 
-/** One row when the service can work; none when something has to be prepared. */
+/** One row if the service can work, none if the database has to be prepared. */
 const IS_PREPARED = `
   SELECT 1 FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba
   WHERE d.datname = current_database() AND r.rolname = current_user AND NOT r.rolsuper
@@ -60,7 +60,7 @@ const TAKE_OVER = `
     END LOOP;
   END $do$`;
 
-/** The address of the service's database, for the service's role. It is good for `psql` and `pg_dump`, too. */
+/** The address of the service's database, for the service's role. It also works for `psql` and `pg_dump`. */
 export function databaseUrl(layout: Layout, port: number): string {
   return urlOf(SERVICE, layout.servicePassword, port, SERVICE);
 }
@@ -68,12 +68,11 @@ export function databaseUrl(layout: Layout, port: number): string {
 /**
  * Makes sure that the database answers the service's role and belongs to it.
  *
- * The superuser makes what is missing: everything on the first start and after a crash in the middle of it, the role
- * and its ownership in the data directory of a version without that role. Each step can be repeated. Call it with the
- * mutex held.
+ * The superuser creates what is missing: on the first start, after a crash in the middle of it, and in a data directory whose
+ * objects belong to another role. Each step can be repeated. Call it with the mutex held.
  *
- * @returns `null` when the service can work; otherwise the reason why it can't yet.
- * @throws RefusedError when the superuser's password is needed and lost.
+ * @returns `null` when the service can work; otherwise the reason why it can't yet
+ * @throws RefusedError when the superuser's password is needed and lost
  */
 export async function checkDatabase(layout: Layout, port: number): Promise<string | null> {
   keepPassword(layout, layout.servicePassword);
