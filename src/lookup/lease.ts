@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Sql } from '../postgres/connect.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import type { CompanyDetails, SourceName } from '../sources/answer.ts';
+import type { CompanyDetails, SourceName } from '../sources/types.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { writeDetails } from './present.ts';
 

@@ -1,4 +1,4 @@
-import type { CompanyDetails } from '../sources/answer.ts';
+import type { CompanyDetails } from '../sources/types.ts';
 import type { Company, DebtBracket } from './schema.ts';
 import type { Bracket, StoredCompany } from './store.ts';
 

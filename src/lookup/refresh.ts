@@ -2,7 +2,7 @@ import { isBug } from '../errors.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { type CompanySource, SourceFault } from '../sources/answer.ts';
+import { type CompanySource, SourceFault } from '../sources/types.ts';
 import { SECOND } from '../units.ts';
 import { createRefreshBudget } from './budget.ts';
 import { createRefreshLeases, type RefreshOutcome } from './lease.ts';

@@ -3,7 +3,7 @@ import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
 import { cancelUnsent } from '../runtime/timeout.ts';
-import type { SourceName } from '../sources/answer.ts';
+import type { SourceName } from '../sources/types.ts';
 
 /** A range of debt, as the dataset of that date has it. */
 export interface Bracket {

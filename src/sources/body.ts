@@ -2,7 +2,7 @@ import { PassThrough, type Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { KIB, MIB } from '../units.ts';
-import type { FaultReason } from './answer.ts';
+import type { FaultReason } from './types.ts';
 
 /** An answer over 1 MiB is a failure (contract: not found). */
 const MAX_BODY_BYTES = MIB;

@@ -1,5 +1,5 @@
 import { SECOND } from '../units.ts';
-import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
+import { type FaultReason, SourceFault, type SourceName } from './types.ts';
 
 const FAULTS_TO_OPEN = 10;
 /** An open breaker admits no attempt in this time, and then one probe at a time. */

@@ -1,4 +1,4 @@
-import { SourceFault, type SourceName } from './answer.ts';
+import { SourceFault, type SourceName } from './types.ts';
 
 /**
  * Gives a task `timeoutMs` for everything that it does (contract, PROVIDER_TIMEOUT_MS: for each provider, whole). Its signal is

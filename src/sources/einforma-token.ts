@@ -1,8 +1,7 @@
 import { SECOND } from '../units.ts';
-import { SourceFault } from './answer.ts';
 import { unlessAborted } from './deadline.ts';
-import type { JsonClient } from './http.ts';
-import { urlUnder } from './url.ts';
+import { type JsonClient, urlUnder } from './http.ts';
+import { SourceFault } from './types.ts';
 
 /** A token isn't used for this long before its end, because it could expire in flight. */
 const EXPIRY_MARGIN_MS = 30 * SECOND;

@@ -1,11 +1,10 @@
-import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './answer.ts';
 import { createBreaker } from './breaker.ts';
 import { capitalText } from './capital.ts';
 import { withDeadline } from './deadline.ts';
 import { createTokens } from './einforma-token.ts';
-import { createJsonClient, type JsonObject } from './http.ts';
+import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
 import { cleanText, cleanTexts, joinTexts } from './text.ts';
-import { urlUnder } from './url.ts';
+import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './types.ts';
 
 export interface EinformaOptions {
   url: string;

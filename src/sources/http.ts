@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { Agent } from 'undici/index.js';
 import { codeOf } from '../errors.ts';
 import { certificateFault } from '../tls.ts';
-import { type FaultReason, SourceFault, type SourceName } from './answer.ts';
 import { BodyFault, readBody } from './body.ts';
+import { type FaultReason, SourceFault, type SourceName } from './types.ts';
 
 /** Enough for a burst of lookups. Further ones wait for a connection within their timeout. */
 const MAX_CONNECTIONS = 32;
@@ -113,4 +113,11 @@ function reasonOf(error: unknown): FaultReason {
   // The answer isn't HTTP.
   if (error instanceof Error && error.name === 'HTTPParserError') return 'unreadable';
   return 'unreachable';
+}
+
+/** A provider's base address (with or without a path, a slash at its end, a query) with a path added. */
+export function urlUnder(base: string, path: string): URL {
+  const url = new URL(base);
+  url.pathname = url.pathname.replace(/\/+$/, '') + path;
+  return url;
 }

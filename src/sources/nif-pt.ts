@@ -1,11 +1,11 @@
 import { DEFAULT_NIF_PT_URL } from '../config.ts';
 import { DAY, HOUR, MINUTE } from '../units.ts';
-import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './answer.ts';
 import { createBreaker } from './breaker.ts';
 import { capitalText, currencyText } from './capital.ts';
 import { withDeadline } from './deadline.ts';
 import { createJsonClient, isObject, type JsonObject } from './http.ts';
 import { cleanText, cleanTexts, joinTexts } from './text.ts';
+import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './types.ts';
 
 const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;

@@ -1,9 +1,8 @@
-import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './answer.ts';
 import { createBreaker } from './breaker.ts';
 import { withDeadline } from './deadline.ts';
-import { createJsonClient, type JsonObject } from './http.ts';
+import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
 import { cleanLines, cleanText, joinTexts } from './text.ts';
-import { urlUnder } from './url.ts';
+import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './types.ts';
 
 const POSTAL_LINE = /^(\d{4}(?:-\d{3})?)(?:\s+(.*))?$/;
 

@@ -4,7 +4,7 @@ import { createRefresher } from '../../src/lookup/refresh.ts';
 import { createCompanyReader, forgetCompany } from '../../src/lookup/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import type { CompanyDetails } from '../../src/sources/answer.ts';
+import type { CompanyDetails } from '../../src/sources/types.ts';
 import { nif } from '../directory/support.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { type FaultReason, SourceFault } from '../../src/sources/answer.ts';
 import { type Breaker, createBreaker } from '../../src/sources/breaker.ts';
+import { type FaultReason, SourceFault } from '../../src/sources/types.ts';
 import { startProvider } from '../support/provider.ts';
 import { clock, faultOf, found, NIF, sourceAt } from './support.ts';
 

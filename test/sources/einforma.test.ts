@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import type { CompanySource } from '../../src/sources/answer.ts';
+import type { CompanySource } from '../../src/sources/types.ts';
 import { einformaReport, jsonAnswer, type Provider, startProvider } from '../support/provider.ts';
 import { CLIENT_SECRET, clock, everythingIn, faultOf, NIF, sourceAt } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
-import type { CompanySource, FaultReason, SourceName } from '../../src/sources/answer.ts';
+import type { CompanySource, FaultReason, SourceName } from '../../src/sources/types.ts';
 import { nifPtFound, type Provider, type ProviderMode, startProvider } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 import { CLIENT_SECRET, everythingIn, faultOf, found, NIF, SECRET_KEY, sourceAt } from './support.ts';

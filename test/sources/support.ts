@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
-import { type CompanySource, SourceFault, type SourceName } from '../../src/sources/answer.ts';
-import { createSources, type SourcesConfig, type SourcesOptions } from '../../src/sources/source.ts';
+import { createSources, type SourcesConfig, type SourcesOptions } from '../../src/sources/create-sources.ts';
+import { type CompanySource, SourceFault, type SourceName } from '../../src/sources/types.ts';
 import { einformaReport, nifPtFound, type Provider, viesFound } from '../support/provider.ts';
 
 export const NIF = '509442013';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import type { CompanySource } from '../../src/sources/answer.ts';
+import type { CompanySource } from '../../src/sources/types.ts';
 import { type Provider, startProvider, viesError, viesFound, viesInvalid } from '../support/provider.ts';
 import { faultOf, NIF, sourceAt } from './support.ts';
 

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
-import type { CompanySource, SourceName } from './answer.ts';
 import { createEinforma } from './einforma.ts';
 import { createNifPt, isDefaultNifPtUrl, type LimitWindow } from './nif-pt.ts';
+import type { CompanySource, SourceName } from './types.ts';
 import { createVies } from './vies.ts';
 
 /** The configuration of the sources. */
