@@ -27,60 +27,47 @@ const MAX_TOKEN_WAIT_MS = 1 * SECOND;
 
 /** The credits that a request was charged. */
 export interface Payment {
-  /** Credits. */
   spent: number;
-  /** The problem of the items of a batch lookup that the credits did not suffice for; `null` when they sufficed for all. */
+  /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
   /** Returns one of the credits, for an item that is answered 503 after all. The pipeline does it for a whole answer. */
   giveBack(): void;
 }
 
-const UNPAID: Payment = { spent: 0, refusal: null, giveBack() {} };
+const NOTHING_PAID: Payment = { spent: 0, refusal: null, giveBack() {} };
 
-/** An admitted request, as its handler gets it. */
-export interface AdmissionContext<Prefetched = unknown> extends Payment {
+/** A request that has taken its token and its credit, as its handler gets it. */
+export interface AdmissionContext<Prefetched = unknown> {
   request: Request;
   caller: Caller;
   /** The bucket after this request took its token. */
   rate: RateDecision;
   /** What `prefetch` returned. */
   prefetched: Prefetched;
+  /** Spends credits for a handler that knows only from the request's body how many. Refuses them all under overload. */
+  spend(kind: CallKind, credits: number): Promise<Payment>;
 }
 
 /** The last stage of the pipeline: what one endpoint does for an admitted request. */
 export interface Handler<Prefetched = unknown> {
-  /** What the credit is spent on; `null` means that the call costs none. */
+  /** What a credit is spent on before the handler runs; `null` means none. */
   charge: CallKind | null;
   /**
    * Starts reads that `handle` will need. Runs while the credit is spent, which saves a lookup one wait. It must cost
    * nobody anything: without a credit its result is dropped.
    */
   prefetch?(request: Request): Prefetched;
-  /** Calls that the request counts as where the load is estimated; 1 when absent. */
-  load?: number;
-  /**
-   * How many credits the request costs; absent means one. Decided before they are taken: each one that is charged gets an
-   * answer. A problem ends the request, and costs none.
-   */
-  price?(prefetched: Prefetched): Promise<number | ProblemAnswer>;
   /** Validates its own input: a bad request has spent its token and its credit (specification, Order). */
   handle(context: AdmissionContext<Prefetched>): Promise<Answer>;
 }
 
-/** An endpoint whose handler depends on the request's body. */
-export interface BodyHandler {
-  charge: CallKind;
-  /** Reads the body. @returns the handler of this one request, or a problem that ends it without a credit */
-  receive(request: Request): Promise<Handler | ProblemAnswer>;
-}
-
 export interface Pipeline {
   /**
-   * Answers one request of the API: overload, key, token, body, credit, handler. Each stage can end the request.
+   * Answers one request of the API: overload, key, token, credit, handler. Each stage can end the request.
    *
    * @param caller for a request that was authenticated in another way (the dashboard's); it skips the key alone
    */
-  serve(request: Request, trace: Trace, endpoint: Handler | BodyHandler, caller?: Caller): Promise<Answer>;
+  serve(request: Request, trace: Trace, handler: Handler, caller?: Caller): Promise<Answer>;
 }
 
 export interface PipelineParts {
@@ -99,21 +86,21 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   const admissions = createQueueDelay();
   const searches = createQueueDelay();
 
-  function isOverloaded({ charge, load = 1 }: Pick<Handler, 'charge' | 'load'>): boolean {
-    const waitMs = admissions.estimateMs(load - 1) + (charge === 'search' ? searches.estimateMs() : 0);
+  function isOverloaded(charge: CallKind | null): boolean {
+    const waitMs = admissions.estimateMs() + (charge === 'search' ? searches.estimateMs() : 0);
     return waitMs > MAX_EXPECTED_WAIT_MS;
   }
 
   async function serve(
     request: Request,
     trace: Trace,
-    endpoint: Handler | BodyHandler,
+    { charge, prefetch, handle }: Handler,
     known: Caller | null = null,
   ): Promise<Answer> {
     // Overload. A request without a key still gets its 401. A key is not looked up, because refusing must stay cheap.
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
     if (known === null && secret === null) return unauthorized();
-    if (isOverloaded(endpoint)) return overloaded();
+    if (isOverloaded(charge)) return overloaded();
 
     // Key.
     let caller = known;
@@ -122,20 +109,18 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     } catch (error) {
       if (isBug(error)) return failed(error, 'a key could not be checked');
       // Under load a key lookup times out in our own queue.
-      if (error instanceof OverloadedError || isOverloaded(endpoint)) return overloaded();
+      if (error instanceof OverloadedError || isOverloaded(charge)) return overloaded();
       return problem('authentication-failed', undefined, { cause: error });
     }
     if (caller === null) return unauthorized();
     trace.account = caller.accountId;
     trace.keyId = caller.keyId;
 
-    let load = 1;
-    admissions.enter();
     let headers: Record<string, string> | undefined;
     let rate: RateDecision;
-    let handler: Handler;
     let prefetched: unknown;
-    let payment = UNPAID;
+    let payment = NOTHING_PAID;
+    admissions.enter();
     try {
       // Token.
       const startedAtMs = performance.now();
@@ -144,40 +129,26 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       if (!rate.admitted) return end(caller, rateLimitExceeded(rate), headers);
       if (performance.now() - startedAtMs > MAX_TOKEN_WAIT_MS) return end(caller, overloaded(), headers);
 
-      // Body. The specification's order has no such stage, because its three endpoints have no body. Here the body says
-      // how many credits the request costs, so it is read before them. A slow sender is not in our queue meanwhile.
-      if ('receive' in endpoint) {
-        admissions.leave();
-        load = 0;
-        const received = await endpoint.receive(request);
-        if ('ok' in received) return end(caller, received, headers);
-        if (isOverloaded(received)) return end(caller, overloaded(), headers);
-        handler = received;
-        load = handler.load ?? 1;
-        admissions.enter(load);
-      } else {
-        handler = endpoint;
-      }
-
       // Credit.
-      prefetched = handler.prefetch?.(request);
-      if (handler.charge !== null) {
-        const price = handler.price === undefined ? 1 : await handler.price(prefetched);
-        if (typeof price !== 'number') return end(caller, price, headers);
-        const paid = await spendCredits(caller, handler.charge, price, request.signal);
-        if ('ok' in paid) return end(caller, paid, headers);
-        payment = paid;
+      prefetched = prefetch?.(request);
+      if (charge !== null) {
+        payment = await pay(caller, charge, 1, request.signal);
+        if (payment.refusal !== null) return end(caller, payment.refusal, headers);
       }
     } catch (error) {
       return end(caller, failed(error, 'a request could not be admitted'), headers);
     } finally {
-      admissions.leave(load);
+      admissions.leave();
     }
 
     // Handler.
-    if (handler.charge === 'search') searches.enter();
+    if (charge === 'search') searches.enter();
     try {
-      const answer = await handler.handle({ request, caller, rate, prefetched, ...payment });
+      const spend = async (kind: CallKind, count: number) => {
+        payment = await payQueued(caller, kind, count, request.signal);
+        return payment;
+      };
+      const answer = await handle({ request, caller, rate, prefetched, spend });
       // A 503 costs nothing, also if the handler answers it (contract: problem details).
       if (!answer.ok && answer.problem.kind === 'service-unavailable') {
         for (let credit = 0; credit < payment.spent; credit += 1) payment.giveBack();
@@ -186,25 +157,43 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     } catch (error) {
       return end(caller, failed(error, 'a handler failed'), headers);
     } finally {
-      if (handler.charge === 'search') searches.leave();
+      if (charge === 'search') searches.leave();
     }
   }
 
-  /** @returns the problem to answer when no credit was spent */
-  async function spendCredits(
+  async function pay(
     { accountId, keyId }: Caller,
     kind: CallKind,
-    price: number,
+    count: number,
     signal: AbortSignal,
-  ): Promise<Payment | ProblemAnswer> {
+  ): Promise<Payment> {
     try {
-      const admission = await credits.admit({ accountId, keyId, kind, credits: price, signal });
-      const refusal = admission.admitted ? null : quotaExceeded(admission);
-      if (refusal !== null && admission.spent === 0) return refusal;
-      return { spent: admission.spent, refusal, giveBack: admission.giveBack };
+      const admission = await credits.admit({ accountId, keyId, kind, credits: count, signal });
+      const { spent, giveBack } = admission;
+      return { spent, refusal: admission.admitted ? null : quotaExceeded(admission), giveBack };
     } catch (error) {
       if (isBug(error)) throw error;
-      return unavailable('The credits of the account could not be counted.', error);
+      return {
+        ...NOTHING_PAID,
+        refusal: unavailable('The credits of the account could not be counted.', error),
+      };
+    }
+  }
+
+  /** A request of many credits is as many calls to the queue. */
+  async function payQueued(
+    caller: Caller,
+    kind: CallKind,
+    count: number,
+    signal: AbortSignal,
+  ): Promise<Payment> {
+    if (admissions.estimateMs(count) > MAX_EXPECTED_WAIT_MS)
+      return { ...NOTHING_PAID, refusal: overloaded() };
+    admissions.enter(count);
+    try {
+      return await pay(caller, kind, count, signal);
+    } finally {
+      admissions.leave(count);
     }
   }
 
@@ -217,9 +206,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   /** The last step of every answer to a known caller. @param headers absent: the bucket could not be asked */
   function end(caller: Caller, answer: Answer, headers: Record<string, string> = {}): Answer {
     if (!answer.ok) countError(caller, answer.problem.kind);
-    else if (answer.itemProblems !== undefined) {
-      for (const kind of answer.itemProblems) countError(caller, kind);
-    }
+    else for (const kind of answer.itemProblems ?? []) countError(caller, kind);
     const target = answer.ok ? answer : answer.problem;
     target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
     return answer;
@@ -232,7 +219,7 @@ function unauthorized(): Answer {
   return problem('unauthorized', undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-function overloaded(): Answer {
+function overloaded(): ProblemAnswer {
   return unavailable('The service is overloaded.');
 }
 

@@ -8,11 +8,8 @@ export interface QueueDelay {
    */
   enter(calls?: number): void;
   leave(calls?: number): void;
-  /**
-   * The expected wait of a request that enters now: calls in the stage divided by its rate.
-   * @param more calls that the request itself adds beyond the first
-   */
-  estimateMs(more?: number): number;
+  /** The expected wait of a request of so many calls that enters now: calls in the stage divided by its rate. */
+  estimateMs(calls?: number): number;
 }
 
 /** Fewer calls than this are no queue: their completion rate shows only how few requests came. */
@@ -67,10 +64,11 @@ export function createQueueDelay(nowMs = () => performance.now()): QueueDelay {
       running -= calls;
       done += calls;
     },
-    estimateMs(more = 0) {
-      if (running + more < MIN_RUNNING) return 0;
+    estimateMs(calls = 1) {
+      const ahead = running + calls - 1;
+      if (ahead < MIN_RUNNING) return 0;
       if (running >= MIN_RUNNING) closeWindow();
-      return (running + more) / ratePerMs;
+      return ahead / ratePerMs;
     },
   };
 }

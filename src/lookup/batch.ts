@@ -1,9 +1,8 @@
-import type { AdmissionContext, BodyHandler, Handler } from '../admission/pipeline.ts';
+import type { AdmissionContext, Handler, Payment } from '../admission/pipeline.ts';
 import { isBug } from '../errors.ts';
 import { type Answer, problem, unavailable } from '../http/answer.ts';
 import { type ProblemName, problemBody } from '../http/problems.ts';
 import { readNifs } from './batch-body.ts';
-import { lookupsRoute } from './batch-route.ts';
 import { type ItemProblem, MAX_NIFS } from './batch-schema.ts';
 import { invalidNif, type Lookup, type LookupOutcome, validNif } from './lookup.ts';
 import { writeCompany } from './present.ts';
@@ -46,11 +45,38 @@ interface Plan {
 /**
  * Looks up several companies (contract: batch lookup).
  *
- * All records are read before the credits are taken. Then it is known which items get an answer, and exactly those are
- * charged. Only a store that fails during a refresh makes a credit go back.
+ * The body and all records are read before the credits are taken. Then it is known which items get an answer, and exactly
+ * those are charged. Only a store that fails during a refresh makes a credit go back.
  */
-export function createBatchLookupHandler(parts: BatchLookupParts): BodyHandler {
-  const { publicUrl, findCompany, lookUp, stopping } = parts;
+export function createBatchLookupHandler({
+  publicUrl,
+  findCompany,
+  lookUp,
+  stopping,
+}: BatchLookupParts): Handler {
+  return {
+    charge: null,
+    async handle({ request, caller, spend }) {
+      const asked = await readNifs(request, stopping);
+      if (asked === 'unread') return unavailable('The request was not read to its end.');
+      if (asked === 'invalid') {
+        // It costs what a single lookup's bad NIF costs.
+        const { refusal } = await spend('lookup', 1);
+        return refusal ?? problem('validation', INVALID_BODY);
+      }
+      let plan: Plan;
+      try {
+        plan = await planOf(asked);
+      } catch (cause) {
+        if (isBug(cause)) throw cause;
+        return unavailable('The stored records could not be read.', cause);
+      }
+      const payment = await spend('lookup', plan.items.filter(({ isAnswered }) => isAnswered).length);
+      return payment.spent === 0 && payment.refusal !== null
+        ? payment.refusal
+        : answer(plan, payment, caller);
+    },
+  };
 
   async function planOf(asked: string[]): Promise<Plan> {
     const sinceMs = performance.now();
@@ -70,9 +96,11 @@ export function createBatchLookupHandler(parts: BatchLookupParts): BodyHandler {
     return { items, sinceMs };
   }
 
-  async function answer(context: AdmissionContext<Promise<Plan>>): Promise<Answer> {
-    const { caller, spent, refusal, giveBack } = context;
-    const { items, sinceMs } = await context.prefetched;
+  async function answer(
+    { items, sinceMs }: Plan,
+    { spent, refusal, giveBack }: Payment,
+    caller: AdmissionContext['caller'],
+  ): Promise<Answer> {
     const outcomes = new Map<string, Promise<LookupOutcome>>();
     /** A NIF that stands there twice is looked up once. */
     const outcomeOf = ({ nif, record }: Item): LookupOutcome | Promise<LookupOutcome> => {
@@ -102,43 +130,7 @@ export function createBatchLookupHandler(parts: BatchLookupParts): BodyHandler {
     });
     return { ok: true, json: `{"data":[${written.join(',')}]}`, itemProblems };
   }
-
-  function handlerOf(asked: string[]): Handler<Promise<Plan>> {
-    return {
-      charge: lookupsRoute.charge,
-      load: asked.length,
-      prefetch() {
-        const plan = planOf(asked);
-        plan.catch(() => {}); // `price` awaits it
-        return plan;
-      },
-      async price(plan) {
-        try {
-          return (await plan).items.filter(({ isAnswered }) => isAnswered).length;
-        } catch (cause) {
-          if (isBug(cause)) throw cause;
-          return unavailable('The stored records could not be read.', cause);
-        }
-      },
-      handle: answer,
-    };
-  }
-
-  return {
-    charge: 'lookup',
-    async receive(request) {
-      const nifs = await readNifs(request, stopping);
-      if (nifs === 'unread') return unavailable('The request was not read to its end.');
-      return nifs === 'invalid' ? INVALID : (handlerOf(nifs) as Handler);
-    },
-  };
 }
-
-/** A body that can't be read costs what a single lookup's bad NIF costs. */
-const INVALID: Handler = {
-  charge: 'lookup',
-  handle: async () => problem('validation', INVALID_BODY),
-};
 
 function writeItem(publicUrl: string, asked: string, outcome: LookupOutcome): string {
   const nif = JSON.stringify(asked);

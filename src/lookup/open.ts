@@ -1,4 +1,4 @@
-import type { BodyHandler, Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/pipeline.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -16,7 +16,7 @@ import { createCompanyReader } from './store.ts';
 
 export interface LookupHandlers {
   lookup: Handler;
-  batchLookup: BodyHandler;
+  batchLookup: Handler;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import type { BodyHandler, Handler, Pipeline } from '../admission/pipeline.ts';
+import type { Handler, Pipeline } from '../admission/pipeline.ts';
 import type { Dashboard } from '../dashboard/dashboard.ts';
 import { dashboardRoutes } from '../dashboard/plugin.ts';
 import { datasetsRoute } from '../datasets/route.ts';
@@ -23,7 +23,7 @@ export interface AppParts {
   health: Health;
   search: Handler;
   lookup: Handler;
-  batchLookup: BodyHandler;
+  batchLookup: Handler;
   usage: Handler;
   datasets: Handler;
   dashboard: Dashboard;
@@ -85,7 +85,7 @@ export function createApp(parts: AppParts) {
 /** A route of the API, in the order of the reference. */
 interface Endpoint {
   route: ApiRoute;
-  handler: Handler | BodyHandler;
+  handler: Handler;
 }
 
 /**

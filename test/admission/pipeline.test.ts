@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { setSuspended } from '../../src/accounts/changes.ts';
 import {
-  type BodyHandler,
   createPipeline,
   type Handler,
   type Pipeline,
@@ -18,6 +17,7 @@ import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
 import { createProcessRateLimiter, type ProcessRateLimiter } from '../../src/rate-limit/process.ts';
+import { OverloadedError } from '../../src/runtime/timeout.ts';
 import { ledgerOf } from '../credits/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
@@ -58,13 +58,7 @@ beforeEach(async () => {
   keysSql = connectPostgres(keysProxy.url(database.url), { max: 2 });
   authenticator = await createAuthenticator(keysSql);
   limiter = createProcessRateLimiter(() => nowUs);
-  pipeline = createPipeline({
-    authenticator,
-    rateLimiter: limiter,
-    credits: createCredits(ledgerSql),
-    countError: ({ keyId }, problem) => void countedErrors.push(`${keyId} ${problem}`),
-    log: createLogTo({ write: (line) => void logged.push(line) }),
-  });
+  pipeline = pipelineOf({});
 });
 afterEach(async () => {
   ledgerProxy.up();
@@ -75,6 +69,17 @@ afterAll(async () => {
   await Promise.all([ledgerProxy.close(), keysProxy.close()]);
   await database.drop();
 });
+
+/** The pipeline of the service, with some parts replaced. */
+const pipelineOf = (parts: Partial<PipelineParts>): Pipeline =>
+  createPipeline({
+    authenticator,
+    rateLimiter: limiter,
+    credits: createCredits(ledgerSql),
+    countError: ({ keyId }, problem) => void countedErrors.push(`${keyId} ${problem}`),
+    log: createLogTo({ write: (line) => void logged.push(line) }),
+    ...parts,
+  });
 
 type Handle = Handler['handle'];
 const fine: Handle = async () => ok({ fine: true });
@@ -120,135 +125,135 @@ const bucketHeaders = (remaining: number) => ({
   'RateLimit-Policy': '20;w=60',
 });
 
-describe('a request with a body', () => {
-  const serve = (key: string, receive: BodyHandler['receive'], signal?: AbortSignal) => {
+describe('a request whose handler spends its credits', () => {
+  async function serve(key: string, handle: Handle, signal?: AbortSignal) {
     const headers = { authorization: `Bearer ${key}` };
     const request = new Request('http://service/', { headers, ...(signal !== undefined && { signal }) });
-    return pipeline.serve(request, {}, { charge: 'lookup', receive });
-  };
-  const kind = (answer: Answer) => (answer.ok ? null : answer.problem.kind);
-  const costing = (credits: number, handle: Handle = fine): Handler => ({
-    charge: 'lookup',
-    load: credits,
-    price: async () => credits,
-    handle,
-  });
+    const answer = await pipeline.serve(request, {}, { charge: null, handle });
+    return answer.ok ? null : answer.problem.kind;
+  }
+  /** Answers the refusal if nothing was spent, as the batch lookup does. */
+  const costing =
+    (count: number, answer: () => Answer = () => ok({})): Handle =>
+    async ({ spend }) => {
+      const { spent, refusal } = await spend('lookup', count);
+      return spent === 0 ? refusal! : answer();
+    };
 
-  test('is read after the token and before the credits, which its handler names', async () => {
+  test('has taken its token, and no credit', async () => {
     const { accountId, key } = await createCaller(sql);
     const seen: unknown[] = [];
-    const answer = await serve(key, async () => {
+    const kind = await serve(key, async ({ spend }) => {
       seen.push(await costs(accountId));
-      return costing(7, async ({ spent, refusal }) => {
-        seen.push([await costs(accountId), spent, refusal]);
-        return ok({});
-      });
+      const { spent, refusal } = await spend('lookup', 7);
+      seen.push([await costs(accountId), spent, refusal]);
+      return ok({});
     });
-    expect(kind(answer)).toBeNull();
+    expect(kind).toBeNull();
     const charged = [{ tokens: 1, used: 7, credits: 0 }, 7, null];
     expect(seen).toEqual([{ tokens: 1, used: 0, credits: 0 }, charged]);
   });
 
-  test('without a token is not read', async () => {
-    const { key } = await createCaller(sql, { limits: { requestsPerMinute: 1 } });
-    expect((await ask(key, fine, { charge: null })).kind).toBeNull();
-    const answer = await serve(key, () => Promise.reject(new Error('the body was read')));
-    expect(kind(answer)).toBe('rate-limit-exceeded');
-  });
-
-  test('spends the credits that are left, and its handler learns the problem of the rest; with none left it ends', async () => {
+  test('spends the credits that are left, and learns the problem of the rest; with none left it learns that alone', async () => {
     const { accountId, key } = await createCaller(sql, { included: 2, credits: 3 });
-    let seen: unknown;
-    const handle: Handle = async ({ spent, refusal }) => {
-      seen = [spent, refusal?.problem.kind];
+    const seen: unknown[] = [];
+    const handle: Handle = async ({ spend }) => {
+      const { spent, refusal } = await spend('lookup', 50);
+      seen.push([spent, refusal?.problem.kind]);
       return ok({});
     };
-    expect(kind(await serve(key, async () => costing(50, handle)))).toBeNull();
-    expect(seen).toEqual([5, 'monthly-quota-exceeded']);
-    expect(await costs(accountId)).toEqual({ tokens: 1, used: 5, credits: 0 });
-    expect(kind(await serve(key, async () => costing(50, neverHandles)))).toBe('monthly-quota-exceeded');
+    for (let request = 0; request < 2; request += 1) expect(await serve(key, handle)).toBeNull();
+    expect(seen).toEqual([
+      [5, 'monthly-quota-exceeded'],
+      [0, 'monthly-quota-exceeded'],
+    ]);
     expect(await costs(accountId)).toEqual({ tokens: 2, used: 5, credits: 0 });
   });
 
   test('gets back one credit for each item that is unavailable after all, and all when the whole answer is', async () => {
     const { accountId, key } = await createCaller(sql, { included: 6, credits: 20 });
-    const twoBack: Handle = async ({ giveBack }) => {
+    const twoBack: Handle = async ({ spend }) => {
+      const { giveBack } = await spend('lookup', 10);
       giveBack();
       giveBack();
       return ok({});
     };
-    expect(kind(await serve(key, async () => costing(10, twoBack)))).toBeNull();
+    expect(await serve(key, twoBack)).toBeNull();
     const reversed = async () => {
       await reverseVoided(sql);
       return ledgerOf(sql, accountId);
     };
     await eventually(reversed, { used: 8, credits: 18, calls: 8 });
-    expect(kind(await serve(key, async () => costing(5, async () => unavailable('away'))))).toBe(
-      'service-unavailable',
-    );
+    expect(
+      await serve(
+        key,
+        costing(5, () => unavailable('away')),
+      ),
+    ).toBe('service-unavailable');
     await eventually(reversed, { used: 8, credits: 18, calls: 8 });
   });
 
-  test('costs no credit when it or its price is a problem, when the client leaves, or when credits can not be counted', async () => {
+  test('costs no credit when it fails before, when the client has left, or when credits can not be counted', async () => {
     const { accountId, key } = await createCaller(sql);
-    const away = unavailable('away');
-    expect(kind(await serve(key, async () => away))).toBe('service-unavailable');
-    const unpriced = { ...costing(5, neverHandles), price: async () => away };
-    expect(kind(await serve(key, async () => unpriced))).toBe('service-unavailable');
+    expect(await serve(key, async () => unavailable('away'))).toBe('service-unavailable');
     const client = new AbortController();
-    const leaves = async () => {
+    const leaves: Handle = (context) => {
       client.abort();
-      return costing(5, neverHandles);
+      return costing(5)(context);
     };
-    expect(kind(await serve(key, leaves, client.signal))).toBe('service-unavailable');
+    expect(await serve(key, leaves, client.signal)).toBe('service-unavailable');
     ledgerProxy.down();
-    expect(kind(await serve(key, async () => costing(5, neverHandles)))).toBe('service-unavailable');
+    expect(await serve(key, costing(5))).toBe('service-unavailable');
     ledgerProxy.up();
-    expect(await costs(accountId)).toEqual({ tokens: 4, used: 0, credits: 0 });
+    expect(await costs(accountId)).toEqual({ tokens: 3, used: 0, credits: 0 });
   });
 
-  test('that is sent slowly is no queue: 2,000 of them refuse nobody', async () => {
+  test('and that reads its body slowly is no queue: 2,000 of them refuse nobody', async () => {
     const slow = await createCaller(sql, { limits: { requestsPerMinute: 10_000 } });
     const { key } = await createCaller(sql);
-    const gates = Array.from({ length: 2000 }, () => Promise.withResolvers<ProblemAnswer>());
+    const gate = Promise.withResolvers<ProblemAnswer>();
     const reading = Promise.withResolvers<void>();
     let read = 0;
-    const answers = gates.map(({ promise }) =>
+    const answers = Array.from({ length: 2000 }, () =>
       serve(slow.key, () => {
         read += 1;
         if (read === 900) reading.resolve();
-        return promise;
+        return gate.promise;
       }),
     );
     await reading.promise;
     expect((await ask(key)).kind).toBeNull();
-    for (const { resolve } of gates) resolve(unavailable('stopping'));
+    gate.resolve(unavailable('stopping'));
     await Promise.all(answers);
   });
 
-  test('counts as its calls where load is estimated: beyond the bound it is refused free of charge, single calls are not', async () => {
+  test('counts as its credits where load is estimated: beyond the bound it is refused free of charge, single calls are not', async () => {
     const { accountId, key } = await createCaller(sql);
-    const other = await createCaller(sql);
-    // 4 calls a millisecond until anything is measured, and 0.3 s of them.
-    const gate = Promise.withResolvers<number>();
-    const pricing = Promise.withResolvers<void>();
-    const first = serve(key, async () => ({
-      ...costing(1),
-      load: 1150,
-      price: () => {
-        pricing.resolve();
-        return gate.promise;
+    const other = await createCaller(sql, { included: 2000 });
+    const gate = Promise.withResolvers<void>();
+    const spending = Promise.withResolvers<void>();
+    const credits = createCredits(ledgerSql);
+    pipeline = pipelineOf({
+      credits: {
+        ...credits,
+        async admit(call) {
+          if (call.credits === 1150) {
+            spending.resolve();
+            await gate.promise;
+          }
+          return credits.admit(call);
+        },
       },
-    }));
-    await pricing.promise;
-    expect(kind(await serve(key, async () => ({ ...costing(100, neverHandles), load: 100 })))).toBe(
-      'service-unavailable',
-    );
-    expect((await ask(other.key)).kind).toBeNull();
-    expect(kind(await serve(other.key, async () => costing(20)))).toBeNull();
-    gate.resolve(1);
-    expect(kind(await first)).toBeNull();
-    expect(await costs(accountId)).toEqual({ tokens: 2, used: 1, credits: 0 });
+    });
+    // 4 calls a millisecond until anything is measured, and 0.3 s of them.
+    const first = serve(other.key, costing(1150));
+    await spending.promise;
+    expect(await serve(key, costing(100))).toBe('service-unavailable');
+    expect((await ask(key)).kind).toBeNull();
+    expect(await serve(key, costing(20))).toBeNull();
+    gate.resolve();
+    expect(await first).toBeNull();
+    expect(await costs(accountId)).toEqual({ tokens: 3, used: 21, credits: 0 });
   });
 });
 
@@ -409,10 +414,13 @@ describe('what a request costs', () => {
   });
 });
 
-test('keys beyond the crowd that may be looked up at once are 503, not 500', async () => {
-  const wrong = Array.from({ length: 7000 }, () => ask(generateSecret()));
-  const kinds = (await Promise.all(wrong)).map(({ kind }) => kind);
-  expect(new Set(kinds)).toEqual(new Set(['unauthorized', 'service-unavailable']));
+test('a key that can not be looked up because too many are is 503, not 500', async () => {
+  const overload = () => Promise.reject(new OverloadedError('the queue for Postgres is full'));
+  pipeline = pipelineOf({ authenticator: { ...authenticator, authenticate: overload } });
+  expect(await ask(generateSecret(), neverHandles)).toMatchObject({
+    kind: 'service-unavailable',
+    headers: { 'Retry-After': '1' },
+  });
 });
 
 test('who has waited over a second for a token is told overloaded, and pays no credit', async () => {
@@ -426,13 +434,7 @@ test('who has waited over a second for a token is told overloaded, and pays no c
     },
   });
   const through = (rateLimiter: RateLimiter) => {
-    pipeline = createPipeline({
-      authenticator,
-      rateLimiter,
-      credits: createCredits(ledgerSql),
-      countError() {},
-      log: createLogTo({ write: (line) => void logged.push(line) }),
-    });
+    pipeline = pipelineOf({ rateLimiter });
     return ask(key);
   };
   expect(await through(busy(1050))).toMatchObject({
@@ -462,8 +464,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
   });
   const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
   let waiting = 0;
-  pipeline = createPipeline({
-    authenticator,
+  pipeline = pipelineOf({
     rateLimiter: {
       ...limiter,
       async take(...asked) {
@@ -472,9 +473,6 @@ test('an overloaded service refuses every request with a key and the dashboard, 
         return limiter.take(...asked);
       },
     },
-    credits: createCredits(ledgerSql),
-    countError() {},
-    log: createLogTo({ write: () => {} }),
   });
   let refused = 0;
   const crowd = Array.from({ length: 1400 }, async () => {
@@ -552,7 +550,7 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     [
       'the ledger',
       'a request could not be admitted',
-      () => ({ credits: { admit: bug, giveBack: bug, inDoubtMs: () => 0, close: bug } }),
+      () => ({ credits: { admit: bug, inDoubtMs: () => 0, close: bug } }),
       { tokens: 1 },
     ],
     [
@@ -570,16 +568,7 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
   ];
   test.each(broken)('in %s', async (_name, message, parts, { tokens }) => {
     const { accountId, key } = await createCaller(sql);
-    const log = createLogTo({ write: (line) => void logged.push(line) });
-    const credits = createCredits(ledgerSql);
-    pipeline = createPipeline({
-      authenticator,
-      rateLimiter: limiter,
-      credits,
-      countError() {},
-      log,
-      ...parts(),
-    });
+    pipeline = pipelineOf(parts());
     for (let request = 0; request < 3; request += 1) {
       expect(await ask(key, neverHandles)).toMatchObject({ kind: 'internal-error' });
     }

@@ -61,11 +61,11 @@ test('with a queue, the wait is what is under way divided by what gets done', ()
 
 test('a request of several calls is judged with all of them, and they count until it leaves', () => {
   const { delay } = createStage();
-  expect(delay.estimateMs(62)).toBe(0);
-  expect(delay.estimateMs(99)).toBe(24.75);
+  expect(delay.estimateMs(64)).toBe(0);
+  expect(delay.estimateMs(101)).toBe(25);
   delay.enter(100);
   expect(delay.estimateMs()).toBe(25);
-  expect(delay.estimateMs(100)).toBe(50);
+  expect(delay.estimateMs(101)).toBe(50);
   delay.leave(100);
   expect(delay.estimateMs()).toBe(0);
 });

@@ -36,7 +36,7 @@ beforeAll(() => {
     health: { live: page, ready: async () => page() },
     search: handler,
     lookup: handler,
-    batchLookup: { charge: 'lookup', receive: async () => handler },
+    batchLookup: handler,
     usage: handler,
     datasets: handler,
     dashboard: {

@@ -1,12 +1,10 @@
-import type { AdmissionContext, Handler, Payment } from '../../src/admission/pipeline.ts';
+import type { AdmissionContext, Handler } from '../../src/admission/pipeline.ts';
 import type { Answer } from '../../src/http/answer.ts';
 
-const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate' | keyof Payment> = {
+const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate' | 'spend'> = {
   caller: { accountId: 'acc', keyId: 'key_test', requestsPerMinute: 60 },
   rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
-  spent: 1,
-  refusal: null,
-  giveBack() {},
+  spend: async (_, credits) => ({ spent: credits, refusal: null, giveBack() {} }),
 };
 
 /** Runs a handler on a request as the pipeline does after the admission. */
