@@ -100,7 +100,10 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
       .replace(/^\/dashboard/, '')
       .replace(/\/$/, '');
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    const asset = isRead && path.startsWith('/assets/') ? assets.serve(path.slice('/assets/'.length)) : null;
+    const asset =
+      isRead && path.startsWith('/assets/')
+        ? assets.serve(path.slice('/assets/'.length), request.headers.get('accept-encoding') ?? '')
+        : null;
     if (asset !== null) return asset;
 
     return receive(request, peer, matchRoute(isRead ? 'GET' : request.method, path));

@@ -95,9 +95,64 @@ describe('in a real browser', () => {
       await until('the refusal', async () => (await ask('/usage', secret)).status === 401);
 
       await page.click('text=Sign out');
-      await page.waitForURL(dashboard('/sign-in?done=out'));
+      await page.waitForSelector('text=You are signed out.');
+      expect(page.url()).toBe(dashboard('/sign-in'));
       await page.goBack();
       await page.waitForURL(/\/sign-in(\?to=.*)?$/);
+    }));
+
+  test('a fault is at its field, which has the focus; a password can be shown', () =>
+    inBrowser({}, async (page) => {
+      const focus = () => page.evaluate<string>('document.activeElement.id');
+      const described = (id: string) =>
+        page.evaluate<string | null>(`(() => {
+          const field = document.getElementById('${id}');
+          const fault = document.getElementById(field.getAttribute('aria-describedby')?.split(' ')[0]);
+          return field.ariaInvalid === 'true' ? fault.textContent : null;
+        })()`);
+      const send = async (path: string, form: string, values: Record<string, string>) => {
+        await page.goto(dashboard(path));
+        for (const [name, value] of Object.entries(values)) await page.fill(`${form} [name=${name}]`, value);
+        // Without the browser's own checks, as a form that they let through.
+        await page.evaluate(`document.querySelector('${form}').noValidate = true`);
+        await page.click(`${form} button[type=submit]`);
+        await page.waitForSelector('.fault');
+      };
+      const { id } = await createAccount(service.sql, { name: 'Faults Lda', plan: 'free' }, 'test');
+      const invited = { accountId: id, email: 'faults@example.com' };
+      const link = `/invitation?token=${(await invite(service.sql, invited, 'test')).token}`;
+      await send(link, 'main form', { name: '', password: 'short' });
+      expect([await focus(), await described('name'), await described('password')]).toEqual([
+        'name',
+        'Write a name of 1 to 200 characters.',
+        'A password has 12 to 128 characters.',
+      ]);
+      await page.fill('#password', 'correct horse battery');
+      await page.click('button:text-is("Show")');
+      expect(await page.getAttribute('#password', 'type')).toBe('text');
+      await page.click('button:text-is("Hide")');
+      expect(await page.getAttribute('#password', 'type')).toBe('password');
+      await page.fill('#name', 'Ana');
+      await page.click('main form button[type=submit]');
+      await page.waitForURL(dashboard());
+
+      await send('/keys', 'form.inline', { name: 'production', expires: '2020-01-01' });
+      expect([await focus(), await described('name'), await described('expires')]).toEqual([
+        'expires',
+        null,
+        'The last day of a key must be today or later.',
+      ]);
+      await page.fill('#expires', '');
+      await page.click('form.inline button[type=submit]');
+      await page.waitForSelector('#new-secret');
+      // The focus is where the news is.
+      expect(await page.evaluate<boolean>(`document.activeElement.matches('.new-key')`)).toBe(true);
+
+      await send('/try', 'main form', { q: ' ' });
+      expect([await focus(), await described('q')]).toEqual([
+        'q',
+        'Write a name or a NIF. Nothing was charged.',
+      ]);
     }));
 
   test('the figures and the plot follow the calls without a reload, and an open table stays open', () =>

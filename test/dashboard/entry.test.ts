@@ -33,7 +33,7 @@ describe('sign-up', () => {
     expect(await lead('en')).toBe('Free: 500 calls a month and 2 API keys.');
     await open.sql`UPDATE plans SET included_credits = 700, api_keys = NULL WHERE name = 'free'`;
     expect(await lead('en')).toBe('Free: 700 calls a month.');
-    expect(await lead('pt')).toBe('Gratuita: 700 chamadas por mês.');
+    expect(await lead('pt')).toBe('Plano gratuito: 700 chamadas por mês.');
     await open.sql`UPDATE plans SET included_credits = 500, api_keys = 2 WHERE name = 'free'`;
   });
 
@@ -149,7 +149,7 @@ describe('sign-in', () => {
       present: 'wrong wrong',
       password: 'new password 1',
     });
-    expect(said(wrong)).toEqual([422, 'The present password is wrong.']);
+    expect(said(wrong)).toEqual([422, 'The current password is wrong.']);
     const change = { present: person.password, password: 'new password 1' };
     expect((await visitor.submit('/dashboard/settings', change)).status).toBe(303);
     expect((await visitor.get('/dashboard')).status).toBe(200);
@@ -219,12 +219,24 @@ describe('invitations', () => {
     const take = async (password: string) => {
       const { answer } = await directory('account', 'invite', account.id, '--email', 'forgets@example.com');
       const visitor = createVisitor(service.baseUrl);
-      await visitor.submit(answer.link.slice(service.baseUrl.length), { name: 'F', password });
-      return visitor;
+      const path = answer.link.slice(service.baseUrl.length);
+      const page = await visitor.get(path);
+      const said = `${page.textOf('h1')}: ${page.textOf('.lead')}`;
+      const hasName = page.document.querySelector('#name') !== null;
+      await visitor.submit(path, hasName ? { name: 'F', password } : { password });
+      return Object.assign(visitor, { said, hasName });
     };
     const first = await take('the first password');
+    expect([first.said, first.hasName]).toEqual([
+      'Choose a password: You were invited to the account “Forgetful Lda”. Your sign-in is forgets@example.com.',
+      true,
+    ]);
     expect((await first.get('/dashboard')).status).toBe(200);
     const second = await take('the second password');
+    expect([second.said, second.hasName]).toEqual([
+      'Choose a new password: For forgets@example.com, account “Forgetful Lda”.',
+      false,
+    ]);
     expect((await second.get('/dashboard')).textOf('h1')).toBe('Forgetful Lda');
     expect((await first.get('/dashboard')).status).toBe(303);
     const old = { email: 'forgets@example.com', password: 'the first password' };

@@ -110,7 +110,7 @@ describe('the overview', () => {
     expect(overview.textOf('.steps')).toContain('Create an API key');
     expect(overview.textOf('.calls')).toContain('No calls yet');
     expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
-    expect((await visitor.get('/dashboard/credits')).text).toContain('No grants yet');
+    expect((await visitor.get('/dashboard/credits')).text).toContain('No purchased credits yet');
   });
 });
 
@@ -267,10 +267,14 @@ describe('calls a day', () => {
     let total = page.bytes;
     for (const address of addresses) {
       const asset = await load(address);
+      expect([address, asset.headers.get('content-encoding')]).toEqual([
+        address,
+        address.includes('woff2') ? null : 'gzip',
+      ]);
       expect(asset.headers.get('cache-control')).toContain('immutable');
       total += asset.bytes;
     }
-    expect(total).toBeLessThan(100_000);
+    expect(total).toBeLessThan(60_000);
   });
 });
 
@@ -319,13 +323,30 @@ describe('Try it', () => {
     expect(search.text).toContain('RateLimit-Remaining');
     expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
     expect(search.textOf('main .lead')).toContain('499 left');
-    const lookup = await visitor.submit('/dashboard/try', { q: NIF, kind: 'lookup' });
+    expect(search.textOf('main .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);
+    // As the button beside a company that was found sends it.
+    const lookup = await visitor.submit('/dashboard/try', { q: 'abaco', lookup: NIF });
     expect(lookup.textOf('.badge[role=status]')).toBe('200');
+    expect(lookup.document.querySelector('#q')!.getAttribute('value')).toBe(NIF);
+    expect(lookup.textOf('main dl')).toContain('Nexperience');
     const { body } = await call(service.url, '/usage', { key });
     expect(body.data.quotas.requests.used).toBe(2);
     expect(body.data.rateLimit.remaining).toBeLessThanOrEqual(18);
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
     expect(csv).toContain(',"","dashboard","1","1","2"');
+  });
+
+  test('a problem is a sentence in the language of the reader, and says what it cost', async () => {
+    const visitor = createVisitor(service.baseUrl, { language: 'pt' });
+    const { accountId } = await signUp(visitor);
+    const unknown = await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
+    expect(unknown.textOf('main')).toContain('Não foi possível consultar a empresa.');
+    expect(unknown.textOf('main .hint')).toEndWith('1 crédito gasto');
+    await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+    const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+    expect(refused.textOf('main .hint')).toEndWith('nenhum crédito gasto');
+    const link = refused.document.querySelector('[data-forget-form] p a')!;
+    expect(link.getAttribute('href')).toBe('/problems/monthly-quota-exceeded?lang=pt');
   });
 
   test('what the API would answer 400 is no call, and the page says so', async () => {

@@ -105,7 +105,7 @@ describe('languages', () => {
     expect(duration(24 * hour + 5 * 60_000)).toBe('1 day');
     expect(duration(61 * 60_000)).toBe('1 hour 1 minute');
     expect(duration(10)).toBe('1 minute');
-    expect(formatsOf('pt').duration(25 * hour)).toBe('1 dia 1 hora');
+    expect(formatsOf('pt').duration(25 * hour)).toBe('1 dia e 1 hora');
   });
 });
 

@@ -75,7 +75,7 @@ async function takeAll(browser: Browser, scheme: Scheme, device: string, viewpor
   await take('sign-in');
   await page.fill('#email', PERSON.email);
   await page.fill('#password', PERSON.password);
-  await page.click('main form button');
+  await page.click('main form button[type=submit]');
   await page.waitForSelector('#calls');
   await take('overview');
   await open('?by=key');

@@ -95,9 +95,19 @@ describe('a form of a tab that is out of date', () => {
     visitor.cookies.clear();
     const answer = await visitor.post('/dashboard/keys', { name: 'late', form_token });
     expect([answer.status, answer.textOf('h1')]).toEqual([403, 'You were signed out']);
+    // What was typed is on the page again after the sign-in.
     expect(answer.document.querySelector('.button')!.getAttribute('href')).toBe(
-      '/dashboard/sign-in?to=%2Fkeys',
+      '/dashboard/sign-in?to=%2Fkeys%3Fname%3Dlate',
     );
+    await signUp(visitor);
+    const again = await visitor.get('/dashboard/sign-in?to=%2Fkeys%3Fname%3Dtoo%2Blate%26x%3D%25C3%25A9');
+    const back = again.headers.get('location')!;
+    expect(back).toBe('/dashboard/keys?name=too+late&x=%C3%A9');
+    const page = await visitor.get(back);
+    expect(page.document.querySelector('#name')!.getAttribute('value')).toBe('too late');
+    expect(
+      (await visitor.get('/dashboard/try?q=padaria')).document.querySelector('#q')!.getAttribute('value'),
+    ).toBe('padaria');
   });
 });
 

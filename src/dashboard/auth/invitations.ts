@@ -37,10 +37,19 @@ export async function invite(
   return { token, email, expires: row.expires };
 }
 
+/** What its page says of an invitation. */
+export interface FoundInvitation extends Invitation {
+  accountName: string;
+  /** Of the user with this email; `null` if there is none yet. */
+  userName: string | null;
+}
+
 /** What a token invites to; null when it is unknown, used or too old. */
-export async function findInvitation(sql: Sql, token: string): Promise<Invitation | null> {
-  const [row] = await sql<Invitation[]>`
-    SELECT account_id AS "accountId", email FROM dashboard_invitations
+export async function findInvitation(sql: Sql, token: string): Promise<FoundInvitation | null> {
+  const [row] = await sql<FoundInvitation[]>`
+    SELECT i.account_id AS "accountId", i.email, a.name AS "accountName", u."name" AS "userName"
+    FROM dashboard_invitations i JOIN accounts a ON a.id = i.account_id
+    LEFT JOIN dashboard_users u ON u."email" = i.email
     WHERE token_sha256 = ${hash(token)} AND used_at IS NULL AND now() < expires_at`;
   return row ?? null;
 }

@@ -28,14 +28,23 @@ export interface Refusal {
 type Faults = Record<string, HtmlValue>;
 
 /** What stands above a form: a refusal that is about none of its fields. */
-function refusalAlert(refusal: Refusal | null): HtmlValue {
+export function refusalAlert(refusal: Refusal | null): HtmlValue {
   return alert(refusal === null || refusal.faults !== undefined ? null : refusal.message);
 }
 
 /** The fault of a field, and whether the field has the focus: the first fault's, otherwise the form's first field. */
-function stateOf(refusal: Refusal | null, name: string, first: string): { fault: HtmlValue; focus: boolean } {
+export function stateOf(
+  refusal: Refusal | null,
+  name: string,
+  first: string,
+): { fault: HtmlValue; focus: boolean } {
   const faults = refusal?.faults ?? {};
   return { fault: faults[name] ?? null, focus: name === (Object.keys(faults)[0] ?? first) };
+}
+
+/** A refusal because of what stands in the fields. */
+export function refusedFields(faults: Faults): Refusal {
+  return { message: '', status: 422, faults };
 }
 
 /** GET /dashboard/sign-in */
@@ -100,7 +109,7 @@ export async function signUp(visit: Visit): Promise<Reply> {
   const name = fields('name').trim();
   const email = fields('email').trim();
   const password = fields('password');
-  const invalid = (faults: Faults) => signUpPage(visit, { message: texts.failed, status: 422, faults });
+  const invalid = (faults: Faults) => signUpPage(visit, refusedFields(faults));
   // Checked here first: a slip of the finger is not to count among an address's few sign-ups.
   const passwordProblem = passwordRefusal(texts, password);
   const faults = {

@@ -8,8 +8,8 @@ import { actorOf } from '../auth/members.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
 import { html } from '../ui/html.ts';
-import { alert, field, memberPage, messagePage, token } from '../ui/layout.ts';
-import type { Refusal } from './entry.ts';
+import { field, memberPage, messagePage, token } from '../ui/layout.ts';
+import { type Refusal, refusalAlert, refusedFields, stateOf } from './entry.ts';
 import { keysPage, nameOf, ownKey } from './keys.ts';
 
 /** What the form offers, in seconds. */
@@ -67,7 +67,7 @@ export async function askName(visit: MemberVisit): Promise<Reply> {
 export async function rename(visit: MemberVisit): Promise<Reply> {
   const { tools, texts, fields, user } = visit;
   const name = fields('name').trim();
-  if (!isName(name)) return namePage(visit, { message: texts.keyNameInvalid, status: 422 });
+  if (!isName(name)) return namePage(visit, refusedFields({ name: texts.keyNameInvalid }));
   const key = await activeKey(visit);
   if (key === null) return notFound(visit);
   await renameKey(tools.sql, key.id, name, actorOf(user));
@@ -81,10 +81,10 @@ async function namePage(visit: MemberVisit, refusal: Refusal | null): Promise<Re
   const body = html`
 <section class="card sheet confirm">
   <h1>${texts.renameTitle(nameOf(key, visit))}</h1>
-  ${alert(refusal?.message ?? null)}
+  ${refusalAlert(refusal)}
   <form method="post" action="${tools.base}/keys/${key.id}/rename">
     ${token(visit)}
-    ${field({ name: 'name', label: texts.keyName, hint: texts.keyNameHint, value: refusal === null ? key.name : fields('name'), autocomplete: 'off', focus: true })}
+    ${field({ name: 'name', label: texts.keyName, hint: texts.keyNameHint, value: refusal === null ? key.name : fields('name'), autocomplete: 'off', ...stateOf(refusal, 'name', 'name') })}
     <div class="actions">
       <button type="submit">${texts.rename}</button>
       <a class="button quiet" href="${tools.base}/keys">${texts.cancel}</a>

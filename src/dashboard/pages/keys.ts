@@ -17,9 +17,9 @@ import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
 import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
-import { alert, awaitsConfirmation, field, memberPage, messagePage, notice, token } from '../ui/layout.ts';
+import { awaitsConfirmation, field, memberPage, messagePage, notice, token } from '../ui/layout.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
-import type { Refusal } from './entry.ts';
+import { type Refusal, refusalAlert, refusedFields, stateOf } from './entry.ts';
 
 /** A key that was not used for this long is marked. */
 const IDLE_MS = 90 * DAY;
@@ -46,8 +46,13 @@ export async function makeKey(visit: MemberVisit): Promise<Reply> {
   const refuse = (message: string, status: number) => keysPage(visit, null, { message, status });
   if (awaitsConfirmation(visit)) return refuse(texts.confirmFirst, 403);
   if (account.suspended) return refuse(texts.suspended, 403);
-  if (!isName(name)) return refuse(texts.keyNameInvalid, 422);
-  if (expires === undefined) return refuse(texts.keyExpiryInvalid, 422);
+  const faults = {
+    ...(!isName(name) && { name: texts.keyNameInvalid }),
+    ...(expires === undefined && { expires: texts.keyExpiryInvalid }),
+  };
+  if (expires === undefined || Object.keys(faults).length > 0) {
+    return keysPage(visit, null, refusedFields(faults));
+  }
   try {
     const random = bytesOfForm(
       tools.secret,
@@ -126,7 +131,7 @@ function newKey(visit: MemberVisit, { secret, previousUntil }: NewSecret, exampl
   </div>`;
   const curl = `curl -sH 'Authorization: Bearer ${secret}' \\\n  '${tools.publicUrl}/api/v1/companies?q=${example}'`;
   return html`
-<section class="card new-key" role="status" data-forget-form>
+<section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
   <h2>${previousUntil === null ? texts.newKey : texts.newSecret}</h2>
   <p>${texts.newKeyLead}</p>
   ${previousUntil !== null && html`<p>${texts.previousUntil(formats.instant(previousUntil))}</p>`}
@@ -189,8 +194,11 @@ function endOfDay(day: string): Date | undefined {
   return end.getTime() > Date.now() ? end : undefined;
 }
 
+/** Without a refusal no field has the focus: the list of keys comes before the form. */
+const faultOf = (refusal: Refusal | null, name: string) => stateOf(refusal, name, '');
+
 function createForm(visit: MemberVisit, refusal: Refusal | null): Html {
-  const { texts, formats, tools, account, fields } = visit;
+  const { texts, formats, tools, account, fields, url } = visit;
   const full = account.keyLimit !== null && account.keys >= account.keyLimit;
   const why = awaitsConfirmation(visit)
     ? texts.confirmFirst
@@ -200,15 +208,15 @@ function createForm(visit: MemberVisit, refusal: Refusal | null): Html {
   return html`
 <section class="card create" aria-labelledby="create-title">
   <h2 id="create-title">${texts.createKey}</h2>
-  ${alert(refusal?.message ?? null)}
+  ${refusalAlert(refusal)}
   ${
     why !== null
       ? refusal?.message !== why && html`<p>${why} ${full && contactLink(visit)}</p>`
       : html`
   <form class="inline" method="post" action="${tools.base}/keys">
     ${token(visit)}
-    ${field({ name: 'name', label: texts.keyName, hint: texts.keyNameHint, value: refusal === null ? '' : fields('name'), autocomplete: 'off' })}
-    ${field({ name: 'expires', label: texts.keyExpires, hint: texts.keyExpiresHint, type: 'date', value: refusal === null ? '' : fields('expires'), autocomplete: 'off', optional: true })}
+    ${field({ name: 'name', label: texts.keyName, hint: texts.keyNameHint, value: refusal === null ? (url.searchParams.get('name') ?? '') : fields('name'), autocomplete: 'off', ...faultOf(refusal, 'name') })}
+    ${field({ name: 'expires', label: texts.keyExpires, hint: texts.keyExpiresHint, type: 'date', value: refusal === null ? '' : fields('expires'), autocomplete: 'off', optional: true, ...faultOf(refusal, 'expires') })}
     <button type="submit">${texts.createKey}</button>
   </form>`
   }

@@ -10,8 +10,8 @@ import { isEmail } from '../request/fields.ts';
 import { type Reply, redirectTo, type Visit } from '../request/visit.ts';
 import { contactLink } from '../ui/contact.ts';
 import { html } from '../ui/html.ts';
-import { alert, cardPage, field, messagePage, token } from '../ui/layout.ts';
-import { newPasswordField, type Refusal, tooMany } from './entry.ts';
+import { cardPage, field, messagePage, token } from '../ui/layout.ts';
+import { newPasswordField, type Refusal, refusalAlert, refusedFields, stateOf, tooMany } from './entry.ts';
 
 /** GET /dashboard/forgot */
 export async function showForgot(visit: Visit): Promise<Reply> {
@@ -23,7 +23,7 @@ export async function forgot(visit: Visit): Promise<Reply> {
   const { tools, texts, asker, fields } = visit;
   const email = fields('email').trim();
   if (!tools.mails) return forgotPage(visit, null);
-  if (!isEmail(email)) return forgotPage(visit, { message: texts.emailInvalid, status: 422 });
+  if (!isEmail(email)) return forgotPage(visit, refusedFields({ email: texts.emailInvalid }));
   const refusal = tooMany(visit, await admitMail(tools.sql, asker, email));
   if (refusal !== null) return forgotPage(visit, refusal);
   await evenly(visit, tools.auth.call('/request-password-reset', { email }, asker));
@@ -41,10 +41,10 @@ function forgotPage(visit: Visit, refusal: Refusal | null): Reply {
       after,
     });
   const body = html`
-${alert(refusal?.message ?? null)}
+${refusalAlert(refusal)}
 <form method="post" action="${tools.base}/forgot">
   ${token(visit)}
-  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', focus: true })}
+  ${field({ name: 'email', label: texts.email, type: 'email', value: fields('email'), autocomplete: 'username', ...stateOf(refusal, 'email', 'email') })}
   <button class="wide" type="submit">${texts.sendLink}</button>
 </form>`;
   return cardPage(visit, { title: texts.forgotTitle, lead: texts.forgotLead, body, after, ...refusal });
@@ -63,7 +63,7 @@ export async function reset(visit: Visit): Promise<Reply> {
   if (linkToken === null) return invalidLink(visit);
   const newPassword = fields('password');
   const message = passwordRefusal(texts, newPassword);
-  if (message !== null) return resetPage(visit, linkToken, { message, status: 422 });
+  if (message !== null) return resetPage(visit, linkToken, refusedFields({ password: message }));
   const { ok, resetOf } = await tools.auth.call('/reset-password', { token: linkToken, newPassword }, asker);
   if (!ok || resetOf === null) return invalidLink(visit);
   await forgetGuesses(tools.sql, resetOf);
@@ -74,11 +74,11 @@ export async function reset(visit: Visit): Promise<Reply> {
 function resetPage(visit: Visit, linkToken: string, refusal: Refusal | null): Reply {
   const { texts, tools } = visit;
   const body = html`
-${alert(refusal?.message ?? null)}
+${refusalAlert(refusal)}
 <form method="post" action="${tools.base}/reset">
   ${token(visit)}
   <input type="hidden" name="token" value="${linkToken}">
-  ${newPasswordField(visit, texts.newPassword)}
+  ${newPasswordField(visit, texts.newPassword, stateOf(refusal, 'password', 'password'))}
   <button class="wide" type="submit">${texts.savePassword}</button>
 </form>`;
   return cardPage(visit, { title: texts.resetTitle, body, ...refusal });
@@ -118,14 +118,17 @@ export async function takeInvitation(visit: Visit): Promise<Reply> {
   const { tools, texts, fields, asker } = visit;
   const linkToken = linkTokenOf(visit, 'invitation');
   if (linkToken === null) return invalidLink(visit);
-  const name = fields('name').trim();
-  const password = fields('password');
-  const invalid = (message: string) => invitationPage(visit, linkToken, { message, status: 422 });
-  if (!isName(name)) return invalid(texts.nameInvalid);
-  const passwordProblem = passwordRefusal(texts, password);
-  if (passwordProblem !== null) return invalid(passwordProblem);
   // Asked before the password is hashed, which is slow on purpose: a wrong link is not to cost that.
-  if ((await findInvitation(tools.sql, linkToken)) === null) return invalidLink(visit);
+  const invitation = await findInvitation(tools.sql, linkToken);
+  if (invitation === null) return invalidLink(visit);
+  const name = invitation.userName ?? fields('name').trim();
+  const password = fields('password');
+  const passwordProblem = passwordRefusal(texts, password);
+  const faults = {
+    ...(!isName(name) && { name: texts.nameInvalid }),
+    ...(passwordProblem !== null && { password: passwordProblem }),
+  };
+  if (Object.keys(faults).length > 0) return invitationPage(visit, linkToken, refusedFields(faults));
   const passwordHash = await tools.auth.hashPassword(password);
   const email = await acceptInvitation(tools.sql, linkToken, name, passwordHash);
   if (email === null) return invalidLink(visit);
@@ -133,25 +136,29 @@ export async function takeInvitation(visit: Visit): Promise<Reply> {
   logSecurity(visit, 'invitation accepted', await findMember(tools.sql, email));
   // A session of someone else's in this browser is not to check the new one's.
   const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...asker, cookie: null });
-  return redirectTo(visit, answer.ok ? '' : '/sign-in', answer.cookies);
+  return redirectTo(visit, answer.ok ? '' : '/sign-in?done=password', answer.cookies);
 }
 
 async function invitationPage(visit: Visit, linkToken: string, refusal: Refusal | null): Promise<Reply> {
   const { texts, tools, fields } = visit;
   const invitation = await findInvitation(tools.sql, linkToken);
   if (invitation === null) return invalidLink(visit);
+  // For a member it is a password reset.
+  const isReset = invitation.userName !== null;
   const body = html`
-${alert(refusal?.message ?? null)}
+${refusalAlert(refusal)}
 <form method="post" action="${tools.base}/invitation">
   ${token(visit)}
   <input type="hidden" name="token" value="${linkToken}">
   <input class="unseen" type="email" name="username" value="${invitation.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
-  ${field({ name: 'name', label: texts.name, value: fields('name'), autocomplete: 'name', focus: true })}
-  ${newPasswordField(visit, texts.password)}
+  ${invitation.userName === null && field({ name: 'name', label: texts.name, value: fields('name'), autocomplete: 'name', ...stateOf(refusal, 'name', 'name') })}
+  ${newPasswordField(visit, isReset ? texts.newPassword : texts.password, stateOf(refusal, 'password', isReset ? 'password' : 'name'))}
   <button class="wide" type="submit">${texts.invitationButton}</button>
 </form>`;
-  const lead = texts.invitationLead(invitation.email);
-  return cardPage(visit, { title: texts.invitationTitle, lead, body, ...refusal });
+  const { email, accountName } = invitation;
+  const lead = isReset ? texts.invitationReset(email, accountName) : texts.invitationLead(email, accountName);
+  const title = isReset ? texts.resetTitle : texts.invitationTitle;
+  return cardPage(visit, { title, lead, body, ...refusal });
 }
 
 function invalidLink(visit: Visit): Reply {

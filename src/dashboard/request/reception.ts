@@ -17,7 +17,7 @@ import { createGate } from './gate.ts';
 import { createRefusals, type RefusalKind } from './refusals.ts';
 import { createRequestLimit, nameOf } from './request-limit.ts';
 import { respond } from './respond.ts';
-import { pathBelow, signInAddress } from './return-path.ts';
+import { pageWithText, pathBelow, signInAddress } from './return-path.ts';
 import { type MemberVisit, type Reply, redirectTo, type Tools, type Visit } from './visit.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
@@ -145,7 +145,9 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
     if (session === null && match.route.for === 'member') {
       const isPost = match.route.method === 'POST';
       // The page that a form is on has mostly the form's own address.
-      const back = isPost && matchRoute('GET', path)?.route == null ? '' : path + visit.url.search;
+      const hasPage = matchRoute('GET', path)?.route != null;
+      const formPage = hasPage ? pageWithText(path, form) : '';
+      const back = isPost ? formPage : path + visit.url.search;
       const signIn = signInAddress(tools.base, back);
       if (isPost) return signedOutPage(visit, signIn);
       return { redirect: signIn };

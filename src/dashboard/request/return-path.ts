@@ -1,7 +1,10 @@
 /** Where a sign-in leads: the page that was asked for without a session. */
 
-const OWN_PATH = /^(\/[\w-]+)*(\?[\w=&-]*)?$/;
-const MAX_LENGTH = 200;
+const OWN_PATH = /^(\/[\w-]+)*(\?([\w=&.+*-]|%[\dA-F]{2})*)?$/;
+const MAX_LENGTH = 1000;
+
+/** What was typed into a form and is not to be lost with the session: the field that its page takes from the address. */
+const KEPT_FIELDS: Record<string, string> = { '/keys': 'name', '/try': 'q' };
 
 /** The path below the dashboard that was asked for: '' for the overview. A proxy has taken the public address's own path away. */
 export function pathBelow(url: URL): string {
@@ -20,4 +23,11 @@ export function signInAddress(base: string, path: string): string {
  */
 export function returnPath(to: string | null): string {
   return to !== null && to.length <= MAX_LENGTH && OWN_PATH.test(to) ? to : '';
+}
+
+/** The page that a form is on, with what was typed. */
+export function pageWithText(path: string, form: URLSearchParams | null): string {
+  const field = KEPT_FIELDS[path];
+  const text = field === undefined ? null : form?.get(field);
+  return field === undefined || !text ? path : `${path}?${new URLSearchParams({ [field]: text })}`;
 }

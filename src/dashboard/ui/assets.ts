@@ -15,7 +15,7 @@ export interface Assets {
   /** The address of a file, which changes with its content. */
   address(name: AssetName): string;
   /** The answer to a request for one; null when there is no such file. */
-  serve(name: string): Response | null;
+  serve(name: string, acceptEncoding: string): Response | null;
 }
 
 /**
@@ -24,6 +24,7 @@ export interface Assets {
  */
 export async function loadAssets(base: string): Promise<Assets> {
   const files = new Map<string, { content: Uint8Array<ArrayBuffer>; type: string; version: string }>();
+  const compressed = new Map<string, Uint8Array<ArrayBuffer>>();
   for (const { name, path, type } of FILES) {
     const content = new Uint8Array(await Bun.file(path).arrayBuffer());
     files.set(name, { content, type, version: Bun.hash(content).toString(36) });
@@ -34,16 +35,23 @@ export async function loadAssets(base: string): Promise<Assets> {
     new TextDecoder().decode(style.content).replace('FONT_ADDRESS', font),
   );
   style.version = Bun.hash(style.content).toString(36);
+  // The font is compressed already.
+  for (const [name, { content, type }] of files) {
+    if (!type.startsWith('font/')) compressed.set(name, Bun.gzipSync(content));
+  }
   return {
     address: (name) => `${base}/assets/${name}?v=${files.get(name)!.version}`,
-    serve(name) {
+    serve(name, acceptEncoding) {
       const file = files.get(name);
       if (file === undefined) return null;
-      return new Response(file.content, {
+      const zipped = /\bgzip\b/.test(acceptEncoding) ? compressed.get(name) : undefined;
+      return new Response(zipped ?? file.content, {
         headers: {
           'Content-Type': file.type,
           'Cache-Control': 'public, max-age=31536000, immutable',
           'X-Content-Type-Options': 'nosniff',
+          Vary: 'Accept-Encoding',
+          ...(zipped !== undefined && { 'Content-Encoding': 'gzip' }),
         },
       });
     },

@@ -43,7 +43,7 @@ export function preferredLanguage(acceptLanguage: string | null): Language {
 /** Numbers, instants and durations as a reader of the language writes them; everything in UTC, as the service counts. */
 export interface Formats {
   number(value: number): string;
-  /** `21 November 2026 at 10:00:00 UTC`. */
+  /** `21 November 2026 at 10:00 UTC`. */
   instant(value: Date): string;
   /** `21 Nov 2026, 10:00`. */
   moment(value: Date): string;
@@ -69,7 +69,7 @@ function createFormats(language: Language): Formats {
   const at = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' });
   const numbers = new Intl.NumberFormat(locale, { useGrouping: 'always' });
-  const instants = at({ dateStyle: 'long', timeStyle: 'medium' });
+  const instants = at({ dateStyle: 'long', timeStyle: 'short' });
   const month = at({ month: 'short' });
   // Not Intl's own order of the two: Portuguese would get numbers only, `21/11`.
   const day = (value: Date) => `${value.getUTCDate()} ${month.format(value).replace(/\.$/, '')}`;
@@ -95,7 +95,7 @@ function createFormats(language: Language): Formats {
         if (count > 0) counts.push(format.format(count));
         left -= count * size;
       }
-      return counts.join(' ');
+      return counts.join(language === 'pt' ? ' e ' : ' ');
     },
   };
 }

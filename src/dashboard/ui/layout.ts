@@ -190,7 +190,7 @@ function documentOf({ texts, tools }: PageVisit, title: string, body: Html): Htm
 <link rel="stylesheet" href="${assets.style}">
 <script src="${assets.script}" defer></script>
 </head>
-<body>
+<body data-show="${texts.showPassword}" data-hide="${texts.hidePassword}" data-press="${texts.pressCopy}">
 <a class="skip" href="#main">${texts.skip}</a>
 ${body}
 </body>
@@ -210,7 +210,7 @@ export function alert(text: string | null): HtmlValue {
 
 /** What a form has done. */
 export function notice(text: string | null | undefined): HtmlValue {
-  return text && html`<p class="notice good" role="status">${text}</p>`;
+  return text && html`<p class="notice good" role="status" tabindex="-1" autofocus>${text}</p>`;
 }
 
 interface Field {
@@ -224,6 +224,7 @@ interface Field {
   minLength?: number;
   focus?: boolean;
   optional?: boolean;
+  placeholder?: string;
   /** What is wrong with the value that was sent. */
   fault?: HtmlValue;
 }
@@ -241,7 +242,7 @@ export function field(field: Field): Html {
   <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${field.optional !== true && html` required`}
     maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${
       describedBy !== '' && html` aria-describedby="${describedBy}"`
-    }${hasFault && html` aria-invalid="true"`}${field.focus === true && html` autofocus`}${type === 'text' && html` spellcheck="false"`}>
+    }${hasFault && html` aria-invalid="true"`}${field.focus === true && html` autofocus`}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${['text', 'search'].includes(type) && html` spellcheck="false"`}>
   ${hasFault && html`<p class="fault" id="${faultId}" role="alert">${field.fault}</p>`}
   ${hint !== undefined && html`<p class="hint" id="${hintId}">${hint}</p>`}
 </div>`;

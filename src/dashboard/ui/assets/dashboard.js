@@ -15,18 +15,47 @@ for (const button of document.querySelectorAll('[data-copy]')) {
   const source = document.getElementById(button.dataset.copy);
   const label = button.textContent;
   button.hidden = false;
+  button.ariaLive = 'polite';
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(source.textContent);
       button.textContent = button.dataset.copied;
-      setTimeout(() => {
-        button.textContent = label;
-      }, 2000);
     } catch {
-      // No clipboard here (an address that isn't secure): select it, so that Ctrl-C copies it.
+      // No clipboard at an address that isn't secure: the text is selected, to be copied by hand.
       getSelection().selectAllChildren(source);
+      button.textContent = document.body.dataset.press;
     }
+    setTimeout(() => {
+      button.textContent = label;
+    }, 2000);
   });
+}
+
+// A button in each field of a password shows what was typed.
+for (const input of document.querySelectorAll('input[type=password]')) {
+  const { show, hide } = document.body.dataset;
+  const button = Object.assign(document.createElement('button'), {
+    type: 'button',
+    className: 'small quiet',
+    textContent: show,
+  });
+  button.setAttribute('aria-controls', input.id);
+  button.addEventListener('click', () => {
+    const isShown = input.type === 'password';
+    input.type = isShown ? 'text' : 'password';
+    button.textContent = isShown ? hide : show;
+  });
+  const row = Object.assign(document.createElement('div'), { className: 'password' });
+  input.replaceWith(row);
+  row.append(input, button);
+  if (input.autofocus) input.focus();
+}
+
+// What a form has done is said once, not again at each reload.
+if (new URLSearchParams(location.search).has('done')) {
+  const address = new URL(location.href);
+  address.searchParams.delete('done');
+  history.replaceState(null, '', address);
 }
 
 // One choice of a language for all examples.

@@ -1,0 +1,136 @@
+import type { CallKind } from '../../credits/calls.ts';
+import type { Answer } from '../../http/answer.ts';
+import { type ProblemName, problemResponse, problemType } from '../../http/problems.ts';
+import type { Company, DebtBracket } from '../../lookup/schema.ts';
+import type { SearchAnswer } from '../../search/schema.ts';
+import type { MemberVisit } from '../request/visit.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { token } from '../ui/layout.ts';
+import { problemText, prose } from './reference.ts';
+
+/** A call that was made, as it is shown. */
+export interface Tried {
+  kind: CallKind;
+  address: string;
+  durationMs: number;
+  status: number;
+  headers: [name: string, value: string][];
+  /** JSON, indented. */
+  body: string;
+  /** What a search found; `null` for a lookup or a problem. */
+  entries: SearchAnswer['data'] | null;
+  /** What a lookup found; `null` for a search or a problem. */
+  company: Company | null;
+  problem: ProblemName | null;
+}
+
+/** Problems of calls that were admitted: they cost a credit (specification, Errors). */
+const CHARGED: ProblemName[] = ['validation', 'company-not-found', 'search-failed', 'company-lookup-failed'];
+
+export async function describeAnswer(
+  publicUrl: string,
+  call: Pick<Tried, 'kind' | 'address' | 'durationMs'>,
+  answer: Answer,
+): Promise<Tried> {
+  const response = answer.ok
+    ? new Response(answer.json, { headers: { 'Content-Type': 'application/json', ...answer.headers } })
+    : problemResponse(publicUrl, answer.problem);
+  const data = answer.ok ? JSON.parse(answer.json).data : null;
+  return {
+    ...call,
+    status: response.status,
+    headers: [...response.headers].map(([name, value]) => [titleCase(name), value]),
+    body: JSON.stringify(await response.json(), null, 2),
+    entries: call.kind === 'search' ? (data as SearchAnswer['data'] | null) : null,
+    company: call.kind === 'lookup' ? (data as Company | null) : null,
+    problem: answer.ok ? null : answer.problem.kind,
+  };
+}
+
+function titleCase(name: string): string {
+  const known = /^ratelimit-/.test(name) ? name.replace('ratelimit', 'RateLimit') : name;
+  return known.replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
+}
+
+/** The call as a program would send it, and its answer: what it says first, then its headers and its JSON. */
+export function triedCall(visit: MemberVisit, tried: Tried): Html {
+  const { texts, formats } = visit;
+  const { entries, company, problem, status } = tried;
+  const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${tried.address.replaceAll("'", '%27')}'`;
+  const count = entries !== null && html` · ${texts.found(entries.length)}`;
+  const cost = problem === null || CHARGED.includes(problem) ? texts.creditSpent : texts.noCreditSpent;
+  return html`
+<section class="card" aria-labelledby="answer-title" data-forget-form>
+  <div class="heading">
+    <h2 id="answer-title" tabindex="-1" autofocus>${texts.answer}</h2>
+    <span class="badge ${status < 400 ? 'good' : 'bad'}" role="status">${status}${count}</span>
+  </div>
+  <p class="hint">${texts.took(formats.number(Math.max(1, Math.round(tried.durationMs))))} · ${cost}</p>
+  ${problem !== null && problemSentence(visit, problem)}
+  ${entries !== null && entries.length > 0 && found(visit, entries)}
+  ${company !== null && details(visit, company)}
+  <details>
+    <summary>${texts.headersAndJson}</summary>
+    <pre class="headers" tabindex="0">${tried.headers.map(([name, value]) => html`<span>${name}:</span> ${value}\n`)}</pre>
+    <div class="copyable">
+      <pre class="json" id="answer-json" tabindex="0">${tried.body}</pre>
+      <button class="small" type="button" data-copy="answer-json" data-copied="${texts.copied}" hidden>${texts.copy}</button>
+    </div>
+  </details>
+</section>
+<section class="card" aria-labelledby="request-title">
+  <h2 id="request-title">${texts.request}</h2>
+  <div class="copyable">
+    <pre id="request" tabindex="0">${curl}</pre>
+    <button class="small" type="button" data-copy="request" data-copied="${texts.copied}" hidden>${texts.copy}</button>
+  </div>
+</section>`;
+}
+
+/** What a problem means, in the reader's language, and where to read more. */
+function problemSentence({ texts, tools }: MemberVisit, kind: ProblemName): Html {
+  const { title, cause, fix } = problemText(kind, texts.language);
+  const address = `${problemType(tools.root, kind)}?lang=${texts.language}`;
+  return html`<p><strong>${title}.</strong> ${prose(cause)} ${prose(fix)} <a href="${address}"><code>${kind}</code></a></p>`;
+}
+
+/** The companies that a search found, each with a button that looks it up. */
+function found(visit: MemberVisit, entries: SearchAnswer['data']): Html {
+  const { texts, tools } = visit;
+  return html`
+<form method="post" action="${tools.base}/try">
+${token(visit)}
+<table class="stacked found">
+  <thead><tr><th scope="col">${texts.legalName}</th><th scope="col">NIF</th><th scope="col"><span class="unseen">${texts.lookUp}</span></th></tr></thead>
+  <tbody>${entries.map(
+    ({ nif, legal_name }) => html`
+    <tr><th scope="row">${legal_name}</th><td><code>${nif}</code></td><td class="end"><button class="small quiet" name="lookup" value="${nif}" aria-label="${texts.lookUp} ${nif}">${texts.lookUpOne} <small>${texts.costs}</small></button></td></tr>`,
+  )}</tbody>
+</table>
+</form>`;
+}
+
+function details({ texts, formats }: MemberVisit, company: Company): Html {
+  const { structure } = company;
+  const amount = (euros: number) => `${formats.number(euros)} €`;
+  const debt = (bracket: DebtBracket | null) =>
+    bracket === null
+      ? texts.noBracket
+      : `${texts.bracket(amount(bracket.start), bracket.end === null ? null : amount(bracket.end))}, ${texts.dataOf} ${bracket.last_updated}`;
+  const rows: [label: string, value: HtmlValue][] = [
+    [texts.legalName, company.title],
+    ['NIF', String(company.nif)],
+    [
+      texts.address,
+      [company.address, `${company.zipcode} ${company.city}`.trim()].filter(Boolean).join(', '),
+    ],
+    [texts.activity, company.activity],
+    ['CAE', company.cae],
+    [texts.companyStatus, company.status],
+    [texts.legalNature, structure.nature],
+    [texts.capital, `${structure.capital} ${structure.capital_currency}`],
+    [texts.dataTax, debt(company.tax_debt)],
+    [texts.dataSocialSecurity, debt(company.social_security_debt)],
+  ];
+  return html`<dl class="facts">${rows.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value || '–'}</dd></div>`)}</dl>`;
+}
