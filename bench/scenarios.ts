@@ -1,6 +1,6 @@
 import { normalizeName } from '../src/companies/name.ts';
 import { readEntry } from '../src/search/document.ts';
-import { beginningsOf, HIT_PATHS, searchBody } from '../src/search/msearch.ts';
+import { HIT_PATHS, prefixFilter, searchBody } from '../src/search/msearch.ts';
 import { generateCompany, seededRandom } from './names.ts';
 import type { Service, Stack } from './stack.ts';
 import { autocompleteQueries, randomPrefixes } from './traffic.ts';
@@ -101,7 +101,7 @@ function directSearch(alias: string, prefix: string): string {
 
 function directQuery(alias: string, prefix: string): { path: string; body: string } {
   const path = `/${alias}/_search?filter_path=${HIT_PATHS.join(',')}`;
-  return { path, body: JSON.stringify(searchBody(beginningsOf(prefix))) };
+  return { path, body: JSON.stringify(searchBody(prefixFilter(prefix))) };
 }
 
 /** @throws unless what is asked of Elasticsearch directly answers the search: it is what searches are held against */

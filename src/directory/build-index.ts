@@ -2,6 +2,7 @@ import type { Client } from '@elastic/elasticsearch';
 import { mappingFingerprint } from '../search/document.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { checkIndex } from './check.ts';
+import type { DirectoryContext } from './context.ts';
 import { untilCopied } from './copies.ts';
 import type { Generation } from './generations.ts';
 import {
@@ -14,7 +15,6 @@ import {
   refreshIndex,
 } from './indices.ts';
 import { type Changes, loadChanges, loadTable } from './load.ts';
-import type { DirectoryTools } from './tools.ts';
 
 /** An index that holds just the rows of a table, checked, and that no alias points to yet. */
 export interface BuiltIndex {
@@ -41,7 +41,7 @@ export interface BuildOptions {
  * @throws what Elasticsearch says; an index that was begun stays behind and is found by its `_meta`
  */
 export async function buildIndex(
-  { config, sql, signal }: DirectoryTools,
+  { config, sql, signal }: DirectoryContext,
   client: Client,
   options: BuildOptions,
 ): Promise<BuiltIndex> {

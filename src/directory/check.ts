@@ -3,7 +3,7 @@ import { compareCodePoints, normalizeName } from '../companies/name.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { MAX_GRAM, readEntry, type SearchDocument, searchDocument } from '../search/document.ts';
-import { beginningsOf, searchBody } from '../search/msearch.ts';
+import { prefixFilter, searchBody } from '../search/msearch.ts';
 import { MAX_RESULTS } from '../search/search.ts';
 import { countDocuments } from './indices.ts';
 import { tablePages } from './pages.ts';
@@ -60,7 +60,7 @@ async function checkName(
   for (const length of PREFIX_LENGTHS) {
     if (characters.length < length) break;
     const prefix = characters.slice(0, length).join('');
-    const found = await find(client, index, beginningsOf(prefix), signal);
+    const found = await find(client, index, prefixFilter(prefix), signal);
     const inOrder = found.every((entry, i) => i === 0 || compareCodePoints(found[i - 1]!, entry) < 0);
     if (!inOrder || found.some((entry) => !normalizeName(readEntry(entry).legalName).startsWith(prefix)))
       fail('in the right order');

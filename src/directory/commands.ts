@@ -7,8 +7,8 @@ import { answers, type Tools } from '../terminal/command.ts';
 import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
 import { subcommand } from '../terminal/subcommand.ts';
 import { fields, toSecond } from '../terminal/text.ts';
-import { DIRECTORY_PLAN } from './entries.ts';
 import { type ImportOptions, type ImportReport, importCompanies } from './import.ts';
+import { DIRECTORY_PLAN } from './import-plan.ts';
 import { describeHolder } from './lock.ts';
 import { rebuildIndex, rollbackIndex } from './rebuild.ts';
 import { type IndexStatus, type StatusReport, statusReport } from './status.ts';
@@ -42,7 +42,7 @@ Example:
   );
   answers(
     index.command('status').description('what serves, how old it is, and what a rollback would return to'),
-    (tools) => withProgress((progress) => statusReport(tools, progress), tools.signal),
+    (context) => withProgress((progress) => statusReport(context, progress), context.signal),
     describeStatus,
   ).addHelpText(
     'after',
@@ -78,11 +78,11 @@ Examples:
     );
   answers(
     command,
-    (tools, file: string, options: Partial<ImportOptions>) =>
+    (context, file: string, options: Partial<ImportOptions>) =>
       withProgress(async (progress) => {
-        const report = await importCompanies(tools, rowSource(file), importOptions(options), progress);
+        const report = await importCompanies(context, rowSource(file), importOptions(options), progress);
         return { ...report, toJSON: () => jsonAnswer(report) };
-      }, tools.signal),
+      }, context.signal),
     describeImport,
   );
 }
@@ -112,11 +112,11 @@ function indexCommand(
   index: Command,
   name: string,
   description: string,
-  run: (tools: Tools, progress: Progress) => Promise<IndexStatus>,
+  run: (context: Tools, progress: Progress) => Promise<IndexStatus>,
 ): Command {
   return answers(
     index.command(name).description(description),
-    (tools) => withProgress((progress) => run(tools, progress), tools.signal),
+    (context) => withProgress((progress) => run(context, progress), context.signal),
     (status) => fields({ ...status }),
   );
 }

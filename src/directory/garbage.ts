@@ -4,12 +4,12 @@ import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
+import type { DirectoryContext } from './context.ts';
+import { failureOf } from './failures.ts';
 import { allGenerations, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, deleteIndex, listIndices } from './indices.ts';
 import { assertHeld, type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
-import { failureOf } from './reconcile.ts';
 import { REMOVING } from './steps.ts';
-import type { DirectoryTools } from './tools.ts';
 
 /** Searches that found the old index behind the alias are over by then (their own time-out is 2 s). */
 const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
@@ -31,7 +31,7 @@ interface Garbage {
  * @param retiredForMs generations that served more recently are left for a later look
  */
 async function findGarbage(
-  { elasticsearch: client, config }: DirectoryTools,
+  { elasticsearch: client, config }: DirectoryContext,
   sql: Sql,
   retiredForMs: number,
 ): Promise<Garbage> {
@@ -56,18 +56,18 @@ async function findGarbage(
 
 /** Removes what nothing needs any more, under the lock. */
 export async function collectGarbage(
-  tools: DirectoryTools,
+  context: DirectoryContext,
   lock: DirectoryLock,
   retiredForMs = 0,
 ): Promise<void> {
   await assertHeld(lock);
-  const { elasticsearch: client } = tools;
+  const { elasticsearch: client } = context;
   const { sql } = lock;
-  const { generations, indices } = await findGarbage(tools, sql, retiredForMs);
+  const { generations, indices } = await findGarbage(context, sql, retiredForMs);
   if (client !== null) {
     // Readers of a table hold a lock on it; those of an index hold nothing.
     const left = generations.filter(({ indexName }) => indexName !== null);
-    await waitForReaders(sql, left, tools.readersLeaveAfterMs);
+    await waitForReaders(sql, left, context.readersLeaveAfterMs);
     for (const name of indices) await deleteIndex(client, name);
   }
   for (const { id } of generations) await sql`DELETE FROM directory_generations WHERE id = ${id}`;
@@ -84,14 +84,14 @@ export const LEFT_FOR_MS = 10 * SECOND;
  * @returns whether something was removed
  * @throws what Postgres or Elasticsearch says when they are away
  */
-export async function tidyUpLeftovers(tools: DirectoryTools): Promise<boolean> {
-  const { generations, indices, tables } = await findGarbage(tools, tools.sql, LEFT_FOR_MS);
+export async function tidyUpLeftovers(context: DirectoryContext): Promise<boolean> {
+  const { generations, indices, tables } = await findGarbage(context, context.sql, LEFT_FOR_MS);
   if (generations.length + indices.length + tables.length === 0) return false;
   return withDirectoryLock(
-    tools,
+    context,
     TIDYING,
     async (lock) => {
-      await collectGarbage(tools, lock, LEFT_FOR_MS);
+      await collectGarbage(context, lock, LEFT_FOR_MS);
       return true;
     },
     { patienceMs: 0 },
@@ -104,16 +104,16 @@ export async function tidyUpLeftovers(tools: DirectoryTools): Promise<boolean> {
 
 /** Removes it at the end of a run, also of a failed one. What it can't remove now, the next look removes. */
 export async function tidyUp(
-  tools: DirectoryTools,
+  context: DirectoryContext,
   lock: DirectoryLock,
   progress: Pick<Progress, 'note' | 'phase'>,
 ): Promise<void> {
   progress.phase(REMOVING);
   try {
-    await collectGarbage(tools, lock).catch((error) => {
+    await collectGarbage(context, lock).catch((error) => {
       // The cancellation of an interrupted run can arrive late, and hit this.
       if (codeOf(error) !== QUERY_CANCELED) throw error;
-      return collectGarbage(tools, lock);
+      return collectGarbage(context, lock);
     });
   } catch (error) {
     progress.note(`warning: old tables and indices stay for now: ${failureOf(error)}`);

@@ -8,7 +8,8 @@ import { withDedicated } from '../postgres/dedicated.ts';
 import { isSessionLost } from '../postgres/session-watch.ts';
 import { count, type Progress } from '../terminal/progress.ts';
 import { type BuiltIndex, buildIndex, takesChanges } from './build-index.ts';
-import { changesSince, DIRECTORY_PLAN } from './entries.ts';
+import type { DirectoryContext } from './context.ts';
+import { failAfterChange, failBeforeChange, failureOf } from './failures.ts';
 import { collectGarbage, tidyUp } from './garbage.ts';
 import {
   confirmLoad,
@@ -18,11 +19,12 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
+import { changesSince, DIRECTORY_PLAN } from './import-plan.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { buildAnew } from './rebuild.ts';
-import { failureOf, orLater, orUnchanged, reconcile } from './reconcile.ts';
-import { NO_INDEX, serving } from './status.ts';
+import { reconcile } from './reconcile.ts';
+import { NO_INDEX, servedIndex } from './status.ts';
 import { DRY_RUN_STEPS, importSteps } from './steps.ts';
 import {
   buildSearchIndexes,
@@ -32,7 +34,6 @@ import {
   fillTable,
   finishTable,
 } from './tables.ts';
-import type { DirectoryTools } from './tools.ts';
 
 export interface ImportOptions extends FileOptions {
   /** The file is the whole directory: companies that it doesn't have go. */
@@ -71,30 +72,30 @@ const SERVES = 'searches see the new directory';
  * wipe the directory, when another process changes the directory, or when Elasticsearch failed
  */
 export async function importCompanies(
-  tools: DirectoryTools,
+  context: DirectoryContext,
   source: RowSource,
   options: ImportOptions,
   progress: Progress,
 ): Promise<ImportReport> {
   if (options.dryRun) {
     progress.plan(DRY_RUN_STEPS);
-    return withDedicated(tools, async (sql) => {
+    return withDedicated(context, async (sql) => {
       const directory = await readDirectory(sql);
-      const { report } = await readAndCompare(tools, sql, directory, source, options, progress);
+      const { report } = await readAndCompare(context, sql, directory, source, options, progress);
       return report;
     });
   }
   // A wrong name is told at once, not when the lock is free.
   await requireReadable(source);
   const work = async (lock: DirectoryLock) => {
-    const directory = await reconcile(tools, lock);
-    await orUnchanged(() => collectGarbage(tools, lock));
+    const directory = await reconcile(context, lock);
+    await failBeforeChange(() => collectGarbage(context, lock));
     const startedAt = Date.now();
-    const isEmbedded = tools.elasticsearch === null;
+    const isEmbedded = context.elasticsearch === null;
     // Most loads change little of a directory. What is known after the comparison corrects it.
     progress.plan(importSteps(isEmbedded ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'));
     const { report, difference } = await readAndCompare(
-      tools,
+      context,
       lock.sql,
       directory,
       source,
@@ -103,30 +104,30 @@ export async function importCompanies(
     );
     const changes = difference.imported + difference.removed;
     const file = 'path' in source ? basename(source.path) : '-';
-    if (changes === 0) await confirmLoad(lock, directory, file, tools.actor);
-    const isIndexed = await isServed(tools, directory);
+    if (changes === 0) await confirmLoad(lock, directory, file, context.actor);
+    const isIndexed = await isServed(context, directory);
     if (changes > 0 || !isIndexed) {
       try {
         if (changes > 0)
-          await replaceGeneration(tools, lock, directory, difference, { ...options, file }, progress);
+          await replaceGeneration(context, lock, directory, difference, { ...options, file }, progress);
         // The same file again after Elasticsearch failed: it gets what it lacks.
-        else await buildAnew(tools, lock, directory, progress, 'import');
+        else await buildAnew(context, lock, directory, progress, 'import');
       } finally {
         // What a failed run has begun, and what is older than the last two.
-        await tidyUp(tools, lock, progress);
+        await tidyUp(context, lock, progress);
       }
       // Not asked of Elasticsearch: the alias was moved, and an answer that fails now would be taken for the import's.
       const { current } = await readDirectory(lock.sql);
-      report.index = tools.elasticsearch === null ? current.tableName : (current.indexName ?? NO_INDEX);
+      report.index = context.elasticsearch === null ? current.tableName : (current.indexName ?? NO_INDEX);
     }
     return { ...report, milliseconds: Date.now() - startedAt };
   };
-  return withDirectoryLock(tools, 'companies import', work, { progress });
+  return withDirectoryLock(context, 'companies import', work, { progress });
 }
 
 /** Reads the file into the staging table and compares it with the directory. Changes nothing. */
 async function readAndCompare(
-  tools: DirectoryTools,
+  context: DirectoryContext,
   sql: Sql,
   { current }: Directory,
   source: RowSource,
@@ -134,7 +135,7 @@ async function readAndCompare(
   progress: Progress,
 ): Promise<{ report: ImportReport; difference: Difference }> {
   const startedAt = Date.now();
-  const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: tools.signal, progress });
+  const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: context.signal, progress });
   progress.phase('comparing');
   const difference = await compareStaged(sql, current.tableName, { replace, present: current.rows });
   if (replace && !force && difference.rows < current.rows * SMALLEST_REPLACEMENT) {
@@ -143,7 +144,7 @@ async function readAndCompare(
         ` nothing has changed; --force replaces the directory anyway`,
     );
   }
-  const { index } = await serving(tools, orUnchanged);
+  const { index } = await servedIndex(context, failBeforeChange);
   const report: ImportReport = {
     read: staged.read,
     imported: difference.imported,
@@ -159,17 +160,20 @@ async function readAndCompare(
 }
 
 /** Whether searches go to the current generation's own index. */
-async function isServed(tools: DirectoryTools, { id, current }: Directory): Promise<boolean> {
-  const { elasticsearch: client } = tools;
+async function isServed(context: DirectoryContext, { id, current }: Directory): Promise<boolean> {
+  const { elasticsearch: client } = context;
   if (client === null) return true;
-  if (current.indexName === null || (await serving(tools, orUnchanged)).index !== current.indexName)
+  if (
+    current.indexName === null ||
+    (await servedIndex(context, failBeforeChange)).index !== current.indexName
+  )
     return false;
   return isOurs(client, current.indexName, id);
 }
 
 /** Builds the next generation and makes it current. */
 async function replaceGeneration(
-  tools: DirectoryTools,
+  context: DirectoryContext,
   lock: DirectoryLock,
   directory: Directory,
   difference: Difference,
@@ -179,12 +183,12 @@ async function replaceGeneration(
   const { sql } = lock;
   const { current } = directory;
   const changes = changesSince(sql, current.tableName, replace, difference);
-  if (tools.elasticsearch !== null) {
+  if (context.elasticsearch !== null) {
     const isCopied = takesChanges({ generation: current, changes }, difference.rows);
     progress.plan(importSteps(isCopied ? 'changes' : 'all'));
   }
   const next = await nextGeneration(sql);
-  const base = replace ? current.tableName : await normalizedBase(tools, lock, current, progress);
+  const base = replace ? current.tableName : await normalizedBase(context, lock, current, progress);
   progress.phase('storing the rows');
   await fillTable(sql, next.tableName, { base, replace, difference });
   // Beside the indexing, which reads the table by its pages.
@@ -197,20 +201,20 @@ async function replaceGeneration(
     origin: 'import' as const,
     file,
   };
-  tools.signal.throwIfAborted();
-  const { elasticsearch: client } = tools;
+  context.signal.throwIfAborted();
+  const { elasticsearch: client } = context;
   if (client === null) {
     progress.phase('indexing');
     await finishing;
     await buildSearchIndexes(sql, next.tableName);
-    tools.signal.throwIfAborted();
-    await makeCurrent(lock, directory, generation, null, tools.actor);
+    context.signal.throwIfAborted();
+    await makeCurrent(lock, directory, generation, null, context.actor);
     progress.note(SERVES);
     return;
   }
   let index: BuiltIndex;
   try {
-    index = await buildIndex(tools, client, {
+    index = await buildIndex(context, client, {
       directoryId: directory.id,
       generation: next.id,
       table: next.tableName,
@@ -218,27 +222,27 @@ async function replaceGeneration(
       progress,
       since: { generation: current, changes },
     });
-    tools.signal.throwIfAborted();
+    context.signal.throwIfAborted();
   } catch (error) {
-    tools.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     if (isSessionLost(error)) throw error;
     await finishing;
     // The rows are complete: Postgres goes on with them, and the index follows (contract: index rebuild).
-    await makeCurrent(lock, directory, generation, null, tools.actor);
+    await makeCurrent(lock, directory, generation, null, context.actor);
     throw new RefusedError(
       `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
         ` directory; run "index rebuild" when Elasticsearch is well`,
     );
   }
   await finishing;
-  await makeCurrent(lock, directory, generation, index, tools.actor);
-  await orLater('import', () => pointAlias(client, tools.config.elasticsearchAlias, index.name));
+  await makeCurrent(lock, directory, generation, index, context.actor);
+  await failAfterChange('import', () => pointAlias(client, context.config.elasticsearchAlias, index.name));
   progress.note(SERVES);
 }
 
 /** The present rows, normalized as this version does it. An upgrade may have changed that. */
 async function normalizedBase(
-  { signal }: DirectoryTools,
+  { signal }: DirectoryContext,
   { sql }: DirectoryLock,
   { tableName, normalization }: Generation,
   progress: Progress,

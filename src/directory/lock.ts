@@ -7,7 +7,7 @@ import { startInterval } from '../runtime/interval.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { toSecond } from '../terminal/text.ts';
 import { SECOND } from '../units.ts';
-import type { DirectoryTools } from './tools.ts';
+import type { DirectoryContext } from './context.ts';
 
 /** One import, rebuild or rollback at a time: an arbitrary number, ours alone. */
 const DIRECTORY_LOCK = 7_205_440_332;
@@ -46,20 +46,20 @@ const TOLD_FOR_S = 30;
 
 /**
  * Runs work that changes the directory, alone over all processes. Statements of the lock's connection are cancelled when
- * the tools' signal aborts.
+ * the context's signal aborts.
  *
  * @param doing for a process that comes second, e.g. `companies import`
  * @throws RefusedError naming the holder when another process has the lock
  */
 export async function withDirectoryLock<T>(
-  tools: DirectoryTools,
+  context: DirectoryContext,
   doing: string,
   work: (lock: DirectoryLock) => Promise<T>,
   { patienceMs = PATIENCE_MS, progress }: LockOptions = {},
 ): Promise<T> {
-  return withDedicated(tools, async (sql, changed) => {
-    const lock = { ...(await acquire(sql, tools, doing, patienceMs)), changed };
-    const telling = startInterval(() => tell(tools.sql, lock, progress?.describe() ?? null), TELL_EVERY_MS);
+  return withDedicated(context, async (sql, changed) => {
+    const lock = { ...(await acquire(sql, context, doing, patienceMs)), changed };
+    const telling = startInterval(() => tell(context.sql, lock, progress?.describe() ?? null), TELL_EVERY_MS);
     try {
       return await work(lock);
     } finally {
@@ -79,7 +79,7 @@ async function tell(sql: Sql, { token }: DirectoryLock, progress: string | null)
 
 async function acquire(
   sql: Sql,
-  { actor, signal }: DirectoryTools,
+  { actor, signal }: DirectoryContext,
   doing: string,
   patienceMs: number,
 ): Promise<Omit<DirectoryLock, 'changed'>> {

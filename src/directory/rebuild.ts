@@ -2,7 +2,9 @@ import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { buildIndex } from './build-index.ts';
+import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { isSearchable } from './copies.ts';
+import { failAfterChange, failBeforeChange } from './failures.ts';
 import { collectGarbage, tidyUp } from './garbage.ts';
 import {
   type Directory,
@@ -13,11 +15,10 @@ import {
 } from './generations.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
-import { orLater, orUnchanged, reconcile } from './reconcile.ts';
+import { reconcile } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
 import { rebuildSteps } from './steps.ts';
 import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
-import { type DirectoryTools, NEVER_ABORTED } from './tools.ts';
 
 /** From this line on it is too late to stop. */
 const SERVES = 'searches go to the new index';
@@ -28,18 +29,18 @@ const SERVES = 'searches go to the new index';
  *
  * @throws RefusedError when another process changes the directory, or Elasticsearch fails
  */
-export function rebuildIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
+export function rebuildIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
   const work = async (lock: DirectoryLock) => {
-    const directory = await reconcile(tools, lock);
-    await orUnchanged(() => collectGarbage(tools, lock));
+    const directory = await reconcile(context, lock);
+    await failBeforeChange(() => collectGarbage(context, lock));
     try {
-      await buildAnew(tools, lock, directory, progress, 'rebuild');
+      await buildAnew(context, lock, directory, progress, 'rebuild');
     } finally {
-      await tidyUp(tools, lock, progress);
+      await tidyUp(context, lock, progress);
     }
-    return orLater('rebuild', () => indexStatus({ ...tools, signal: NEVER_ABORTED }));
+    return failAfterChange('rebuild', () => indexStatus({ ...context, signal: NEVER_ABORTED }));
   };
-  return withDirectoryLock(tools, 'index rebuild', work, { progress });
+  return withDirectoryLock(context, 'index rebuild', work, { progress });
 }
 
 /**
@@ -47,7 +48,7 @@ export function rebuildIndex(tools: DirectoryTools, progress: Progress): Promise
  * @param change what it is part of, for an operator
  */
 export async function buildAnew(
-  tools: DirectoryTools,
+  context: DirectoryContext,
   lock: DirectoryLock,
   directory: Directory,
   progress: Progress,
@@ -55,7 +56,7 @@ export async function buildAnew(
 ): Promise<void> {
   const { sql } = lock;
   const { current } = directory;
-  const { elasticsearch: client, signal } = tools;
+  const { elasticsearch: client, signal } = context;
   const next = await nextGeneration(sql);
   const isStale = current.normalization !== null && current.normalization !== normalizationFingerprint();
   // In full mode the rows are what they are: only the index is new.
@@ -81,12 +82,12 @@ export async function buildAnew(
     progress.phase('indexing');
     await buildSearchIndexes(sql, tableName);
     signal.throwIfAborted();
-    await makeCurrent(lock, directory, generation, null, tools.actor);
+    await makeCurrent(lock, directory, generation, null, context.actor);
     progress.note(SERVES);
     return;
   }
-  const index = await orUnchanged(() =>
-    buildIndex(tools, client, {
+  const index = await failBeforeChange(() =>
+    buildIndex(context, client, {
       directoryId: directory.id,
       generation: next.id,
       table: tableName,
@@ -95,8 +96,8 @@ export async function buildAnew(
     }),
   );
   signal.throwIfAborted();
-  await makeCurrent(lock, directory, generation, index, tools.actor);
-  await orLater(change, () => pointAlias(client, tools.config.elasticsearchAlias, index.name));
+  await makeCurrent(lock, directory, generation, index, context.actor);
+  await failAfterChange(change, () => pointAlias(client, context.config.elasticsearchAlias, index.name));
   progress.note(SERVES);
 }
 
@@ -106,12 +107,12 @@ export async function buildAnew(
  *
  * @throws RefusedError when there is nothing to return to, another process changes the directory, or Elasticsearch fails
  */
-export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promise<IndexStatus> {
+export function rollbackIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
   const work = async (lock: DirectoryLock) => {
     const { id, previous } = await readDirectory(lock.sql);
     if (previous === null) {
       // Only now: if a run died before the alias moved, searches still are where the rollback leads, and stay there.
-      const { movedTo } = await reconcile(tools, lock);
+      const { movedTo } = await reconcile(context, lock);
       const nothing = 'there is nothing to return to: no import since the last rollback, or none at all';
       throw new RefusedError(
         movedTo === null
@@ -119,7 +120,7 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
           : `the change before is finished only now, and searches go to ${movedTo}; beyond it ${nothing}`,
       );
     }
-    const { elasticsearch: client } = tools;
+    const { elasticsearch: client } = context;
     if (client === null) {
       // A directory that was loaded while there was an Elasticsearch has no indexes for searches in Postgres.
       if (!(await hasSearchIndexes(lock.sql, previous.tableName))) {
@@ -127,9 +128,9 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
         await buildSearchIndexes(lock.sql, previous.tableName);
       }
       await makePreviousCurrent(lock, previous, null);
-      return indexStatus(tools);
+      return indexStatus(context);
     }
-    const index = await orUnchanged(async () => {
+    const index = await failBeforeChange(async () => {
       const { indexName } = previous;
       if (indexName !== null && (await isOurs(client, indexName, id))) {
         if (await isSearchable(client, indexName)) {
@@ -137,7 +138,7 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
         }
         progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
       }
-      return buildIndex(tools, client, {
+      return buildIndex(context, client, {
         directoryId: id,
         generation: previous.id,
         table: previous.tableName,
@@ -145,12 +146,12 @@ export function rollbackIndex(tools: DirectoryTools, progress: Progress): Promis
         progress,
       });
     });
-    tools.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     await makePreviousCurrent(lock, previous, index);
-    return orLater('rollback', async () => {
-      await pointAlias(client, tools.config.elasticsearchAlias, index.name);
-      return indexStatus({ ...tools, signal: NEVER_ABORTED });
+    return failAfterChange('rollback', async () => {
+      await pointAlias(client, context.config.elasticsearchAlias, index.name);
+      return indexStatus({ ...context, signal: NEVER_ABORTED });
     });
   };
-  return withDirectoryLock(tools, 'index rollback', work, { progress });
+  return withDirectoryLock(context, 'index rollback', work, { progress });
 }

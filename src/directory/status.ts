@@ -1,12 +1,12 @@
 import { type Datasets, readDatasets } from '../datasets/store.ts';
 import { quoted } from '../postgres/identifier.ts';
 import type { Progress } from '../terminal/progress.ts';
+import type { DirectoryContext } from './context.ts';
+import { failReadOnly } from './failures.ts';
 import { tidyUpLeftovers } from './garbage.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments } from './indices.ts';
 import { type LockHolder, readHolder } from './lock.ts';
-import { orUnreachable } from './reconcile.ts';
-import type { DirectoryTools } from './tools.ts';
 
 /** What `index` says where searches have nothing to go to. */
 export const NO_INDEX = '(none)';
@@ -38,19 +38,19 @@ export interface StatusReport extends IndexStatus {
  * now.
  */
 export async function statusReport(
-  tools: DirectoryTools,
+  context: DirectoryContext,
   progress: Pick<Progress, 'note'>,
 ): Promise<StatusReport> {
-  const running = await readHolder(tools.sql);
-  if (running === null && (await orUnreachable(() => tidyUpLeftovers(tools)))) {
+  const running = await readHolder(context.sql);
+  if (running === null && (await failReadOnly(() => tidyUpLeftovers(context)))) {
     progress.note('removed what a stopped run or a rollback had left');
   }
-  const status = await indexStatus(tools);
-  const datasets = await readDatasets(tools.sql);
+  const status = await indexStatus(context);
+  const datasets = await readDatasets(context.sql);
   if (status.drift === undefined) return { ...status, datasets, running };
   return {
     ...status,
-    driftMeans: meaningOf(status.index, await readDirectory(tools.sql)),
+    driftMeans: meaningOf(status.index, await readDirectory(context.sql)),
     datasets,
     running,
   };
@@ -65,30 +65,30 @@ function meaningOf(index: string, { current, previous }: Directory): string {
 
 /**
  * What searches go to now.
- * @param orFail what a failure of Elasticsearch is said with
+ * @param guard words a failure of Elasticsearch
  */
-export async function serving(
-  { sql, elasticsearch, config }: DirectoryTools,
-  orFail: typeof orUnreachable = orUnreachable,
+export async function servedIndex(
+  { sql, elasticsearch, config }: DirectoryContext,
+  guard: typeof failReadOnly = failReadOnly,
 ): Promise<{ index: string }> {
   if (elasticsearch === null) return { index: (await readDirectory(sql)).current.tableName };
-  const targets = await orFail(() => aliasTargets(elasticsearch, config.elasticsearchAlias));
+  const targets = await guard(() => aliasTargets(elasticsearch, config.elasticsearchAlias));
   return { index: targets[0] ?? NO_INDEX };
 }
 
 /** What searches go to, what a rollback returns to, and what differs between Postgres and the index. */
-export async function indexStatus(tools: DirectoryTools): Promise<IndexStatus> {
-  const { sql, elasticsearch } = tools;
+export async function indexStatus(context: DirectoryContext): Promise<IndexStatus> {
+  const { sql, elasticsearch } = context;
   const directory = await readDirectory(sql);
   const { current, previous } = directory;
   if (elasticsearch === null) {
     const [row] = await sql<{ documents: number }[]>`SELECT count(*) AS documents FROM directory_entries`;
     return { index: current.tableName, previous: previous?.tableName ?? null, documents: row!.documents };
   }
-  const { index } = await serving(tools);
+  const { index } = await servedIndex(context);
   const documents =
-    index === NO_INDEX ? 0 : await orUnreachable(() => countDocuments(elasticsearch, index, tools.signal));
-  const drift = await driftOf(tools, directory, index, documents);
+    index === NO_INDEX ? 0 : await failReadOnly(() => countDocuments(elasticsearch, index, context.signal));
+  const drift = await driftOf(context, directory, index, documents);
   return {
     index,
     previous: previous === null ? null : (previous.indexName ?? previous.tableName),
@@ -99,7 +99,7 @@ export async function indexStatus(tools: DirectoryTools): Promise<IndexStatus> {
 
 /** How many entries differ between the current generation and what the index holds. */
 async function driftOf(
-  { sql }: DirectoryTools,
+  { sql }: DirectoryContext,
   { current }: Directory,
   index: string,
   documents: number,

@@ -4,8 +4,8 @@ import { startInterval } from '../runtime/interval.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
-import { type DirectoryHealth, ensureSearchable } from './ensure.ts';
-import type { DirectoryTools } from './tools.ts';
+import type { DirectoryContext } from './context.ts';
+import { type DirectoryHealth, ensureSearchable } from './startup-check.ts';
 
 /** A server starts after this long even when its Elasticsearch doesn't answer. */
 const FIRST_CHECK_TIMEOUT_MS = 5 * SECOND;
@@ -18,7 +18,7 @@ const CHECK_EVERY_MS = 15 * SECOND;
  * @returns what the last look found
  */
 export async function watchDirectory(
-  tools: Pick<DirectoryTools, 'config' | 'sql' | 'elasticsearch'>,
+  context: Pick<DirectoryContext, 'config' | 'sql' | 'elasticsearch'>,
   log: Log,
   cleanup: Cleanup,
 ): Promise<() => DirectoryHealth> {
@@ -26,7 +26,7 @@ export async function watchDirectory(
 
   async function look(): Promise<void> {
     const before = health.warnings.join();
-    health = await ensureSearchable(tools);
+    health = await ensureSearchable(context);
     if (health.warnings.join() === before) return;
     if (health.ok) log.info('the directory is in order');
     else {
@@ -40,7 +40,7 @@ export async function watchDirectory(
   const looks = startInterval(look, CHECK_EVERY_MS);
   cleanup.add('the watch of the directory', looks.stop);
   const first = looks.run();
-  if (tools.elasticsearch === null) await first;
+  if (context.elasticsearch === null) await first;
   else {
     // The check itself never fails, and goes on: its outcome is logged when it has one.
     await withTimeout(first, FIRST_CHECK_TIMEOUT_MS, 'Elasticsearch').catch((error) =>

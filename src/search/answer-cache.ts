@@ -5,9 +5,9 @@ export interface AnswerCache {
    * The answer of the longest beginning of the query that is kept, where it holds everything that begins so: what begins
    * with the query is among it. Else null.
    */
-  getWhole(index: string, normalized: string): string | null;
-  /** @param isWhole nothing that matches was left out of the answer */
-  set(index: string, normalized: string, json: string, isWhole: boolean): void;
+  getComplete(index: string, normalized: string): string | null;
+  /** @param isComplete nothing that matches was left out of the answer */
+  set(index: string, normalized: string, json: string, isComplete: boolean): void;
   readonly hits: number;
   readonly misses: number;
   /** Estimated memory, bytes. */
@@ -24,7 +24,7 @@ const LONGEST_BEGINNING = 40;
  * Answers of one index only: another one's can't be asked for any more, but by a rollback.
  */
 export function createAnswerCache(maxBytes: number): AnswerCache {
-  const answers = new Map<string, { json: string; isWhole: boolean }>();
+  const answers = new Map<string, { json: string; isComplete: boolean }>();
   let currentIndex: string | null = null;
   let bytes = 0;
   let hits = 0;
@@ -52,20 +52,20 @@ export function createAnswerCache(maxBytes: number): AnswerCache {
       answers.set(normalized, answer);
       return answer.json;
     },
-    getWhole(index, normalized) {
+    getComplete(index, normalized) {
       if (index !== currentIndex) return null;
       for (let length = Math.min(normalized.length - 1, LONGEST_BEGINNING); length > 0; length -= 1) {
         const answer = answers.get(normalized.slice(0, length));
         if (answer === undefined) continue;
         // Of a shorter beginning there is even more.
-        if (!answer.isWhole) return null;
+        if (!answer.isComplete) return null;
         hits += 1;
         misses -= 1;
         return answer.json;
       }
       return null;
     },
-    set(index, normalized, json, isWhole) {
+    set(index, normalized, json, isComplete) {
       if (index !== currentIndex) {
         answers.clear();
         bytes = 0;
@@ -74,7 +74,7 @@ export function createAnswerCache(maxBytes: number): AnswerCache {
       remove(normalized);
       const size = sizeOf(normalized, json);
       if (size > maxBytes) return;
-      answers.set(normalized, { json, isWhole });
+      answers.set(normalized, { json, isComplete });
       bytes += size;
       for (const oldest of answers.keys()) {
         if (bytes <= maxBytes) break;

@@ -56,7 +56,7 @@ export function answerCached(
     const mayUseCache = answeredFrom === current && nowMs() - answeredAtMs < SIGN_OF_LIFE_MS;
     const kept = mayUseCache ? cache.get(current, query.normalized) : null;
     if (kept !== null) return kept;
-    const whole = mayUseCache ? cache.getWhole(current, query.normalized) : null;
+    const whole = mayUseCache ? cache.getComplete(current, query.normalized) : null;
     if (whole !== null) {
       const json = narrow(whole, query.normalized);
       cache.set(current, query.normalized, json, true);

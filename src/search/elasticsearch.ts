@@ -1,8 +1,8 @@
 import type { Client } from '@elastic/elasticsearch';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
-import { type Equals, equalsLines, groupNames, readEquals } from './equals.ts';
+import { type Equals, equalsLines, groupNames, readEquals } from './exact-matches.ts';
 import { SearchFailure, type SearchOutcome } from './hits.ts';
-import { beginningsOf, searchLines, sendSearches } from './msearch.ts';
+import { prefixFilter, searchLines, sendSearches } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
 import { type DirectorySearch, type Found, MAX_RESULTS, NOTHING_FOUND } from './search.ts';
 
@@ -49,7 +49,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
       ];
       const outcomes = await sendSearches(client, searches, Math.max(1, deadlineMs - performance.now()));
       const equals = readEquals(groups, outcomes.slice(open.length));
-      together = !equals.isCrowded;
+      together = !equals.isTruncated;
       const again: Searchable[] = [];
       for (const [position, query] of open.entries()) {
         const first = outcomes[position]!;
@@ -75,7 +75,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
 }
 
 function filterOf(query: Searchable): object {
-  return query.kind === 'nif' ? { term: { nif: query.nif } } : beginningsOf(query.normalized);
+  return query.kind === 'nif' ? { term: { nif: query.nif } } : prefixFilter(query.normalized);
 }
 
 /**

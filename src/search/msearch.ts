@@ -21,7 +21,7 @@ export const SEARCHES_REQUEST = {
 };
 
 /** The names that begin with the prefix. Longer ones match no n-gram, and few names: whole terms are walked then. */
-export function beginningsOf(prefix: string): object {
+export function prefixFilter(prefix: string): object {
   return [...prefix].length <= MAX_GRAM
     ? { term: { 'normalized_name.beginnings': prefix } }
     : { prefix: { normalized_name: prefix } };

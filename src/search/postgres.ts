@@ -5,10 +5,10 @@
  * of matches: sorting them took 120 ms at 1 million names, an index of all beginnings would be 24 times the
  * directory. But a name's sort key nearly always begins like its normalized form, so the matches of a prefix are
  * in two parts:
- * - "straight": the sort key begins with the prefix as well. They are neighbours in the order of sort keys: the first
+ * - "aligned": the sort key begins with the prefix as well. They are neighbours in the order of sort keys: the first
  *   20 are read off an index in that order.
- * - "crooked": it doesn't, because of punctuation before the prefix's end (`A. B. Costa` for "a b"). These are few.
- *   Partial indexes hold the names that are crooked within their first 1, 2, 4, 8, 16, 24 and 40 characters; the smallest
+ * - "misaligned": it doesn't, because of punctuation before the prefix's end (`A. B. Costa` for "a b"). These are few.
+ *   Partial indexes hold the names that are misaligned within their first 1, 2, 4, 8, 16, 24 and 40 characters; the smallest
  *   one that covers the prefix is read, and what matches is sorted.
  *
  * Indexes hold the first 64 characters only: a name can be longer than an index entry may be (2,704 bytes).
@@ -24,8 +24,8 @@ import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, SEARCH_TIMEOUT_MS } f
 /** Characters of a name that an index holds: at most 4 bytes each. */
 const INDEXED_LENGTH = 64;
 
-/** Prefix lengths up to which there is a partial index of crooked names; longer prefixes use the full one. */
-const CROOKED_WITHIN: readonly number[] = [1, 2, 4, 8, 16, 24, 40];
+/** Prefix lengths up to which there is a partial index of misaligned names; longer prefixes use the full one. */
+const MISALIGNED_WITHIN: readonly number[] = [1, 2, 4, 8, 16, 24, 40];
 
 interface Row {
   nif: string;
@@ -45,17 +45,17 @@ export function searchIndexStatements(table: string): string[] {
   return [
     `CREATE INDEX ${name('by_name')} ${on} (left(normalized_name, ${INDEXED_LENGTH}))`,
     `CREATE INDEX ${name('by_sort_key')} ${on} (left(sort_key, ${INDEXED_LENGTH}))`,
-    ...CROOKED_WITHIN.map(
+    ...MISALIGNED_WITHIN.map(
       (length) =>
         `CREATE INDEX ${name(`crooked_${length}`)} ${on} (left(normalized_name, ${length}))` +
-        ` WHERE ${crooked(length)}`,
+        ` WHERE ${misaligned(length)}`,
     ),
   ];
 }
 
 /** Search in the view `directory_entries`, one statement and so one snapshot a search. */
 export function createPostgresSearch(sql: Sql): DirectorySearch {
-  const statements = new Map([...CROOKED_WITHIN, null].map((length) => [length, nameStatement(length)]));
+  const statements = new Map([...MISALIGNED_WITHIN, null].map((length) => [length, nameStatement(length)]));
 
   const query = (parsed: Exclude<ParsedQuery, { kind: 'nothing' }>) => {
     if (parsed.kind === 'nif') {
@@ -64,7 +64,7 @@ export function createPostgresSearch(sql: Sql): DirectorySearch {
     const prefix = parsed.normalized;
     const codePoints = [...prefix];
     const head = codePoints.slice(0, INDEXED_LENGTH).join('');
-    const length = CROOKED_WITHIN.find((within) => codePoints.length <= within) ?? null;
+    const length = MISALIGNED_WITHIN.find((within) => codePoints.length <= within) ?? null;
     return sql.unsafe<Row[]>(statements.get(length)!, [prefix, head, firstAfter(head)], { prepare: true });
   };
 
@@ -77,8 +77,8 @@ export function createPostgresSearch(sql: Sql): DirectorySearch {
   };
 }
 
-/** The name is crooked for some prefix of at most `length` characters. */
-function crooked(length: number): string {
+/** The name is misaligned for some prefix of at most `length` characters. */
+function misaligned(length: number): string {
   return `NOT starts_with(sort_key, left(normalized_name, ${length}))`;
 }
 
@@ -93,9 +93,9 @@ function crooked(length: number): string {
  * for names ("const" was taken to have 8 matches instead of 4,976, all of which were sorted then: 71 ms instead of
  * 0.2). `(SELECT $1)` hides the value from it, COALESCE a combination of conditions that it takes for rare.
  */
-function nameStatement(crookedWithin: number | null): string {
+function nameStatement(misalignedWithin: number | null): string {
   const first = (column: string, length: number) => `left(${column}, ${length})`;
-  const name = first('normalized_name', crookedWithin ?? INDEXED_LENGTH);
+  const name = first('normalized_name', misalignedWithin ?? INDEXED_LENGTH);
   const key = first('sort_key', INDEXED_LENGTH);
   const prefix = '(SELECT $1::text)';
   const head = '(SELECT $2::text)';
@@ -114,7 +114,7 @@ function nameStatement(crookedWithin: number | null): string {
       UNION ALL
       (SELECT 1, nif, legal_name, sort_key FROM directory_entries
         WHERE ${name} >= ${head} AND ${name} < ${headEnd}
-          ${crookedWithin === null ? '' : `AND ${crooked(crookedWithin)}`}
+          ${misalignedWithin === null ? '' : `AND ${misaligned(misalignedWithin)}`}
           AND NOT starts_with(sort_key, ${prefix}) AND starts_with(normalized_name, ${prefix})
           AND normalized_name <> ${prefix}
         ORDER BY sort_key, nif LIMIT ${MAX_RESULTS})

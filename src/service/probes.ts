@@ -1,7 +1,7 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import type { Config } from '../config.ts';
 import type { Credits } from '../credits/admit.ts';
-import type { DirectoryHealth } from '../directory/ensure.ts';
+import type { DirectoryHealth } from '../directory/startup-check.ts';
 import type { Probe } from '../observability/probe.ts';
 import type { Stores } from '../stores.ts';
 import { SECOND } from '../units.ts';

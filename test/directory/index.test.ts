@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { checkIndex } from '../../src/directory/check.ts';
-import { directoryHealth, ensureSearchable } from '../../src/directory/ensure.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { createIndex } from '../../src/directory/indices.ts';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { rebuildIndex } from '../../src/directory/rebuild.ts';
+import { directoryHealth, ensureSearchable } from '../../src/directory/startup-check.ts';
 import { type SearchDocument, searchDocument } from '../../src/search/document.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { createWorkbench, csv, indicesOf, MODES, nif, tablesOf, type Workbench } from './support.ts';

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, spyOn, test } from 'bun:test';
-import { ensureSearchable } from '../../src/directory/ensure.ts';
 import { LEFT_FOR_MS, tidyUpLeftovers } from '../../src/directory/garbage.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { createIndex } from '../../src/directory/indices.ts';
 import { TIDYING, withDirectoryLock } from '../../src/directory/lock.ts';
+import { ensureSearchable } from '../../src/directory/startup-check.ts';
 import { statusReport } from '../../src/directory/status.ts';
 import { SECOND } from '../../src/units.ts';
 import { createWorkbench, csv, indicesOf, MODES, tablesOf, type Workbench } from './support.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { ensureSearchable } from '../../src/directory/ensure.ts';
+import { ensureSearchable } from '../../src/directory/startup-check.ts';
 import { indexStatus } from '../../src/directory/status.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { testServers } from '../support/database.ts';

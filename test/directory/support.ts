@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { normalizeName } from '../../src/companies/name.ts';
+import type { DirectoryContext } from '../../src/directory/context.ts';
 import { type ImportOptions, type ImportReport, importCompanies } from '../../src/directory/import.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
 import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
-import type { DirectoryTools } from '../../src/directory/tools.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { readEntry, type SearchDocument } from '../../src/search/document.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
@@ -25,7 +25,7 @@ export const MODES: readonly Mode[] = ['full', 'embedded'];
 /** A directory of its own: database, alias, folder for files, and the operations on it. */
 export interface Workbench {
   mode: Mode;
-  tools: DirectoryTools;
+  tools: DirectoryContext;
   database: TestDatabase;
   alias: string;
   /** Writes a file and imports it. */
@@ -58,7 +58,7 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
   const { elasticsearchUrl = testServers().elasticsearchUrl } = options;
   const elasticsearch =
     mode === 'full' ? createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null }) : null;
-  const tools: DirectoryTools = {
+  const tools: DirectoryContext = {
     config: { elasticsearchAlias: alias },
     sql: database.sql,
     elasticsearch,
@@ -108,7 +108,7 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
 
 /** The first 20 names that begin with the query, in the order of sort keys, as one request. */
 async function searchThrough(
-  { sql, elasticsearch, config }: DirectoryTools,
+  { sql, elasticsearch, config }: DirectoryContext,
   query: string,
 ): Promise<string[]> {
   if (elasticsearch === null) {

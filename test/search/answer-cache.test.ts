@@ -59,12 +59,12 @@ describe('the answer of a beginning', () => {
     const cache = createAnswerCache(10_000);
     cache.set('one', 'a', 'A', false);
     cache.set('one', 'az', 'AZ', true);
-    expect(cache.getWhole('one', 'azul')).toBe('AZ');
-    expect(cache.getWhole('one', 'az')).toBeNull();
-    expect(cache.getWhole('one', 'ab')).toBeNull();
-    expect(cache.getWhole('two', 'azul')).toBeNull();
+    expect(cache.getComplete('one', 'azul')).toBe('AZ');
+    expect(cache.getComplete('one', 'az')).toBeNull();
+    expect(cache.getComplete('one', 'ab')).toBeNull();
+    expect(cache.getComplete('two', 'azul')).toBeNull();
     cache.set('one', 'azu', 'AZU', false);
-    expect(cache.getWhole('one', 'azul')).toBeNull();
+    expect(cache.getComplete('one', 'azul')).toBeNull();
   });
 
   test('names typed letter by letter get what the directory itself would answer, for a fraction of the questions', async () => {

@@ -2,13 +2,13 @@ import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
+import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { tidyUpLeftovers } from './garbage.ts';
 import { type Directory, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments, readIndexMeta } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { reconcile } from './reconcile.ts';
 import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';
-import { type DirectoryTools, NEVER_ABORTED } from './tools.ts';
 
 /** Whether searches see what Postgres's directory holds. */
 export interface DirectoryHealth {
@@ -30,11 +30,11 @@ const EMBEDDED_PATIENCE_MS = 30 * SECOND;
  * Never throws: a server also starts while Elasticsearch is away.
  */
 export async function ensureSearchable(
-  tools: Omit<DirectoryTools, 'signal' | 'actor'> & { signal?: AbortSignal },
+  context: Omit<DirectoryContext, 'signal' | 'actor'> & { signal?: AbortSignal },
 ): Promise<DirectoryHealth> {
-  const all = { signal: NEVER_ABORTED, ...tools, actor: 'server' };
+  const all = { signal: NEVER_ABORTED, ...context, actor: 'server' };
   try {
-    if (await needsWork(all)) await mend(all);
+    if (await needsWork(all)) await repair(all);
     // A failure is no warning: the next look tries again, and what is left harms nobody.
     await tidyUpLeftovers(all).catch(() => {});
     return await directoryHealth(all);
@@ -43,13 +43,13 @@ export async function ensureSearchable(
   }
 }
 
-async function mend(tools: DirectoryTools): Promise<void> {
-  const isEmbedded = tools.elasticsearch === null;
+async function repair(context: DirectoryContext): Promise<void> {
+  const isEmbedded = context.elasticsearch === null;
   const work = async (lock: DirectoryLock) => {
-    const { current } = await reconcile(tools, lock);
+    const { current } = await reconcile(context, lock);
     if (isEmbedded) await buildSearchIndexes(lock.sql, current.tableName);
   };
-  await withDirectoryLock(tools, 'check by a server', work, {
+  await withDirectoryLock(context, 'check by a server', work, {
     patienceMs: isEmbedded ? EMBEDDED_PATIENCE_MS : 0,
   }).catch((error) => {
     // An import or a rebuild is under way, and leaves the directory in order itself.
@@ -57,7 +57,7 @@ async function mend(tools: DirectoryTools): Promise<void> {
   });
 }
 
-async function needsWork({ sql, elasticsearch, config }: DirectoryTools): Promise<boolean> {
+async function needsWork({ sql, elasticsearch, config }: DirectoryContext): Promise<boolean> {
   const { current } = await readDirectory(sql);
   if (elasticsearch === null) return !(await hasSearchIndexes(sql, current.tableName));
   const targets = await aliasTargets(elasticsearch, config.elasticsearchAlias);
@@ -72,7 +72,7 @@ export async function directoryHealth({
   sql,
   elasticsearch,
   config,
-}: Pick<DirectoryTools, 'sql' | 'elasticsearch' | 'config'>): Promise<DirectoryHealth> {
+}: Pick<DirectoryContext, 'sql' | 'elasticsearch' | 'config'>): Promise<DirectoryHealth> {
   const directory = await readDirectory(sql);
   const { current } = directory;
   const warnings: string[] = [];
@@ -96,7 +96,7 @@ export async function directoryHealth({
 async function indexWarning(
   { id, current }: Directory,
   targets: string[],
-  client: NonNullable<DirectoryTools['elasticsearch']>,
+  client: NonNullable<DirectoryContext['elasticsearch']>,
 ): Promise<string | null> {
   const [index] = targets;
   if (index === undefined) return 'there is no search index: run "index rebuild"';

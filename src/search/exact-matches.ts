@@ -10,7 +10,7 @@ export interface Equals {
   /** Of each name, or why they could not be found. A name that is missing has to be asked again. */
   byName: Map<string, string[] | SearchFailure>;
   /** The search that names shared was not enough for all of them: each needs a search. */
-  isCrowded: boolean;
+  isTruncated: boolean;
 }
 
 /** The names among the queries, in groups that share a search for what is equal to any of them. */
@@ -30,7 +30,7 @@ export function equalsLines(index: string, names: string[]): string {
 
 /** Reads the answers to {@link equalsLines}. An index that is gone leaves its names out. */
 export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equals {
-  const equals: Equals = { byName: new Map(), isCrowded: false };
+  const equals: Equals = { byName: new Map(), isTruncated: false };
   for (const [position, names] of groups.entries()) {
     const outcome = outcomes[position]!;
     if (outcome instanceof SearchFailure) {
@@ -38,7 +38,7 @@ export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equal
       continue;
     }
     const dealt = dealOut(names, outcome.entries);
-    if (dealt === null) equals.isCrowded = true;
+    if (dealt === null) equals.isTruncated = true;
     else for (const [name, entries] of dealt) equals.byName.set(name, entries);
   }
   return equals;

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Sql } from '../postgres/connect.ts';
 
 /** What work on the directory needs; the command line's Tools have it. */
-export interface DirectoryTools {
+export interface DirectoryContext {
   config: Pick<Config, 'elasticsearchAlias'>;
   sql: Sql;
   /** null: the directory is searched in Postgres. */
