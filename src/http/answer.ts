@@ -16,6 +16,13 @@ export interface ProblemAnswer {
   problem: Problem;
 }
 
+/** Headers of every API answer (contract: no CORS headers). */
+export const API_HEADERS = {
+  'Content-Type': 'application/json',
+  'Cache-Control': 'private, no-store',
+  'X-Content-Type-Options': 'nosniff',
+};
+
 /** A success. The type of its body is the one of the reference. */
 export function ok<Body>(body: Body, headers?: Record<string, string>): Answer {
   return okJson(JSON.stringify(body), headers);

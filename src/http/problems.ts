@@ -1,3 +1,5 @@
+import { API_HEADERS } from './answer.ts';
+
 /** One kind of failure, for the reference and the problem's page. */
 export interface ProblemKind {
   status: number;
@@ -119,10 +121,13 @@ export function problemBody(publicUrl: string, { kind, detail }: Pick<Problem, '
   return { type: problemType(publicUrl, kind), title, status, detail: detail ?? cause };
 }
 
-/** The RFC 9457 answer of a problem. @param headers are sent with it, and extended by its own */
-export function problemResponse(publicUrl: string, problem: Problem, headers = new Headers()): Response {
+/** Bun copies `Headers` in half the time of a plain object. */
+const HEADERS = new Headers({ ...API_HEADERS, 'Content-Type': PROBLEM_CONTENT_TYPE });
+
+/** The RFC 9457 answer of a problem. */
+export function problemResponse(publicUrl: string, problem: Problem): Response {
   const body = { ...problemBody(publicUrl, problem), ...problem.members };
-  headers.set('Content-Type', PROBLEM_CONTENT_TYPE);
-  for (const name in problem.headers) headers.set(name, problem.headers[name]!);
-  return new Response(JSON.stringify(body), { status: body.status, headers });
+  const response = new Response(JSON.stringify(body), { status: body.status, headers: HEADERS });
+  for (const name in problem.headers) response.headers.set(name, problem.headers[name]!);
+  return response;
 }

@@ -28,7 +28,7 @@ export function isWellFormedSecret(text: string): boolean {
 export function hashSecret(secret: string): Buffer;
 export function hashSecret(secret: string, encoding: 'base64'): string;
 export function hashSecret(secret: string, encoding: 'base64' | 'buffer' = 'buffer'): Buffer | string {
-  return hash('sha256', secret, encoding);
+  return encoding === 'buffer' ? hash('sha256', secret, 'buffer') : Bun.SHA256.hash(secret, encoding);
 }
 
 function checksum(bytes: Uint8Array): Buffer {

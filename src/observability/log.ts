@@ -28,35 +28,46 @@ interface RequestLine {
 
 export type LogTarget = 'stdout' | 'stderr';
 
-/** A busy log is written when it has gathered this much, a quiet one after a moment. */
-const WRITE_BYTES = 64 * KIB;
+/** Lines of requests are written when this much is gathered (UTF-16 units), or after a moment. */
+const WRITE_CHARS = 64 * KIB;
 const WRITE_EVERY_MS = 100;
 
 /**
- * The service's log, by default on stdout. Bun's writer gathers lines, so that a busy service doesn't write once a request;
- * pino's took a tenth of the time of a lookup. `close` writes the rest.
+ * The service's log, by default on stdout. Lines of requests are gathered in a text: Bun's writer writes at the end of each
+ * turn of the event loop, which took 1 µs of a lookup, and pino's took a tenth of one. All other lines are written at once.
+ * `close` writes the rest.
  */
 export function createLog(target: LogTarget = 'stdout'): { log: Log; close(): Promise<void> } {
-  const writer = Bun.file(target === 'stdout' ? 1 : 2).writer({ highWaterMark: WRITE_BYTES });
-  const timer = setInterval(() => void writer.flush(), WRITE_EVERY_MS);
+  const writer = Bun.file(target === 'stdout' ? 1 : 2).writer({ highWaterMark: WRITE_CHARS });
+  let gathered = '';
+  function write(line = ''): number | Promise<number> {
+    void writer.write(gathered + line);
+    gathered = '';
+    return writer.flush();
+  }
+  function gather(line: string): void {
+    gathered += line;
+    if (gathered.length >= WRITE_CHARS) void write();
+  }
+  const timer = setInterval(() => void (gathered !== '' && write()), WRITE_EVERY_MS);
   timer.unref();
   return {
-    log: createLogTo({ write: (line) => void writer.write(line) }),
+    log: createLogTo({ write: (line) => void write(line) }, { write: gather }),
     async close() {
       clearInterval(timer);
-      await writer.flush();
+      await write();
     },
   };
 }
 
-/** The same log, to a stream of the caller's. */
-export function createLogTo(destination: pino.DestinationStream): Log {
+/** The same log, to streams of the caller's. @param requests gets the lines of requests */
+export function createLogTo(destination: pino.DestinationStream, requests = destination): Log {
   const log = pino(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: serializeError } },
     destination,
   );
   const bug = createBugWriter((error, what) => log.error({ err: error }, what));
-  return Object.assign(log, { request: createRequestWriter(destination), bug });
+  return Object.assign(log, { request: createRequestWriter(requests), bug });
 }
 
 const BUG_EVERY_MS = 1 * MINUTE;
@@ -90,13 +101,12 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
     }
     const hasFailed = error !== undefined;
     const level = hasFailed ? pino.levels.values.warn : pino.levels.values.info;
-    const whose =
-      (account === undefined ? '' : `,"account":${JSON.stringify(account)}`) +
-      (keyId ? `,"key_id":${JSON.stringify(keyId)}` : '');
+    // Only the error can have characters that JSON escapes: the others are ids of ours, methods and templates.
+    const whose = (account ? `,"account":"${account}"` : '') + (keyId ? `,"key_id":"${keyId}"` : '');
+    const cause = hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : '';
     destination.write(
-      `{"level":${level},"time":"${time}","requestId":${JSON.stringify(requestId)},` +
-        `"method":${JSON.stringify(method)},"route":${JSON.stringify(route)},"status":${status},` +
-        `"durationMs":${Math.round(durationMs * 100) / 100}${whose}${hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : ''},"msg":"request"}\n`,
+      `{"level":${level},"time":"${time}","requestId":"${requestId}","method":"${method}","route":"${route}",` +
+        `"status":${status},"durationMs":${Math.round(durationMs * 100) / 100}${whose}${cause},"msg":"request"}\n`,
     );
   };
 }
