@@ -7,7 +7,7 @@ import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 export type ReadAccount = (id: string) => Promise<AccountDetails>;
 
 /** Two in flight, so that one silent connection doesn't delay every account. */
-const BATCHES = { name: 'Postgres', maxConcurrentBatches: 2 };
+const BATCHES = { name: 'Postgres', stage: 'usage', maxConcurrentBatches: 2 } as const;
 
 /**
  * A reader that loads all accounts asked for in one turn of the event loop by one query.

@@ -53,7 +53,7 @@ const LEDGER = 'the credit ledger';
  */
 export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   const { instant = () => null, onAcknowledged, onLost } = options;
-  const enqueue = createBatcher(chargeBatch, { name: LEDGER });
+  const enqueue = createBatcher(chargeBatch, { name: LEDGER, stage: 'credit' });
   /** The calls of voids and returned calls that Postgres has not acknowledged, by id. */
   const owed = new Map<string, Call[]>();
   let inDoubtSinceMs: number | null = null;

@@ -43,7 +43,7 @@ const REFRESH_AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
 const LISTEN_TIMEOUT_MS = 2 * SECOND;
 /** Two in flight, so that one silent connection doesn't delay every key. */
-const BATCHES = { name: 'Postgres', maxConcurrentBatches: 2, maxQueued: 5_000 };
+const BATCHES = { name: 'Postgres', stage: 'key', maxConcurrentBatches: 2, maxQueued: 5_000 } as const;
 /** The scheme is matched without regard to case (contract: 401). */
 const BEARER = /^bearer +([^ ]+) *$/i;
 

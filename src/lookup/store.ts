@@ -51,6 +51,7 @@ export function createCompanyReader(
     },
     {
       name: 'Postgres',
+      stage: 'record',
       queueTimeoutMs: Math.min(QUEUE_TIMEOUT_MS, timeoutMs / 4),
       batchTimeoutMs: Math.min(BATCH_TIMEOUT_MS, (3 * timeoutMs) / 4),
     },

@@ -11,7 +11,7 @@ export type Log = pino.Logger & {
 };
 
 /** The line that each request leaves. */
-interface RequestLine {
+export interface RequestLine {
   requestId: string;
   method: string;
   /** The route's template, never the requested address. */

@@ -1,4 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import { type BatchTotals, batchTotals } from '../runtime/batch.ts';
+import { SECOND } from '../units.ts';
 import { createRequestCounts } from './request-counts.ts';
 
 /** The metrics at `/metrics`. Labels come from fixed lists, so that their number stays small. */
@@ -54,6 +56,7 @@ export function createMetrics(runningRequests: () => number): Metrics {
       this.inc((user + system) / 1e6);
     },
   });
+  countBatches(registers);
   const sources = new Counter({
     name: 'source_requests_total',
     help: 'Questions to company data sources, by source and outcome.',
@@ -126,4 +129,34 @@ export function createMetrics(runningRequests: () => number): Metrics {
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
+}
+
+/** How well batches work: items a batch, time in flight, and time in which items waited though a batch could have started. */
+function countBatches(registers: Registry[]): void {
+  const counters: [name: string, help: string, of: (totals: BatchTotals) => number][] = [
+    ['batch_runs_total', 'Batches sent to a store, by stage.', ({ batches }) => batches],
+    ['batch_items_total', 'Items of these batches.', ({ items }) => items],
+    [
+      'batch_run_seconds_total',
+      'Time from the start of a batch to its answer.',
+      ({ runMs }) => runMs / SECOND,
+    ],
+    [
+      'batch_gap_seconds_total',
+      'Time in which items waited while no batch was in flight.',
+      ({ gapMs }) => gapMs / SECOND,
+    ],
+  ];
+  for (const [name, help, of] of counters) {
+    new Counter({
+      name,
+      help,
+      labelNames: ['stage'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [stage, totals] of Object.entries(batchTotals)) this.inc({ stage }, of(totals));
+      },
+    });
+  }
 }

@@ -4,6 +4,8 @@ import { OverloadedError, withTimeout } from './timeout.ts';
 export interface BatchOptions {
   /** The dependency that answers, for error messages. */
   name: string;
+  /** Where its batches are counted ({@link batchTotals}); absent means nowhere. */
+  stage?: keyof typeof batchTotals;
   /** Items in one batch at most. */
   maxBatch?: number;
   /** Batches in flight at once. Meanwhile items queue for the next. */
@@ -15,6 +17,27 @@ export interface BatchOptions {
   /** A batch that takes longer fails. `null`: `run` bounds itself. */
   batchTimeoutMs?: number | null;
 }
+
+export interface BatchTotals {
+  batches: number;
+  items: number;
+  /** Time in flight. */
+  runMs: number;
+  /** Time in which items waited though a batch could have started. */
+  gapMs: number;
+}
+
+const none = (): BatchTotals => ({ batches: 0, items: 0, runMs: 0, gapMs: 0 });
+
+/** Of this process, by stage, since it started. */
+export const batchTotals = {
+  bucket: none(),
+  key: none(),
+  credit: none(),
+  record: none(),
+  search: none(),
+  usage: none(),
+};
 
 /** Together the 2 s after which a caller is answered: a quarter in the queue, the rest in a batch. */
 export const QUEUE_TIMEOUT_MS = 0.5 * SECOND;
@@ -37,6 +60,7 @@ export function createBatcher<Item, Result>(
   run: (items: Item[], signal: AbortSignal) => Promise<Result[]>,
   {
     name,
+    stage,
     maxBatch = 500,
     maxConcurrentBatches = 1,
     maxQueued = 20_000,
@@ -53,6 +77,8 @@ export function createBatcher<Item, Result>(
   let queue: Queued[] = [];
   let inFlight = 0;
   let isScheduled = false;
+  const totals = stage === undefined ? null : batchTotals[stage];
+  let lastEndMs = 0;
 
   function startAtEndOfTurn(): void {
     if (isScheduled || inFlight >= maxConcurrentBatches || queue.length === 0) return;
@@ -64,19 +90,25 @@ export function createBatcher<Item, Result>(
   }
 
   function start(): void {
-    const oldestMs = performance.now() - queueTimeoutMs;
+    const nowMs = performance.now();
+    const oldestMs = nowMs - queueTimeoutMs;
     const fresh = queue.findIndex(({ queuedAtMs }) => queuedAtMs >= oldestMs);
     const stale = queue.splice(0, fresh < 0 ? queue.length : fresh);
     for (const { reject } of stale) reject(new OverloadedError(`queued too long for ${name}`));
     while (inFlight < maxConcurrentBatches && queue.length > 0) {
       const batch = queue.length <= maxBatch ? queue : queue.slice(0, maxBatch);
       queue = queue.slice(batch.length);
-      void settle(batch);
+      void settle(batch, nowMs);
     }
   }
 
-  async function settle(batch: Queued[]): Promise<void> {
+  async function settle(batch: Queued[], startedAtMs: number): Promise<void> {
     inFlight += 1;
+    if (totals !== null) {
+      totals.batches += 1;
+      totals.items += batch.length;
+      totals.gapMs += startedAtMs - Math.max(lastEndMs, batch[0]!.queuedAtMs);
+    }
     const timeout = new AbortController();
     try {
       const answer = run(
@@ -91,6 +123,8 @@ export function createBatcher<Item, Result>(
       for (const { reject } of batch) reject(error);
     } finally {
       inFlight -= 1;
+      lastEndMs = performance.now();
+      if (totals !== null) totals.runMs += lastEndMs - startedAtMs;
       startAtEndOfTurn();
     }
   }

@@ -14,11 +14,12 @@ const MAX_ROUNDS = 4;
  */
 const BATCHES = {
   name: 'Elasticsearch',
+  stage: 'search',
   maxBatch: 32,
   maxConcurrentBatches: 2,
   maxQueued: 2_000,
   queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
-};
+} as const;
 
 type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createMetrics } from '../../src/observability/metrics.ts';
+import { createBatcher } from '../../src/runtime/batch.ts';
 
 test('what is named a total is a counter, and nothing else is', async () => {
   const metrics = createMetrics(() => 0);
@@ -36,4 +37,20 @@ test('CPU time is that of the process', async () => {
     expect(value).toBeGreaterThanOrEqual(before.user + before.system - 1);
     expect(value).toBeLessThanOrEqual(after.user + after.system + 1);
   }
+});
+
+test('batches are counted by stage', async () => {
+  const shown = async () => {
+    const text = await createMetrics(() => 0).text();
+    const counts = text.matchAll(/^batch_(\w+)_total\{stage="usage"\} (\S+)$/gm);
+    return Object.fromEntries([...counts].map(([, name, value]) => [name!, Number(value)]));
+  };
+  const before = await shown();
+  const echo = createBatcher(async (items: number[]) => items, { name: 'the echo', stage: 'usage' });
+  expect(await Promise.all([1, 2, 3].map(echo))).toEqual([1, 2, 3]);
+  await echo(4);
+  const after = await shown();
+  expect([after.runs! - before.runs!, after.items! - before.items!]).toEqual([2, 4]);
+  expect(after.run_seconds!).toBeGreaterThan(before.run_seconds!);
+  expect(after.gap_seconds!).toBeGreaterThanOrEqual(before.gap_seconds!);
 });
