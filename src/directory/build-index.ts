@@ -16,7 +16,7 @@ import {
 } from './indices.ts';
 import { type Changes, loadChanges, loadTable } from './load.ts';
 
-/** An index that holds just the rows of a table, checked, and that no alias points to yet. */
+/** A checked index of exactly the rows of a table. No alias points to it yet. */
 export interface BuiltIndex {
   name: string;
   fingerprint: string;
@@ -32,13 +32,13 @@ export interface BuildOptions {
   table: string;
   rows: number;
   progress: Progress;
-  /** An index that differs from the table by these changes only; left out: all rows are indexed. */
+  /** An index that differs from the table by these changes only. Without it all rows are indexed. */
   since?: { generation: Generation; changes: Changes };
 }
 
 /**
  * Builds the index of a table: loads it, merges it, refreshes it, checks it, and waits for its copies on other nodes.
- * @throws what Elasticsearch says; an index that was begun stays behind and is found by its `_meta`
+ * @throws the error of Elasticsearch. An unfinished index stays behind; `_meta` identifies it
  */
 export async function buildIndex(
   { config, sql, signal }: DirectoryContext,
@@ -61,7 +61,7 @@ export async function buildIndex(
     progress.phase('indexing');
     await createIndex(client, name, meta);
     await loadTable(client, sql, { table, rows }, name, { signal, onRows });
-    // Not a copy with its few changes: that would write all of it again.
+    // A copy with few changes is not merged, because that would write all of it again.
     progress.phase('merging the index');
     await mergeIndex(client, name, signal);
   }
@@ -69,12 +69,12 @@ export async function buildIndex(
   await refreshIndex(client, name, signal);
   await checkIndex(client, sql, { index: name, table, rows, signal });
   await finishIndex(client, name, signal);
-  // Before any search goes there: with one copy, the death of its node would end every search.
+  // Before any search uses the index, because with one copy the death of its node would end every search.
   await untilCopied(client, name, { signal, progress });
   return { name, fingerprint };
 }
 
-/** Whether a copy of the generation's index takes these changes, instead of a whole new index. */
+/** Whether these changes go into a copy of the generation's index instead of a new index. */
 export function takesChanges(
   { generation, changes }: { generation: Generation; changes: Pick<Changes, 'count'> },
   rows: number,

@@ -3,18 +3,18 @@ import { isNodeFault } from '../elasticsearch/nodes.ts';
 import { searchDocument } from '../search/document.ts';
 import { MINUTE, SECOND } from '../units.ts';
 
-/** Elasticsearch is busy (429): it says so at once, and gets the time it needs, with growing pauses. */
+/** An overloaded Elasticsearch (429) answers at once, and gets this time, with growing pauses. */
 const BUSY_PATIENCE_MS = 5 * MINUTE;
-/** Elasticsearch doesn't answer: a restart of a node is waited for, no more. */
+/** An Elasticsearch without an answer gets the time of a node's restart. */
 const GONE_PATIENCE_MS = 10 * SECOND;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10 * SECOND;
 /** For one bulk request of a few MB. */
 const BULK_TIMEOUT_MS = 2 * MINUTE;
 
-/** One line of a bulk request that indexes an entry, and one that is the entry. */
+/** Two lines of a bulk request: one that indexes an entry, and the entry. */
 export function indexLines(nif: string, legalName: string): string {
-  // Digits need no escaping; everything else is the document's.
+  // Digits need no escaping.
   return `{"index":{"_id":"${nif}"}}\n${JSON.stringify(searchDocument(nif, legalName))}\n`;
 }
 
@@ -29,7 +29,7 @@ interface BulkAnswer {
   items?: Record<string, { error?: { type?: string; reason?: string } }>[];
 }
 
-/** Time, as a test may want it otherwise. */
+/** The clock, which a test can replace. */
 export interface Clock {
   /** Monotonic. */
   nowMs(): number;
@@ -39,12 +39,11 @@ export interface Clock {
 const CLOCK: Clock = { nowMs: () => performance.now(), sleep: (ms) => Bun.sleep(ms) };
 
 /**
- * Sends one bulk request. Every entry's document id is its NIF, so that a request can be repeated: a whole one is, with
- * pauses, where Elasticsearch is too busy or away for a moment. How long it is away counts from the first such failure
- * since it last answered; how long it is busy counts from the first failure of all, so that there is an end where the two
- * take turns.
+ * Sends one bulk request. It is idempotent, because every document's id is its NIF. A whole request is retried, with pauses,
+ * if Elasticsearch is overloaded or away for a moment. The time away counts from the first such failure since the last
+ * answer. The overloaded time counts from the first failure of all, so that alternating failures end, too.
  *
- * @throws the last error when that lasts too long, and for anything that repeating doesn't mend
+ * @throws the last error when that lasts too long, and every error that a retry doesn't repair
  */
 export async function sendBulk(
   client: Client,
@@ -63,7 +62,7 @@ export async function sendBulk(
     if (failure === null) return;
     const { kind, error } = failure;
     if (kind === 'wrong') throw error;
-    // The long pauses of a busy spell would leave one that goes away after it a single try.
+    // After an overload the pauses start small again; its long ones would leave an outage a single try.
     pauseMs = kind === before ? Math.min(pauseMs * 2, LONGEST_PAUSE_MS) : FIRST_PAUSE_MS;
     before = kind;
     failingSinceMs ??= nowMs();
@@ -71,7 +70,7 @@ export async function sendBulk(
     const untilMs = goneSinceMs === null ? failingSinceMs + BUSY_PATIENCE_MS : goneSinceMs + GONE_PATIENCE_MS;
     const leftMs = untilMs - nowMs();
     if (leftMs <= 0) throw error;
-    // A little apart, or all that were turned away come back together. The last try is at the end of the time.
+    // With jitter, so that refused requests don't return together. The last try is at the end of the time.
     await sleep(Math.min(leftMs, pauseMs * (0.5 + Math.random() / 2)));
   }
 }
@@ -94,7 +93,7 @@ async function sendOnce(
         method: 'POST',
         path: `/${encodeURIComponent(index)}/_bulk`,
         querystring: { filter_path: 'errors,items.*.error.type,items.*.error.reason' },
-        // Bytes are sent as they are; the client's types know text only.
+        // The client sends bytes as they are, though its types know text only.
         bulkBody: lines as unknown as string,
       },
       { requestTimeout: BULK_TIMEOUT_MS, maxRetries: 0, signal },

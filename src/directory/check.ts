@@ -8,14 +8,14 @@ import { MAX_RESULTS } from '../search/search.ts';
 import { countDocuments } from './indices.ts';
 import { tablePages } from './pages.ts';
 
-/** Names that are looked for before an index may serve. */
+/** The number of names that a new index must find. */
 const SAMPLES = 12;
-/** Characters of a name that it is looked for by, if it has so many: on both sides of what searches ask in another way. */
+/** Lengths of the prefixes that are searched, below and above the one from which searches use another query. */
 const PREFIX_LENGTHS = [1, 3, 8, MAX_GRAM, MAX_GRAM + 1, MAX_GRAM + 16];
 
 /**
- * Makes sure that an index is what the table is, before searches go to it: the same number of documents, and a sample
- * of names found by their own beginnings and by their NIF, in the right order.
+ * Compares an index with its table before searches use it: the number of documents, and a sample of names that must be found
+ * by their prefixes and by their NIF, in the right order.
  *
  * @throws Error naming what is wrong
  */
@@ -30,7 +30,7 @@ export async function checkIndex(
   await Promise.all(samples.map((sample) => checkName(client, index, sample, signal)));
 }
 
-/** A row of each of some pages spread over the table. */
+/** One row of each of some pages, spread over the table. */
 async function sampleNames(sql: Sql, table: string): Promise<SearchDocument[]> {
   const pages = await tablePages(sql, table);
   const samples: SearchDocument[] = [];
@@ -64,14 +64,14 @@ async function checkName(
     const inOrder = found.every((entry, i) => i === 0 || compareCodePoints(found[i - 1]!, entry) < 0);
     if (!inOrder || found.some((entry) => !normalizeName(readEntry(entry).legalName).startsWith(prefix)))
       fail('in the right order');
-    // Among the first results, or behind them when there are more.
+    // It is among the results, or behind them if there are more.
     const isThere = found.includes(sample.entry);
     if (!isThere && (found.length < MAX_RESULTS || compareCodePoints(sample.entry, found.at(-1)!) < 0))
       fail(`by "${prefix}"`);
   }
 }
 
-/** The entries that a search finds, asked and read as searches are. */
+/** The entries that a search finds, by the query and the parser of searches. */
 async function find(client: Client, index: string, filter: object, signal: AbortSignal): Promise<string[]> {
   const { hits } = await client.search({ index, ...searchBody(filter) }, { signal });
   return hits.hits.map(({ sort }) => sort![0] as string);

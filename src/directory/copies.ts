@@ -1,4 +1,4 @@
-/** Copies of an index: searches go to it only when the death of a node can't take it away. */
+/** Copies of an index, so that the death of a node stops no search. */
 import type { Client } from '@elastic/elasticsearch';
 import { isNodeFault } from '../elasticsearch/nodes.ts';
 import type { Progress } from '../terminal/progress.ts';
@@ -6,7 +6,7 @@ import { MINUTE, SECOND } from '../units.ts';
 
 /** 5 million names take about 20 s by Elasticsearch's own limit (40 MB/s). */
 const COPY_TIMEOUT_MS = 5 * MINUTE;
-/** A cluster that answers nothing for this time is away. */
+/** A cluster without an answer for this time is away. */
 const GONE_PATIENCE_MS = 30 * SECOND;
 const LOOK_EVERY_MS = 0.25 * SECOND;
 const LOOK_TIMEOUT_MS = 5 * SECOND;
@@ -17,7 +17,7 @@ interface Copies {
   shards: number;
   /** Shard copies that answer, primaries included. */
   active: number;
-  /** How many can be: a node never holds two copies of a shard. */
+  /** The most copies; a node never holds two copies of a shard. */
   possible: number;
 }
 
@@ -45,8 +45,8 @@ export async function isSearchable(client: Client, name: string): Promise<boolea
 }
 
 /**
- * Waits until an index has as many copies as its own settings ask for and the data nodes can hold: on a single node none
- * but itself. When that takes too long (a full disk), a note says so, and the index is used without.
+ * Waits until an index has as many copies as its settings ask for and the data nodes can hold; a single node has none but the
+ * primary. If that takes too long (a full disk), a note says so, and the index is used without them.
  *
  * @throws Error when a shard has no copy at all by then
  */

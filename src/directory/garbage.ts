@@ -1,4 +1,4 @@
-/** Tables and indices that nothing needs any more: how they are found and removed. */
+/** Finds and removes unneeded tables and indices. */
 import { codeOf, RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
@@ -11,24 +11,24 @@ import { aliasTargets, deleteIndex, listIndices } from './indices.ts';
 import { assertHeld, type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
 import { REMOVING } from './steps.ts';
 
-/** Searches that found the old index behind the alias are over by then (their own time-out is 2 s). */
+/** Searches in the old index have ended by then, because they time out after 2 s. */
 const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
 
-/** What nothing needs any more. */
+/** Unneeded tables and indices. */
 interface Garbage {
-  /** Neither current nor what a rollback returns to. */
+  /** Generations that are neither current nor the previous one. */
   generations: Generation[];
-  /** Those of such generations, and those that a run has begun and not finished. */
+  /** Indices of such generations, and of an unfinished run. */
   indices: string[];
-  /** Tables that a run has begun and not finished. */
+  /** Tables of an unfinished run. */
   tables: string[];
 }
 
 /**
- * Looks for what nothing needs any more. An index that the alias points to is always needed, and so is every index of
- * another directory. Without the lock, what a run is building now is found, too.
+ * Finds unneeded tables and indices. An index that the alias points to is always needed, and so is every index of another
+ * directory. Without the lock it also finds those that a run is building now.
  *
- * @param retiredForMs generations that served more recently are left for a later look
+ * @param retiredForMs generations that served more recently are left for a later check
  */
 async function findGarbage(
   { elasticsearch: client, config }: DirectoryContext,
@@ -54,7 +54,7 @@ async function findGarbage(
   };
 }
 
-/** Removes what nothing needs any more, under the lock. */
+/** Removes unneeded tables and indices, under the lock. */
 export async function collectGarbage(
   context: DirectoryContext,
   lock: DirectoryLock,
@@ -71,18 +71,18 @@ export async function collectGarbage(
     for (const name of indices) await deleteIndex(client, name);
   }
   for (const { id } of generations) await sql`DELETE FROM directory_generations WHERE id = ${id}`;
-  // Now those of the removed generations are among them.
+  // Now including those of the removed generations.
   for (const name of await unregisteredTables(sql)) await sql.unsafe(`DROP TABLE ${quoted(name)}`);
 }
 
-/** What has just stopped serving stays for a moment, so that nothing has to wait for its readers. */
+/** A generation that has just stopped serving stays for this long, so that the removal waits for no reader. */
 export const LEFT_FOR_MS = 10 * SECOND;
 
 /**
- * Removes what a dead run or a rollback has left, if nothing changes the directory now. Readers see no difference.
+ * Removes what a dead run or a rollback has left, unless a run changes the directory now. Readers see no difference.
  *
  * @returns whether something was removed
- * @throws what Postgres or Elasticsearch says when they are away
+ * @throws the error of Postgres or Elasticsearch when they are away
  */
 export async function tidyUpLeftovers(context: DirectoryContext): Promise<boolean> {
   const { generations, indices, tables } = await findGarbage(context, context.sql, LEFT_FOR_MS);
@@ -96,13 +96,13 @@ export async function tidyUpLeftovers(context: DirectoryContext): Promise<boolea
     },
     { patienceMs: 0 },
   ).catch((error) => {
-    // A run is under way, and removes all of it at its end.
+    // A running change removes all of it at its end.
     if (error instanceof RefusedError) return false;
     throw error;
   });
 }
 
-/** Removes it at the end of a run, also of a failed one. What it can't remove now, the next look removes. */
+/** Removes leftovers at the end of a run, also of a failed one. The next check removes the rest. */
 export async function tidyUp(
   context: DirectoryContext,
   lock: DirectoryLock,
@@ -111,7 +111,7 @@ export async function tidyUp(
   progress.phase(REMOVING);
   try {
     await collectGarbage(context, lock).catch((error) => {
-      // The cancellation of an interrupted run can arrive late, and hit this.
+      // The cancellation of an interrupted run can arrive late, and hit this statement.
       if (codeOf(error) !== QUERY_CANCELED) throw error;
       return collectGarbage(context, lock);
     });
@@ -136,7 +136,7 @@ async function waitForReaders(
   if (age < waitMs) await Bun.sleep(waitMs - Math.max(age, 0));
 }
 
-/** Tables are named by generations alone; one that isn't registered is what a dead run has begun. */
+/** Tables without a registered generation, which a dead run has begun. */
 async function unregisteredTables(sql: Sql): Promise<string[]> {
   const tables = await sql<{ name: string }[]>`
     SELECT relname AS name FROM pg_class

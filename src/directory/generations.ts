@@ -1,8 +1,8 @@
 /**
- * The directory's generations: which tables and indices there are, and which are current.
+ * The directory's generations: their tables and indices, and the current one.
  *
  * Postgres is the authority. `directory.current` and the view `directory_entries` change together in one short
- * transaction; the Elasticsearch alias follows (reconcile.ts finishes that where a process died in between).
+ * transaction; the Elasticsearch alias follows. If the process dies in between, reconcile.ts moves it.
  */
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { DIRECTORY_CHANGED } from '../search/current-index.ts';
@@ -11,25 +11,25 @@ import { type DirectoryLock, lockLost } from './lock.ts';
 export interface Generation {
   id: number;
   tableName: string;
-  /** The complete and checked index of these rows; null: none (embedded mode, or Elasticsearch failed). */
+  /** The complete and checked index of these rows; `null` in embedded mode, or if Elasticsearch failed. */
   indexName: string | null;
-  /** What the index was built by (mappingFingerprint). */
+  /** The fingerprint of the index's mapping (mappingFingerprint). */
   indexFingerprint: string | null;
   rows: number;
-  /** What computed the normalized columns (normalizationFingerprint); null: there are no rows. */
+  /** The fingerprint of the rows' normalization (normalizationFingerprint); `null` if there are no rows. */
   normalization: string | null;
   origin: 'empty' | 'import' | 'rebuild';
 }
 
 export interface Directory {
-  /** Tells this directory's indices from others' in the same Elasticsearch; a copied database has another one. */
+  /** Distinguishes this directory's indices in a shared Elasticsearch. A copied database has another id. */
   id: string;
   current: Generation;
-  /** What a rollback returns to. */
+  /** The generation that a rollback returns to. */
   previous: Generation | null;
 }
 
-/** How a generation becomes current: an import makes the present one the previous, a rebuild takes its place. */
+/** A generation that becomes current. An import makes the present one the previous; a rebuild replaces it. */
 export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'normalization'> &
   ({ origin: 'import'; file: string } | { origin: 'rebuild' });
 
@@ -38,8 +38,8 @@ const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index
 
 /** The directory as it is now. */
 export async function readDirectory(sql: Sql): Promise<Directory> {
-  // A copy of a database has the same id in its tables, but is not the same database: were it taken for it, the
-  // copy's imports would remove the original's indices.
+  // A copy of a database has the same id in its tables. If it counted as the same database, its imports would remove the
+  // original's indices.
   const [row] = await sql<{ id: string; current: number; previous: number | null }[]>`
     SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system())) AS id,
       current, previous
@@ -47,17 +47,17 @@ export async function readDirectory(sql: Sql): Promise<Directory> {
   const generations = await allGenerations(sql);
   const find = (id: number | null) => generations.find((generation) => generation.id === id);
   const current = find(row!.current);
-  // The two statements see two moments: a swap in between is possible, but not often.
+  // A swap between the two statements is possible, so try again.
   if (current === undefined) return readDirectory(sql);
   return { id: row!.id, current, previous: find(row!.previous) ?? null };
 }
 
-/** Every generation that is registered, those that wait for their removal too. */
+/** Every registered generation, also those that wait for their removal. */
 export function allGenerations(sql: Sql): Promise<Generation[]> {
   return sql.unsafe<Generation[]>(`SELECT ${COLUMNS} FROM directory_generations ORDER BY id`);
 }
 
-/** A number and a table name that nothing has had before. The table is not created. */
+/** A new number and a new table name. The table is not created. */
 export async function nextGeneration(sql: Sql): Promise<{ id: number; tableName: string }> {
   const [row] = await sql<{ id: number }[]>`SELECT nextval('directory_generation_ids')::int AS id`;
   return { id: row!.id, tableName: `directory_g${String(row!.id).padStart(6, '0')}` };
@@ -66,7 +66,7 @@ export async function nextGeneration(sql: Sql): Promise<{ id: number; tableName:
 /**
  * Registers a generation and makes it current, together with the view. An import makes the present generation the
  * previous one; a rebuild takes its place, and the previous one stays.
- * @param index of these rows, complete and checked; null: none (embedded mode, or Elasticsearch failed)
+ * @param index the complete and checked index of these rows; `null` in embedded mode, or if Elasticsearch failed
  */
 export async function makeCurrent(
   lock: DirectoryLock,
@@ -90,7 +90,7 @@ export async function makeCurrent(
   await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
 }
 
-/** Notes an import that found the current rows as they are in its file. */
+/** Records an import whose file equals the current rows. */
 export async function confirmLoad(
   { sql }: DirectoryLock,
   { current }: Directory,
@@ -103,8 +103,8 @@ export async function confirmLoad(
 }
 
 /**
- * Makes the previous generation the current one; there is no previous one then.
- * @param index the previous generation's index, as it is or as it was built for this; null in embedded mode
+ * Makes the previous generation the current one. There is no previous one afterwards.
+ * @param index the previous generation's index; `null` in embedded mode
  */
 export async function makePreviousCurrent(
   lock: DirectoryLock,
@@ -119,14 +119,14 @@ export async function makePreviousCurrent(
   await swap(lock, previous.id, null);
 }
 
-/** Long readers of the view are tried around: 30 s and more in all. */
+/** Attempts to lock the view between its long readers, over 30 s in all. */
 const VIEW_LOCK_TRIES = 60;
 const VIEW_LOCK_PAUSE_MS = 250;
 
 /**
- * Changes what is current, and notifies every instance with the commit, in one statement of the lock's own connection that
- * makes sure that the lock is still held. The next holder of the lock writes its token into the same row, so it is this
- * change or that one, never both.
+ * Changes the current generation and notifies every instance with the commit, in one statement of the lock's connection that
+ * also checks the lock. The next holder of the lock writes its token into the same row, so only one of the two changes
+ * succeeds.
  */
 async function swap(lock: DirectoryLock, next: number, previous: number | null): Promise<void> {
   for (let tries = 1; ; tries++) {

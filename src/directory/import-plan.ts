@@ -1,4 +1,4 @@
-/** Directory files as rows of the staging table, and what they change. */
+/** Reads directory files into the staging table, and finds the changes. */
 import { cleanName } from '../companies/name.ts';
 import { STAGING, type StagingPlan } from '../ingest/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -8,10 +8,10 @@ import { directoryRow } from '../search/document.ts';
 import type { Changes } from './load.ts';
 import type { Difference } from './tables.ts';
 
-/** Characters (code points) of a legal name at most (contract, Files). */
+/** The most characters (code points) of a legal name (contract, Files). */
 const MAX_NAME_LENGTH = 500;
 
-/** How a directory file is read (contract, Files). */
+/** The reader of a directory file (contract, Files). */
 export const DIRECTORY_PLAN: StagingPlan = {
   columns: ['legal_name'],
   definition: 'legal_name text, normalized_name text COLLATE "C", sort_key text COLLATE "C"',
@@ -26,7 +26,7 @@ export const DIRECTORY_PLAN: StagingPlan = {
   },
 };
 
-/** What the staged rows change in a table, for its index. */
+/** The changes of a table by the staged rows, for its index. */
 export function changesSince(sql: Sql, table: string, replace: boolean, difference: Difference): Changes {
   const present = quoted(table);
   const removed = `

@@ -36,40 +36,41 @@ import {
 } from './tables.ts';
 
 export interface ImportOptions extends FileOptions {
-  /** The file is the whole directory: companies that it doesn't have go. */
+  /** The file is the whole directory, so companies that it doesn't have are removed. */
   replace: boolean;
-  /** With `replace`: also when far fewer would be left. */
+  /** With `replace`, import also a file that leaves far fewer companies. */
   force: boolean;
   /** Read, compare and report, and change nothing. */
   dryRun: boolean;
 }
 
-/** What an import did. `--json` answers all of it but `dryRun`. */
+/** The result of an import. `--json` answers all of it except `dryRun`. */
 export interface ImportReport {
   read: number;
   /** New, or with a changed name. */
   imported: number;
   unchanged: number;
   rejected: number;
-  /** In the directory before, but not in the file that replaced it. */
+  /** Companies of the directory that the replacing file does not have. */
   removed: number;
-  /** What serves searches: an index, or a table in embedded mode. */
+  /** The index that searches use, or the table in embedded mode. */
   index: string;
-  /** How many rows were rejected why. */
+  /** Numbers of rejected rows by reason. */
   reasons: Map<string, number>;
   milliseconds: number;
   dryRun: boolean;
 }
 
-/** From this line on it is too late to stop. */
+/** After this line an import can't be interrupted any more. */
 const SERVES = 'searches see the new directory';
 
 /**
- * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete in every
- * respect; a run that fails or dies changes nothing that they see.
+ * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete. A run that fails or
+ * dies changes nothing that they see.
  *
- * @throws FileError when the file can't be read; RefusedError, in one line, when nothing usable is in it, when it would
- * wipe the directory, when another process changes the directory, or when Elasticsearch failed
+ * @throws FileError when the file can't be read
+ * @throws RefusedError, in one line, when no row is usable, when the import would wipe the directory, when another process
+ * changes the directory, or when Elasticsearch failed
  */
 export async function importCompanies(
   context: DirectoryContext,
@@ -85,14 +86,14 @@ export async function importCompanies(
       return report;
     });
   }
-  // A wrong name is told at once, not when the lock is free.
+  // Before the lock, so that a wrong file name fails at once.
   await requireReadable(source);
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
     await failBeforeChange(() => collectGarbage(context, lock));
     const startedAt = Date.now();
     const isEmbedded = context.elasticsearch === null;
-    // Most loads change little of a directory. What is known after the comparison corrects it.
+    // Most loads change little of a directory. The comparison corrects the plan.
     progress.plan(importSteps(isEmbedded ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'));
     const { report, difference } = await readAndCompare(
       context,
@@ -110,13 +111,13 @@ export async function importCompanies(
       try {
         if (changes > 0)
           await replaceGeneration(context, lock, directory, difference, { ...options, file }, progress);
-        // The same file again after Elasticsearch failed: it gets what it lacks.
+        // The same file after a failure of Elasticsearch builds the missing index.
         else await buildAnew(context, lock, directory, progress, 'import');
       } finally {
-        // What a failed run has begun, and what is older than the last two.
+        // Leftovers of a failed run, and generations older than the last two.
         await tidyUp(context, lock, progress);
       }
-      // Not asked of Elasticsearch: the alias was moved, and an answer that fails now would be taken for the import's.
+      // Elasticsearch is not asked, because the alias was moved, and a failure now would look like the import's.
       const { current } = await readDirectory(lock.sql);
       report.index = context.elasticsearch === null ? current.tableName : (current.indexName ?? NO_INDEX);
     }
@@ -191,7 +192,7 @@ async function replaceGeneration(
   const base = replace ? current.tableName : await normalizedBase(context, lock, current, progress);
   progress.phase('storing the rows');
   await fillTable(sql, next.tableName, { base, replace, difference });
-  // Beside the indexing, which reads the table by its pages.
+  // In parallel with the indexing, which reads the table by its pages.
   const finishing = finishTable(sql, next.tableName);
   finishing.catch(() => {}); // awaited before the generation is made current
   const generation = {
@@ -227,7 +228,7 @@ async function replaceGeneration(
     context.signal.throwIfAborted();
     if (isSessionLost(error)) throw error;
     await finishing;
-    // The rows are complete: Postgres goes on with them, and the index follows (contract: index rebuild).
+    // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
     await makeCurrent(lock, directory, generation, null, context.actor);
     throw new RefusedError(
       `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
@@ -240,7 +241,7 @@ async function replaceGeneration(
   progress.note(SERVES);
 }
 
-/** The present rows, normalized as this version does it. An upgrade may have changed that. */
+/** The present rows with this version's normalization, which an upgrade may have changed. */
 async function normalizedBase(
   { signal }: DirectoryContext,
   { sql }: DirectoryLock,

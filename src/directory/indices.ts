@@ -1,35 +1,35 @@
-/** Elasticsearch indices of the directory: their names, their life, and the alias that searches go to. */
+/** Elasticsearch indices of the directory: their names, their life cycle, and the alias for searches. */
 import { randomBytes } from 'node:crypto';
 import { type Client, errors, type estypes } from '@elastic/elasticsearch';
 import { RefusedError } from '../errors.ts';
 import { readMapping } from '../search/document.ts';
 import { MINUTE, SECOND } from '../units.ts';
 
-/** What an index says about itself in its mapping's `_meta`. */
+/** The description of an index in its mapping's `_meta`. */
 export interface IndexMeta {
-  /** The directory's own id: an index of another database is never touched. */
+  /** The directory's id, because an index of another database must not be changed. */
   directory: string;
   /** The generation whose rows it holds. */
   generation: number;
-  /** mappingFingerprint() of what built it. */
+  /** The mappingFingerprint() that it was built with. */
   fingerprint: string;
 }
 
 /**
- * Cloning, refreshing and making an index ready can take long on a busy cluster. Repeated only if the node is lost, never for
- * taking long: one dead node of three would otherwise end every import.
+ * Cloning, refreshing and finishing an index can take long on a busy cluster. A retry happens only if the node is lost, because
+ * otherwise one dead node of three would end every import.
  */
 const LONG: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * MINUTE, maxRetries: 2 };
-/** Looking and tidying up must not hold anybody up where Elasticsearch hangs. */
+/** Checks and removals must end soon if Elasticsearch hangs. */
 const SHORT: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * SECOND, maxRetries: 1 };
 
-/** `<alias>-<UTC time>-<random>`: names sort by age and are never used twice. */
+/** `<alias>-<UTC time>-<random>`, so that names sort by age and are never used twice. */
 export function newIndexName(alias: string, now: Date = new Date()): string {
   const time = now.toISOString().replace(/\D/g, '').slice(0, 14);
   return `${alias}-${time}-${randomBytes(3).toString('hex')}`;
 }
 
-/** While loading: no search reads it, and after a crash it is rebuilt. */
+/** Settings while loading. No search reads the index, and after a crash it is rebuilt. */
 const LOADING = {
   number_of_replicas: 0,
   refresh_interval: '-1',
@@ -37,8 +37,8 @@ const LOADING = {
 } as const;
 
 /**
- * When complete: nothing writes any more (a clone begins from here), and a cluster of several nodes keeps a second copy.
- * What the mapping file says about replicas and refresh comes before that.
+ * Settings of a complete index: closed for writing (a clone begins from here), and with a second copy in a cluster of several
+ * nodes. The mapping file's replicas and refresh override them.
  */
 function servingSettings(): estypes.IndicesIndexSettings {
   const { index } = readMapping().settings as { index: Record<string, unknown> };
@@ -56,8 +56,8 @@ function servingSettings(): estypes.IndicesIndexSettings {
 }
 
 /**
- * An empty index that is ready to be loaded. Not to be interrupted: Elasticsearch would go on, and the index be there only
- * after whoever was interrupted has looked for what is to be removed. It takes a moment.
+ * Creates an empty index for loading, which takes a moment. Don't abort this: Elasticsearch would still create the index, after
+ * our cleanup has already run.
  */
 export async function createIndex(client: Client, name: string, meta: IndexMeta): Promise<void> {
   const mapping = readMapping();
@@ -73,8 +73,8 @@ export async function createIndex(client: Client, name: string, meta: IndexMeta)
 }
 
 /**
- * A copy of a complete index that changes can be written to: hard links, so it takes a second or two. As `createIndex`, it is
- * interrupted only when it is there.
+ * Creates a writable copy of a complete index. It consists of hard links, so it takes a second or two. Like `createIndex`, it
+ * can only be interrupted when the copy exists.
  */
 export async function cloneIndex(
   client: Client,
@@ -103,8 +103,8 @@ export async function refreshIndex(client: Client, name: string, signal: AbortSi
 }
 
 /**
- * Merges an index into one segment, which halves what a search takes: it looks for its term in each. One that can't be
- * waited for goes on in Elasticsearch; the index is right without it.
+ * Merges an index into one segment, which halves the cost of a search, because a search reads each segment. After a timeout the
+ * merge continues in Elasticsearch; the index is correct without it.
  */
 export async function mergeIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
   try {
@@ -120,13 +120,13 @@ export async function finishIndex(client: Client, name: string, signal: AbortSig
   await client.indices.putSettings({ index: name, settings: servingSettings() }, { ...LONG, signal });
 }
 
-/** Documents that searches find. */
+/** The number of searchable documents. */
 export async function countDocuments(client: Client, name: string, signal: AbortSignal): Promise<number> {
   const { count } = await client.count({ index: name }, { ...SHORT, signal });
   return count;
 }
 
-/** The indices of this directory, aliased or not, with what they say about themselves. */
+/** The indices of this directory, aliased or not, with their descriptions. */
 export async function listIndices(
   client: Client,
   alias: string,
@@ -144,7 +144,7 @@ export async function listIndices(
   return ours;
 }
 
-/** What an index says about itself; null: there is no such index, or it is none of a directory. */
+/** The description of an index; `null` if there is no such index, or it belongs to no directory. */
 export async function readIndexMeta(client: Client, name: string): Promise<IndexMeta | null> {
   const mappings: estypes.IndicesGetMappingResponse = await client.indices
     .getMapping({ index: name }, SHORT)
@@ -153,12 +153,12 @@ export async function readIndexMeta(client: Client, name: string): Promise<Index
   return typeof meta?.directory === 'string' ? (meta as IndexMeta) : null;
 }
 
-/** Whether an index is there and belongs to this directory. */
+/** Whether an index exists and belongs to this directory. */
 export async function isOurs(client: Client, name: string, directoryId: string): Promise<boolean> {
   return (await readIndexMeta(client, name))?.directory === directoryId;
 }
 
-/** The indices that an alias points to: one, or none; more only where somebody else has changed it. */
+/** The indices that an alias points to: none or one, or more if another program has changed it. */
 export async function aliasTargets(client: Client, alias: string): Promise<string[]> {
   const found = await client.indices
     .getAlias({ name: alias }, SHORT)
@@ -185,7 +185,7 @@ export async function pointAlias(client: Client, alias: string, index: string): 
       { ...SHORT, requestTimeout: 30 * SECOND },
     );
   } catch (error) {
-    // Only asks why it failed. If that can't be answered either, the first failure is the one to report.
+    // Finds the reason of the failure. If this fails too, the first failure is reported.
     if (await client.indices.exists({ index: alias }, SHORT).catch(() => false)) {
       const isAlias = await client.indices.existsAlias({ name: alias }, SHORT).catch(() => true);
       if (!isAlias) {
@@ -198,7 +198,7 @@ export async function pointAlias(client: Client, alias: string, index: string): 
   }
 }
 
-/** Removes an index; one that is gone already is fine. Its name must come from listIndices: it is ours then. */
+/** Removes an index if it exists. Its name must come from listIndices, so that it is ours. */
 export async function deleteIndex(client: Client, name: string): Promise<void> {
   await client.indices.delete(
     { index: name, ignore_unavailable: true },

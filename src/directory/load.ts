@@ -7,8 +7,8 @@ import { deleteLine, indexLines, sendBulk } from './bulk.ts';
 import { eachPage } from './pages.ts';
 
 /**
- * Bulk requests in flight. Elasticsearch works on each in one thread, of which it has as many as cores: four keep three
- * cores busy while an answer is on its way. Measured on two cores only (docs/operating.md, Sizing).
+ * Bulk requests in flight. Elasticsearch has one thread a core, and uses one for each request. Four requests keep three cores
+ * busy while an answer is in flight. Measured on two cores only (docs/operating.md, Sizing).
  */
 const STREAMS = 4;
 
@@ -56,14 +56,14 @@ export async function loadTable(
   });
 }
 
-/** Changes to an index are fetched, and sent, so many at a time. */
+/** Changes of an index that are fetched and sent at a time. */
 const CHANGES_PER_REQUEST = 2_000;
 
-/** What differs between the rows of an index and the directory to be: a NIF and its name; null: to be removed. */
+/** The changes that make an index equal to the new directory. */
 export interface Changes {
-  /** Read on the connection that has the staged rows. */
+  /** The connection that has the staged rows. */
   sql: Sql;
-  /** Answers `nif` and `legal_name`. */
+  /** Returns `nif` and `legal_name`; a `null` name removes the entry. */
   query: string;
   count: number;
 }

@@ -9,46 +9,46 @@ import { toSecond } from '../terminal/text.ts';
 import { SECOND } from '../units.ts';
 import type { DirectoryContext } from './context.ts';
 
-/** One import, rebuild or rollback at a time: an arbitrary number, ours alone. */
+/** An arbitrary number of our own lock, under which one import, rebuild or rollback runs at a time. */
 const DIRECTORY_LOCK = 7_205_440_332;
 
-/** The right to change the directory, as long as its one connection lives. */
+/** The right to change the directory. It ends with its connection. */
 export interface DirectoryLock {
-  /** The connection that holds the lock; temporary tables live here. */
+  /** The connection that holds the lock, and temporary tables. */
   sql: Sql;
-  /** Written into the row `directory`: a later holder's differs. */
+  /** Written into the row `directory`. A later holder has another token. */
   token: string;
-  /** The connection's process in Postgres: another one after a silent reconnection. */
+  /** The connection's process in Postgres, which changes at a silent reconnection. */
   backend: number;
-  /** Called when the directory has changed: it is too late for an interruption then. */
+  /** Call it when the directory has changed, which ends interruptions. */
   changed(): Promise<void>;
 }
 
-/** What the holder of a lock may say of itself. */
+/** Options of the lock's holder. */
 export interface LockOptions {
-  /** How long another holder is waited for. */
+  /** The time to wait for another holder. */
   patienceMs?: number;
-  /** How far the work is, for a process that comes second. */
+  /** The progress of the work, for a process that waits for the lock. */
   progress?: Pick<Progress, 'describe'>;
 }
 
-/** What a server does with the lock when nothing else has it. It takes a moment, so that commands wait for it. */
+/** The work of a server under the lock. It takes a moment, so commands wait for it. */
 export const TIDYING = 'tidying up';
 const TIDYING_PATIENCE_MS = 30 * SECOND;
 
-/** A holder may have just died or be about to leave: an attempt waits this long for it. */
+/** An attempt waits this long for a holder that has just died or is about to leave. */
 const PATIENCE_MS = 2 * SECOND;
 const RETRY_MS = 100;
 
-/** How often the holder writes down how far it is, and how old that may be when it is read. */
+/** The interval of the holder's progress reports, and the age up to which one is shown. */
 const TELL_EVERY_MS = 2 * SECOND;
 const TOLD_FOR_S = 30;
 
 /**
- * Runs work that changes the directory, alone over all processes. Statements of the lock's connection are cancelled when
+ * Runs work that changes the directory; only one process at a time does. Statements of the lock's connection are cancelled when
  * the context's signal aborts.
  *
- * @param doing for a process that comes second, e.g. `companies import`
+ * @param doing the name of the work for other processes, e.g. `companies import`
  * @throws RefusedError naming the holder when another process has the lock
  */
 export async function withDirectoryLock<T>(
@@ -64,12 +64,12 @@ export async function withDirectoryLock<T>(
       return await work(lock);
     } finally {
       await telling.stop();
-      await release(lock).catch(() => {}); // a lost connection has let go of it already
+      await release(lock).catch(() => {}); // a lost connection has released it already
     }
   });
 }
 
-/** Writes down how far the holder is. On another connection: the lock's own is busy. */
+/** Writes the holder's progress, on another connection, because the lock's is busy. */
 async function tell(sql: Sql, { token }: DirectoryLock, progress: string | null): Promise<void> {
   await sql`
     UPDATE directory SET lock_progress = ${progress}, lock_progress_at = now() WHERE lock_token = ${token}`.catch(
@@ -109,17 +109,17 @@ async function acquire(
   }
 }
 
-/** Who changes the directory now. */
+/** The process that changes the directory now. */
 export interface LockHolder {
-  /** Who, where, and which process, e.g. `cli:maria on host, process 7`. */
+  /** User, host and process, e.g. `cli:maria on host, process 7`. */
   holder: string;
   doing: string;
   since: Date;
-  /** How far it is, in one line; `null` means that it has not said so lately. */
+  /** Its progress in one line; `null` means that it has not reported any lately. */
   progress: string | null;
 }
 
-/** @returns `null` when nothing changes the directory, or its holder is not known */
+/** @returns `null` when no process changes the directory, or the holder is not known */
 export async function readHolder(sql: Sql): Promise<LockHolder | null> {
   const [row] = await sql<LockHolder[]>`
     SELECT lock_holder AS holder, lock_doing AS doing, lock_since AS since,

@@ -1,7 +1,7 @@
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 
-/** Some 5,000 rows of usual names. */
+/** About 5,000 rows of usual names. */
 const PAGES_PER_RANGE = 100;
 
 /** Of a row: its NIF and its legal name. */
@@ -9,17 +9,17 @@ type PageRow = [nif: string, legalName: string];
 
 /** Work on all rows of a table. */
 export interface PageWork<Prepared> {
-  /** How many ranges of pages are worked on at a time. */
+  /** Ranges of pages in progress at a time. */
   streams: number;
   signal: AbortSignal;
   /** Runs while the range before it is worked on. */
   prepare(rows: PageRow[]): Prepared;
   work(prepared: Prepared): Promise<void>;
-  /** @param fraction how much of the table is done, 0 to 1 */
+  /** @param fraction the part of the table that is done, 0 to 1 */
   onRows(rows: number, fraction: number): void;
 }
 
-/** How many pages a table has. */
+/** The number of a table's pages. */
 export async function tablePages(sql: Sql, table: string): Promise<number> {
   const [row] = await sql<{ pages: number }[]>`
     SELECT (pg_relation_size(${table}::text::regclass) / current_setting('block_size')::int)::int AS pages`;
@@ -27,9 +27,9 @@ export async function tablePages(sql: Sql, table: string): Promise<number> {
 }
 
 /**
- * Reads a generation's table by ranges of its pages (`ctid`), each with a short query: a cursor over millions of rows would
- * delay the vacuum of every other table for minutes. Nothing ever changes the rows of a generation's table, so the ranges are
- * the whole of it. The first failure ends the work.
+ * Reads a generation's table by ranges of its pages (`ctid`), each with a short query, because a cursor over millions of rows
+ * would delay the vacuum of every other table for minutes. The rows of a generation never change, so the ranges cover all of
+ * them. The first failure ends the work.
  */
 export async function eachPage<Prepared>(
   sql: Sql,

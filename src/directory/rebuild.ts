@@ -20,12 +20,12 @@ import { type IndexStatus, indexStatus } from './status.ts';
 import { rebuildSteps } from './steps.ts';
 import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 
-/** From this line on it is too late to stop. */
+/** After this line a rebuild can't be interrupted any more. */
 const SERVES = 'searches go to the new index';
 
 /**
- * Builds a new index from Postgres's directory, by the present mapping and normalization, and lets searches go to it
- * when it is complete and checked. What a rollback returns to stays what it is.
+ * Builds a new index from Postgres's directory, by the present mapping and normalization. Searches use it when it is complete
+ * and checked. The generation that a rollback returns to stays the same.
  *
  * @throws RefusedError when another process changes the directory, or Elasticsearch fails
  */
@@ -44,8 +44,8 @@ export function rebuildIndex(context: DirectoryContext, progress: Progress): Pro
 }
 
 /**
- * Under the lock: the current generation with a new index (a new table in embedded mode) takes its own place.
- * @param change what it is part of, for an operator
+ * Replaces the current generation, under the lock, by one with a new index (a new table in embedded mode).
+ * @param change the name of the whole change, for an operator
  */
 export async function buildAnew(
   context: DirectoryContext,
@@ -59,7 +59,7 @@ export async function buildAnew(
   const { elasticsearch: client, signal } = context;
   const next = await nextGeneration(sql);
   const isStale = current.normalization !== null && current.normalization !== normalizationFingerprint();
-  // In full mode the rows are what they are: only the index is new.
+  // In full mode the rows stay; only the index is new.
   const tableName = client === null || isStale ? next.tableName : current.tableName;
   progress.plan(rebuildSteps(client === null, isStale));
   if (isStale) {
@@ -102,8 +102,8 @@ export async function buildAnew(
 }
 
 /**
- * Puts search and Postgres's directory back as they were before the last import. There is nothing to return to
- * then, until the next import: what was undone is not kept for going forward again, since the file is still there.
+ * Puts search and Postgres's directory back as they were before the last import. After that there is nothing to return to
+ * until the next import. The undone generation is not kept, because its file can be imported again.
  *
  * @throws RefusedError when there is nothing to return to, another process changes the directory, or Elasticsearch fails
  */
@@ -111,7 +111,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
   const work = async (lock: DirectoryLock) => {
     const { id, previous } = await readDirectory(lock.sql);
     if (previous === null) {
-      // Only now: if a run died before the alias moved, searches still are where the rollback leads, and stay there.
+      // If a run died before the alias moved, searches use the previous directory already, and stay there.
       const { movedTo } = await reconcile(context, lock);
       const nothing = 'there is nothing to return to: no import since the last rollback, or none at all';
       throw new RefusedError(
@@ -122,7 +122,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
     }
     const { elasticsearch: client } = context;
     if (client === null) {
-      // A directory that was loaded while there was an Elasticsearch has no indexes for searches in Postgres.
+      // A directory that was loaded in full mode has no indexes for searches in Postgres.
       if (!(await hasSearchIndexes(lock.sql, previous.tableName))) {
         progress.phase('indexing');
         await buildSearchIndexes(lock.sql, previous.tableName);

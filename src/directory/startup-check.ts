@@ -13,9 +13,9 @@ import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';
 /** Whether searches see what Postgres's directory holds. */
 export interface DirectoryHealth {
   ok: boolean;
-  /** One line each, with what to do; empty when all is well. Names no address. */
+  /** One line each, with what to do and without an address. Empty if all is well. */
   warnings: string[];
-  /** Why the directory could not be looked at; it may name an address, so that it is for the log alone. */
+  /** The reason why the check failed, for the log alone, because it may name an address. */
   error?: unknown;
 }
 
@@ -23,11 +23,11 @@ export interface DirectoryHealth {
 const EMBEDDED_PATIENCE_MS = 30 * SECOND;
 
 /**
- * What a server does before it answers: in embedded mode it builds search indexes that are missing (a directory that was
- * loaded while there was an Elasticsearch); in full mode it makes sure that the alias exists and points to the current
- * generation's index where that is complete. It removes what a dead run has left. Then it says what is not as it should be.
+ * Prepares the directory before a server answers, and reports its health. In embedded mode it builds missing search indexes (of
+ * a directory that was loaded in full mode). In full mode it points the alias to the current generation's complete index. In
+ * both it removes what a dead run has left.
  *
- * Never throws: a server also starts while Elasticsearch is away.
+ * Never throws, because a server also starts while Elasticsearch is away.
  */
 export async function ensureSearchable(
   context: Omit<DirectoryContext, 'signal' | 'actor'> & { signal?: AbortSignal },
@@ -35,7 +35,7 @@ export async function ensureSearchable(
   const all = { signal: NEVER_ABORTED, ...context, actor: 'server' };
   try {
     if (await needsWork(all)) await repair(all);
-    // A failure is no warning: the next look tries again, and what is left harms nobody.
+    // A failure is no warning, because leftovers do no harm, and the next check retries.
     await tidyUpLeftovers(all).catch(() => {});
     return await directoryHealth(all);
   } catch (error) {
@@ -52,7 +52,7 @@ async function repair(context: DirectoryContext): Promise<void> {
   await withDirectoryLock(context, 'check by a server', work, {
     patienceMs: isEmbedded ? EMBEDDED_PATIENCE_MS : 0,
   }).catch((error) => {
-    // An import or a rebuild is under way, and leaves the directory in order itself.
+    // A running import or rebuild repairs the directory itself.
     if (!(error instanceof RefusedError)) throw error;
   });
 }
@@ -65,8 +65,8 @@ async function needsWork({ sql, elasticsearch, config }: DirectoryContext): Prom
 }
 
 /**
- * Compares Postgres's directory with what searches go to: a few short requests.
- * @throws what Postgres or Elasticsearch says when they are away
+ * Compares Postgres's directory with the index that searches use, by a few short requests.
+ * @throws the error of Postgres or Elasticsearch when they are away
  */
 export async function directoryHealth({
   sql,

@@ -8,34 +8,33 @@ import { type Directory, type Generation, readDirectory } from './generations.ts
 import { aliasTargets, countDocuments } from './indices.ts';
 import { type LockHolder, readHolder } from './lock.ts';
 
-/** What `index` says where searches have nothing to go to. */
+/** The value of `index` if there is none. */
 export const NO_INDEX = '(none)';
 
 /** The answer of `index status`, `index rebuild` and `index rollback`. */
 export interface IndexStatus {
-  /** What searches go to: the alias's index; in embedded mode the current generation's table. */
+  /** The alias's index; in embedded mode the current generation's table. */
   index: string;
-  /** What a rollback returns to, or null. */
+  /** The index or table that a rollback returns to, or `null`. */
   previous: string | null;
   /** Entries that searches can find. */
   documents: number;
-  /** Rows of Postgres's directory that searches don't see yet, and entries that they still see; absent when none. */
+  /** The number of rows that searches don't see yet and of old entries that they still see; absent if there are none. */
   drift?: number;
 }
 
 /** The answer of the command `index status`. */
 export interface StatusReport extends IndexStatus {
-  /** What the drift means for searches; absent when there is none. */
+  /** The consequence of the drift for searches; absent if there is no drift. */
   driftMeans?: string;
-  /** How old the directory and the debts are, and who imported them. */
+  /** The age and origin of the directory and the debts. */
   datasets: Datasets;
-  /** Who changes the directory now, and how far that is. */
+  /** The process that changes the directory now, with its progress. */
   running: LockHolder | null;
 }
 
 /**
- * All that an operator asks of the directory in the morning. Removes what a dead run has left, if nothing changes the directory
- * now.
+ * A report on the directory for its operator. Removes what a dead run has left, unless a run changes the directory now.
  */
 export async function statusReport(
   context: DirectoryContext,
@@ -64,7 +63,7 @@ function meaningOf(index: string, { current, previous }: Directory): string {
 }
 
 /**
- * What searches go to now.
+ * The index or table that searches use now.
  * @param guard words a failure of Elasticsearch
  */
 export async function servedIndex(
@@ -76,7 +75,7 @@ export async function servedIndex(
   return { index: targets[0] ?? NO_INDEX };
 }
 
-/** What searches go to, what a rollback returns to, and what differs between Postgres and the index. */
+/** The index that searches use, the one that a rollback returns to, and the drift between Postgres and the index. */
 export async function indexStatus(context: DirectoryContext): Promise<IndexStatus> {
   const { sql, elasticsearch } = context;
   const directory = await readDirectory(sql);
@@ -97,7 +96,7 @@ export async function indexStatus(context: DirectoryContext): Promise<IndexStatu
   };
 }
 
-/** How many entries differ between the current generation and what the index holds. */
+/** The number of entries that differ between the current generation and the index. */
 async function driftOf(
   { sql }: DirectoryContext,
   { current }: Directory,
@@ -107,7 +106,7 @@ async function driftOf(
   if (current.indexName === index) return Math.abs(current.rows - documents);
   const [served] = await sql<Pick<Generation, 'tableName'>[]>`
     SELECT table_name AS "tableName" FROM directory_generations WHERE index_name = ${index}`;
-  // An empty first index, none at all, or one of another database: all rows are missing.
+  // All rows are missing from an empty first index, from none, and from one of another database.
   if (served === undefined) return current.rows;
   const [row] = await sql.unsafe<{ drift: number }[]>(`
     SELECT count(*) AS drift FROM ${quoted(current.tableName)} wanted

@@ -1,10 +1,10 @@
 /**
- * The steps of changing the directory, for progress. Their weights are the seconds that they took at 5 million companies on
+ * The steps of a change of the directory, for progress. Their weights are the seconds that they took for 5 million companies on
  * two cores (docs/operating.md, Sizing); only their proportions matter.
  */
 import type { Step } from '../terminal/estimate.ts';
 
-/** Also a phase's name: what comes after the change serves, when it is too late to stop. */
+/** The phase after the change is in force, when it can't be interrupted any more. */
 export const REMOVING = 'removing what is old';
 
 const READ: Step[] = [
@@ -27,13 +27,13 @@ const IN_POSTGRES: Step = { name: 'indexing', weight: 40 };
 /** Steps of an import that changes nothing. */
 export const DRY_RUN_STEPS: readonly Step[] = READ;
 
-/** @param indexed how the search index follows: `postgres` means that there is no Elasticsearch */
+/** @param indexed how the search index is updated; `postgres` means that there is no Elasticsearch */
 export function importSteps(indexed: 'all' | 'changes' | 'postgres'): readonly Step[] {
   if (indexed === 'postgres') return [...READ, STORE, IN_POSTGRES, REMOVE];
   return [...READ, STORE, ...(indexed === 'all' ? INDEX_ALL : INDEX_CHANGES), CHECK, REMOVE];
 }
 
-/** @param renormalizes whether names are normalized by another version's rules now */
+/** @param renormalizes whether the names' normalization is of another version */
 export function rebuildSteps(isEmbedded: boolean, renormalizes: boolean): readonly Step[] {
   const rows: Step[] = renormalizes
     ? [{ name: 'normalizing names again', weight: 60 }]

@@ -1,4 +1,4 @@
-/** The tables of generations: what goes into them, by set-based SQL. */
+/** Fills the tables of generations by set-based SQL. */
 
 import { STAGING } from '../ingest/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -10,7 +10,7 @@ import { eachPage } from './pages.ts';
 
 const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
 
-/** What an import would change, rows counted by NIF. */
+/** The numbers of rows that an import would change. */
 export interface Difference {
   /** New, or with another legal name. */
   imported: number;
@@ -40,12 +40,12 @@ export async function compareStaged(
   };
 }
 
-/** Sorting pays when much is new: Elasticsearch and Postgres then get rows in the order of results. */
+/** Sorting pays from this share of new rows on, because Elasticsearch and Postgres then get rows in the order of results. */
 const SORT_FROM_SHARE = 0.1;
 
 /**
- * Fills a generation's table: the staged rows, and without `replace` what `base` has beside them. Rows lie in the
- * order of results, except that an import of few rows puts them at the end. `finishTable` completes it.
+ * Fills a generation's table with the staged rows and, without `replace`, the other rows of `base`. Rows are in the order of
+ * results, except that an import of few rows puts them at the end. `finishTable` completes the table.
  */
 export async function fillTable(
   sql: Sql,
@@ -63,7 +63,7 @@ export async function fillTable(
       ? `${staged} ${order}`
       : `${kept(`NOT EXISTS (${inStaging})`)} UNION ALL ${staged} ${order}`;
   } else {
-    // What stays as it is keeps its place.
+    // Unchanged rows keep their place.
     const same = `${inStaging} AND staged.legal_name = present.legal_name`;
     const condition = replace
       ? `EXISTS (${same})`
@@ -122,8 +122,8 @@ export async function finishTable(sql: Sql, table: string): Promise<void> {
 }
 
 /**
- * Makes a table fit for searches in Postgres. Indexes that are there already stay.
- * @param sql a dedicated connection: it takes longer than a server's statements may
+ * Adds the indexes that searches in Postgres need; existing ones stay.
+ * @param sql a dedicated connection, because this takes longer than a server's statements may
  */
 export async function buildSearchIndexes(sql: Sql, table: string): Promise<void> {
   for (const statement of searchIndexStatements(table)) {

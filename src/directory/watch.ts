@@ -7,15 +7,15 @@ import { SECOND } from '../units.ts';
 import type { DirectoryContext } from './context.ts';
 import { type DirectoryHealth, ensureSearchable } from './startup-check.ts';
 
-/** A server starts after this long even when its Elasticsearch doesn't answer. */
+/** A server starts after this long even if its Elasticsearch doesn't answer. */
 const FIRST_CHECK_TIMEOUT_MS = 5 * SECOND;
 const CHECK_EVERY_MS = 15 * SECOND;
 
 /**
- * Makes the directory searchable at start where something is missing, and looks again now and then: an Elasticsearch that
- * was away at start gets its alias when it is back. Changes are logged.
+ * Repairs the directory at start, and checks it again at intervals, so that an Elasticsearch that was away at start gets its
+ * alias when it is back. Changes are logged.
  *
- * @returns what the last look found
+ * @returns the result of the last check
  */
 export async function watchDirectory(
   context: Pick<DirectoryContext, 'config' | 'sql' | 'elasticsearch'>,
@@ -42,7 +42,7 @@ export async function watchDirectory(
   const first = looks.run();
   if (context.elasticsearch === null) await first;
   else {
-    // The check itself never fails, and goes on: its outcome is logged when it has one.
+    // The check never fails, and continues; its outcome is logged.
     await withTimeout(first, FIRST_CHECK_TIMEOUT_MS, 'Elasticsearch').catch((error) =>
       log.warn({ err: error }, 'started before the directory was checked: check ELASTICSEARCH_URL'),
     );
