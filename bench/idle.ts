@@ -18,7 +18,7 @@ export const REQUESTS = 400;
 
 /** Lookups, one after the other, through the service; and its three questions asked from here by the same modules. */
 export async function measureIdle(stack: Stack, service: Service): Promise<Idle> {
-  const sql = connectPostgres(stack.environment.DATABASE_URL!, { max: 2, byKey: true });
+  const sql = connectPostgres(stack.environment.DATABASE_URL!, { max: 2, pointQueries: true });
   const redis = connectRedis(stack.environment.REDIS_URL!);
   await new Promise((resolve) => redis.once('ready', resolve));
   const [account] = await stack.sql<{ id: string }[]>`SELECT id FROM accounts LIMIT 1`;

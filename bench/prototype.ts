@@ -21,7 +21,7 @@ const TAKE = `
   end
   return left`;
 
-const sql = connectPostgres(process.env.DATABASE_URL!, { max: 4, byKey: true });
+const sql = connectPostgres(process.env.DATABASE_URL!, { max: 4, pointQueries: true });
 const redis = connectRedis(process.env.REDIS_URL!);
 redis.defineCommand('takePrototype', { lua: TAKE });
 const { takePrototype } = redis as unknown as {

@@ -29,7 +29,7 @@ export async function openStages(
   { sql, environment, alias }: Stack,
   companies: number,
 ): Promise<{ stages: Stage[]; close(): Promise<unknown> }> {
-  const byKey = connectPostgres(environment.DATABASE_URL!, { max: 2, byKey: true });
+  const pointQueries = connectPostgres(environment.DATABASE_URL!, { max: 2, pointQueries: true });
   const redis = connectRedis(environment.REDIS_URL!);
   await new Promise((resolve) => redis.once('ready', resolve));
   const client = createElasticsearch({
@@ -39,8 +39,8 @@ export async function openStages(
   const accounts = await sql<{ id: string }[]>`SELECT id FROM accounts`;
   const account = (position: number) => accounts[position % accounts.length]!.id;
   const limiter = createRedisRateLimiter(redis);
-  const credits = createCredits(byKey);
-  const findCompany = createCompanyReader(byKey, 6 * DAY_S);
+  const credits = createCredits(pointQueries);
+  const findCompany = createCompanyReader(pointQueries, 6 * DAY_S);
   const search = createElasticsearchSearch(client!, alias);
   const queries = randomPrefixes(companies, DISTINCT_QUERIES).map(parseQuery);
   const stages: Stage[] = [
@@ -71,7 +71,7 @@ export async function openStages(
   ];
   const close = async () => {
     redis.disconnect();
-    await Promise.all([credits.close(1000), byKey.end(), client!.close()]);
+    await Promise.all([credits.close(1000), pointQueries.end(), client!.close()]);
   };
   return { stages, close };
 }

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { answers } from '../terminal/command.ts';
-import { subcommand } from '../terminal/subcommand.ts';
+import { defineCommand, subcommand } from '../terminal/command.ts';
 import { printableJson, table } from '../terminal/text.ts';
 import { deleteAccount } from './delete.ts';
 import { exportAccount } from './export.ts';
@@ -9,7 +8,7 @@ import { loadHistory } from './history.ts';
 /** `account history`, `account export` and `account delete` (contract, Command line). */
 export function accountDataCommands(program: Command): void {
   const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
-  answers(
+  defineCommand(
     account
       .command('history')
       .argument('<id>')
@@ -35,7 +34,7 @@ export function accountDataCommands(program: Command): void {
       ]),
   );
 
-  answers(
+  defineCommand(
     account
       .command('export')
       .argument('<id>')
@@ -45,7 +44,7 @@ export function accountDataCommands(program: Command): void {
     (account) => printableJson(account, 2),
   );
 
-  answers(
+  defineCommand(
     account
       .command('delete')
       .argument('<id>')

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
-import { answers } from '../terminal/command.ts';
+import { defineCommand } from '../terminal/command.ts';
 import { fields, printable, table } from '../terminal/text.ts';
 import { instant, name, oneOf, wholeNumber } from '../terminal/values.ts';
 import { changeLimits, changePlan, setSuspended } from './changes.ts';
@@ -53,7 +53,7 @@ function createCommand(account: Command): void {
       .requiredOption('--name <name>', 'whose it is', name)
       .option('--plan <plan>', 'free or plus', readPlan, 'free'),
   ).addHelpText('after', '\nExample:\n  bun directory account create --name "Example Lda" --plan plus');
-  answers(
+  defineCommand(
     command,
     ({ sql, actor }, options: { name: string; plan: Plan } & Subscription) =>
       createAccount(sql, options, actor),
@@ -72,7 +72,7 @@ function listCommand(account: Command): void {
       wholeNumber({ min: 0, max: 1_000_000 }),
     )
     .description('all accounts');
-  answers(
+  defineCommand(
     command.addHelpText('after', '\nExample:\n  bun directory account list --above 80'),
     ({ sql }, filter: AccountFilter) => listAccounts(sql, filter),
     (accounts) =>
@@ -92,7 +92,7 @@ function listCommand(account: Command): void {
 
 function showCommand(account: Command): void {
   const command = account.command('show').argument('<id>').description('an account as it stands now');
-  answers(
+  defineCommand(
     command.addHelpText('after', '\nExample:\n  bun directory account show acc_…'),
     async ({ sql }, id: string) => ({
       ...presentAccount(await requireAccount(sql, id)),
@@ -128,7 +128,7 @@ function planCommand(account: Command): void {
       .argument('<plan>', 'free or plus', readPlan)
       .description('move an account to a plan: a new period opens now, with nothing used'),
   ).addHelpText('after', '\nExample:\n  bun directory account plan acc_… plus --until 2027-01-01T00:00:00Z');
-  answers(
+  defineCommand(
     command,
     async ({ sql, actor }, id: string, plan: Plan, subscription: Subscription) => {
       const account = await changePlan(sql, id, plan, subscription, actor);
@@ -163,7 +163,7 @@ function limitsCommand(account: Command): void {
     )
     .description('give an account its own limits; without options: show them')
     .addHelpText('after', '\nExample:\n  bun directory account limits acc_… --requests-per-minute 6000');
-  answers(
+  defineCommand(
     command,
     async ({ sql, actor }, id: string, given: GivenLimits) => {
       const change = {
@@ -200,7 +200,7 @@ function creditsCommand(account: Command): void {
       'after',
       '\nExample:\n  bun directory account credits acc_… --add 1000 --reference invoice-17',
     );
-  answers(
+  defineCommand(
     command,
     async ({ sql, actor }, id: string, options: { add: number; note?: string; reference?: string }) => {
       const { add: credits, note, reference } = options;
@@ -212,7 +212,7 @@ function creditsCommand(account: Command): void {
 
 function suspensionCommand(account: Command, word: string, suspended: boolean, description: string): void {
   const command = account.command(word).argument('<id>').description(description);
-  answers(
+  defineCommand(
     command.addHelpText('after', `\nExample:\n  bun directory account ${word} acc_…`),
     async ({ sql, actor }, id: string) => {
       await setSuspended(sql, id, suspended, actor);

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { fileOptions, readFileOptions } from '../ingest/options.ts';
 import { rowSource } from '../ingest/source.ts';
 import { describeRejected } from '../ingest/staging.ts';
-import { answers } from '../terminal/command.ts';
+import { defineCommand } from '../terminal/command.ts';
 import { count, duration, withProgress } from '../terminal/progress.ts';
 import { fields } from '../terminal/text.ts';
 import { isRealDate } from '../terminal/values.ts';
@@ -38,7 +38,7 @@ Examples:
     --list colective_debtors --columns nif=nipc,start=step.start,end=step.end
   zcat seg-social.tsv.gz | bun directory debts import - --kind social-security --date 2026-11-01`,
     );
-  answers(
+  defineCommand(
     command,
     (tools, file: string, options: GivenOptions) =>
       withProgress(async (progress) => {

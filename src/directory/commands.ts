@@ -3,9 +3,8 @@ import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
 import { fileOptions, readFileOptions } from '../ingest/options.ts';
 import { rowSource } from '../ingest/source.ts';
 import { describeRejected } from '../ingest/staging.ts';
-import { answers, type Tools } from '../terminal/command.ts';
+import { defineCommand, subcommand, type Tools } from '../terminal/command.ts';
 import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
-import { subcommand } from '../terminal/subcommand.ts';
 import { fields, toSecond } from '../terminal/text.ts';
 import { type ImportOptions, type ImportReport, importCompanies } from './import.ts';
 import { DIRECTORY_PLAN } from './import-plan.ts';
@@ -40,7 +39,7 @@ nothing to return to then, until the next import.
 Example:
   bun directory index rollback --json`,
   );
-  answers(
+  defineCommand(
     index.command('status').description('what serves, how old it is, and what a rollback would return to'),
     (context) => withProgress((progress) => statusReport(context, progress), context.signal),
     describeStatus,
@@ -76,7 +75,7 @@ Examples:
   bun directory companies import entidades.json --columns nif=nifEntidade,legal_name=desigEntidade
   zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
-  answers(
+  defineCommand(
     command,
     (context, file: string, options: Partial<ImportOptions>) =>
       withProgress(async (progress) => {
@@ -114,7 +113,7 @@ function indexCommand(
   description: string,
   run: (context: Tools, progress: Progress) => Promise<IndexStatus>,
 ): Command {
-  return answers(
+  return defineCommand(
     index.command(name).description(description),
     (context) => withProgress((progress) => run(context, progress), context.signal),
     (status) => fields({ ...status }),

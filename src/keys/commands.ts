@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { iso } from '../accounts/plan.ts';
-import { answers } from '../terminal/command.ts';
+import { defineCommand } from '../terminal/command.ts';
 import { table } from '../terminal/text.ts';
 import { instant, name, wholeNumber } from '../terminal/values.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
@@ -10,7 +10,7 @@ import { createKey, listKeys, revokeKey } from './store.ts';
 export function keyCommands(program: Command): void {
   const key = program.command('key').description('API keys');
 
-  answers(
+  defineCommand(
     key
       .command('create')
       .argument('<account>')
@@ -23,7 +23,7 @@ export function keyCommands(program: Command): void {
     ({ id, secret }) => `${secret}\n\nThis is key ${id}. Keep the secret now: it can't be shown again.`,
   );
 
-  answers(
+  defineCommand(
     key
       .command('rotate')
       .argument('<id>')
@@ -43,7 +43,7 @@ export function keyCommands(program: Command): void {
       `${secret}\n\nThis is the new secret of ${id}. Keep it now: it can't be shown again. The previous one works until ${previousUntil}.`,
   );
 
-  answers(
+  defineCommand(
     key
       .command('list')
       .argument('<account>')
@@ -74,7 +74,7 @@ export function keyCommands(program: Command): void {
       ]),
   );
 
-  answers(
+  defineCommand(
     key
       .command('revoke')
       .argument('<id>')

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { RefusedError } from '../errors.ts';
-import { answers } from '../terminal/command.ts';
-import { subcommand } from '../terminal/subcommand.ts';
+import { defineCommand, subcommand } from '../terminal/command.ts';
 import { printableJson } from '../terminal/text.ts';
 import { writeCompany } from './present.ts';
 import type { Company } from './schema.ts';
@@ -16,7 +15,7 @@ export function recordCommands(program: Command): void {
     'the directory of companies, and stored company records',
   );
 
-  answers(
+  defineCommand(
     companies
       .command('show')
       .argument('<nif>', 'nine digits', nif)
@@ -34,7 +33,7 @@ export function recordCommands(program: Command): void {
     (record) => printableJson(record, 2),
   );
 
-  answers(
+  defineCommand(
     companies
       .command('forget')
       .argument('<nif>', 'nine digits', nif)

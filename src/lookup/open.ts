@@ -25,7 +25,7 @@ export interface LookupHandlers {
  */
 export function openLookup(
   config: Config,
-  { sql, byKey }: { sql: Sql; byKey: Sql },
+  { sql, pointQueries }: { sql: Sql; pointQueries: Sql },
   cleanup: Cleanup,
   log: Log,
   metrics: Metrics,
@@ -43,7 +43,7 @@ export function openLookup(
   }
   // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract: refresh); the rest is for the way out.
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
-  const findCompany = createCompanyReader(byKey, config.recordMaxAgeS, timeoutMs);
+  const findCompany = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
   const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
   const sweeps = startInterval(
     () => refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed')),

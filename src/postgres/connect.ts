@@ -13,7 +13,7 @@ export const LOCK_NOT_AVAILABLE = '55P03';
 /** Grace after `statement_timeout`, in which a live server reports the cancellation. */
 const STATEMENT_TIMEOUT_GRACE_MS = 3 * SECOND;
 
-const BY_KEY = {
+const POINT_QUERY_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',
   random_page_cost: 1,
   enable_seqscan: 'off',
@@ -38,7 +38,7 @@ export interface PostgresOptions {
    * than running them, and a sequential scan looked cheap for a few accounts. The remaining plans find rows in the order of
    * their keys, or of the given keys (src/credits/spend.ts).
    */
-  byKey?: boolean;
+  pointQueries?: boolean;
 }
 
 /**
@@ -54,7 +54,7 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
     applicationName = 'company-directory',
     statementTimeoutMs = 0,
     lockTimeoutMs = 0,
-    byKey = false,
+    pointQueries = false,
   } = options;
   return postgres(url, {
     max,
@@ -71,7 +71,7 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
       statement_timeout: statementTimeoutMs,
       lock_timeout: lockTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs > 0 ? 30 * SECOND : 0,
-      ...(byKey ? BY_KEY : {}),
+      ...(pointQueries ? POINT_QUERY_SETTINGS : {}),
     },
   });
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { readConfig } from '../config.ts';
-import { answers } from '../terminal/command.ts';
+import { defineCommand } from '../terminal/command.ts';
 import { aborted, watchInterrupts } from '../terminal/interrupt.ts';
 import { wholeNumber } from '../terminal/values.ts';
 import { orWithoutParent, serveWithWorkers } from './workers.ts';
@@ -20,7 +20,7 @@ export function serviceCommands(program: Command): void {
     )
     .action(serve);
 
-  answers(
+  defineCommand(
     program
       .command('migrate')
       .description("bring the database's tables up to date (serve does it too)")

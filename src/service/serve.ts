@@ -29,7 +29,7 @@ import { DRAIN_TIMEOUT_MS, LONGEST_STOP_MS } from './stop.ts';
 import { warnAtStart } from './warnings.ts';
 
 /** Connections for one batch of credits, one of records, and voids while Postgres hangs. */
-const BY_KEY_POOL = 6;
+const POINT_QUERY_POOL = 6;
 const POSTGRES_POOL = {
   applicationName: 'company-directory serve',
   max: 20,
@@ -98,15 +98,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const authenticator = await createAuthenticator(stores.sql);
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
-    const byKey = connectPostgres(stores.databaseUrl, {
+    const pointQueries = connectPostgres(stores.databaseUrl, {
       ...POSTGRES_POOL,
-      max: BY_KEY_POOL,
-      byKey: true,
+      max: POINT_QUERY_POOL,
+      pointQueries: true,
     });
-    cleanup.add('Postgres by key', () => byKey.end({ timeout: 2 }));
+    cleanup.add('Postgres by key', () => pointQueries.end({ timeout: 2 }));
     let onCounted: (accountIds: Set<string>) => void = () => {};
     const rollups = startCallRollup(stores.sql, log, tasks, (accountIds) => onCounted(accountIds));
-    const credits = createCredits(byKey, {
+    const credits = createCredits(pointQueries, {
       onAcknowledged: (what) => {
         if (what === 'batch') metrics.batchVoided();
         void rollups.run();
@@ -127,7 +127,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       log,
     });
     const search = openSearch(config, stores, tasks, metrics);
-    const { lookup, batchLookup } = openLookup(config, { ...stores, byKey }, tasks, log, metrics, {
+    const { lookup, batchLookup } = openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, {
       publicUrl,
       stopping: stopping.signal,
     });

@@ -4,7 +4,6 @@ import { type Config, readConfig } from '../config.ts';
 import { ConfigError, userName } from '../environment.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import { withoutSecrets } from '../observability/redaction.ts';
-
 import type { Sql } from '../postgres/connect.ts';
 import { openStores } from '../stores.ts';
 import { watchInterrupts } from './interrupt.ts';
@@ -38,7 +37,7 @@ export const EXIT_USAGE = 2;
  *
  * A failure prints one line on stderr and nothing on stdout. The exit code is 1, or 2 if the environment makes no sense.
  */
-export function answers<Answer>(
+export function defineCommand<Answer>(
   command: Command,
   run: (tools: Tools, ...args: ActionArguments) => Promise<Answer>,
   describe: (answer: Answer) => string,
@@ -66,4 +65,12 @@ async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promis
 export function fail(error: unknown): void {
   process.stderr.write(`error: ${withoutSecrets(printable(messageOf(error)))}\n`);
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/** The program's command of that name, created if it doesn't exist, so that two features can share a command. */
+export function subcommand(program: Command, name: string, description: string): Command {
+  return (
+    program.commands.find((command) => command.name() === name) ??
+    program.command(name).description(description)
+  );
 }

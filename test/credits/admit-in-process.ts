@@ -11,7 +11,7 @@ import { connectPostgres } from '../../src/postgres/connect.ts';
 import { admit, admitMany } from './ledger.ts';
 
 const [url, accountId, count, stay] = process.argv.slice(2) as [string, string, string, string?];
-const sql = connectPostgres(url, { max: 10, applicationName: 'admit-in-process', byKey: true });
+const sql = connectPostgres(url, { max: 10, applicationName: 'admit-in-process', pointQueries: true });
 const credits = createCredits(sql, { onAcknowledged: () => writeSync(1, 'voided\n') });
 await sql`SELECT 1`;
 writeSync(1, 'ready\n');

@@ -124,7 +124,7 @@ async function waitUntilGone(applicationName: string): Promise<void> {
 }
 
 test('a period that has ended is opened once by two instances at once, and its credits are exact', async () => {
-  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 2, byKey: true }));
+  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));
   try {
     const instances = pools.map((pool) => createCredits(pool));
     for (let round = 0; round < 20; round += 1) {
@@ -146,7 +146,7 @@ test('a period that has ended is opened once by two instances at once, and its c
 });
 
 test('many accounts at once, asked for in every order by two instances, are each exact and none waits for ever', async () => {
-  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 10, byKey: true }));
+  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 10, pointQueries: true }));
   try {
     const instances = pools.map((pool) => createCredits(pool));
     const callers = await Promise.all(
@@ -171,7 +171,7 @@ test('many accounts at once, asked for in every order by two instances, are each
 });
 
 test.each([2, 400])('of %d accounts, a few asked for in opposite orders are locked in one', async (count) => {
-  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 1, byKey: true }));
+  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 1, pointQueries: true }));
   try {
     const ids = (
       await Promise.all(Array.from({ length: count }, () => createCaller(sql, { included: 1000 })))

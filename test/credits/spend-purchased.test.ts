@@ -19,7 +19,7 @@ let instances: Credits[];
 beforeAll(async () => {
   database = await createTestDatabase('spend_purchased');
   sql = database.sql;
-  pools = [0, 1].map(() => connectPostgres(database.url, { max: 2, byKey: true }));
+  pools = [0, 1].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));
   instances = pools.map((pool) => createCredits(pool));
 });
 afterAll(async () => {

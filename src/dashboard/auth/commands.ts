@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { defaultPublicUrl } from '../../config.ts';
 
-import { answers } from '../../terminal/command.ts';
-import { subcommand } from '../../terminal/subcommand.ts';
+import { defineCommand, subcommand } from '../../terminal/command.ts';
 import { printable } from '../../terminal/text.ts';
 import { isEmail } from '../request/fields.ts';
 import { invite } from './invitations.ts';
@@ -20,7 +19,7 @@ export function inviteCommand(program: Command): void {
       'after',
       '\nExample:\n  bun directory account invite acc_… --email maria@example.com\n\nThe link begins with PUBLIC_URL, works once, and for seven days.',
     );
-  answers(
+  defineCommand(
     command,
     async ({ sql, config, actor }, id: string, { email: address }: { email: string }) => {
       const { token, email, expires } = await invite(sql, { accountId: id, email: address }, actor);
