@@ -92,7 +92,11 @@ async function sendOnce(
       {
         method: 'POST',
         path: `/${encodeURIComponent(index)}/_bulk`,
-        querystring: { filter_path: 'errors,items.*.error.type,items.*.error.reason' },
+        querystring: {
+          filter_path: 'errors,items.*.error.type,items.*.error.reason',
+          // How long Elasticsearch waits for a shard that no node has any more.
+          timeout: `${GONE_PATIENCE_MS}ms`,
+        },
         // The client sends bytes as they are, though its types know text only.
         bulkBody: lines as unknown as string,
       },

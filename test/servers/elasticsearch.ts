@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fetchElasticsearch } from './elasticsearch-fetch.ts';
 import type { NativeContext } from './native.ts';
 import { untilReady } from './ports.ts';
-import { startProcess } from './processes.ts';
+import { type ServerProcess, startProcess } from './processes.ts';
 import type { StartRequest } from './servers.ts';
 
 /** The version that docker-compose.yml runs as well. */
@@ -19,20 +19,36 @@ export function elasticsearchCopy(cache: string): string | undefined {
   return existsSync(home) ? home : undefined;
 }
 
+export interface NodeOptions extends Pick<StartRequest, 'purpose' | 'elasticsearchHeapMb'> {
+  /** Its folder in the run's folder. A node that starts again finds its data there. */
+  name: string;
+  /** Lines of elasticsearch.yml beside those that every node has. */
+  settings: string[];
+}
+
 /** Starts a single-node Elasticsearch, fetched first if need be, and resolves with its URL once it is ready. */
 export async function startElasticsearch(
   context: NativeContext,
   jdk: string,
-  { purpose, elasticsearchHeapMb: heapMb }: StartRequest,
+  request: StartRequest,
 ): Promise<string> {
+  const settings = ['discovery.type: single-node', 'http.port: 0', 'transport.port: 0'];
+  return (await startNode(context, jdk, { ...request, name: 'elasticsearch', settings })).url;
+}
+
+/** Starts a node, and resolves once its cluster serves requests. */
+export async function startNode(
+  context: NativeContext,
+  jdk: string,
+  { name, settings, purpose, elasticsearchHeapMb: heapMb }: NodeOptions,
+): Promise<{ url: string; server: ServerProcess }> {
   const home =
     elasticsearchCopy(context.cache) ?? (await fetchElasticsearch(context, jdk, ELASTICSEARCH_VERSION));
-  const folder = join(context.runFolder, 'elasticsearch');
+  const folder = join(context.runFolder, name);
   const config = join(folder, 'config');
-  await mkdir(folder, { recursive: true });
-  for (const name of ['data', 'logs', 'tmp']) await mkdir(join(folder, name));
+  for (const part of ['data', 'logs', 'tmp']) await mkdir(join(folder, part), { recursive: true });
   await cp(join(home, 'config'), config, { recursive: true });
-  await writeFile(join(config, 'elasticsearch.yml'), settingsOf(folder));
+  await writeFile(join(config, 'elasticsearch.yml'), settingsOf(folder, settings));
   await writeFile(
     join(config, 'jvm.options'),
     jvmOptionsOf(await readFile(join(home, 'config/jvm.options'), 'utf8')),
@@ -78,7 +94,7 @@ export async function startElasticsearch(
     url = await publishedUrl(join(folder, 'logs/http.ports'));
     return url !== '' && isHealthy(url);
   };
-  if (await untilReady(server, isReady)) return url;
+  if (await untilReady(server, isReady)) return { url, server };
   throw new Error(`Elasticsearch did not start\n${server.lastLines()}`);
 }
 
@@ -96,20 +112,18 @@ export async function isHealthy(url: string): Promise<boolean> {
 }
 
 /** Settings of modules that this distribution leaves out (geoip, ml) would be refused. */
-function settingsOf(folder: string): string {
+function settingsOf(folder: string, settings: string[]): string {
   return [
     'cluster.name: company-directory-tests',
-    'discovery.type: single-node',
     'xpack.security.enabled: false',
     'network.host: 127.0.0.1',
-    // Any free port; the node writes the one it got to logs/http.ports.
-    'http.port: 0',
-    'transport.port: 0',
+    // The node writes the port that it got to logs/http.ports.
     'node.portsfile: true',
     // A developer's disk is often more than 90 % full; the tests write a few megabytes.
     'cluster.routing.allocation.disk.threshold_enabled: false',
     `path.data: ${JSON.stringify(join(folder, 'data'))}`,
     `path.logs: ${JSON.stringify(join(folder, 'logs'))}`,
+    ...settings,
     '',
   ].join('\n');
 }

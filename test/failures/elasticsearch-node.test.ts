@@ -1,0 +1,198 @@
+/** The death of Elasticsearch nodes, of a cluster that the tests start for themselves. The tests go on from each other. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '@elastic/elasticsearch';
+import { findAccount } from '../../src/accounts/store.ts';
+import { untilCopied } from '../../src/directory/copies.ts';
+import { importCompanies } from '../../src/directory/import.ts';
+import { newIndexName } from '../../src/directory/indices.ts';
+import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
+import type { DirectoryTools } from '../../src/directory/tools.ts';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import type { Progress } from '../../src/terminal/progress.ts';
+import { csv } from '../directory/support.ts';
+import { type ElasticsearchPair, startElasticsearchPair } from '../support/elasticsearch-pair.ts';
+import { NO_PROGRESS } from '../support/progress.ts';
+import { createCaller, startTestService, type TestService } from '../support/service.ts';
+import { eventually, until } from '../support/until.ts';
+
+const COMPANIES = 1_000;
+const NEVER = new AbortController().signal;
+
+let pair: ElasticsearchPair;
+let service: TestService;
+let client: Client;
+let tools: DirectoryTools;
+let caller: { accountId: string; key: string };
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lost-node-'));
+  pair = await startElasticsearchPair();
+  service = await startTestService({ env: { ELASTICSEARCH_URL: pair.url } });
+  client = createElasticsearch(service.config)!;
+  tools = { ...service, elasticsearch: client, signal: NEVER, actor: 'test' };
+  caller = await createCaller(service.sql, {
+    limits: { requestsPerMinute: 1_000_000 },
+    included: 1_000_000,
+  });
+}, 240_000);
+afterAll(async () => {
+  await client.close();
+  await service.stop();
+  await pair.stop();
+  await rm(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** Imports companies whose names all end in `ending`. */
+async function importAll(ending: string, progress: Partial<Progress> = {}, companies = COMPANIES) {
+  const path = join(folder, `${ending}.csv`);
+  await Bun.write(
+    path,
+    csv(0, companies, (n) => `Empresa ${String(n).padStart(6, '0')} ${ending}`),
+  );
+  const options = { replace: false, force: false, dryRun: false, rejects: null };
+  return importCompanies(tools, { path }, options, { ...NO_PROGRESS, ...progress });
+}
+
+let used = 0;
+
+/** Searches a company of its own. @returns the status, and the name that was found */
+async function ask(n: number): Promise<[status: number, name: string | undefined]> {
+  const query = `empresa ${String(n % COMPANIES).padStart(6, '0')}`;
+  const answer = await fetch(`${service.url}/companies?q=${encodeURIComponent(query)}`, {
+    headers: { Authorization: `Bearer ${caller.key}` },
+  });
+  const { data } = (await answer.json()) as { data?: { legal_name: string }[] };
+  // 503 costs nothing; each other answer costs its credit (specification, Errors).
+  if (answer.status !== 503) used += 1;
+  return [answer.status, data?.[0]?.legal_name];
+}
+
+/** Clients that search all the time, and repeat a 503 once. */
+function startClients() {
+  const lost: unknown[] = [];
+  let searches = 0;
+  let isOver = false;
+  const clients = Array.from({ length: 4 }, async () => {
+    while (!isOver) {
+      const n = searches++;
+      let answer = await ask(n);
+      if (answer[0] === 503) {
+        await Bun.sleep(1000); // as its Retry-After says
+        answer = await ask(n);
+      }
+      if (answer[0] !== 200 || answer[1] === undefined) lost.push(answer);
+      await Bun.sleep(5); // leaves the nodes some of the machine
+    }
+  });
+  return {
+    more: async () => {
+      const before = searches;
+      await until('more searches', () => searches > before + 200, 30_000);
+    },
+    /** @returns the searches that were lost */
+    async stop() {
+      isOver = true;
+      await Promise.all(clients);
+      return lost;
+    },
+  };
+}
+
+const booked = async () => (await findAccount(service.sql, caller.accountId))!.used;
+
+test('the wait for a copy that no node takes ends with what to look at', async () => {
+  const name = newIndexName('waiting');
+  await client.indices.create({
+    index: name,
+    wait_for_active_shards: 1,
+    settings: { number_of_replicas: 1, 'index.routing.allocation.require._name': 'b' },
+  });
+  const said: string[] = [];
+  const note = (line: string) => void said.push(line);
+  const progress = { ...NO_PROGRESS, phase: note, note };
+  await untilCopied(client, name, { signal: NEVER, progress }, 500);
+  expect(said).toEqual([
+    'copying the index to other nodes',
+    'warning: the new index has 1 of 2 shard copies: look at the disks of the nodes, because the death of one may end searches',
+  ]);
+  await client.indices.delete({ index: name });
+});
+
+test('the node of the primary shard dies right after a swap: no search is lost, and the books are exact', async () => {
+  const { index: first } = await importAll('Antiga');
+  const clients = startClients();
+  await clients.more();
+  // What a rollback returns to is on node b alone from now on.
+  await client.indices.putSettings({
+    index: first,
+    settings: { auto_expand_replicas: 'false', number_of_replicas: 0 },
+  });
+
+  let killing: Promise<string[]> | null = null;
+  const kill = async () => {
+    const shards = await client.cat.shards({ index: 'companies', format: 'json' });
+    await pair.b.kill();
+    return shards.map(({ prirep, state, node }) => `${prirep} ${state} ${node}`).sort();
+  };
+  await importAll('Nova', {
+    note(line) {
+      if (line === 'searches see the new directory') killing = kill();
+    },
+  });
+  // The alias has moved to an index with both copies.
+  expect(await killing!).toEqual(['p STARTED b', 'r STARTED a']);
+  await clients.more();
+  await clients.more();
+  expect(await clients.stop()).toEqual([]);
+  expect((await ask(7))[1]).toBe('Empresa 000007 Nova');
+  await eventually(booked, used, 15_000);
+}, 120_000);
+
+test('a rollback to an index that no node has builds it from Postgres', async () => {
+  const notes: string[] = [];
+  const progress = { ...NO_PROGRESS, note: (line: string) => void notes.push(line) };
+  await rollbackIndex(tools, progress);
+  expect(notes[0]).toMatch(
+    /^the index companies-\S+ is on no node that answers: it is rebuilt from Postgres$/,
+  );
+  expect((await ask(8))[1]).toBe('Empresa 000008 Antiga');
+}, 120_000);
+
+test('an import while one of the nodes is dead goes through, and no search is lost', async () => {
+  const clients = startClients();
+  const phases: string[] = [];
+  await importAll('Seguinte', { phase: (name) => void phases.push(name) });
+  expect(phases).not.toContain('copying the index to other nodes');
+  await clients.more();
+  expect(await clients.stop()).toEqual([]);
+  expect((await ask(9))[1]).toBe('Empresa 000009 Seguinte');
+}, 120_000);
+
+test('the node that builds an index dies: the command says what to do, that does it, and no search is lost', async () => {
+  await pair.b.start();
+  await client.cluster.health({ index: 'companies', wait_for_status: 'green', timeout: '30s' });
+  const clients = startClients();
+  let phase = '';
+  let killing: Promise<void> | null = null;
+  const progress: Partial<Progress> = {
+    phase: (name) => {
+      phase = name;
+    },
+    update() {
+      if (phase === 'indexing') killing ??= pair.b.kill();
+    },
+  };
+  await expect(importAll('Última', progress, 20_000)).rejects.toThrow(
+    /^the rows are in Postgres, but Elasticsearch failed: .+ run "index rebuild" when Elasticsearch is well$/,
+  );
+  await killing;
+  expect((await ask(10))[1]).toBe('Empresa 000010 Seguinte');
+  await rebuildIndex(tools, NO_PROGRESS);
+  await clients.more();
+  expect(await clients.stop()).toEqual([]);
+  expect((await ask(10))[1]).toBe('Empresa 000010 Última');
+  await eventually(booked, used, 15_000);
+}, 240_000);
