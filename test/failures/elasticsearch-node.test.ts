@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@elastic/elasticsearch';
 import { findAccount } from '../../src/accounts/store.ts';
+import type { DirectoryContext } from '../../src/directory/context.ts';
 import { untilCopied } from '../../src/directory/copies.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { newIndexName } from '../../src/directory/indices.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
-import type { DirectoryTools } from '../../src/directory/tools.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import type { Progress } from '../../src/terminal/progress.ts';
 import { csv } from '../directory/support.ts';
@@ -24,7 +24,7 @@ const NEVER = new AbortController().signal;
 let pair: ElasticsearchPair;
 let service: TestService;
 let client: Client;
-let tools: DirectoryTools;
+let context: DirectoryContext;
 let caller: { accountId: string; key: string };
 let folder: string;
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
   pair = await startElasticsearchPair();
   service = await startTestService({ env: { ELASTICSEARCH_URL: pair.url } });
   client = createElasticsearch(service.config)!;
-  tools = { ...service, elasticsearch: client, signal: NEVER, actor: 'test' };
+  context = { ...service, elasticsearch: client, signal: NEVER, actor: 'test' };
   caller = await createCaller(service.sql, {
     limits: { requestsPerMinute: 1_000_000 },
     included: 1_000_000,
@@ -53,7 +53,7 @@ async function importAll(ending: string, progress: Partial<Progress> = {}, compa
     csv(0, companies, (n) => `Empresa ${String(n).padStart(6, '0')} ${ending}`),
   );
   const options = { replace: false, force: false, dryRun: false, rejects: null };
-  return importCompanies(tools, { path }, options, { ...NO_PROGRESS, ...progress });
+  return importCompanies(context, { path }, options, { ...NO_PROGRESS, ...progress });
 }
 
 let used = 0;
@@ -154,7 +154,7 @@ test('the node of the primary shard dies right after a swap: no search is lost, 
 test('a rollback to an index that no node has builds it from Postgres', async () => {
   const notes: string[] = [];
   const progress = { ...NO_PROGRESS, note: (line: string) => void notes.push(line) };
-  await rollbackIndex(tools, progress);
+  await rollbackIndex(context, progress);
   expect(notes[0]).toMatch(
     /^the index companies-\S+ is on no node that answers: it is rebuilt from Postgres$/,
   );
@@ -190,7 +190,7 @@ test('the node that builds an index dies: the command says what to do, that does
   );
   await killing;
   expect((await ask(10))[1]).toBe('Empresa 000010 Seguinte');
-  await rebuildIndex(tools, NO_PROGRESS);
+  await rebuildIndex(context, NO_PROGRESS);
   await clients.more();
   expect(await clients.stop()).toEqual([]);
   expect((await ask(10))[1]).toBe('Empresa 000010 Última');
