@@ -1,25 +1,25 @@
-/** The columns that are wanted of a file, by our names and by the file's own (contract, Files: `--columns`). */
+/** The columns that an import reads, by our names and by the file's (contract, Files: `--columns`). */
 
 export interface Column {
-  /** Ours, e.g. `nif`. */
+  /** Our name, e.g. `nif`. */
   readonly name: string;
-  /** The file's own: a header's text, or a member of a JSON object; a dot goes into an object. */
+  /** The file's name: the text of a header, or a member of a JSON object; a dot reads a member of an object. */
   readonly source: string;
 }
 
-/** The file's own names by ours; a name that is missing is the file's own, too. */
+/** The file's names by ours. A missing name is the same in the file. */
 export type ColumnNames = Readonly<Record<string, string>>;
 
 export function namedColumns(names: readonly string[], sources: ColumnNames = {}): Column[] {
   return names.map((name) => ({ name, source: sources[name] ?? name }));
 }
 
-/** What headers and members are compared by: they match trimmed and without regard to case. */
+/** The form in which names are compared: trimmed and without regard to case. */
 export function comparable(name: string): string {
   return name.trim().toLowerCase();
 }
 
-/** Where a column's value usually stands, the likeliest first. Portuguese and English names, and GLEIF's. */
+/** Usual names of a column, the likeliest first, in Portuguese and English, and GLEIF's. */
 const LIKELY: Record<string, RegExp[]> = {
   nif: [/^(nif|nipc)$/i, /nif|nipc/i, /contribuinte|registrationauthorityentityid|registeredas|\bvat\b/i],
   legal_name: [/legal.?name/i, /desig|denomina|raz[aã]o|firma/i, /nome|name/i, /^(ds|desc)_/i],
@@ -29,7 +29,7 @@ const LIKELY: Record<string, RegExp[]> = {
 
 /**
  * Advice to use `--columns`, with the names that look right.
- * @param found the file's own names, as written
+ * @param found the file's names, as written
  */
 export function columnAdvice(missing: readonly Column[], found: readonly string[]): string {
   const argument = missing.map(({ name }) => `${name}=${likeliest(name, found) ?? 'NAME'}`).join(',');

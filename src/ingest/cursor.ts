@@ -1,19 +1,19 @@
-/** Where a parser stands in the part of the file that is in memory. */
+/** A parser's position in the part of the file that is in memory. */
 import { MAX_ROW_BYTES, REASONS, type RejectedRow, type Row, rawText } from './rows.ts';
 
 export const LF = 0x0a;
 export const CR = 0x0d;
 
 export interface Cursor {
-  /** The part in memory is `bytes[at, end)`; it begins at the beginning of a row. */
+  /** The part in memory is `bytes[at, end)`. It begins with a row. */
   bytes: Buffer;
   at: number;
   end: number;
-  /** Nothing comes after `end`. */
+  /** Whether the file ends at `end`. */
   final: boolean;
   /** The line that `at` is on, from 1. */
   line: number;
-  /** What follows belongs to a row that was rejected for its length, up to the next line break. */
+  /** The bytes up to the next line break belong to a row that was rejected for its length. */
   skipping: boolean;
   /** Bytes read a second time because a quote was not closed, and all bytes before `bytes`. */
   bytesReread: number;
@@ -27,12 +27,12 @@ export interface Found {
 }
 
 /**
- * Moves the cursor past every whole row in memory (at most `maxRows`), adding what it finds. What is left begins a
- * row that isn't all there yet, and is never longer than a row may be.
+ * Moves the cursor past every whole row in memory (at most `maxRows`), and adds them to `found`. The rest begins an incomplete
+ * row, and is never longer than a row may be.
  */
 export type Parse = (cursor: Cursor, found: Found, maxRows?: number) => void;
 
-/** The end of a line's text that ends before `lineBreakAt`: without the CR of a CRLF. */
+/** The end of the line's text before `lineBreakAt`, without the CR of a CRLF. */
 export function withoutCr(bytes: Buffer, from: number, lineBreakAt: number): number {
   return lineBreakAt > from && bytes[lineBreakAt - 1] === CR ? lineBreakAt - 1 : lineBreakAt;
 }
@@ -44,8 +44,8 @@ export function nextLineBreak(cursor: Cursor, from: number): number {
 }
 
 /**
- * Rejects the line that the cursor is on and goes on behind it. A line too long to be in memory is left behind as it
- * comes (`skipping`). False when more of the file is needed to tell.
+ * Rejects the line at the cursor and moves behind it. A line too long for memory is skipped as it arrives (`skipping`). False
+ * means that more of the file is needed.
  */
 export function rejectLine(cursor: Cursor, found: Found, reason: string): boolean {
   const { bytes, at: from, end, line } = cursor;
@@ -67,7 +67,7 @@ export function rejectLine(cursor: Cursor, found: Found, reason: string): boolea
   return true;
 }
 
-/** Leaves the rest of a row behind that was rejected for its length. */
+/** Skips the rest of a row that was rejected for its length. */
 export function skipRest(cursor: Cursor): void {
   const lineBreakAt = nextLineBreak(cursor, cursor.at);
   if (lineBreakAt === -1) {
@@ -79,7 +79,7 @@ export function skipRest(cursor: Cursor): void {
   }
 }
 
-/** The first character that isn't white space, of what is in memory; '' when there is none. */
+/** The first character in memory that isn't white space; '' if there is none. */
 export function firstCharacter({ bytes, at, end }: Cursor): string {
   for (let i = at; i < end; i++) {
     const byte = bytes[i]!;

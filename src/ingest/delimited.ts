@@ -1,9 +1,9 @@
 /**
  * CSV and TSV rows from bytes (RFC 4180 quotes; LF or CRLF, mixed).
  *
- * Why not a library: a row over 64 KiB must be rejected without being kept, and a quote that is never closed must not
- * take the rest of the file with it. The libraries there are fail the file, or keep the field. It reads bytes, not
- * decoded text, so that only the wanted columns become strings.
+ * No library does this: a row over 64 KiB must be rejected without being kept, and an unclosed quote must not consume the rest
+ * of the file. Existing libraries fail the file, or keep the field. This parser reads bytes, so that only the columns of the
+ * import become strings.
  */
 import { MIB } from '../units.ts';
 import {
@@ -25,47 +25,46 @@ const TAB = 0x09;
 export interface Layout {
   /** The byte between fields. */
   delimiter: number;
-  /** For each column of the file, the place of its value, or -1 when it isn't wanted. null: all, in order. */
+  /** For each column of the file, the index of its value, or -1 if it is not read. `null` means all, in order. */
   slots: Int16Array | null;
-  /** How many values a row has. */
+  /** The number of a row's values. */
   width: number;
 }
 
 /**
- * So many bytes, plus as many as the file had so far, may be read twice because of quotes that aren't closed. When
- * they are spent, a quoted field must end on its own line: a file of stray quotes costs no more than its length.
+ * This many bytes, plus as many as the file had so far, may be read twice because of unclosed quotes. After that a quoted field
+ * must end on its line, so that a file of stray quotes costs no more than its length.
  */
 const REREAD_ALLOWANCE_BYTES = 16 * MIB;
 
-/** `toString('utf8', …)` without its detour: 3 times as fast for text that isn't ASCII (Bun 1.4). */
+/** Faster than `toString('utf8', …)`: 3 times for text that isn't ASCII (Bun 1.4). */
 type Bytes = Buffer & { utf8Slice(from: number, to: number): string };
 
-/** What came of a row: added (or rejected as a whole), or cut off by the end of what is in memory, or a reason to reject its first line. */
+/** The outcome of a row: added (or rejected as a whole), cut off by the end of memory, or a reason to reject its first line. */
 type Outcome = typeof ADDED | typeof CUT | string;
 const ADDED = 0;
 const CUT = 1;
 
-/** The slot of a field that no column of the header stands for. */
+/** The slot of a field without a column in the header. */
 const BEYOND = -2;
 
 /**
- * A parser of one layout. A row with fewer columns than wanted has null for them; one with text in more columns than the
- * header has is rejected. A row of CSV of which the quotes make no
- * sense is rejected by its first line alone, and reading goes on at the next: the quote may be a stray one. In TSV, which
- * has no quotes unless a spreadsheet wrote it, a field that isn't quoted from end to end is taken as it stands.
+ * A parser of one layout. A missing column is `null`. A row with text in more columns than the header has is rejected. If the
+ * quotes of a CSV row make no sense, only its first line is rejected, because the quote may be a stray one. TSV has no quotes
+ * unless a spreadsheet wrote it, so a field that isn't quoted from end to end stays as it is.
  */
 export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
   const noValues: (string | null)[] = new Array<null>(width).fill(null);
   const columnsOfFile = slots?.length ?? 0;
-  /** How far the row at hand was looked at. */
+  /** The position in the present row. */
   let at = 0;
-  /** Bytes of it that were read twice, because a quote was none. */
+  /** Bytes of it that were read twice because of a stray quote. */
   let reread = 0;
 
   return (cursor, found, maxRows = Number.POSITIVE_INFINITY) => {
     while (cursor.at < cursor.end && found.rows.length < maxRows) {
       const outcome = parseRow(cursor, found);
-      // All of the row is read again then, and counted in the end.
+      // The whole row is read again, and counted at its end.
       if (outcome === CUT) return;
       cursor.bytesReread += reread;
       if (outcome === ADDED) continue;
@@ -110,7 +109,7 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
         }
         at = i;
         const closed = i < limit && bytes[i] === QUOTE;
-        // A quote at the very end of what is in memory may be the first of two.
+        // A quote at the very end of memory may be the first of two.
         if (!final && limit < longest && (closed ? i + 1 : i) >= limit) return CUT;
         const to = i;
         if (closed) {
@@ -120,7 +119,7 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
         }
         if (!closed || (i < limit && bytes[i] !== delimiter && bytes[i] !== LF)) {
           if (delimiter !== TAB) return closed ? REASONS.textAfterQuote : REASONS.quoteNotClosed;
-          // Most programs write TSV without quoting: it is text that begins with a quote.
+          // Most programs write TSV without quoting, so this is text that begins with a quote.
           isQuoted = false;
           reread += i - from;
           i = from - 1;
@@ -162,7 +161,7 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
     const to = withoutCr(bytes, rowAt, i);
     at = i;
     if (to - rowAt > MAX_ROW_BYTES) return REASONS.tooLong;
-    // The delimiter stands unquoted in a field, and which one nobody can tell: half a name would go in, or a wrong amount.
+    // A field has an unquoted delimiter, and it is unknown which: half a name or a wrong amount would be imported.
     if (anyBeyond)
       found.rejected.push({ line, reason: REASONS.tooManyFields, raw: rawText(bytes, rowAt, to) });
     else if (column > 0 || anyQuote || !isBlank(bytes, rowAt, to)) {

@@ -1,10 +1,10 @@
-/** UTF-8 or nothing (contract, "Files"): what isn't is refused with the line and the remedy. */
+/** Accepts UTF-8 only (contract, Files), and refuses other text with its line and the remedy. */
 import { isUtf8 } from 'node:buffer';
 import { type Cursor, LF, nextLineBreak } from './cursor.ts';
 import { FileError } from './file-error.ts';
 
 /**
- * Passes a byte order mark of UTF-8.
+ * Moves past a byte order mark of UTF-8.
  * @throws {FileError} the file is UTF-16, by its mark or by the zeros between its letters
  */
 export function passByteOrderMark(name: string, cursor: Cursor): void {
@@ -23,7 +23,7 @@ export function passByteOrderMark(name: string, cursor: Cursor): void {
  */
 export function checkEncoding(name: string, cursor: Cursor): void {
   const { bytes, at, end, final } = cursor;
-  // A line break is never a part of another character, so whole lines are whole characters.
+  // A line break is never part of another character, so whole lines have whole characters.
   const checkedTo = final ? end : bytes.subarray(0, end).lastIndexOf(LF) + 1;
   if (checkedTo <= at || isUtf8(bytes.subarray(at, checkedTo))) return;
 

@@ -2,9 +2,8 @@ import { dirname } from 'node:path';
 import { codeOf, messageOf } from '../errors.ts';
 
 /**
- * A file (or standard input) that can't be used as a whole: missing, not readable, of the wrong format or encoding,
- * damaged. The message is one line that names the file and says what to do. Rows that can't be used are rejected
- * instead, and the rest goes in.
+ * A file (or standard input) is unusable as a whole: missing, unreadable, damaged, or of the wrong format or encoding. The
+ * message is one line that names the file and says what to do. (Single unusable rows are rejected, and the rest is imported.)
  */
 export class FileError extends Error {
   override readonly name = 'FileError';
@@ -16,7 +15,7 @@ export function fileSystemError(name: string, error: unknown): FileError {
   return new FileError(`${name}: ${said ?? messageOf(error)}`, { cause: error });
 }
 
-/** The same for a file that is written: what is missing then is its folder. */
+/** The same for a file that is written. If something is missing, it is the folder. */
 export function writeError(path: string, error: unknown): FileError {
   const code = codeOf(error);
   if (code !== 'ENOENT' && code !== 'ENOTDIR') return fileSystemError(path, error);

@@ -1,4 +1,4 @@
-/** Which format a file has, and the parser for it (contract, "Files"). */
+/** Finds the format of a file, and the parser for it (contract, Files). */
 import { type Column, comparable } from './columns.ts';
 import { type Cursor, firstCharacter, type Parse } from './cursor.ts';
 import { FileError } from './file-error.ts';
@@ -19,7 +19,7 @@ const FORMATS: Record<string, Format> = {
 
 const DELIMITERS: Record<'csv' | 'tsv', string[]> = { csv: [',', ';'], tsv: ['\t'] };
 
-/** The format by a name's ending, `.gz` behind it or not; null: it has none of ours. */
+/** The format by a name's ending, with or without `.gz`; `null` if the ending is unknown. */
 export function formatByName(name: string): { format: Format; isGzip: boolean } | null {
   const match = /\.(csv|tsv|json|jsonl|ndjson)(\.gz)?$/i.exec(name);
   if (match === null) return null;
@@ -29,15 +29,15 @@ export function formatByName(name: string): { format: Format; isGzip: boolean } 
 export interface FileParser {
   parse: Parse;
   format: Format;
-  /** To be called at the end of the file. @throws {FileError} it is not what it has to be as a whole */
+  /** Call it at the end of the file. @throws {FileError} the file is unusable as a whole */
   finish(): void;
 }
 
 /**
  * Makes the parser for a file by its first bytes and moves the cursor behind the header.
  *
- * @param named null: by the first line (contract: on standard input)
- * @param list the member of a JSON object that holds the list; null: none was named
+ * @param named the format; `null` means by the first line (contract: on standard input)
+ * @param list the member of a JSON object that holds the list; `null` if none was named
  * @throws {FileError} the header is missing, too long, or lacks a column
  */
 export function parserFor(
@@ -86,21 +86,21 @@ function formatByContent(cursor: Cursor, columns: readonly Column[], list: strin
   return list !== null || isDocument(cursor, columns) ? 'json' : 'jsonl';
 }
 
-/** Whether what begins with `{` is one object with lists in it, and not the first of JSON Lines. */
+/** Whether a `{` begins one object with lists in it, and not the first of JSON Lines. */
 function isDocument(cursor: Cursor, columns: readonly Column[]): boolean {
   const line = cursor.bytes.toString('utf8', cursor.at, cursor.end).trimStart().split('\n', 1)[0]!;
   try {
     const names = Object.keys(JSON.parse(line)).map(comparable);
-    // A row may have lists in it, too.
+    // A row of JSON Lines may have lists in it, too.
     if (columns.some(({ source }) => names.includes(comparable(source.split('.', 1)[0]!)))) return false;
   } catch {
-    // The object goes on behind the line.
+    // The object continues behind the line.
   }
   const ahead = jsonListParser('', { read: () => [], finish() {} }, null);
   try {
     ahead.parse({ ...cursor }, { rows: [], rejected: [] });
   } catch {
-    // It isn't one object alone.
+    // There is more than one object.
     return false;
   }
   return ahead.lists.length > 0;

@@ -1,4 +1,4 @@
-/** The header of CSV and TSV: where the wanted columns are, or what is wrong with it (contract, Files). */
+/** Reads the header of CSV and TSV: the places of our columns, or the fault (contract, Files). */
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { type Column, columnAdvice, comparable, shownNames } from './columns.ts';
 import { type Cursor, type Found, firstCharacter, type Parse } from './cursor.ts';
@@ -12,7 +12,7 @@ interface Header {
   delimiter: string;
   /** As written. */
   names: string[];
-  /** Where the first row begins. */
+  /** The beginning of the first row. */
   at: number;
   line: number;
 }
@@ -32,7 +32,7 @@ export function passSeparatorLine(cursor: Cursor): void {
 /**
  * Makes the parser for the rows and moves the cursor behind the header.
  *
- * @param delimiters of several, the one that the header has all columns with
+ * @param delimiters the candidates; the one that gives all columns is used
  * @throws {FileError} the header is too long, or lacks a column
  */
 export function headedParser(
@@ -60,7 +60,7 @@ export function headedParser(
   throw missingColumns(fileName, cursor, best, columns, delimiters);
 }
 
-/** The header as it reads with a delimiter, or what is wrong with it. */
+/** The header with a delimiter, or its fault. */
 function readHeader(cursor: Cursor, delimiter: string): Header | string {
   const ahead = { ...cursor };
   const found: Found = { rows: [], rejected: [] };
@@ -123,11 +123,11 @@ function missingColumns(
 function advice(lacks: readonly Column[], { names }: Header): string {
   if (names.some((name) => isValidNif(normalizeNif(name) ?? '')))
     return ' (its first line is a row: put the names of the columns before it)';
-  // A single name is a header of another delimiter, or no header.
+  // A single name belongs to another delimiter, or to no header.
   return names.length === 1 ? '' : columnAdvice(lacks, names);
 }
 
-/** What the file likely is, in brackets: JSON, or of another delimiter that its header makes sense with. */
+/** The likely format, in brackets: JSON, or another delimiter that suits the header. */
 function hint(cursor: Cursor, columns: readonly Column[], delimiters: readonly string[]): string {
   const first = firstCharacter(cursor);
   if (first === '{') return ' (this file has JSON: name it .jsonl)';

@@ -1,9 +1,9 @@
 /**
  * A JSON list of objects of any length, alone or as a member of a JSON object (contract, Files: `.json`, `--list`).
  *
- * Why not a library: a row over 64 KiB must be rejected without being kept, and a rejected row needs its line and its
- * text. Streaming parsers (@streamparser/json 0.0.22, stream-json 1.9) keep a string until it ends, however long, or
- * don't say where in the file a value began. This finds where each object ends; `JSON.parse` reads it.
+ * No library does this: a row over 64 KiB must be rejected without being kept, and a rejected row needs its line and its text.
+ * Streaming parsers (@streamparser/json 0.0.22, stream-json 1.9) keep a string of any length until it ends, or don't say where
+ * a value began. This parser finds the end of each object, and `JSON.parse` reads it.
  */
 import { isUtf8 } from 'node:buffer';
 import { shownNames } from './columns.ts';
@@ -14,7 +14,7 @@ import type { ObjectReader } from './json-object.ts';
 import { isJsonSpace, JsonValueEnd } from './json-value.ts';
 import { MAX_ROW_BYTES, REASONS, rawText } from './rows.ts';
 
-/** What comes next in the file. */
+/** The next expected element of the file. */
 type Expected =
   | 'document'
   | 'row or ]'
@@ -30,17 +30,18 @@ type Expected =
 export interface ListParser {
   parse: Parse;
   /**
-   * To be called at the end of the file.
-   * @throws {FileError} it was cut off, or has no such list
+   * Call it at the end of the file.
+   * @throws {FileError} the file was cut off, or has no such list
    */
   finish(): void;
-  /** Members of the JSON object so far that are lists. */
+  /** Members of the JSON object that are lists, so far. */
   readonly lists: readonly string[];
 }
 
 /**
  * A parser of one file.
- * @param list the member that holds the list; null: the file is the list. (An object is then read to its end, to name its lists.)
+ * @param list the member that holds the list; `null` means that the file is the list. (Then an object is read to its end, to
+ * name its lists.)
  */
 export function jsonListParser(fileName: string, objects: ObjectReader, list: string | null): ListParser {
   let expected: Expected = 'document';
@@ -49,7 +50,7 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
   let memberName = '';
   const names: string[] = [];
   const lists: string[] = [];
-  /** A value that is left behind as it comes: a member that isn't wanted, or a row over 64 KiB. */
+  /** A value that is skipped as it arrives: another member, or a row over 64 KiB. */
   let skipped: JsonValueEnd | null = null;
 
   const fail = (what: string) => new FileError(`${fileName}: ${what}`);
@@ -97,7 +98,7 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
     else throw unexpected(line);
   }
 
-  /** @returns false: more of the file is needed, in this and the next three */
+  /** @returns false if more of the file is needed, as the next three functions do */
   function row(cursor: Cursor, found: Found): boolean {
     const { bytes, at: from, end, line } = cursor;
     const value = new JsonValueEnd();
@@ -185,7 +186,7 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
   };
 }
 
-/** @returns false: nothing else is in memory */
+/** @returns false if nothing else is in memory */
 function passSpace(cursor: Cursor): boolean {
   const { bytes, end } = cursor;
   while (cursor.at < end && isJsonSpace(bytes[cursor.at]!)) {

@@ -1,19 +1,18 @@
-/** The wanted members of JSON objects, for JSON Lines and JSON lists alike (contract, Files). */
+/** Reads the members of JSON objects that an import needs, for JSON Lines and JSON lists (contract, Files). */
 import { type Column, columnAdvice, comparable, shownNames } from './columns.ts';
 import { FileError } from './file-error.ts';
 import { REASONS } from './rows.ts';
 
 export interface ObjectReader {
   /**
-   * The wanted members of an object, in the order of the columns, or the reason why it can't be used. Text stays as it is,
-   * whole numbers from 0 to 2^53-1 become their digits, null and absent are null. Anything else in a wanted member
-   * (fractions, negative numbers, numbers that lost digits, lists) rejects the row: written out, `-509442013` and
-   * `509442.013` would read as a NIF with separators.
+   * The members of an object in the order of the columns, or the reason why it can't be used. Text stays as it is, whole numbers
+   * from 0 to 2^53-1 become their digits, `null` and absent are `null`. Any other value (fractions, negative numbers, numbers
+   * that lost digits, lists) rejects the row, because `-509442013` and `509442.013` would read as a NIF with separators.
    */
   read(text: string): (string | null)[] | string;
   /**
-   * To be called at the end of the file.
-   * @throws {FileError} a column that none of its objects had: without `end`, every bracket would be open-ended
+   * Call it at the end of the file.
+   * @throws {FileError} no object had one of the columns; without `end`, every bracket would be open-ended
    */
   finish(): void;
 }
@@ -67,7 +66,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A member by its name, or by one that differs in case or spaces around it only, as with the headers of CSV. */
+/** A member by its name, without regard to case and to spaces around it, as with the headers of CSV. */
 function memberNamed(object: JsonObject, name: string): unknown {
   if (Object.hasOwn(object, name)) return object[name];
   const wanted = comparable(name);
@@ -87,7 +86,7 @@ function memberAt(object: JsonObject, path: readonly string[]): unknown {
   return value;
 }
 
-/** The names of an object's members as `--columns` takes them, those of the objects in it with dots. */
+/** The names of an object's members in the form of `--columns`, with dots for inner objects. */
 function memberNames(object: object, prefix = ''): string[] {
   return Object.entries(object).flatMap(([name, value]) =>
     isObject(value) && prefix.split('.').length < 4

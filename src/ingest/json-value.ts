@@ -5,17 +5,17 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /**
- * Finds where a JSON value ends, over any number of pieces and without keeping them. It counts brackets outside of
- * strings, no more: whether the value is right JSON is for `JSON.parse` to say.
+ * Finds the end of a JSON value over any number of pieces, without keeping them. It only counts brackets outside of strings;
+ * `JSON.parse` checks the value.
  */
 export class JsonValueEnd {
-  /** Line breaks passed so far. */
+  /** Line breaks so far. */
   lineBreaks = 0;
   #depth = 0;
   #inString = false;
   #escaped = false;
 
-  /** @returns the place behind the value, or -1: it goes on behind `end`, where the next call begins */
+  /** @returns the position behind the value, or -1 if it continues behind `end`, where the next call begins */
   find(bytes: Buffer, from: number, end: number): number {
     for (let i = from; i < end; i++) {
       const byte = bytes[i]!;
@@ -35,7 +35,7 @@ export class JsonValueEnd {
         if (this.#depth === 0) return i;
         if (--this.#depth === 0) return i + 1;
       } else if (this.#depth === 0 && (byte === COMMA || isJsonSpace(byte))) {
-        // The end of a number, of true, false or null. The line break is counted by who reads what comes after.
+        // The end of a number, true, false or null. The caller counts the line break.
         if (byte === LF) this.lineBreaks--;
         return i;
       }

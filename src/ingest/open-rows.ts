@@ -1,6 +1,6 @@
 /**
- * Reads the rows of directory and debts files: CSV, TSV, JSON Lines or a JSON list, gzip or not, of any length, in flat
- * memory (contract, "Files").
+ * Reads the rows of directory and debts files in constant memory: CSV, TSV, JSON Lines or a JSON list, gzip or not, of any
+ * length (contract, Files).
  */
 import { KIB } from '../units.ts';
 import { type ColumnNames, namedColumns } from './columns.ts';
@@ -12,14 +12,14 @@ import { refuseOtherKinds } from './other-kinds.ts';
 import { type Batch, rawText } from './rows.ts';
 import { type ByteSource, openSource, type Progress, type RowSource } from './source.ts';
 
-/** A file that is open and whose header is read. */
+/** An open file whose header has been read. */
 export interface RowReader {
   readonly format: Format;
   /** Changes while reading. */
   readonly progress: Progress;
   /**
-   * The rows, some thousands at a time; to be iterated once. Ends what it holds when the loop is left, early too.
-   * A batch may be kept while the next ones are read.
+   * The rows, some thousands at a time. Iterate them once; leaving the loop closes the file. A batch may be kept while the next
+   * ones are read.
    * @throws {FileError} the rest can't be read
    */
   readonly batches: AsyncIterable<Batch>;
@@ -28,17 +28,17 @@ export interface RowReader {
 }
 
 /**
- * The part of the file in memory, some 5,000 rows; must hold more than the longest row. Twice as much is no faster and
- * takes 25 MB more at the peak (11 million rows: 81 MB, 99 MB packed).
+ * The size of the part in memory, some 5,000 rows; it must exceed the longest row. Twice as much is no faster and takes 25 MB
+ * more at the peak (11 million rows: 81 MB, 99 MB packed).
  */
 export const WINDOW_BYTES = 256 * KIB;
 
 export interface OpenOptions {
-  /** The file's own names of columns that it has under others. */
+  /** The file's names of our columns. */
   sources?: ColumnNames | undefined;
   /** The member of a JSON object that holds the list of rows. */
   list?: string | null | undefined;
-  /** Ends reading with its reason. */
+  /** Aborts reading with its reason. */
   signal?: AbortSignal | undefined;
 }
 
@@ -74,7 +74,7 @@ export async function openRows(
   }
 }
 
-/** By the name's ending. The first line decides for standard input, and for a named pipe without an ending. */
+/** The format by the name's ending; `null` for standard input, and for a named pipe without an ending. */
 function formatOfFile(path: string, source: ByteSource): Format | null {
   const named = formatByName(path);
   if (named === null) {
@@ -126,7 +126,7 @@ async function* batchesOf(source: ByteSource, cursor: Cursor, parser: FileParser
       const { bytes } = cursor;
       if (!isEmpty) yield { ...found, rawOf: ({ from, to }) => rawText(bytes, from, to) };
       if (cursor.final) return parser.finish();
-      // The batch keeps its window, so that it may be looked at while the next one fills.
+      // The batch keeps its window, so that it can be read while the next one fills.
       moveOn(cursor, isEmpty ? bytes : Buffer.allocUnsafeSlow(WINDOW_BYTES));
       await fill(cursor, source);
     }
@@ -135,7 +135,7 @@ async function* batchesOf(source: ByteSource, cursor: Cursor, parser: FileParser
   }
 }
 
-/** Takes the row that has only begun to the front of the next window. */
+/** Moves the incomplete row to the front of the next window. */
 function moveOn(cursor: Cursor, next: Buffer): void {
   cursor.bytes.copy(next, 0, cursor.at, cursor.end);
   cursor.bytes = next;

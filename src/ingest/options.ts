@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type ColumnNames, comparable } from './columns.ts';
 import type { FileOptions, StagingPlan } from './staging.ts';
 
-/** Adds the options that say how a file is read (contract, Files), the same for every import. */
+/** Adds the options for reading a file (contract, Files), which are the same for every import. */
 export function fileOptions(command: Command, plan: StagingPlan): Command {
   const names = ['nif', ...plan.columns];
   const example = names.map((name) => `${name}=NAME`).join(',');
@@ -13,7 +13,7 @@ export function fileOptions(command: Command, plan: StagingPlan): Command {
     .option('--rejects <file>', 'write the rows that could not be used to a CSV file: line,reason,row');
 }
 
-/** The same options as they are given. */
+/** The given options. */
 export function readFileOptions({ columns, list, legalPersons, rejects }: Partial<FileOptions>): FileOptions {
   return { columns, list, legalPersons, rejects: rejects ?? null };
 }

@@ -1,4 +1,4 @@
-/** Files that are often taken for data, told by their first bytes and refused with what to do. */
+/** Recognizes files that are often taken for data by their first bytes, and refuses them with advice. */
 import type { Cursor } from './cursor.ts';
 import { FileError } from './file-error.ts';
 

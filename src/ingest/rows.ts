@@ -1,19 +1,19 @@
-/** What a reader hands out, and its limits (contract, "Files"). */
+/** The rows of a reader, and its limits (contract, Files). */
 import { KIB } from '../units.ts';
 
-/** A longer row is rejected without being kept (contract, "Files"); its line break doesn't count. */
+/** A longer row is rejected without being kept (contract, Files). Its line break doesn't count. */
 export const MAX_ROW_BYTES = 64 * KIB;
 
-/** So much of a row is kept for whoever looks at the rejects. */
+/** The part of a rejected row that is kept for its reader. */
 export const MAX_RAW_CHARACTERS = 1_000;
 
-/** A row that could be read. Whether its values make sense is for the caller to say. */
+/** A row that could be read. The caller checks its values. */
 export interface Row {
-  /** The line where it begins; the header of a CSV is line 1. */
+  /** The line where it begins. The header of a CSV is line 1. */
   readonly line: number;
-  /** In the order of the columns asked for, as written (not trimmed); null: the row or the file hasn't got it, or JSON's null. */
+  /** In the order of the given columns, as written (not trimmed); `null` if the row or the file has no such column, or JSON's null. */
   readonly values: readonly (string | null)[];
-  /** Where it is in its batch's bytes. */
+  /** Its position in its batch's bytes. */
   readonly from: number;
   readonly to: number;
 }
@@ -21,7 +21,7 @@ export interface Row {
 /** A row that could not be read. */
 export interface RejectedRow {
   readonly line: number;
-  /** One of few: summaries count by it. */
+  /** One of a few, so that summaries can count by it. */
   readonly reason: string;
   /** The row as it was read, at most `MAX_RAW_CHARACTERS` of it. */
   readonly raw: string;
@@ -31,11 +31,11 @@ export interface RejectedRow {
 export interface Batch {
   readonly rows: readonly Row[];
   readonly rejected: readonly RejectedRow[];
-  /** The text of one of its rows, at most `MAX_RAW_CHARACTERS` of it. Decoded on demand: few are asked for. */
+  /** The text of a row, at most `MAX_RAW_CHARACTERS` of it. Decoded on demand, because few are needed. */
   rawOf(row: Row): string;
 }
 
-/** Why a row could not be read. */
+/** The reasons for rejecting a row. */
 export const REASONS = {
   tooLong: 'row over 64 KiB',
   quoteNotClosed: 'quote not closed',

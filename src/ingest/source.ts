@@ -1,4 +1,4 @@
-/** The bytes of a file or of standard input, unpacked where they are gzip, whatever their number, in flat memory. */
+/** Reads a file or standard input of any length in constant memory, and decompresses gzip. */
 import { access, constants, type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import type { ReadableStreamDefaultReader } from 'node:stream/web';
@@ -7,16 +7,16 @@ import { codeOf } from '../errors.ts';
 import { KIB } from '../units.ts';
 import { FileError, fileSystemError } from './file-error.ts';
 
-/** Where rows come from. */
+/** The origin of rows. */
 export type RowSource = { path: string } | { stdin: ReadableStream<Uint8Array> };
 
-/** As it is named on the command line: a path, or `-` for standard input. */
+/** The source that the command line names: a path, or `-` for standard input. */
 export function rowSource(file: string): RowSource {
   return file === '-' ? { stdin: Bun.stdin.stream() } : { path: file };
 }
 
 /**
- * Reads nothing, so that it is fit for a pipe, too.
+ * Checks access without reading, so that it works for a pipe, too.
  * @throws {FileError} the file is missing or may not be read
  */
 export async function requireReadable(source: RowSource): Promise<void> {
@@ -26,34 +26,34 @@ export async function requireReadable(source: RowSource): Promise<void> {
   });
 }
 
-/** How far reading is, in bytes of the file as it lies on the disk (packed, for gzip). It changes while reading. */
+/** The progress of reading, in bytes of the file on disk (compressed, for gzip). It changes while reading. */
 export interface Progress {
   readonly bytesRead: number;
-  /** null: not known, as on a pipe. */
+  /** `null` means that it is not known, as on a pipe. */
   readonly bytesTotal: number | null;
 }
 
 export interface ByteSource {
   /** For messages: the path, or `standard input`. */
   readonly name: string;
-  /** Standard input, or a named pipe: what has no length. */
+  /** Standard input, or a named pipe, which has no length. */
   readonly isPipe: boolean;
   readonly isEmpty: boolean;
   readonly isGzip: boolean;
   readonly progress: Progress;
   /**
-   * Puts bytes into `target` from `at` on and says how many; 0 at the end.
-   * @throws {FileError} the bytes can't be had, or are damaged gzip
+   * Writes bytes into `target` from `at` on and returns their number; 0 at the end.
+   * @throws {FileError} the file can't be read, or is damaged gzip
    */
   read(target: Buffer, at: number): Promise<number>;
-  /** Lets go of the file, also in the middle. */
+  /** Closes the file, also in the middle. */
   close(): Promise<void>;
 }
 
 const CHUNK_BYTES = 256 * KIB;
 
 /**
- * Opens a source and looks at its first bytes.
+ * Opens a source and reads its first bytes.
  * @throws {FileError} missing, a directory, not readable
  */
 export async function openSource(source: RowSource, signal?: AbortSignal): Promise<ByteSource> {
@@ -64,7 +64,7 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
 
   const close = async () => {
     signal?.removeEventListener('abort', onAbort);
-    // First what may be waited for: `return` queues behind a read that is under way.
+    // Close first, because `return` queues behind a read in flight.
     await input.close();
     await chunks.return?.();
   };
@@ -146,7 +146,7 @@ async function openFile(path: string): Promise<Input> {
 
 async function* chunksOfFile(handle: FileHandle): AsyncGenerator<Uint8Array> {
   for (;;) {
-    // A new buffer each time: unpacking queues them.
+    // A new buffer each time, because the decompressor queues them.
     const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
     const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, null);
     if (bytesRead === 0) return;
@@ -159,7 +159,7 @@ function openStream(stream: ReadableStream<Uint8Array>): Input {
   try {
     reader = stream.getReader();
   } catch (error) {
-    throw fileSystemError('standard input', error); // a directory, for one
+    throw fileSystemError('standard input', error); // for example a directory
   }
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (;;) {
@@ -168,7 +168,7 @@ function openStream(stream: ReadableStream<Uint8Array>): Input {
       yield value;
     }
   }
-  // Cancelling also ends a read that waits for a writer; a stream that failed refuses it.
+  // Cancelling also ends a read that waits for a writer. A failed stream rejects it.
   const close = () => reader.cancel().catch(() => {});
   return { name: 'standard input', bytesTotal: null, chunks: chunks(), close };
 }
@@ -183,7 +183,7 @@ async function* counted(
   }
 }
 
-/** The first bytes, at least two unless there are fewer: enough to know gzip by. */
+/** The first bytes, at least two unless there are fewer, to recognize gzip. */
 async function firstBytes(chunks: AsyncIterator<Uint8Array>): Promise<Uint8Array> {
   let first: Uint8Array = new Uint8Array(0);
   while (first.length < 2) {
@@ -194,14 +194,14 @@ async function firstBytes(chunks: AsyncIterator<Uint8Array>): Promise<Uint8Array
   return first;
 }
 
-/** Unpacks gzip of any ratio; what isn't asked for isn't unpacked, so memory stays flat. */
+/** Decompresses gzip of any ratio on demand, so that memory stays constant. */
 function unpacked(first: Uint8Array, more: AsyncGenerator<Uint8Array>): AsyncIterator<Uint8Array> {
   async function* all() {
     yield first;
     yield* more;
   }
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
-  // The callback is there so that a failure reaches the iterator of `gunzip` and nothing else.
+  // With a callback a failure reaches the iterator of `gunzip` only.
   pipeline(Readable.from(all(), { objectMode: true, highWaterMark: 1 }), gunzip, () => {});
   return gunzip[Symbol.asyncIterator]();
 }

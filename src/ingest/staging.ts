@@ -9,35 +9,35 @@ import { openRejects, type RejectsWriter } from './rejects.ts';
 import type { RejectedRow, Row } from './rows.ts';
 import type { RowSource } from './source.ts';
 
-/** The temporary table that a file's usable rows are read into. It vanishes with its connection. */
+/** The temporary table for a file's usable rows. It ends with its connection. */
 export const STAGING = 'staging';
 
-/** A replacement that keeps under this share of the present rows is refused: the file is more likely cut off or a wrong one. */
+/** A replacement that keeps a smaller share of the present rows is refused, because the file is more likely cut off or wrong. */
 export const SMALLEST_REPLACEMENT = 0.9;
 
-/** How a kind of file becomes rows of the staging table. Every row has a NIF. */
+/** The reader of one kind of file for the staging table. Every row has a NIF. */
 export interface StagingPlan {
   /** Columns of the file beside `nif`. */
   columns: readonly string[];
   /** The staging table's columns beside `position`, `line` and `nif`, e.g. `legal_name text`; in the order of `fields`. */
   definition: string;
   /**
-   * The row's fields in COPY's text format, joined by tabs; or the reason why it can't be used.
+   * The row's fields in COPY's text format, joined by tabs, or the reason to reject it.
    * @param nif nine digits with a right check digit
    * @param values of `columns`, in their order
    */
   read(nif: string, values: Row['values']): { fields: string } | { reason: string };
 }
 
-/** How a file is read, whatever it is imported into (contract, Files). */
+/** The options for reading a file of any kind (contract, Files). */
 export interface FileOptions {
-  /** The file's own names of our columns. */
+  /** The file's names of our columns. */
   columns?: ColumnNames | undefined;
   /** The member of a JSON document that holds the list of rows. */
   list?: string | undefined;
-  /** Natural persons' rows are skipped. */
+  /** Skip the rows of natural persons. */
   legalPersons?: boolean | undefined;
-  /** Where rejected rows are written to; null: nowhere. */
+  /** The file for rejected rows; `null` means none. */
   rejects: string | null;
 }
 
@@ -46,41 +46,42 @@ export interface StagingOptions extends FileOptions {
   progress: Progress;
 }
 
-/** What was read, before it is compared with anything. */
+/** The result of reading a file. */
 export interface Staged {
-  /** Rows in the file, the header aside. */
+  /** Rows in the file, without the header. */
   read: number;
   /** Rows in the staging table, one for a NIF. */
   usable: number;
   rejected: number;
-  /** How many rows were rejected why. */
+  /** Numbers of rejected rows by reason. */
   reasons: Map<string, number>;
 }
 
-/** The reason of all but the last row of a NIF (contract, Files). */
+/** The reason of all rows of a NIF except the last (contract, Files). */
 const COMES_AGAIN = 'NIF comes again later in the file';
 
 /** The reason of the rows that `--legal-persons` skips. Nothing else of them is kept. */
 const NATURAL_PERSON = 'NIF of a natural person';
 
 /**
- * NIFs of natural persons begin with 1, 2 or 3, those of non-residents with 45 (contract, Files). Told by the first
- * digits, so that a mistyped NIF isn't written to the rejects either.
+ * NIFs of natural persons begin with 1, 2 or 3, those of non-residents with 45 (contract, Files). Only the first digits count,
+ * so that a mistyped NIF isn't written to the rejects either.
  */
 const NATURAL_PERSON_NIF = /^\D*(?:[123]|4\D*5)/;
 
-/** Rejected duplicates are fetched so many at a time. */
+/** Rejected duplicates that are fetched at a time. */
 const CURSOR_ROWS = 1_000;
 
-/** The same NIF again is told by its first eight digits: the ninth follows from them. */
+/** The first eight digits identify a NIF, because the ninth follows from them. */
 const CHECKED_DIGITS = 8;
 
 /**
- * Reads a file into the temporary table {@link STAGING} of `connection`, rejecting what can't be used. Memory stays
- * flat: rows go through, and which NIFs were there is one bit each (12.5 MB in all).
+ * Reads a file into the temporary table {@link STAGING} of `connection`, rejecting unusable rows. Memory stays constant: rows
+ * are streamed, and each possible NIF takes one bit (12.5 MB in all).
  *
  * @param connection one dedicated connection (openDedicated)
- * @throws FileError when the file can't be read to its end, or the rejects not written; RefusedError when no row can be used
+ * @throws FileError when the file can't be read to its end, or the rejects can't be written
+ * @throws RefusedError when no row is usable
  */
 export async function stageFile(
   connection: Sql,
@@ -128,7 +129,7 @@ async function stageRows(
     copy = await copyInto(connection, STAGING);
     progress.phase(`reading ${'path' in source ? source.path : 'standard input'}`);
     for await (const batch of reader.batches) {
-      // Whose row it is that couldn't be read, nobody knows: of natural persons' nothing is written.
+      // A row that can't be read may be of a natural person, so nothing of it is written.
       const rejected: RejectedRow[] = legalPersons
         ? batch.rejected.map((row) => ({ ...row, raw: '' }))
         : [...batch.rejected];
@@ -148,7 +149,7 @@ async function stageRows(
         if ((seen[key >> 3]! & bit) !== 0) duplicates++;
         else seen[key >> 3]! |= bit;
         staged.usable++;
-        // Which row a later one supersedes is known at the end only: the raw text is kept where it may be asked for.
+        // Superseded rows are known at the end only, so the raw text is kept if the rejects need it.
         const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
         const waiting = copy.write(`${staged.usable}\t${row.line}\t${nif}\t${fields}\t${raw}\n`);
         if (waiting !== undefined) await waiting;
@@ -186,7 +187,7 @@ function readRow(
   return 'reason' in result ? result : { nif, fields: result.fields };
 }
 
-/** By `position`, the row's number in the file: the rows of a JSON list may share a line. */
+/** By `position`, the row's number in the file, because the rows of a JSON list may share a line. */
 async function rejectSuperseded(
   connection: Sql,
   reject: (rows: RejectedRow[]) => Promise<void>,
@@ -200,7 +201,7 @@ async function rejectSuperseded(
   }
 }
 
-/** Why a file of which no row is usable changes nothing. */
+/** The error of a file without a usable row. */
 function nothingUsable({ read, reasons }: Staged): RefusedError {
   if (read === 0) return new RefusedError('the file has no rows: nothing has changed');
   const [reason, rows] = byFrequency(reasons)[0]!;
