@@ -1,3 +1,7 @@
+/**
+ * HTTP: the declaration of an endpoint (here), answers and problems (`answer.ts`, `problems.ts`), the reference (`openapi.ts`), and
+ * the log line of each request (`observe.ts`). Routes know nothing of SQL; every failure is a problem of the catalogue.
+ */
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { Type } from '@sinclair/typebox';
 import type { CallKind } from '../credits/calls.ts';

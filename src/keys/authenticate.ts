@@ -1,3 +1,7 @@
+/**
+ * API keys: `secret.ts` makes and hashes secrets, `store.ts` and `rotate.ts` change keys, and this file finds the caller of a
+ * secret. A caller is cached for 4 s and dropped when Postgres notifies a change of its account. Only hashes are stored.
+ */
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';

@@ -1,3 +1,7 @@
+/**
+ * Lookup of one company: `store.ts` reads and writes records, `refresh.ts` asks the sources, `lease.ts` makes sure that one instance
+ * refreshes a NIF at a time. `batch.ts` looks up many at once. A refreshed record is stored before it is answered.
+ */
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { isBug } from '../errors.ts';
 import { type ProblemAnswer, problem, unavailable } from '../http/answer.ts';

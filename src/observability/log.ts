@@ -1,3 +1,7 @@
+/**
+ * The log, the metrics (`metrics.ts`, `request-counts.ts`) and the removal of secrets (`redaction.ts`). Two writers share the log: pino,
+ * and for the line of each request a faster one of ours. No line holds a secret, a query, a name or a NIF.
+ */
 import pino from 'pino';
 import { codeOf, messageOf } from '../errors.ts';
 import { KIB, MINUTE } from '../units.ts';

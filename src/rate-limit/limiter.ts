@@ -1,3 +1,7 @@
+/**
+ * The rate limit: `bucket.ts` has the arithmetic, `redis.ts` shares buckets by `take.lua`, `process.ts` keeps them in this process.
+ * Only time fills a bucket of this process, so that a late or failing Redis never gives extra tokens.
+ */
 import type { RateDecision } from './bucket.ts';
 
 /** Token buckets, one an account. */

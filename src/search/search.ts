@@ -1,3 +1,7 @@
+/**
+ * Search of the directory: `query.ts` reads a query, `elasticsearch.ts` and `postgres.ts` answer it, `answer-cache.ts` keeps answers.
+ * Both adapters give the same results in the same order; test/search/adapters.test.ts compares them.
+ */
 import { SECOND } from '../units.ts';
 import type { ParsedQuery } from './query.ts';
 

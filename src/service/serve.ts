@@ -1,3 +1,7 @@
+/**
+ * Starts and stops the service. `app.ts` has all routes, `listen.ts` the socket, `workers.ts` several processes, `probes.ts` the
+ * readiness. A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
+ */
 import { createAccountReader } from '../accounts/reader.ts';
 import { createPipeline } from '../admission/pipeline.ts';
 import type { Config } from '../config.ts';

@@ -1,3 +1,7 @@
+/**
+ * What all commands share: their resources and exit codes (here), progress, interruption, and text that is safe for a terminal.
+ * An answer goes to stdout, everything else to stderr; a failure is one line.
+ */
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';

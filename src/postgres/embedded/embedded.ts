@@ -1,3 +1,7 @@
+/**
+ * The embedded Postgres: `cluster.ts` makes the data directory, `server.ts` starts and stops the server, `launcher.ts` runs the
+ * executables (also as root), `locks.ts` counts participants. The first participant starts the server, the last one stops it.
+ */
 import { MINUTE } from '../../units.ts';
 import { databaseUrl } from './database.ts';
 import { explainFileError, type Layout, prepareLayout } from './layout.ts';
