@@ -13,25 +13,22 @@ export function failureOf(error: unknown): string {
   return messageOf(error);
 }
 
-/** Runs requests to Elasticsearch. Its failure becomes one line for an operator; an error of Postgres stays as it is. */
-export function failReadOnly<T>(work: () => Promise<T>): Promise<T> {
-  return orRefused(work, '');
-}
-
-/** {@link failReadOnly} for a change that has not happened yet. */
-export function failBeforeChange<T>(work: () => Promise<T>): Promise<T> {
-  return orRefused(work, 'nothing has changed');
-}
-
-async function orRefused<T>(work: () => Promise<T>, outcome: string): Promise<T> {
+/**
+ * Runs requests to Elasticsearch. Its failure becomes one line for an operator; an error of Postgres stays as it is.
+ * @param outcome said to the operator; `null` when no change was meant
+ */
+export async function failPlainly<T>(
+  work: () => Promise<T>,
+  outcome: 'nothing has changed' | null = 'nothing has changed',
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const isOfPostgres = error instanceof postgres.PostgresError || isSessionLost(error);
     if (error instanceof RefusedError || isOfPostgres) throw error;
     const isOfClient = error instanceof errors.ElasticsearchClientError;
-    const advice = isOfClient ? 'check ELASTICSEARCH_URL and the server' : '';
-    const consequence = [outcome, advice].filter((part) => part !== '').join('; ');
+    const advice = isOfClient ? 'check ELASTICSEARCH_URL and the server' : null;
+    const consequence = [outcome, advice].filter((part) => part !== null).join('; ');
     throw new RefusedError(
       `Elasticsearch doesn't answer as it should: ${failureOf(error)}${consequence && `: ${consequence}`}`,
       { cause: error },
@@ -40,7 +37,7 @@ async function orRefused<T>(work: () => Promise<T>, outcome: string): Promise<T>
 }
 
 /**
- * {@link failReadOnly} for a change that Postgres has committed. It needs no rollback, because servers move the alias to the
+ * {@link failPlainly} for a change that Postgres has committed. It needs no rollback, because servers move the alias to the
  * current index (watch.ts).
  *
  * @param change the change, e.g. `import`
@@ -51,7 +48,7 @@ export async function failAfterChange<T>(change: string, work: () => Promise<T>)
   } catch (error) {
     const isRefused = error instanceof RefusedError;
     if (!isRefused && !(error instanceof errors.ElasticsearchClientError)) throw error; // of Postgres
-    // The advice differs from the one of failReadOnly.
+    // The advice differs from the one of failPlainly.
     const failure = failureOf(isRefused ? (error.cause ?? error) : error);
     throw new RefusedError(
       `the ${change} is done, but Elasticsearch failed: ${failure}: searches follow within 15 s where a server runs, else` +

@@ -6,7 +6,7 @@ import type { Progress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
 import type { DirectoryContext } from './context.ts';
 import { failureOf } from './failures.ts';
-import { allGenerations, type Generation, readDirectory } from './generations.ts';
+import { type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, deleteIndex, listIndices } from './indices.ts';
 import { assertHeld, type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
 import { REMOVING } from './steps.ts';
@@ -41,14 +41,16 @@ async function findGarbage(
     SELECT id FROM directory_generations
     WHERE retired_at > clock_timestamp() - make_interval(secs => ${retiredForMs / SECOND})`;
   const kept = [directory.current.id, directory.previous?.id, ...recent.map(({ id }) => id)];
-  const registered = await allGenerations(sql);
   const isKept = ({ id, indexName }: Generation) =>
     kept.includes(id) || (indexName !== null && served.includes(indexName));
-  const needed = new Set([...served, ...registered.filter(isKept).map(({ indexName }) => indexName)]);
+  const needed = new Set([
+    ...served,
+    ...directory.generations.filter(isKept).map(({ indexName }) => indexName),
+  ]);
   const indices =
     client === null ? [] : [...(await listIndices(client, config.elasticsearchAlias, directory.id)).keys()];
   return {
-    generations: registered.filter((generation) => !isKept(generation)),
+    generations: directory.generations.filter((generation) => !isKept(generation)),
     indices: indices.filter((name) => !needed.has(name)),
     tables: await unregisteredTables(sql),
   };

@@ -27,6 +27,8 @@ export interface Directory {
   current: Generation;
   /** The generation that a rollback returns to. */
   previous: Generation | null;
+  /** Every registered generation, also those that wait for their removal. */
+  generations: Generation[];
 }
 
 /** A generation that becomes current. An import makes the present one the previous; a rebuild replaces it. */
@@ -44,17 +46,14 @@ export async function readDirectory(sql: Sql): Promise<Directory> {
     SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system())) AS id,
       current, previous
     FROM directory, pg_database database WHERE datname = current_database()`;
-  const generations = await allGenerations(sql);
+  const generations = await sql.unsafe<Generation[]>(
+    `SELECT ${COLUMNS} FROM directory_generations ORDER BY id`,
+  );
   const find = (id: number | null) => generations.find((generation) => generation.id === id);
   const current = find(row!.current);
   // A swap between the two statements is possible, so try again.
   if (current === undefined) return readDirectory(sql);
-  return { id: row!.id, current, previous: find(row!.previous) ?? null };
-}
-
-/** Every registered generation, also those that wait for their removal. */
-export function allGenerations(sql: Sql): Promise<Generation[]> {
-  return sql.unsafe<Generation[]>(`SELECT ${COLUMNS} FROM directory_generations ORDER BY id`);
+  return { id: row!.id, current, previous: find(row!.previous) ?? null, generations };
 }
 
 /** A new number and a new table name. The table is not created. */

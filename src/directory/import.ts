@@ -9,7 +9,7 @@ import { isSessionLost } from '../postgres/session-watch.ts';
 import { count, type Progress } from '../terminal/progress.ts';
 import { type BuiltIndex, buildIndex, takesChanges } from './build-index.ts';
 import type { DirectoryContext } from './context.ts';
-import { failAfterChange, failBeforeChange, failureOf } from './failures.ts';
+import { failPlainly, failureOf } from './failures.ts';
 import { collectGarbage, tidyUp } from './garbage.ts';
 import {
   confirmLoad,
@@ -20,11 +20,12 @@ import {
   readDirectory,
 } from './generations.ts';
 import { changesSince, DIRECTORY_PLAN } from './import-plan.ts';
-import { isOurs, pointAlias } from './indices.ts';
+import { isOurs } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
+import { publish } from './publish.ts';
 import { buildAnew } from './rebuild.ts';
 import { reconcile } from './reconcile.ts';
-import { NO_INDEX, servedIndex } from './status.ts';
+import { servedIndex } from './status.ts';
 import { DRY_RUN_STEPS, importSteps } from './steps.ts';
 import {
   buildSearchIndexes,
@@ -61,9 +62,6 @@ export interface ImportReport {
   dryRun: boolean;
 }
 
-/** After this line an import can't be interrupted any more. */
-const SERVES = 'searches see the new directory';
-
 /**
  * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete. A run that fails or
  * dies changes nothing that they see.
@@ -90,36 +88,29 @@ export async function importCompanies(
   await requireReadable(source);
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
-    await failBeforeChange(() => collectGarbage(context, lock));
+    await failPlainly(() => collectGarbage(context, lock));
     const startedAt = Date.now();
     const isEmbedded = context.elasticsearch === null;
     // Most loads change little of a directory. The comparison corrects the plan.
     progress.plan(importSteps(isEmbedded ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'));
-    const { report, difference } = await readAndCompare(
-      context,
-      lock.sql,
-      directory,
-      source,
-      options,
-      progress,
-    );
+    const compared = await readAndCompare(context, lock.sql, directory, source, options, progress);
+    const { report, difference } = compared;
     const changes = difference.imported + difference.removed;
     const file = 'path' in source ? basename(source.path) : '-';
-    if (changes === 0) await confirmLoad(lock, directory, file, context.actor);
-    const isIndexed = await isServed(context, directory);
-    if (changes > 0 || !isIndexed) {
-      try {
-        if (changes > 0)
-          await replaceGeneration(context, lock, directory, difference, { ...options, file }, progress);
-        // The same file after a failure of Elasticsearch builds the missing index.
-        else await buildAnew(context, lock, directory, progress, 'import');
-      } finally {
-        // Leftovers of a failed run, and generations older than the last two.
-        await tidyUp(context, lock, progress);
-      }
-      // Elasticsearch is not asked, because the alias was moved, and a failure now would look like the import's.
-      const { current } = await readDirectory(lock.sql);
-      report.index = context.elasticsearch === null ? current.tableName : (current.indexName ?? NO_INDEX);
+    if (changes === 0) {
+      await confirmLoad(lock, directory, file, context.actor);
+      if (await isServed(context, directory, report.index))
+        return { ...report, milliseconds: Date.now() - startedAt };
+    }
+    try {
+      report.index =
+        changes > 0
+          ? await replaceGeneration(context, lock, directory, difference, { ...options, file }, progress)
+          : // The same file after a failure of Elasticsearch builds the missing index.
+            await buildAnew(context, lock, directory, progress, 'import');
+    } finally {
+      // Leftovers of a failed run, and generations older than the last two.
+      await tidyUp(context, lock, progress);
     }
     return { ...report, milliseconds: Date.now() - startedAt };
   };
@@ -130,12 +121,13 @@ export async function importCompanies(
 async function readAndCompare(
   context: DirectoryContext,
   sql: Sql,
-  { current }: Directory,
+  directory: Directory,
   source: RowSource,
   { replace, force, dryRun, ...file }: ImportOptions,
   progress: Progress,
 ): Promise<{ report: ImportReport; difference: Difference }> {
   const startedAt = Date.now();
+  const { current } = directory;
   const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: context.signal, progress });
   progress.phase('comparing');
   const difference = await compareStaged(sql, current.tableName, { replace, present: current.rows });
@@ -145,13 +137,12 @@ async function readAndCompare(
         ` nothing has changed; --force replaces the directory anyway`,
     );
   }
-  const { index } = await servedIndex(context, failBeforeChange);
   const report: ImportReport = {
     read: staged.read,
     imported: difference.imported,
     unchanged: difference.unchanged,
     rejected: staged.rejected,
-    index,
+    index: await failPlainly(() => servedIndex(context, directory)),
     removed: difference.removed,
     reasons: staged.reasons,
     milliseconds: Date.now() - startedAt,
@@ -160,19 +151,21 @@ async function readAndCompare(
   return { report, difference };
 }
 
-/** Whether searches go to the current generation's own index. */
-async function isServed(context: DirectoryContext, { id, current }: Directory): Promise<boolean> {
-  const { elasticsearch: client } = context;
-  if (client === null) return true;
-  if (
-    current.indexName === null ||
-    (await servedIndex(context, failBeforeChange)).index !== current.indexName
-  )
-    return false;
-  return isOurs(client, current.indexName, id);
+/** Whether the index that searches use is the current generation's. */
+async function isServed(
+  { elasticsearch: client }: DirectoryContext,
+  { id, current }: Directory,
+  index: string,
+): Promise<boolean> {
+  return (
+    client === null || (index === current.indexName && (await failPlainly(() => isOurs(client, index, id))))
+  );
 }
 
-/** Builds the next generation and makes it current. */
+/**
+ * Builds the next generation and makes it current.
+ * @returns the index that searches use then, or the table in embedded mode
+ */
 async function replaceGeneration(
   context: DirectoryContext,
   lock: DirectoryLock,
@@ -180,7 +173,7 @@ async function replaceGeneration(
   difference: Difference,
   { replace, file }: Pick<ImportOptions, 'replace'> & { file: string },
   progress: Progress,
-): Promise<void> {
+): Promise<string> {
   const { sql } = lock;
   const { current } = directory;
   const changes = changesSince(sql, current.tableName, replace, difference);
@@ -204,41 +197,34 @@ async function replaceGeneration(
   };
   context.signal.throwIfAborted();
   const { elasticsearch: client } = context;
+  let index: BuiltIndex | null = null;
   if (client === null) {
     progress.phase('indexing');
-    await finishing;
     await buildSearchIndexes(sql, next.tableName);
-    context.signal.throwIfAborted();
-    await makeCurrent(lock, directory, generation, null, context.actor);
-    progress.note(SERVES);
-    return;
-  }
-  let index: BuiltIndex;
-  try {
-    index = await buildIndex(context, client, {
-      directoryId: directory.id,
-      generation: next.id,
-      table: next.tableName,
-      rows: difference.rows,
-      progress,
-      since: { generation: current, changes },
-    });
-    context.signal.throwIfAborted();
-  } catch (error) {
-    context.signal.throwIfAborted();
-    if (isSessionLost(error)) throw error;
-    await finishing;
-    // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
-    await makeCurrent(lock, directory, generation, null, context.actor);
-    throw new RefusedError(
-      `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
-        ` directory; run "index rebuild" when Elasticsearch is well`,
-    );
+  } else {
+    try {
+      index = await buildIndex(context, client, {
+        directoryId: directory.id,
+        generation: next.id,
+        table: next.tableName,
+        rows: difference.rows,
+        progress,
+        since: { generation: current, changes },
+      });
+    } catch (error) {
+      context.signal.throwIfAborted();
+      if (isSessionLost(error)) throw error;
+      await finishing;
+      // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
+      await makeCurrent(lock, directory, generation, null, context.actor);
+      throw new RefusedError(
+        `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
+          ` directory; run "index rebuild" when Elasticsearch is well`,
+      );
+    }
   }
   await finishing;
-  await makeCurrent(lock, directory, generation, index, context.actor);
-  await failAfterChange('import', () => pointAlias(client, context.config.elasticsearchAlias, index.name));
-  progress.note(SERVES);
+  return publish(context, lock, directory, generation, index, { change: 'import', progress });
 }
 
 /** The present rows with this version's normalization, which an upgrade may have changed. */

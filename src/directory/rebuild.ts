@@ -1,27 +1,19 @@
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { Progress } from '../terminal/progress.ts';
-import { buildIndex } from './build-index.ts';
+import { type BuiltIndex, buildIndex } from './build-index.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { isSearchable } from './copies.ts';
-import { failAfterChange, failBeforeChange } from './failures.ts';
+import { failAfterChange, failPlainly } from './failures.ts';
 import { collectGarbage, tidyUp } from './garbage.ts';
-import {
-  type Directory,
-  makeCurrent,
-  makePreviousCurrent,
-  nextGeneration,
-  readDirectory,
-} from './generations.ts';
+import { type Directory, makePreviousCurrent, nextGeneration, readDirectory } from './generations.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
+import { publish } from './publish.ts';
 import { reconcile } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
 import { rebuildSteps } from './steps.ts';
 import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
-
-/** After this line a rebuild can't be interrupted any more. */
-const SERVES = 'searches go to the new index';
 
 /**
  * Builds a new index from Postgres's directory, by the present mapping and normalization. Searches use it when it is complete
@@ -32,7 +24,7 @@ const SERVES = 'searches go to the new index';
 export function rebuildIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
-    await failBeforeChange(() => collectGarbage(context, lock));
+    await failPlainly(() => collectGarbage(context, lock));
     try {
       await buildAnew(context, lock, directory, progress, 'rebuild');
     } finally {
@@ -46,6 +38,7 @@ export function rebuildIndex(context: DirectoryContext, progress: Progress): Pro
 /**
  * Replaces the current generation, under the lock, by one with a new index (a new table in embedded mode).
  * @param change the name of the whole change, for an operator
+ * @returns the index that searches use then, or the table in embedded mode
  */
 export async function buildAnew(
   context: DirectoryContext,
@@ -53,7 +46,7 @@ export async function buildAnew(
   directory: Directory,
   progress: Progress,
   change: 'rebuild' | 'import',
-): Promise<void> {
+): Promise<string> {
   const { sql } = lock;
   const { current } = directory;
   const { elasticsearch: client, signal } = context;
@@ -78,27 +71,22 @@ export async function buildAnew(
     origin: 'rebuild' as const,
   };
   signal.throwIfAborted();
+  let index: BuiltIndex | null = null;
   if (client === null) {
     progress.phase('indexing');
     await buildSearchIndexes(sql, tableName);
-    signal.throwIfAborted();
-    await makeCurrent(lock, directory, generation, null, context.actor);
-    progress.note(SERVES);
-    return;
+  } else {
+    index = await failPlainly(() =>
+      buildIndex(context, client, {
+        directoryId: directory.id,
+        generation: next.id,
+        table: tableName,
+        rows: current.rows,
+        progress,
+      }),
+    );
   }
-  const index = await failBeforeChange(() =>
-    buildIndex(context, client, {
-      directoryId: directory.id,
-      generation: next.id,
-      table: tableName,
-      rows: current.rows,
-      progress,
-    }),
-  );
-  signal.throwIfAborted();
-  await makeCurrent(lock, directory, generation, index, context.actor);
-  await failAfterChange(change, () => pointAlias(client, context.config.elasticsearchAlias, index.name));
-  progress.note(SERVES);
+  return publish(context, lock, directory, generation, index, { change, progress });
 }
 
 /**
@@ -130,7 +118,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
       await makePreviousCurrent(lock, previous, null);
       return indexStatus(context);
     }
-    const index = await failBeforeChange(async () => {
+    const index = await failPlainly(async () => {
       const { indexName } = previous;
       if (indexName !== null && (await isOurs(client, indexName, id))) {
         if (await isSearchable(client, indexName)) {

@@ -3,8 +3,8 @@ import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { untilCopied } from './copies.ts';
-import { failBeforeChange } from './failures.ts';
-import { type Directory, readDirectory } from './generations.ts';
+import { failPlainly } from './failures.ts';
+import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, createIndex, finishIndex, isOurs, newIndexName, pointAlias } from './indices.ts';
 import { assertHeld, type DirectoryLock } from './lock.ts';
 
@@ -27,22 +27,20 @@ export async function reconcile(context: DirectoryContext, lock: DirectoryLock):
   const { elasticsearch: client } = context;
   if (client === null) return { ...directory, movedTo: null };
   const alias = context.config.elasticsearchAlias;
-  let movedTo: string | null = null;
-  await failBeforeChange(async () => {
-    const { current } = directory;
+  return failPlainly(async () => {
+    const { id, current } = directory;
     const targets = await aliasTargets(client, alias);
     if (current.indexName !== null) {
       const isServed = targets.length === 1 && targets[0] === current.indexName;
-      if (!isServed && (await isOurs(client, current.indexName, directory.id))) {
-        await assertHeld(lock);
-        await pointAlias(client, alias, current.indexName);
-        movedTo = current.indexName;
-      }
-    } else if (current.rows === 0 && targets.length === 0) {
-      await serveEmptyIndex(client, alias, directory, lock);
+      if (isServed || !(await isOurs(client, current.indexName, id))) return { ...directory, movedTo: null };
+      await assertHeld(lock);
+      await pointAlias(client, alias, current.indexName);
+      return { ...directory, movedTo: current.indexName };
     }
+    if (current.rows > 0 || targets.length > 0) return { ...directory, movedTo: null };
+    const index = await serveEmptyIndex(client, alias, directory, lock);
+    return { ...directory, current: { ...current, ...index }, movedTo: null };
   });
-  return { ...(await readDirectory(lock.sql)), movedTo };
 }
 
 /** An empty index is copied at once, unless a node has no room. */
@@ -53,7 +51,7 @@ async function serveEmptyIndex(
   alias: string,
   { id, current }: Directory,
   lock: DirectoryLock,
-): Promise<void> {
+): Promise<Pick<Generation, 'indexName' | 'indexFingerprint'>> {
   const name = newIndexName(alias);
   const fingerprint = mappingFingerprint();
   await createIndex(client, name, { directory: id, generation: current.id, fingerprint });
@@ -62,4 +60,5 @@ async function serveEmptyIndex(
   await lock.sql`
     UPDATE directory_generations SET index_name = ${name}, index_fingerprint = ${fingerprint} WHERE id = ${current.id}`;
   await pointAlias(client, alias, name);
+  return { indexName: name, indexFingerprint: fingerprint };
 }

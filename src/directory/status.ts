@@ -2,14 +2,14 @@ import { type Datasets, readDatasets } from '../datasets/store.ts';
 import { quoted } from '../postgres/identifier.ts';
 import type { Progress } from '../terminal/progress.ts';
 import type { DirectoryContext } from './context.ts';
-import { failReadOnly } from './failures.ts';
+import { failPlainly } from './failures.ts';
 import { tidyUpLeftovers } from './garbage.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments } from './indices.ts';
 import { type LockHolder, readHolder } from './lock.ts';
 
 /** The value of `index` if there is none. */
-export const NO_INDEX = '(none)';
+const NO_INDEX = '(none)';
 
 /** The answer of `index status`, `index rebuild` and `index rollback`. */
 export interface IndexStatus {
@@ -41,7 +41,7 @@ export async function statusReport(
   progress: Pick<Progress, 'note'>,
 ): Promise<StatusReport> {
   const running = await readHolder(context.sql);
-  if (running === null && (await failReadOnly(() => tidyUpLeftovers(context)))) {
+  if (running === null && (await failPlainly(() => tidyUpLeftovers(context), null))) {
     progress.note('removed what a stopped run or a rollback had left');
   }
   const status = await indexStatus(context);
@@ -62,17 +62,13 @@ function meaningOf(index: string, { current, previous }: Directory): string {
   return 'searches see another directory than the one in Postgres';
 }
 
-/**
- * The index or table that searches use now.
- * @param guard words a failure of Elasticsearch
- */
+/** The index or table that searches use now. */
 export async function servedIndex(
-  { sql, elasticsearch, config }: DirectoryContext,
-  guard: typeof failReadOnly = failReadOnly,
-): Promise<{ index: string }> {
-  if (elasticsearch === null) return { index: (await readDirectory(sql)).current.tableName };
-  const targets = await guard(() => aliasTargets(elasticsearch, config.elasticsearchAlias));
-  return { index: targets[0] ?? NO_INDEX };
+  { elasticsearch, config }: DirectoryContext,
+  { current }: Directory,
+): Promise<string> {
+  if (elasticsearch === null) return current.tableName;
+  return (await aliasTargets(elasticsearch, config.elasticsearchAlias))[0] ?? NO_INDEX;
 }
 
 /** The index that searches use, the one that a rollback returns to, and the drift between Postgres and the index. */
@@ -84,9 +80,10 @@ export async function indexStatus(context: DirectoryContext): Promise<IndexStatu
     const [row] = await sql<{ documents: number }[]>`SELECT count(*) AS documents FROM directory_entries`;
     return { index: current.tableName, previous: previous?.tableName ?? null, documents: row!.documents };
   }
-  const { index } = await servedIndex(context);
-  const documents =
-    index === NO_INDEX ? 0 : await failReadOnly(() => countDocuments(elasticsearch, index, context.signal));
+  const [index, documents] = await failPlainly(async () => {
+    const name = await servedIndex(context, directory);
+    return [name, name === NO_INDEX ? 0 : await countDocuments(elasticsearch, name, context.signal)] as const;
+  }, null);
   const drift = await driftOf(context, directory, index, documents);
   return {
     index,
