@@ -1,12 +1,12 @@
-/** Answers of searches, by the index that they came from and the normalized query: nothing of who asked. */
+/** Answers of searches by their index and normalized query, without anything about the caller. */
 export interface AnswerCache {
   get(index: string, normalized: string): string | null;
   /**
-   * The answer of the longest beginning of the query that is kept, where it holds everything that begins so: what begins
-   * with the query is among it. Else null.
+   * The answer of the longest cached prefix of the query, if it holds all names with that prefix; otherwise `null`. The names
+   * that begin with the query are among them.
    */
   getComplete(index: string, normalized: string): string | null;
-  /** @param isComplete nothing that matches was left out of the answer */
+  /** @param isComplete whether the answer has all matches */
   set(index: string, normalized: string, json: string, isComplete: boolean): void;
   readonly hits: number;
   readonly misses: number;
@@ -14,14 +14,14 @@ export interface AnswerCache {
   readonly bytes: number;
 }
 
-/** What an entry takes beside its strings: the map's slot, its object and two string headers, about this. */
+/** About the size of an entry without its strings: the map's slot, its object and two string headers. */
 const ENTRY_OVERHEAD_BYTES = 200;
-/** Beginnings of a query are looked for from here down, characters: a query of thousands must not cost thousands. */
+/** The longest prefix that is looked for, in characters, so that a query of thousands is as cheap as another. */
 const LONGEST_BEGINNING = 40;
 
 /**
- * Keeps the answers used last, up to `maxBytes`. Strings are counted at two bytes a character, the most that they take.
- * Answers of one index only: another one's can't be asked for any more, but by a rollback.
+ * Keeps the most recently used answers, up to `maxBytes`. A string counts as two bytes a character, its largest size. The cache
+ * has answers of one index only, because only a rollback would need those of another.
  */
 export function createAnswerCache(maxBytes: number): AnswerCache {
   const answers = new Map<string, { json: string; isComplete: boolean }>();
@@ -47,7 +47,7 @@ export function createAnswerCache(maxBytes: number): AnswerCache {
         return null;
       }
       hits += 1;
-      // Moves it to the end: the first in the map is the one used longest ago.
+      // Moves it to the end, because the first in the map is the least recently used.
       answers.delete(normalized);
       answers.set(normalized, answer);
       return answer.json;
@@ -57,7 +57,7 @@ export function createAnswerCache(maxBytes: number): AnswerCache {
       for (let length = Math.min(normalized.length - 1, LONGEST_BEGINNING); length > 0; length -= 1) {
         const answer = answers.get(normalized.slice(0, length));
         if (answer === undefined) continue;
-        // Of a shorter beginning there is even more.
+        // A shorter prefix has even more matches.
         if (!answer.isComplete) return null;
         hits += 1;
         misses -= 1;

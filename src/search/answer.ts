@@ -18,18 +18,18 @@ export function answerDirectly(directory: DirectorySearch): AnswerSearch {
 
 /**
  * A cached answer is used only this long after Elasticsearch's last answer from the current index. Under load Elasticsearch
- * has always answered within this time; an idle service can afford the query; and an outage shows for every query alike.
+ * has always answered within this time. An idle service can afford the query, and an outage shows for every query alike.
  */
 const SIGN_OF_LIFE_MS = 250;
 
 /**
- * Answers from the cache what the current index has answered before. An index doesn't change once searches go to it, so an
- * answer is kept under the index that its entries came from, and used only while two witnesses say that this index is the
- * current one: Postgres, which notifies every instance of a change (current-index.ts), and Elasticsearch's own last answer.
- * After an import or a rollback no instance answers from the old directory; were a notification lost, the second witness
- * would end it within {@link SIGN_OF_LIFE_MS}.
+ * Answers from the cache if the current index has answered the query before. An index never changes once searches use it. So an
+ * answer is cached under its index, and used only while two sources say that this index is current: Postgres, which notifies
+ * every instance of a change (current-index.ts), and the last answer of Elasticsearch. After an import or a rollback no instance
+ * answers from the old directory. If a notification were lost, the second source would end its use within
+ * {@link SIGN_OF_LIFE_MS}.
  *
- * @param currentIndex the search index that is current; `null` means that it is not known now
+ * @param currentIndex the current search index; `null` means that it is not known now
  */
 export function answerCached(
   directory: DirectorySearch,
@@ -42,7 +42,7 @@ export function answerCached(
 
   async function find(query: ParsedQuery): Promise<Found> {
     const found = await directory.find(query);
-    // An empty answer doesn't say which index it is from.
+    // An empty answer has no index.
     if (found.index !== null) {
       answeredAtMs = nowMs();
       answeredFrom = found.index;
@@ -72,14 +72,14 @@ export function answerCached(
 }
 
 /**
- * The answer to a longer query, out of one that holds everything that begins with its beginning: what somebody types
- * letter by letter is asked of Elasticsearch only until fewer than 20 entries are left.
+ * The answer to a longer query, taken from the complete answer of its prefix. While a user types, Elasticsearch is only asked
+ * until fewer than 20 entries are left.
  */
 function narrow(json: string, normalized: string): string {
   const { data } = JSON.parse(json) as SearchAnswer;
   const exact: SearchAnswer['data'] = [];
   const rest: SearchAnswer['data'] = [];
-  // Nothing here is equal to the shorter query and begins with the longer one: what remains is in its order.
+  // No name equals the shorter query and begins with the longer one, so the order stays right.
   for (const entry of data) {
     const name = normalizeName(entry.legal_name);
     if (name === normalized) exact.push(entry);

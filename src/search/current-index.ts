@@ -4,29 +4,29 @@ import { startInterval } from '../runtime/interval.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
-/** Postgres channel that is notified when another generation becomes current (src/directory/generations.ts). */
+/** The Postgres channel for a change of the current generation (src/directory/generations.ts). */
 export const DIRECTORY_CHANGED = 'directory_changed';
 
-/** Which search index is current, as Postgres says it. */
+/** The current search index, according to Postgres. */
 export interface CurrentIndex {
-  /** `null` means that it is not known now: no cached answer may be used. */
+  /** `null` means that it is not known now, so that no cached answer may be used. */
   name(): string | null;
   close(): Promise<void>;
 }
 
-/** Also how soon a lost connection is replaced. */
+/** A lost connection is replaced within this time, too. */
 const READ_EVERY_MS = 1 * SECOND;
 const READ_TIMEOUT_MS = 2 * SECOND;
 
 /**
- * Follows which index is current. The transaction that makes a generation current notifies; until the new one has been read,
- * and while the connection that listens is away, none is known. Opens in the background.
+ * Follows the current index. The transaction that makes a generation current notifies. The index is not known until the new one
+ * has been read, and while the listening connection is lost. Opens in the background.
  *
- * A connection that is gone without a word is noticed by the next read, within three seconds.
+ * The next read notices a silently lost connection within three seconds.
  */
 export function watchCurrentIndex(sql: Sql): CurrentIndex {
   let current: string | null = null;
-  // Counts what can make a read out of date: notifications, and connections that were lost.
+  // Counts notifications and lost connections, which make a read out of date.
   let changes = 0;
   let closed = false;
 
@@ -37,7 +37,7 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
 
   // A dedicated connection, kept open. postgres.js's `listen` would not say when its connection is lost.
   const listener = postgres({
-    // The parsed options of another pool are accepted as they are (postgres.js 3.4.9, parseOptions: `shared`).
+    // postgres.js 3.4.9 accepts the parsed options of another pool (parseOptions: `shared`).
     ...(sql.options as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
     max: 1,
     idle_timeout: undefined,

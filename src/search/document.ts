@@ -1,37 +1,37 @@
 import mappingFile from '../../search-mappings/companies.json' with { type: 'json' };
 import { normalizationFingerprint, normalizeName, sortKey } from '../companies/name.ts';
 
-/** A company as searches find it. */
+/** A company in search results. */
 export interface SearchEntry {
   /** Nine digits. */
   nif: string;
   legalName: string;
 }
 
-/** One directory entry as Postgres keeps it. */
+/** A directory entry in Postgres. */
 export interface DirectoryRow {
   /** Nine digits. */
   nif: string;
-  /** As it is answered. */
+  /** The name in answers. */
   legal_name: string;
-  /** What queries are compared with (contract: normalized name). */
+  /** Compared with queries (contract: normalized name). */
   normalized_name: string;
-  /** What results are ordered by, as UTF-8 bytes (contract: order of results). */
+  /** Orders results, by its UTF-8 bytes (contract: order of results). */
   sort_key: string;
 }
 
-/** The same as Elasticsearch keeps it. */
+/** A directory entry in Elasticsearch. */
 export interface SearchDocument {
   nif: string;
   normalized_name: string;
   /**
-   * Sort key, tab, NIF and legal name. Tab comes before everything that a sort key can hold, so that this is ordered as
-   * results are; and as Elasticsearch answers each hit with what it was sorted by, there is nothing else to be read of it.
+   * Sort key, tab, NIF and legal name. A tab sorts before every character of a sort key, so this text has the order of results.
+   * Elasticsearch returns the sort value of each hit, so nothing else is read.
    */
   entry: string;
 }
 
-/** The one place where an entry's searchable form is computed. */
+/** Computes the searchable form of an entry; nothing else does. */
 export function directoryRow(nif: string, legalName: string): DirectoryRow {
   return {
     nif,
@@ -42,8 +42,8 @@ export function directoryRow(nif: string, legalName: string): DirectoryRow {
 }
 
 /**
- * A legal name has at most 500 characters (contract, Files), of which each becomes at most 33 bytes of UTF-8 (U+FDFA) in
- * its sort key: with the name itself 18,510 bytes, where a Lucene term may have 32,766. So no name can fail a bulk request.
+ * No name can fail a bulk request. A legal name has at most 500 characters (contract, Files), and each becomes at most 33 bytes
+ * of UTF-8 (U+FDFA) in its sort key. With the name that is 18,510 bytes, and a Lucene term may have 32,766.
  */
 export function searchDocument(nif: string, legalName: string): SearchDocument {
   const { normalized_name, sort_key } = directoryRow(nif, legalName);
@@ -52,14 +52,14 @@ export function searchDocument(nif: string, legalName: string): SearchDocument {
 
 const NIF_LENGTH = 9;
 
-/** What a document's `entry` says. */
+/** The company of a document's `entry`. */
 export function readEntry(entry: string): SearchEntry {
   const nifAt = entry.indexOf('\t') + 1;
   const nameAt = nifAt + NIF_LENGTH;
   return { nif: entry.slice(nifAt, nameAt), legalName: entry.slice(nameAt) };
 }
 
-/** Settings and mappings of the index that searches go to, as search-mappings/companies.json has them: a copy. */
+/** A copy of the index's settings and mappings in search-mappings/companies.json. */
 export function readMapping(): typeof mappingFile {
   return structuredClone(mappingFile);
 }
@@ -68,8 +68,8 @@ export function readMapping(): typeof mappingFile {
 export const MAX_GRAM: number = mappingFile.settings.analysis.filter.beginnings.max_gram;
 
 /**
- * 32 hexadecimal digits that change when the mapping file or the normalization of names does. An index keeps it in
- * its `_meta`; one with another fingerprint must be rebuilt.
+ * 32 hexadecimal digits that change with the mapping file and the normalization of names. An index stores them in its `_meta`,
+ * and must be rebuilt when they differ.
  */
 export function mappingFingerprint(mapping: object = mappingFile): string {
   return new Bun.CryptoHasher('sha256')

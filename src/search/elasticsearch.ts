@@ -6,11 +6,10 @@ import { prefixFilter, searchLines, sendSearches } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
 import { type DirectorySearch, type Found, MAX_RESULTS, NOTHING_FOUND } from './search.ts';
 
-/** How often a search is asked again while the alias moves under it. */
+/** The most repeats of a search while the alias moves. */
 const MAX_ROUNDS = 4;
 /**
- * Two `_msearch` of 32 searches in flight. A search queues twice as long as other items, because its credit is spent: a
- * search that is dropped from the queue is a charged `search-failed`.
+ * Two `_msearch` of 32 searches in flight. A search may queue twice as long as other items, because its credit is spent.
  */
 const BATCHES = {
   name: 'Elasticsearch',
@@ -24,13 +23,12 @@ const BATCHES = {
 type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
 
 /**
- * Search in the index behind the alias. What arrives in one turn of the event loop goes into one `_msearch`.
+ * Search in the index behind the alias. Searches of one turn of the event loop share one `_msearch`.
  *
- * A name takes a search for what begins with it, and a share in one for what is equal to any of the batch's names: none of
- * them scored, all ending early because the index is sorted as they are. An answer must be from one index, also while
- * the alias moves: the beginnings are asked of the alias, the equals of the index that the alias led to last. Where the
- * beginnings' hits are from another one, the alias has moved, and both are asked again. Where nothing begins with the
- * query nothing is equal to it either.
+ * A name takes a search for its prefix, and a share in one for all names that equal any of the batch's. No search is scored, and
+ * all end early, because the index has the order of results. An answer must be from one index, also while the alias moves. So
+ * prefixes are asked of the alias, and equal names of the last known index. If the prefix's hits are from another index, the
+ * alias has moved, and both are repeated. If no name has the prefix, no name equals it.
  */
 export function createElasticsearchSearch(client: Client, alias: string): DirectorySearch {
   let index: string | null = null;
@@ -80,9 +78,9 @@ function filterOf(query: Searchable): object {
 }
 
 /**
- * What one query found, or why it failed; `again` if its two searches may have seen different indices, or its equals
+ * The result of one query, or its failure; `again` if its two searches may have seen different indices, or its equal names
  * are not known.
- * @param askedIndex what `equals` were asked of
+ * @param askedIndex the index of `equals`
  */
 function resultOf(
   query: Searchable,
@@ -95,7 +93,7 @@ function resultOf(
   if (exact === undefined || first.index !== askedIndex) return 'again';
   if (exact instanceof SearchFailure) return exact;
   if (exact.length === 0) return first;
-  // One text: a company's entry is the same in both.
+  // A company's entry is the same text in both.
   const isExact = new Set(exact);
   const rest = first.entries.filter((entry) => !isExact.has(entry));
   return { entries: [...exact, ...rest].slice(0, MAX_RESULTS), index: first.index };

@@ -7,13 +7,13 @@ import { MAX_RESULTS } from './search.ts';
 
 /** The entries whose names are equal to those of a batch. */
 export interface Equals {
-  /** Of each name, or why they could not be found. A name that is missing has to be asked again. */
+  /** The entries of each name, or the failure. A missing name has to be asked again. */
   byName: Map<string, string[] | SearchFailure>;
-  /** The search that names shared was not enough for all of them: each needs a search. */
+  /** The shared search could not hold all entries, so each name needs its own. */
   isTruncated: boolean;
 }
 
-/** The names among the queries, in groups that share a search for what is equal to any of them. */
+/** The names among the queries, in groups that share a search for equal names. */
 export function groupNames(queries: ParsedQuery[], together: boolean): string[][] {
   const names = [...new Set(queries.flatMap((query) => (query.kind === 'name' ? [query.normalized] : [])))];
   if (names.length === 0) return [];
@@ -28,7 +28,7 @@ export function equalsLines(index: string, names: string[]): string {
   return searchLines(index, filter, MAX_RESULTS * names.length);
 }
 
-/** Reads the answers to {@link equalsLines}. An index that is gone leaves its names out. */
+/** Reads the answers to {@link equalsLines}. The names of a removed index are missing. */
 export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equals {
   const equals: Equals = { byName: new Map(), isTruncated: false };
   for (const [position, names] of groups.entries()) {
@@ -44,7 +44,7 @@ export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equal
   return equals;
 }
 
-/** @returns `null` when others' entries may have left no room for some, or the index was made by other rules */
+/** @returns `null` when entries of some names may not have fitted, or the index has another normalization */
 function dealOut(names: string[], entries: string[]): Map<string, string[]> | null {
   if (names.length === 1) return new Map([[names[0]!, entries]]);
   if (entries.length === MAX_RESULTS * names.length) return null;

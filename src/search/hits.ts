@@ -1,9 +1,8 @@
 /**
- * Reads the text of an `_msearch` answer. The usual form is cut into entries without parsing: Elasticsearch has escaped the names
- * already, so the text of a hit becomes the text of an entry. Any other form is parsed. Both ways give the same entries, byte
- * for byte.
+ * Reads the text of an `_msearch` answer. The usual form is cut into entries without parsing, because Elasticsearch has already
+ * escaped the names. Any other form is parsed. Both give the same entries, byte for byte.
  *
- * For a batch of 16 searches with 20 hits each, parsing and writing takes 165 µs, cutting 60 (docs/performance.md).
+ * For a batch of 16 searches with 20 hits each, parsing and writing takes 165 µs, cutting 60.
  */
 
 import { readEntry } from './document.ts';
@@ -22,7 +21,7 @@ export class SearchFailure extends Error {
   }
 }
 
-/** What came of one search of several. */
+/** The outcome of one search of several. */
 export type SearchOutcome = Found | SearchFailure;
 
 /**
@@ -45,12 +44,12 @@ const AFTER_HITS = ']},"status":200}';
 const BEFORE_INDEX = '{"_index":"';
 const BEFORE_ENTRY = '","sort":["';
 const AFTER_ENTRY = '"]}';
-/** Between the sort key and the NIF (document.ts), as JSON has it. */
+/** The tab between the sort key and the NIF (document.ts), in JSON. */
 const TAB = '\\t';
 const BACKSLASH = 0x5c;
 const NINE_DIGITS = /^\d{9}$/;
 
-/** Reads the form that an answer without an error has. @returns `null` when the text deviates from it in any character */
+/** Reads the form of an answer without errors. @returns `null` when any character deviates from it */
 export function cutOutcomes(text: string): Found[] | null {
   const outcomes: Found[] = [];
   let at = 0;
@@ -91,7 +90,7 @@ export function cutOutcomes(text: string): Found[] | null {
   return skip(END) && at === text.length ? outcomes : null;
 }
 
-/** Where the JSON string that `from` is in ends: its quote. -1 when it doesn't. */
+/** The closing quote of the JSON string at `from`, or -1. */
 function endOfString(text: string, from: number): number {
   let quote = text.indexOf('"', from);
   while (quote !== -1 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
@@ -105,7 +104,7 @@ function isEscaped(text: string, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** One search of an `_msearch` answer, as JSON has it. */
+/** One search of a parsed `_msearch` answer. */
 interface Item {
   status?: number;
   timed_out?: boolean;

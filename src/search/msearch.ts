@@ -5,7 +5,7 @@ import { MAX_GRAM } from './document.ts';
 import { readOutcomes, type SearchOutcome } from './hits.ts';
 import { MAX_RESULTS } from './search.ts';
 
-/** What is read of a search's answer; Elasticsearch writes nothing else. */
+/** The members of a search's answer that are read; Elasticsearch writes no others. */
 export const HIT_PATHS = ['hits.hits._index', 'hits.hits.sort'];
 /** `status` keeps one element a search, also if nothing was found. */
 const FILTER_PATH = ['status', 'timed_out', 'error.type', ...HIT_PATHS]
@@ -20,7 +20,7 @@ export const SEARCHES_REQUEST = {
   headers: { 'content-type': 'application/x-ndjson', accept: 'application/json' },
 };
 
-/** The names that begin with the prefix. Longer ones match no n-gram, and few names: whole terms are walked then. */
+/** The names that begin with the prefix. A longer prefix has no n-gram and few matches, so whole terms are scanned. */
 export function prefixFilter(prefix: string): object {
   return [...prefix].length <= MAX_GRAM
     ? { term: { 'normalized_name.beginnings': prefix } }
@@ -33,14 +33,14 @@ export function searchBody(filter: object | string, size: number | string = MAX_
     size,
     track_total_hits: false,
     query: { constant_score: { filter } },
-    // The answer is read from what hits are sorted by: anything else that is asked of them costs more than to find them.
+    // The answer is read from the sort values, because reading any other value of a hit costs more than finding it.
     sort: ['entry'],
     _source: false,
     stored_fields: '_none_',
   };
 }
 
-/** What stands before the size, the filter and the end of a body: the same in each. */
+/** The constant parts of a body: before the size, before the filter, and after it. */
 const [BEFORE_SIZE, BEFORE_FILTER, AFTER_FILTER] = JSON.stringify(searchBody('', '')).split('""');
 
 /** The two lines of an `_msearch` that ask for the first entries of a filter. */
@@ -50,10 +50,9 @@ export function searchLines(index: string, filter: object, size = MAX_RESULTS): 
 }
 
 /**
- * Sends searches together, and once more if the node that they went to is lost, or silent for half of the time while
- * there are others.
+ * Sends searches together, and once more if their node is lost, or silent for half of the time and not the only one.
  * @param searches the lines of each
- * @returns what came of each, in their order
+ * @returns their outcomes, in their order
  * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
 export async function sendSearches(

@@ -1,17 +1,16 @@
 /**
- * Directory search by indexes in Postgres, where no Elasticsearch is configured.
+ * Directory search by indexes in Postgres, if no Elasticsearch is configured.
  *
- * The order is by sort key, the condition is on the normalized name, and a one-letter prefix has tens of thousands
- * of matches: sorting them took 120 ms at 1 million names, an index of all beginnings would be 24 times the
- * directory. But a name's sort key nearly always begins like its normalized form, so the matches of a prefix are
- * in two parts:
- * - "aligned": the sort key begins with the prefix as well. They are neighbours in the order of sort keys: the first
- *   20 are read off an index in that order.
- * - "misaligned": it doesn't, because of punctuation before the prefix's end (`A. B. Costa` for "a b"). These are few.
- *   Partial indexes hold the names that are misaligned within their first 1, 2, 4, 8, 16, 24 and 40 characters; the smallest
- *   one that covers the prefix is read, and what matches is sorted.
+ * The order is by sort key, but the condition is on the normalized name, and a one-letter prefix has tens of thousands of
+ * matches. Sorting them took 120 ms at 1 million names, and an index of all prefixes would be 24 times the directory. But a
+ * name's sort key nearly always begins like its normalized form, so the matches of a prefix have two parts:
+ * - "aligned": the sort key also begins with the prefix. These are neighbours in the order of sort keys, so the first 20 are
+ *   read from an index in that order.
+ * - "misaligned": it doesn't, because of punctuation before the prefix's end (`A. B. Costa` for "a b"). These are few. Partial
+ *   indexes hold the names that are misaligned within their first 1, 2, 4, 8, 16, 24 and 40 characters. The smallest index
+ *   that covers the prefix is read, and its matches are sorted.
  *
- * Indexes hold the first 64 characters only: a name can be longer than an index entry may be (2,704 bytes).
+ * Indexes hold the first 64 characters only, because an index entry is limited to 2,704 bytes.
  */
 
 import type { Sql } from '../postgres/connect.ts';
@@ -21,7 +20,7 @@ import { writeNamedEntry } from './present.ts';
 import type { ParsedQuery } from './query.ts';
 import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, SEARCH_TIMEOUT_MS } from './search.ts';
 
-/** Characters of a name that an index holds: at most 4 bytes each. */
+/** Characters of a name in an index, each of at most 4 bytes. */
 const INDEXED_LENGTH = 64;
 
 /** Prefix lengths up to which there is a partial index of misaligned names; longer prefixes use the full one. */
@@ -33,11 +32,10 @@ interface Row {
 }
 
 /**
- * The indexes that a table with the columns of `directory_entries` needs for quick searches. Create them after the
- * rows are in (2 to 5 s for 1 million), and run `VACUUM ANALYZE` then: the planner needs the statistics of the
- * indexed expressions.
+ * The indexes for fast searches in a table with the columns of `directory_entries`. Create them after loading the rows (2 to 5 s
+ * for 1 million). Then run `VACUUM ANALYZE`, because the planner needs the statistics of the indexed expressions.
  *
- * @param table its plain name; the indexes are named after it
+ * @param table its plain name, which begins the names of the indexes
  */
 export function searchIndexStatements(table: string): string[] {
   const name = (suffix: string) => quoted(`${table}_${suffix}`);
@@ -53,7 +51,7 @@ export function searchIndexStatements(table: string): string[] {
   ];
 }
 
-/** Search in the view `directory_entries`, one statement and so one snapshot a search. */
+/** Search in the view `directory_entries`, by one statement and so one snapshot a search. */
 export function createPostgresSearch(sql: Sql): DirectorySearch {
   const statements = new Map([...MISALIGNED_WITHIN, null].map((length) => [length, nameStatement(length)]));
 
@@ -77,21 +75,20 @@ export function createPostgresSearch(sql: Sql): DirectorySearch {
   };
 }
 
-/** The name is misaligned for some prefix of at most `length` characters. */
+/** SQL for: the name is misaligned for some prefix of at most `length` characters. */
 function misaligned(length: number): string {
   return `NOT starts_with(sort_key, left(normalized_name, ${length}))`;
 }
 
 /**
- * The three parts of a result. $1: prefix, $2: its indexed characters, $3: the first string after all that begin with
- * those.
+ * The three parts of a result. $1 is the prefix, $2 its indexed characters, $3 the first string after all with those.
  *
- * Ranges instead of LIKE: nothing to escape, and they use an index in a prepared statement, because columns are
- * `COLLATE "C"`, which compares UTF-8 as code points.
+ * Ranges need no escaping, unlike LIKE, and use an index in a prepared statement, because columns are `COLLATE "C"`, which
+ * compares UTF-8 as code points.
  *
- * Each part can use one index only, and the plan must not depend on the planner's guesses, which are off by 100 times
- * for names ("const" was taken to have 8 matches instead of 4,976, all of which were sorted then: 71 ms instead of
- * 0.2). `(SELECT $1)` hides the value from it, COALESCE a combination of conditions that it takes for rare.
+ * Each part can use one index only. The plan must not depend on the planner's estimates, which are wrong by 100 times for names:
+ * it expected 8 matches of "const" instead of 4,976, and sorted all of them in 71 ms instead of 0.2. `(SELECT $1)` hides the
+ * value from it, COALESCE a combination of conditions that it considers rare.
  */
 function nameStatement(misalignedWithin: number | null): string {
   const first = (column: string, length: number) => `left(${column}, ${length})`;
@@ -122,13 +119,13 @@ function nameStatement(misalignedWithin: number | null): string {
     ORDER BY part, sort_key, nif LIMIT ${MAX_RESULTS}`;
 }
 
-/** The first string, by code point, after all that begin with `prefix`, which ends in a letter or digit. */
+/** The first string, by code point, after all strings with the prefix, which ends in a letter or digit. */
 function firstAfter(prefix: string): string {
   const last = prefix.codePointAt(prefix.length - 1)!;
-  // In the second half of a pair `codePointAt` gives that half alone.
+  // At the second half of a pair `codePointAt` returns that half alone.
   const isPair = last >= 0xdc00 && last <= 0xdfff && prefix.length > 1;
   const start = isPair ? prefix.length - 2 : prefix.length - 1;
   const codePoint = prefix.codePointAt(start)!;
-  // Surrogates are no characters of UTF-8. The very last code point is neither letter nor digit.
+  // UTF-8 has no surrogates. The very last code point is neither letter nor digit.
   return prefix.slice(0, start) + String.fromCodePoint(codePoint === 0xd7ff ? 0xe000 : codePoint + 1);
 }

@@ -3,7 +3,7 @@ const AFTER_NAME = '","status":"","locality":"","primary_cae":""}';
 /**
  * A search entry (specification, Company search entry), as JSON.
  * @param nif nine digits
- * @param escapedName the legal name as it stands between the quotes of a JSON string
+ * @param escapedName the legal name, escaped for a JSON string
  */
 export function writeEntry(nif: string, escapedName: string): string {
   return `{"nif":"${nif}","legal_name":"${escapedName}${AFTER_NAME}`;
@@ -14,7 +14,7 @@ export function writeNamedEntry(nif: string, legalName: string): string {
   return writeEntry(nif, JSON.stringify(legalName).slice(1, -1));
 }
 
-/** The body of a search's answer. `join` copies: an answer in the cache must not keep the text that it was cut from. */
+/** The body of a search's answer. `join` copies, so that a cached answer does not keep the text that it was cut from. */
 export function writeAnswer(entries: string[]): string {
   return `{"data":[${entries.join(',')}],"error":null}`;
 }

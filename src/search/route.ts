@@ -30,12 +30,12 @@ export const searchRoute: ApiRoute = {
   },
 };
 
-/** Searches the directory for `q`; the first one if it is repeated. */
+/** Searches the directory for the first `q`. */
 export function createSearchHandler(search: AnswerSearch): Handler {
   return {
     charge: searchRoute.charge,
     async handle({ request }) {
-      // Malformed escapes are taken as they stand: a search for them finds nothing, and harms nothing.
+      // Malformed escapes stay as they are; a search for them finds nothing.
       const q = new URLSearchParams(searchOf(request.url)).get('q');
       if (q === null || q.trim() === '') {
         return problem('validation', 'The query parameter `q` is missing or holds only white space.');
