@@ -24,7 +24,7 @@ export async function measureIdle(stack: Stack, service: Service): Promise<Idle>
   const [account] = await stack.sql<{ id: string }[]>`SELECT id FROM accounts LIMIT 1`;
   const limiter = createRedisRateLimiter(redis);
   const credits = createCredits(sql);
-  const findCompany = createCompanyReader(sql, 6 * 86_400);
+  const { findCompany } = createCompanyReader(sql, 6 * 86_400);
   const nif = (position: number) => generateCompany(position * 7).nif;
   const headers = { Authorization: `Bearer ${stack.keys[0]}` };
   try {

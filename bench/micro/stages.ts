@@ -40,7 +40,7 @@ export async function openStages(
   const account = (position: number) => accounts[position % accounts.length]!.id;
   const limiter = createRedisRateLimiter(redis);
   const credits = createCredits(pointQueries);
-  const findCompany = createCompanyReader(pointQueries, 6 * DAY_S);
+  const { findCompany } = createCompanyReader(pointQueries, 6 * DAY_S);
   const search = createElasticsearchSearch(client!, alias);
   const queries = randomPrefixes(companies, DISTINCT_QUERIES).map(parseQuery);
   const stages: Stage[] = [

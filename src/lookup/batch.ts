@@ -6,7 +6,7 @@ import { readNifs } from './batch-body.ts';
 import { type ItemProblem, MAX_NIFS } from './batch-schema.ts';
 import { invalidNif, type Lookup, type LookupOutcome, validNif } from './lookup.ts';
 import { writeCompany } from './present.ts';
-import type { FindCompany, StoredCompany } from './store.ts';
+import type { FindCompanies, StoredCompany } from './store.ts';
 
 /**
  * Companies of one request that are refreshed at most. The providers are asked for all of them at once, so that the last one
@@ -19,7 +19,7 @@ const TOO_MANY_REFRESHES = `One request refreshes ${MAX_REFRESHES} companies, an
 
 export interface BatchLookupParts {
   publicUrl: string;
-  findCompany: FindCompany;
+  findCompanies: FindCompanies;
   lookUp: Lookup;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
@@ -50,7 +50,7 @@ interface Plan {
  */
 export function createBatchLookupHandler({
   publicUrl,
-  findCompany,
+  findCompanies,
   lookUp,
   stopping,
 }: BatchLookupParts): Handler {
@@ -81,14 +81,12 @@ export function createBatchLookupHandler({
   async function planOf(asked: string[]): Promise<Plan> {
     const sinceMs = performance.now();
     const nifs = asked.map(validNif);
-    const distinct = [...new Set(nifs)].filter((nif) => nif !== null);
-    const records = new Map(
-      await Promise.all(distinct.map(async (nif) => [nif, await findCompany(nif)] as const)),
-    );
+    const valid = nifs.filter((nif) => nif !== null);
+    const records = valid.length === 0 ? null : await findCompanies(valid);
     const refreshed = new Set<string>();
     const items = asked.map((text, index): Item => {
       const nif = nifs[index]!;
-      const record = nif === null ? null : records.get(nif)!;
+      const record = nif === null ? null : (records?.get(nif) ?? null);
       const isStale = nif !== null && record?.fresh !== true;
       if (isStale && refreshed.size < MAX_REFRESHES) refreshed.add(nif);
       return { asked: text, nif, record, isAnswered: !isStale || refreshed.has(nif) };
@@ -113,21 +111,28 @@ export function createBatchLookupHandler({
       }
       return outcome;
     };
-    let credits = spent;
-    const answers = items.map((item): LookupOutcome | Promise<LookupOutcome> => {
-      if (credits === 0 && refusal !== null) return refusal;
-      if (!item.isAnswered) return unavailable(TOO_MANY_REFRESHES);
-      credits -= 1;
-      return outcomeOf(item);
-    });
     const itemProblems: ProblemName[] = [];
-    const written = (await Promise.all(answers)).map((outcome, index) => {
-      const { asked, isAnswered } = items[index]!;
+    const written: string[] = [];
+    const write = (index: number, { asked, isAnswered }: Item, outcome: LookupOutcome): void => {
       if (!outcome.ok) itemProblems.push(outcome.problem.kind);
       // A store failed during its refresh, after it was charged.
       if (isAnswered && !outcome.ok && outcome.problem.kind === 'service-unavailable') giveBack();
-      return writeItem(publicUrl, asked, outcome);
-    });
+      written[index] = writeItem(publicUrl, asked, outcome);
+    };
+    let credits = spent;
+    // Only a refresh takes a promise: nearly all records are fresh.
+    const refreshes: Promise<void>[] = [];
+    for (const [index, item] of items.entries()) {
+      if (credits === 0 && refusal !== null) write(index, item, refusal);
+      else if (!item.isAnswered) write(index, item, unavailable(TOO_MANY_REFRESHES));
+      else {
+        credits -= 1;
+        const outcome = outcomeOf(item);
+        if (outcome instanceof Promise) refreshes.push(outcome.then((ended) => write(index, item, ended)));
+        else write(index, item, outcome);
+      }
+    }
+    await Promise.all(refreshes);
     return { ok: true, json: `{"data":[${written.join(',')}]}`, itemProblems };
   }
 }

@@ -26,7 +26,7 @@ export function recordCommands(program: Command): void {
       if (company === undefined) throw new RefusedError(`no record of ${nif} is stored`);
       return {
         ...(JSON.parse(writeCompany(company)) as Company),
-        fetchedAt: company.fetchedAt.toISOString(),
+        fetchedAt: new Date(company.fetchedAt).toISOString(),
         source: company.source,
       };
     },

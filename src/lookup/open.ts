@@ -43,7 +43,7 @@ export function openLookup(
   }
   // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract: refresh); the rest is for the way out.
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
-  const findCompany = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
+  const { findCompany, findCompanies } = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
   const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
   const sweeps = startInterval(
     () => refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed')),
@@ -53,6 +53,6 @@ export function openLookup(
   const lookUp = createLookup({ findCompany, refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
   return {
     lookup: createLookupHandler(findCompany, lookUp),
-    batchLookup: createBatchLookupHandler({ ...service, findCompany, lookUp }),
+    batchLookup: createBatchLookupHandler({ ...service, findCompanies, lookUp }),
   };
 }

@@ -4,7 +4,7 @@ import { okJson } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH } from '../http/api-route.ts';
 import { pathBehind } from '../http/url.ts';
 import { invalidNif, type Lookup, validNif } from './lookup.ts';
-import { writeCompany } from './present.ts';
+import { httpDate, writeCompany } from './present.ts';
 import { CompanyAnswerSchema, NIF_PATTERN } from './schema.ts';
 import type { FindCompany } from './store.ts';
 
@@ -59,7 +59,7 @@ export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): H
       const { company } = outcome;
       return okJson(`{"result":"success","data":${writeCompany(company)}}`, {
         'X-Record-Source': company.source,
-        'Last-Modified': company.fetchedAt.toUTCString(),
+        'Last-Modified': httpDate(company.fetchedAt),
       });
     },
   };

@@ -123,7 +123,7 @@ test('an account without a budget that is first to ask refuses no other account 
     createRefresher({
       sql,
       providerTimeoutMs: 1000,
-      findCompany: createCompanyReader(sql, 60),
+      ...createCompanyReader(sql, 60),
       log: createLogTo({ write() {} }),
       sources: [
         {

@@ -129,7 +129,7 @@ test('who has lost the lease answers what became of it: the record of another at
     const refresher = createRefresher({
       sql,
       providerTimeoutMs: 0,
-      findCompany: createCompanyReader(sql, 60),
+      ...createCompanyReader(sql, 60),
       log: createLogTo({ write() {} }),
       sources: [
         {

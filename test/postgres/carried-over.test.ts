@@ -128,7 +128,7 @@ test('records become documents that are answered as before, with the debts of th
       expect(company).toEqual({
         nif: '500002576',
         source: 'nif.pt',
-        fetchedAt: new Date('2026-11-20T10:00:00.123Z'),
+        fetchedAt: '2026-11-20 10:00:00.123+00',
         fresh: false,
         debts: {
           tax: { start: 7500, end: 25_000, lastUpdated: '2026-10-31' },

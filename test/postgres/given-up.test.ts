@@ -70,6 +70,6 @@ test('the look for a key', async () => {
 });
 
 test('the look for a record', async () => {
-  await expect(createCompanyReader(kept(), 60)('500002576')).rejects.toThrow('did not answer');
+  await expect(createCompanyReader(kept(), 60).findCompany('500002576')).rejects.toThrow('did not answer');
   await areTakenBack();
 });
