@@ -18,7 +18,7 @@ export interface Period {
   end: Date;
 }
 
-/** What a plan gives to an account without its own limits. */
+/** The limits of an account without its own. */
 export interface PlanQuotas {
   includedCredits: number;
   /** `null` means unlimited. */

@@ -51,7 +51,7 @@ export interface ApiRoute {
   problems: ProblemName[];
   /** The kind of call that the credit pays for; `null` means that it costs none. */
   charge: CallKind | null;
-  /** What a call costs, in words. Absent means one credit, or none without a `charge`. */
+  /** The cost of a call, in words. By default one credit, or none without a `charge`. */
   cost?: string;
   detail: { operationId: string; summary: string; description: string };
 }
@@ -67,7 +67,7 @@ export function problemsOf({ problems, charge }: ApiRoute): ProblemName[] {
 
 export const methodOf = ({ method = 'GET' }: ApiRoute) => method;
 
-/** What a call costs, in words. */
+/** The cost of a call, in words. */
 export function costOf({ charge, cost }: ApiRoute): string {
   return cost ?? (charge === null ? 'no credit' : 'one credit');
 }

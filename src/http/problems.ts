@@ -6,7 +6,7 @@ export interface ProblemKind {
   title: string;
   /** The reason. */
   cause: string;
-  /** What the consumer can do. */
+  /** The remedy for the consumer. */
   fix: string;
 }
 
@@ -27,7 +27,7 @@ export const PROBLEMS = {
     title: 'The API key is missing or not valid',
     cause:
       'The `Authorization` header is missing or not of the form `Bearer <API_KEY>`, or the key is unknown or revoked, or its account is suspended.',
-    fix: 'Send `Authorization: Bearer svc_…` with a key that is in force. Nothing was charged.',
+    fix: 'Send `Authorization: Bearer svc_…` with an active key. Nothing was charged.',
   },
   'company-not-found': {
     status: 404,
@@ -70,7 +70,7 @@ export const PROBLEMS = {
   'not-found': {
     status: 404,
     title: 'There is nothing at this address',
-    cause: 'The path is none of the endpoints of this API.',
+    cause: 'No endpoint exists at this path.',
     fix: 'See the reference at `/openapi`. Nothing was charged.',
   },
   'method-not-allowed': {

@@ -95,7 +95,7 @@ export function createLookup({ findCompany, refresher, timeoutMs, onOverBudget }
   };
 }
 
-/** What a NIF that can't be looked up is answered. */
+/** The answer to a NIF that can't be looked up. */
 export function invalidNif(): ProblemAnswer {
   return problem('validation', 'The NIF is not nine digits, or its check digit is wrong.');
 }

@@ -5,7 +5,7 @@ import type { Bracket, StoredCompany } from './store.ts';
 /** The members of the company record that come from a source. */
 type Details = Omit<Company, 'nif' | 'tax_debt' | 'social_security_debt'>;
 
-/** What a source said as it is stored, and answered: the members of the company record, as JSON. */
+/** A source's answer in its stored form: the members of the company record, as JSON. */
 export function writeDetails(details: CompanyDetails): string {
   const { title, address, zipcode, city, activity, status, cae, nature, capital, capitalCurrency } = details;
   const written: Details = {

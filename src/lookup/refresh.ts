@@ -119,7 +119,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       } catch (error) {
         if (!(error instanceof SourceFault)) throw error;
         onAnswer?.(source.name, error.reason);
-        // What was not asked has failed before, and was logged then: a month's limit would repeat it at every lookup.
+        // A skipped source has failed and been logged before. During a month's limit the line would repeat at every lookup.
         if (error.reason !== 'skipped')
           log.warn({ source: source.name, reason: error.reason }, 'a source failed');
       }

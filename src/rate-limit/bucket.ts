@@ -4,38 +4,37 @@ import { MINUTE } from '../units.ts';
  * The token bucket's arithmetic (specification, Rate limit): capacity equals the requests per minute, refilled
  * continuously at that rate, one token a request.
  *
- * In whole numbers, so that nothing is lost to rounding: one token is 60,000,000 units, so that a bucket of `limit`
- * requests a minute gains exactly `limit` units a microsecond. take.lua is the same algorithm inside Redis.
+ * Whole numbers lose nothing to rounding: one token is 60,000,000 units, so that a bucket of `limit` requests a minute gains
+ * exactly `limit` units a microsecond. take.lua is the same algorithm inside Redis.
  */
 export const UNITS_PER_TOKEN = MINUTE * 1000;
 
-/** Requests per minute at most: a full bucket's units stay far below 2^53. */
+/** The most requests per minute, so that a full bucket's units stay far below 2^53. */
 export const MAX_REQUESTS_PER_MINUTE = 10_000_000;
 
-/** A bucket as it is kept: how full it was when, and the limit at that time. */
+/** A stored bucket: its units, their instant, and the limit at that time. */
 export interface BucketState {
   units: number;
   atUs: number;
   limit: number;
 }
 
-/** What the admission attempt said. */
+/** The outcome of an admission attempt. */
 export interface RateDecision {
   admitted: boolean;
   /** Capacity, requests per minute. */
   limit: number;
   /** Whole tokens left afterwards. */
   remaining: number;
-  /** Microseconds until a token is there; 0 when one already is. */
+  /** Microseconds until a token is available; 0 if one already is. */
   waitUs: number;
-  /** The clock by which it was decided, Unix time in microseconds. */
+  /** The instant of the decision, Unix time in microseconds. */
   nowUs: number;
 }
 
 /**
- * How full a bucket is now; null is full. It keeps its tokens when the limit changes, capped at the new capacity. When
- * within the time since it was last used that was isn't known: of the two rates the higher counts, so that nobody loses
- * what the old one had given.
+ * The units of a bucket now; a `null` bucket is full. If the limit changes, the bucket keeps its tokens, capped at the new
+ * capacity. The instant of the change is not known, so the higher of the two rates counts, and no caller loses tokens.
  */
 export function unitsNow(state: BucketState | null, limit: number, nowUs: number): number {
   const capacity = limit * UNITS_PER_TOKEN;

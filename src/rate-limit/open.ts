@@ -11,10 +11,10 @@ import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
 import { connectRedis, createRedisRateLimiter } from './redis.ts';
 
-/** The service starts after this long even when Redis doesn't answer. */
+/** The service starts after this long even if Redis doesn't answer. */
 const CONNECT_TIMEOUT_MS = 1 * SECOND;
 
-/** The buckets that the configuration asks for: in Redis, or in this process where there is none. */
+/** The configured buckets: in Redis, or in this process without Redis. */
 export async function openRateLimiter(
   config: Pick<Config, 'redisUrl'>,
   cleanup: Cleanup,
@@ -24,7 +24,7 @@ export async function openRateLimiter(
   if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probes: [] };
   const redis = connectRedis(config.redisUrl);
   cleanup.add('Redis', async () => redis.disconnect());
-  // A first request that came before the connection would be limited by this process's bucket.
+  // A request before the connection would be limited by this process's bucket.
   await withTimeout(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) => {
     const fault = tlsFault(error);
     const problem = fault === null ? 'Redis is away at start, or refuses' : `Redis is not used: ${fault}`;
@@ -41,7 +41,7 @@ export async function openRateLimiter(
       log.info('Redis is back');
     },
   });
-  // Not required: without Redis the service keeps answering and limiting.
+  // Not required, because without Redis the service still answers and limits.
   const probe: Probe = { name: 'redis', required: false, check: () => redis.ping() };
   return { rateLimiter, probes: [probe] };
 }

@@ -3,11 +3,11 @@ import { MINUTE } from '../units.ts';
 import { type BucketState, decide, takeToken, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
 
-/** Buckets in this process: all there is without Redis, and what takes over while Redis is away. */
+/** Buckets in this process, for a service without Redis, and while Redis is away. */
 export interface ProcessRateLimiter extends RateLimiter {
-  /** Lowers buckets to what Redis says of them. It never raises one: only time fills the process's own buckets. */
+  /** Lowers buckets to Redis's units. It never raises one, because only time fills the process's buckets. */
   lower(buckets: Map<string, { units: number; limit: number }>): void;
-  /** How many buckets are held. */
+  /** The number of buckets in memory. */
   readonly size: number;
 }
 
@@ -16,7 +16,7 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs): Pr
   const buckets = new Map<string, BucketState>();
   let nextSweepUs = 0;
 
-  /** A bucket untouched for a minute is full again, and full is what an absent bucket is. */
+  /** Removes buckets that were not used for a minute. They are full again, as an absent bucket is. */
   function sweep(now: number): void {
     if (now < nextSweepUs) return;
     nextSweepUs = now + MINUTE * 1000;

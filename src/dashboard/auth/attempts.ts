@@ -1,6 +1,6 @@
 import type { Sql } from '../../postgres/connect.ts';
 
-/** What attempts are counted against, and for how long. */
+/** The limit of attempts, and its period. */
 export interface Counter {
   key: string;
   windowMs: number;

@@ -48,7 +48,7 @@ export async function keptAuthSecret(dataDir: string): Promise<string> {
 /**
  * `null` when there is no such file.
  *
- * Others may be able to write `DATA_DIR`. What they put there is refused, because they would know the secret: a link, a
+ * Other users may be able to write `DATA_DIR`. Their files are refused, because they would know the secret: a link, a
  * file of theirs, or a second name of a file that they can read.
  *
  * @throws RefusedError when the file is not a secret of ours.

@@ -19,7 +19,7 @@ export function allowanceState(account: AccountDetails): AllowanceState {
   return used < includedCredits ? 'low' : 'beyond';
 }
 
-/** What every page says when credits run low, and what to do about it. */
+/** The notice of low credits on every page, with the remedy. */
 export async function allowanceNotice(visit: MemberVisit): Promise<HtmlValue> {
   const { texts, formats, tools, account } = visit;
   const state = allowanceState(account);

@@ -6,7 +6,7 @@ import { RANGES, type Range } from '../usage/range.ts';
 import { type Series, type Split, seriesOf } from '../usage/series.ts';
 import { separatorQuery } from './csv.ts';
 
-/** What the address asks the plot to show. */
+/** The plot's range and split, from the address. */
 export interface CallsView {
   range: Range;
   split: Split;

@@ -7,7 +7,7 @@ export interface SampleCall {
   id: string;
   method: string;
   address: string;
-  /** Sent as JSON; absent: none is sent. */
+  /** Sent as JSON, if present. */
   body?: unknown;
 }
 

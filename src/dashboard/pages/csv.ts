@@ -46,7 +46,7 @@ export async function downloadCredits(visit: MemberVisit): Promise<Reply> {
   return csvFile(visit, 'credits', [columns, ...lines]);
 }
 
-/** What a link to a CSV asks for: Portuguese spreadsheets separate by semicolons. */
+/** The query of a link to a CSV. Portuguese spreadsheets separate by semicolons. */
 export function separatorQuery({ texts }: Pick<Visit, 'texts'>): string {
   return texts.language === 'pt' ? 'separator=semicolon' : 'separator=comma';
 }

@@ -12,7 +12,7 @@ import { field, memberPage, messagePage, token } from '../ui/layout.ts';
 import { type Refusal, refusalAlert, refusedFields, stateOf } from './entry.ts';
 import { keysPage, nameOf, ownKey } from './keys.ts';
 
-/** What the form offers, in seconds. */
+/** The choices of the form, in seconds. */
 const OVERLAPS_S = [OVERLAP_S.default, (7 * DAY) / SECOND, OVERLAP_S.max, 0];
 
 /** GET /dashboard/keys/:id/rotate: asks how long the previous secret is to work. */

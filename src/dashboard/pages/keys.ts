@@ -24,7 +24,7 @@ import { type Refusal, refusalAlert, refusedFields, stateOf } from './entry.ts';
 /** A key that was not used for this long is marked. */
 const IDLE_MS = 90 * DAY;
 
-/** What `?done=` of a redirect says. */
+/** The message of a redirect's `?done=`. */
 const NOTICES = new Map<string, (texts: MemberVisit['texts']) => string>([
   ['revoked', (texts) => texts.keyRevoked],
   ['renamed', (texts) => texts.saved],
@@ -81,7 +81,7 @@ export async function makeKey(visit: MemberVisit): Promise<Reply> {
 /** A secret that is shown once. */
 export interface NewSecret {
   secret: string;
-  /** Until when the one that it replaces works; `null`: it replaces none. */
+  /** The instant until which the replaced secret works; `null` if there is none. */
   previousUntil: Date | null;
 }
 
@@ -177,7 +177,7 @@ function list(visit: MemberVisit, keys: ApiKey[], lastUsed: Map<string, string>)
 </div>`;
 }
 
-/** What is worth knowing of an active key beside its dates. */
+/** Notes on an active key beside its dates. */
 function badges({ texts, formats }: MemberVisit, key: ApiKey, lastUsed: string | undefined): Html {
   const now = Date.now();
   const idleSince = lastUsed === undefined ? key.created.getTime() : Date.parse(lastUsed);

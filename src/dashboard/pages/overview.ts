@@ -115,7 +115,7 @@ function smallCards(visit: MemberVisit, { usage }: Figures, ends: string | null)
 </section>`;
 }
 
-/** What is left, in its parts, and what is used, as shares of one bar. The legend below has the numbers. */
+/** The available credits in their parts, and the used ones, as shares of one bar. The legend below has the numbers. */
 function stockBar(label: string, left: number[], used: number): Html {
   const total = Math.max(1, used + left.reduce((sum, part) => sum + part, 0));
   let x = 0;

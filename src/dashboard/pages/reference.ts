@@ -36,7 +36,7 @@ interface Schema {
   properties?: Record<string, Schema>;
 }
 
-/** What a problem means, in the reader's language. */
+/** The meaning of a problem, in the reader's language. */
 export function problemText(kind: ProblemName, language: Language) {
   return language === 'pt' ? pt.problems[kind] : PROBLEMS[kind];
 }

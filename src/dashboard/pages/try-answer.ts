@@ -17,9 +17,9 @@ export interface Tried {
   headers: [name: string, value: string][];
   /** JSON, indented. */
   body: string;
-  /** What a search found; `null` for a lookup or a problem. */
+  /** The entries of a search; `null` for a lookup or a problem. */
   entries: SearchAnswer['data'] | null;
-  /** What a lookup found; `null` for a search or a problem. */
+  /** The record of a lookup; `null` for a search or a problem. */
   company: Company | null;
   problem: ProblemName | null;
 }
@@ -87,7 +87,7 @@ export function triedCall(visit: MemberVisit, tried: Tried): Html {
 </section>`;
 }
 
-/** What a problem means, in the reader's language, and where to read more. */
+/** The meaning of a problem in the reader's language, with a link to more. */
 function problemSentence({ texts, tools }: MemberVisit, kind: ProblemName): Html {
   const { title, cause, fix } = problemText(kind, texts.language);
   const address = `${problemType(tools.root, kind)}?lang=${texts.language}`;

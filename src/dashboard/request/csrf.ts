@@ -9,7 +9,7 @@ const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.form=([A-Za-z0-9_-]{22})(?:;|$)/;
 export const TOKEN_FIELD = 'form_token';
 
 /**
- * Who a form's token is made for: the session, or a random cookie where there is none, so that a token that an attacker
+ * The holder of a form's token: the session, or a random cookie without a session, so that a token that an attacker
  * fetches for themselves is of no use in anyone else's browser.
  */
 export interface FormOwner {

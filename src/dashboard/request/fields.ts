@@ -1,7 +1,7 @@
 /** Characters that a new password has. A sign-in takes shorter ones: earlier versions did. */
 export const PASSWORD = { min: 12, max: 128 };
 
-/** What stands in a form: text of bounded length, as it was sent. */
+/** The fields of a form: text of bounded length, as it was sent. */
 export type Fields = (name: string) => string;
 
 /** @param params the form's body */

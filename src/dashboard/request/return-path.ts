@@ -3,7 +3,7 @@
 const OWN_PATH = /^(\/[\w-]+)*(\?([\w=&.+*-]|%[\dA-F]{2})*)?$/;
 const MAX_LENGTH = 1000;
 
-/** What was typed into a form and is not to be lost with the session: the field that its page takes from the address. */
+/** The typed field of a form that survives the end of a session: the one that its page takes from the address. */
 const KEPT_FIELDS: Record<string, string> = { '/keys': 'name', '/try': 'q' };
 
 /** The path below the dashboard that was asked for: '' for the overview. A proxy has taken the public address's own path away. */

@@ -3,7 +3,7 @@ export interface Html {
   readonly markup: string;
 }
 
-/** What can stand in a template. `false`, `null` and `undefined` are nothing; a list is its members one after another. */
+/** A value in a template. `false`, `null` and `undefined` are empty; a list is its members one after another. */
 export type HtmlValue = Html | string | number | false | null | undefined | HtmlValue[];
 
 /**

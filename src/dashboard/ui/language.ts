@@ -24,7 +24,7 @@ export function languageCookie(
   return `${COOKIE}=${language}; ${attributes}${secure ? '; Secure' : ''}`;
 }
 
-/** What the browser prefers of the two, by `Accept-Language` with its weights; English where it wants neither. */
+/** The browser's preferred language of the two, by `Accept-Language` with its weights; English if it wants neither. */
 export function preferredLanguage(acceptLanguage: string | null): Language {
   let best: { language: Language; weight: number } = { language: 'en', weight: 0 };
   for (const entry of (acceptLanguage ?? '').slice(0, 500).split(',')) {

@@ -4,7 +4,7 @@ import type { MemberVisit, Reply, Tools, Visit } from '../request/visit.ts';
 import { contactLink } from './contact.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 
-/** What a page needs to know that shows nobody's data. */
+/** The context of a page without account data. */
 type PageVisit = Pick<Visit, 'texts'> & { tools: PageTools; url?: URL };
 export type PageTools = Pick<Tools, 'root' | 'base' | 'publicUrl' | 'config' | 'assets'>;
 
@@ -129,7 +129,7 @@ export function copyable({ texts }: PageVisit, id: string, label: string, text: 
   </div>`;
 }
 
-/** What the link to the other language keeps of an address, in the only form that is put into a page. */
+/** The part of an address that the link to the other language keeps, in the only form that is put into a page. */
 const KEPT = ['token', 'to', 'by', 'days'];
 const KEPT_SHAPE = /^[\w./?=&-]{1,2000}$/;
 
@@ -203,12 +203,12 @@ export function token({ formToken }: Visit): Html {
   return html`<input type="hidden" name="${TOKEN_FIELD}" value="${formToken}">`;
 }
 
-/** What went wrong with a form, read out at once. */
+/** The failure of a form, which a screen reader announces at once. */
 export function alert(text: string | null): HtmlValue {
   return text !== null && html`<p class="notice bad" role="alert">${text}</p>`;
 }
 
-/** What a form has done. */
+/** The success of a form. */
 export function notice(text: string | null | undefined): HtmlValue {
   return text && html`<p class="notice good" role="status" tabindex="-1" autofocus>${text}</p>`;
 }
@@ -225,7 +225,7 @@ interface Field {
   focus?: boolean;
   optional?: boolean;
   placeholder?: string;
-  /** What is wrong with the value that was sent. */
+  /** The fault of the sent value. */
   fault?: HtmlValue;
 }
 

@@ -21,7 +21,7 @@ export async function loadGrants(sql: Sql, accountId: string): Promise<Grant[]> 
 /** A line of the history of purchased credits. */
 export type Entry =
   | ({ kind: 'grant' } & Grant)
-  /** What calls beyond the allowance spent between two grants, or since the last one (`until`: null). */
+  /** The credits that calls beyond the allowance spent between two grants, or since the last one (`until` is `null`). */
   | { kind: 'spent'; from: Date; until: Date | null; credits: number; balance: number };
 
 /**

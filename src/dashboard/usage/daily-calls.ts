@@ -19,7 +19,7 @@ export interface Errors {
 export interface DailyCalls extends Errors {
   /** YYYY-MM-DD */
   day: string;
-  /** null: made in the dashboard. */
+  /** `null` means that the call was made in the dashboard. */
   keyId: string | null;
   keyName: string;
   /** The first characters of the key's secret; '' for the dashboard. */

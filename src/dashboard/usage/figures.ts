@@ -3,7 +3,7 @@ import type { RateDecision } from '../../rate-limit/bucket.ts';
 import { presentUsage } from '../../usage/route.ts';
 import type { UsageAnswer } from '../../usage/schema.ts';
 
-/** What the overview shows: the usage object of `GET /usage`, and the figures that the specification derives from it. */
+/** The figures of the overview: the usage object of `GET /usage`, and the values that the specification derives from it. */
 export interface Figures {
   usage: UsageAnswer['data'];
   includedLeft: number;

@@ -18,7 +18,7 @@ export async function loadCallsPerDay(sql: Sql, accountId: string): Promise<numb
 
 /**
  * When the available credits are spent at this pace.
- * @returns `'enough'`: not before the period ends; null: nothing is being spent
+ * @returns `'enough'` if credits last until the period ends; `null` if none are being spent
  */
 export function runsOutAt(
   available: number,

@@ -14,7 +14,7 @@ export interface PlotOptions {
   /** The first and the last day, YYYY-MM-DD. */
   from: string;
   today: string;
-  /** What a screen reader says instead. */
+  /** The text for a screen reader. */
   label: string;
   formats: Formats;
 }

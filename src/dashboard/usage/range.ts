@@ -1,4 +1,4 @@
-/** What the plot, the tables and the CSV show: the last days with today, or the running period. */
+/** The range of the plot, the tables and the CSV: the last days with today, or the running period. */
 export type Range = 7 | 30 | 90 | 'period';
 
 export const RANGES: Range[] = [7, 30, 90, 'period'];

@@ -1,7 +1,7 @@
 import type { Texts } from '../ui/texts.ts';
 import type { DailyCalls } from './daily-calls.ts';
 
-/** What the plot and the table tell apart. */
+/** The dimension that the plot and the table split calls by. */
 export type Split = 'kind' | 'key';
 
 /** One colour of the plot, one column of the table. */

@@ -90,7 +90,7 @@ export function createUsageAlerts(parts: {
   };
 }
 
-/** Claims what is due, in one statement: of several instances, one gets each mail. @param ids `null`: of all accounts */
+/** Claims the due mails in one statement, so that one of several instances gets each mail. @param ids `null` means all accounts */
 function claim(sql: Sql, ids: string[] | null): Promise<Alert[]> {
   const among = ids === null ? sql`` : sql`AND b.account_id = ANY (${textArray(ids)}::text[])`;
   return sql<Alert[]>`
