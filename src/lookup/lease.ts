@@ -5,10 +5,10 @@ import type { CompanyDetails, SourceName } from '../sources/types.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { writeDetails } from './present.ts';
 
-/** How a refresh ended. */
+/** The outcome of a refresh. */
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
 
-/** Where a refresh of a NIF stands: ours to do, under way elsewhere, or ended. */
+/** The state of a NIF's refresh: ours to do, running elsewhere, or ended. */
 export type LeaseState = { state: 'ours'; attempt: string } | OtherAttempt;
 
 type OtherAttempt =
@@ -16,20 +16,20 @@ type OtherAttempt =
   | { state: 'ended'; attempt: string; outcome: RefreshOutcome };
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
-/** Rows of ended attempts stay this long for those who wait for them. */
+/** Rows of ended attempts stay this long for their followers. */
 const KEEP_MS = 1 * MINUTE;
-/** A definite "no such company" answers for this long without a further question to a source (contract: not found). */
+/** A definite "no such company" is answered for this long without asking a source (contract: not found). */
 const NOT_FOUND_MS = 5 * MINUTE;
 
 /**
- * One refresh at a time for a NIF over all instances, by a row in Postgres rather than a lock, so that no connection
- * is held while a source is asked. A lease whose process died ends by itself.
+ * One refresh runs at a time for a NIF over all instances. Its lease is a row in Postgres and not a lock, so that no connection
+ * is held while a source is asked. The lease of a dead process expires.
  *
- * A statement that was given up may still be stuck on its connection, and run when others have gone on: each asks for
- * the attempt that it belongs to, and for its being under way.
+ * A statement that timed out may run later, after another attempt has begun. So each statement names its attempt, and changes it
+ * only while it runs.
  */
 export function createRefreshLeases(sql: Sql, leaseMs: number) {
-  /** Takes the lease of a NIF if nobody has it and it was not found lately; otherwise says how the other attempt stands. */
+  /** Takes the lease of a NIF if it is free and the NIF was not "not found" lately; otherwise returns the other attempt. */
   async function acquire(nif: string): Promise<LeaseState> {
     const attempt = randomUUID();
     const taken = sql<{ attempt: string }[]>`
@@ -42,16 +42,16 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
     const [row] = await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres').catch((error) => {
       // The INSERT may still succeed after we stop waiting. Release the lease then, or others would follow a refresh that
       // never runs.
-      const giveBack = () => withdraw(nif, attempt).catch(() => {}); // the lease runs out by itself
-      taken.then(giveBack, giveBack);
+      const releaseLater = () => release(nif, attempt).catch(() => {}); // the lease expires
+      taken.then(releaseLater, releaseLater);
       throw error;
     });
     if (row !== undefined) return { state: 'ours', attempt };
-    return (await look(nif)) ?? acquire(nif);
+    return (await read(nif)) ?? acquire(nif);
   }
 
-  /** Where the refresh of a NIF stands now; null when none is known. */
-  async function look(nif: string): Promise<OtherAttempt | null> {
+  /** The present attempt of a NIF; `null` if there is none. */
+  async function read(nif: string): Promise<OtherAttempt | null> {
     const query = sql<{ attempt: string; outcome: RefreshOutcome | null; expired: boolean }[]>`
       SELECT attempt, outcome, expires_at <= clock_timestamp() AS expired
       FROM company_refreshes WHERE nif = ${nif}`;
@@ -62,8 +62,8 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       : { state: 'ended', attempt: row.attempt, outcome: row.outcome };
   }
 
-  /** Removes a lease as if it had never been taken: its followers start a refresh of their own. */
-  async function withdraw(nif: string, attempt: string): Promise<void> {
+  /** Removes a lease as if it had never been taken, so that its followers start their own refresh. */
+  async function release(nif: string, attempt: string): Promise<void> {
     await withTimeout(
       sql`DELETE FROM company_refreshes WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`,
       QUERY_TIMEOUT_MS,
@@ -71,8 +71,8 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
     );
   }
 
-  /** Ends an attempt that stored nothing; `not-found` is remembered. One that has ended stays as it is. */
-  async function end(nif: string, attempt: string, outcome: RefreshOutcome): Promise<void> {
+  /** Ends a running attempt without a record; `not-found` is remembered. An ended attempt does not change. */
+  async function complete(nif: string, attempt: string, outcome: RefreshOutcome): Promise<void> {
     await withTimeout(
       sql`
         UPDATE company_refreshes SET outcome = ${outcome}, expires_at = CASE WHEN ${outcome === 'not-found'}
@@ -84,12 +84,12 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
   }
 
   /**
-   * Stores what a source said and ends the attempt, both or neither: when the lease has run out, another attempt may
-   * have stored a newer record, or an operator may have removed it.
+   * Stores a source's record and ends the attempt, or does neither if the lease has expired. Then another attempt may have
+   * stored a newer record, or an operator may have removed it.
    *
-   * @returns whether the lease was still ours, and so whether it is stored
+   * @returns whether the lease was still ours and the record is stored
    */
-  async function store(
+  async function completeWithRecord(
     nif: string,
     attempt: string,
     details: CompanyDetails,
@@ -119,5 +119,5 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
     );
   }
 
-  return { acquire, look, withdraw, end, store, sweep };
+  return { acquire, read, release, complete, completeWithRecord, sweep };
 }

@@ -74,7 +74,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     ) {
       if (followed.state === 'ended') return followed.outcome;
       await Bun.sleep(pauseMs);
-      const now = await leases.look(nif);
+      const now = await leases.read(nif);
       // The attempt that we followed is gone: its process died, or its account had no budget. We begin again.
       if (now === null) return leadOrFollow(nif, caller);
       followed = now;
@@ -87,19 +87,19 @@ export function createRefresher(options: RefresherOptions): Refresher {
       // Between our reading the stored record and our getting the lease another attempt may have ended.
       const stored = await findCompany(nif);
       if (stored?.fresh === true) {
-        await leases.end(nif, attempt, 'found');
+        await leases.complete(nif, attempt, 'found');
         return 'found';
       }
       if (!(await budget.take(caller))) {
-        await leases.withdraw(nif, attempt);
+        await leases.release(nif, attempt);
         return 'over-budget';
       }
       const outcome = await askSources(nif, attempt);
-      if (outcome !== 'found') await leases.end(nif, attempt, outcome);
+      if (outcome !== 'found') await leases.complete(nif, attempt, outcome);
       return outcome;
     } catch (error) {
       // A failure of Postgres says nothing about the sources: those that follow begin a refresh themselves.
-      const ended = isBug(error) ? leases.end(nif, attempt, 'failed') : leases.withdraw(nif, attempt);
+      const ended = isBug(error) ? leases.complete(nif, attempt, 'failed') : leases.release(nif, attempt);
       ended.catch(() => {}); // the lease runs out by itself
       throw error;
     }
@@ -113,7 +113,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
         onAnswer?.(source.name, answer.kind);
         if (answer.kind === 'not-found') return 'not-found';
         if (answer.kind === 'found') {
-          const isStored = await leases.store(nif, attempt, answer.details, source.name);
+          const isStored = await leases.completeWithRecord(nif, attempt, answer.details, source.name);
           return isStored ? 'found' : outcomeOfOthers(nif);
         }
       } catch (error) {
@@ -129,7 +129,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
 
   /** The outcome of a NIF whose lease we lost: the process that took it may have found the company. There is no time to wait for it. */
   async function outcomeOfOthers(nif: string): Promise<RefreshOutcome> {
-    const now = await leases.look(nif);
+    const now = await leases.read(nif);
     return now?.state === 'ended' ? now.outcome : 'failed';
   }
 

@@ -60,10 +60,12 @@ async function storeLate(number: string, meanwhile: () => Promise<unknown>): Pro
   const late = createRefreshLeases(slow, LEASE_MS);
   const other = nif(next++);
   // From here on its statements are prepared, and sent in one piece.
-  await late.store(other, await take(late, other), details('other'), 'nif.pt');
+  await late.completeWithRecord(other, await take(late, other), details('other'), 'nif.pt');
   const attempt = await take(late, number);
   proxy.hang();
-  await expect(late.store(number, attempt, details('late'), 'nif.pt')).rejects.toThrow('did not answer');
+  await expect(late.completeWithRecord(number, attempt, details('late'), 'nif.pt')).rejects.toThrow(
+    'did not answer',
+  );
   await meanwhile();
   proxy.up();
   await slow`SELECT 1`;
@@ -73,7 +75,9 @@ test('a record that is stored after its lease has run out overwrites no newer on
   const number = nif(next++);
   await storeLate(number, async () => {
     const leases = createRefreshLeases(database.sql, LEASE_MS);
-    expect(await leases.store(number, await take(leases, number), details('newer'), 'vies')).toBe(true);
+    expect(
+      await leases.completeWithRecord(number, await take(leases, number), details('newer'), 'vies'),
+    ).toBe(true);
   });
   expect(await titleOf(number)).toBe('newer');
 }, 10_000);
@@ -81,7 +85,7 @@ test('a record that is stored after its lease has run out overwrites no newer on
 test('nor does it bring back one that was forgotten', async () => {
   const number = nif(next++);
   const leases = createRefreshLeases(database.sql, LEASE_MS);
-  await leases.store(number, await take(leases, number), details('old'), 'nif.pt');
+  await leases.completeWithRecord(number, await take(leases, number), details('old'), 'nif.pt');
   await storeLate(number, () => forgetCompany(database.sql, number));
   expect(await titleOf(number)).toBeNull();
 }, 10_000);
@@ -103,17 +107,17 @@ test('an attempt that has stored its record has found it, though its process gav
   const leases = createRefreshLeases(database.sql, LEASE_MS);
   const number = nif(next++);
   const attempt = await take(leases, number);
-  expect(await leases.store(number, attempt, details('stored'), 'nif.pt')).toBe(true);
-  await leases.end(number, attempt, 'failed');
-  expect(await leases.look(number)).toEqual({ state: 'ended', attempt, outcome: 'found' });
+  expect(await leases.completeWithRecord(number, attempt, details('stored'), 'nif.pt')).toBe(true);
+  await leases.complete(number, attempt, 'failed');
+  expect(await leases.read(number)).toEqual({ state: 'ended', attempt, outcome: 'found' });
 });
 
 test('an attempt that was told a failure stores nothing afterwards', async () => {
   const leases = createRefreshLeases(database.sql, LEASE_MS);
   const number = nif(next++);
   const attempt = await take(leases, number);
-  await leases.end(number, attempt, 'failed');
-  expect(await leases.store(number, attempt, details('late'), 'nif.pt')).toBe(false);
+  await leases.complete(number, attempt, 'failed');
+  expect(await leases.completeWithRecord(number, attempt, details('late'), 'nif.pt')).toBe(false);
   expect(await titleOf(number)).toBeNull();
 });
 
@@ -137,7 +141,7 @@ test('who has lost the lease answers what became of it: the record of another at
           async find() {
             await sql`UPDATE company_refreshes SET expires_at = clock_timestamp() WHERE nif = ${number}`;
             if (isFoundByOthers) {
-              await leases.store(number, await take(leases, number), details('newer'), 'vies');
+              await leases.completeWithRecord(number, await take(leases, number), details('newer'), 'vies');
             }
             return { kind: 'found', details: details('late') };
           },
