@@ -80,6 +80,8 @@ export function createBatcher<Item, Result>(
   const totals = stage === undefined ? null : batchTotals[stage];
   let lastEndMs = 0;
 
+  const isOverdue = (nowMs: number) => queue.length > 0 && nowMs - queue[0]!.queuedAtMs > LONGEST_TURN_MS;
+
   function startAtEndOfTurn(): void {
     if (isScheduled || inFlight >= maxConcurrentBatches || queue.length === 0) return;
     isScheduled = true;
@@ -125,7 +127,9 @@ export function createBatcher<Item, Result>(
       inFlight -= 1;
       lastEndMs = performance.now();
       if (totals !== null) totals.runMs += lastEndMs - startedAtMs;
-      startAtEndOfTurn();
+      // In a long turn too: while it refuses everything, no new item would start the next batch.
+      if (isOverdue(lastEndMs)) start();
+      else startAtEndOfTurn();
     }
   }
 
@@ -137,7 +141,7 @@ export function createBatcher<Item, Result>(
       }
       const queuedAtMs = performance.now();
       queue.push({ item, queuedAtMs, resolve, reject });
-      const isDue = queue.length >= maxBatch || queuedAtMs - queue[0]!.queuedAtMs > LONGEST_TURN_MS;
+      const isDue = queue.length >= maxBatch || isOverdue(queuedAtMs);
       if (isDue && inFlight < maxConcurrentBatches) start();
       else startAtEndOfTurn();
     });

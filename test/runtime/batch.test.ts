@@ -153,6 +153,23 @@ test('in a long turn of the event loop, an item that comes later starts the batc
   expect([await first, await second, await third]).toEqual([2, 4, 6]);
 });
 
+test('in a long turn of the event loop, the end of a batch starts the next one, also if no item comes later', async () => {
+  const { ask, runs, sizes } = doubling();
+  const first = ask(1);
+  await turn();
+  const second = ask(2);
+  let hasTurnEnded = false;
+  setImmediate(() => {
+    hasTurnEnded = true;
+  });
+  Bun.sleepSync(11);
+  runs[0]!.finish();
+  expect(await first).toBe(2);
+  expect({ sizes: sizes(), hasTurnEnded }).toEqual({ sizes: [1, 1], hasTurnEnded: false });
+  runs[1]!.finish();
+  expect(await second).toBe(4);
+});
+
 test('a full batch starts at once', async () => {
   const { ask, runs, sizes } = doubling({ maxBatch: 2 });
   const answers = [ask(1), ask(2), ask(3)];
