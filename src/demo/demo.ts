@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createAccount } from '../accounts/store.ts';
 import { type Config, readConfig } from '../config.ts';
-import { giveSignIn } from '../dashboard/auth/give-sign-in.ts';
+import { createUser } from '../dashboard/auth/create-user.ts';
 import { NEVER_ABORTED } from '../directory/context.ts';
 import { importCompanies } from '../directory/import.ts';
 import { openRows } from '../ingest/open-rows.ts';
@@ -74,7 +74,7 @@ async function prepare(config: Config): Promise<Access> {
     // An email belongs to one account, and DATA_DIR outlives the run.
     const email = `demo-${account.id.slice(-6)}@example.com`;
     const password = randomBytes(9).toString('base64url');
-    await giveSignIn(stores.sql, account.id, { name: 'Demo', email, password }, ACTOR);
+    await createUser(stores.sql, account.id, { name: 'Demo', email, password }, ACTOR);
     return { secret, email, password };
   } finally {
     await stores.close();

@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createAccount } from '../../src/accounts/store.ts';
 import { readConfig } from '../../src/config.ts';
-import { giveSignIn } from '../../src/dashboard/auth/give-sign-in.ts';
+import { createUser } from '../../src/dashboard/auth/create-user.ts';
 import { NEVER_ABORTED } from '../../src/directory/context.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { rowSource } from '../../src/ingest/source.ts';
@@ -112,7 +112,7 @@ async function prepare(sql: Sql): Promise<void> {
     { name: 'Livraria Moreira, Lda', plan: 'plus', periodStart: daysAgo(12) },
     'screenshots',
   );
-  await giveSignIn(sql, id, PERSON, 'screenshots');
+  await createUser(sql, id, PERSON, 'screenshots');
   await grantCredits(sql, id, { credits: 1000, note: 'Fatura 2026/118', reference: '118' }, 'screenshots');
   await grantCredits(sql, id, { credits: 250, note: 'Goodwill for the outage of 3 November' }, 'screenshots');
   const keys: string[] = [];

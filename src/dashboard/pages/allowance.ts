@@ -2,8 +2,8 @@ import type { AccountDetails } from '../../accounts/store.ts';
 import type { MemberVisit } from '../request/visit.ts';
 import { contactLink } from '../ui/contact.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import { availableCredits } from '../usage/figures.ts';
 import { loadCallsPerDay, runsOutAt } from '../usage/forecast.ts';
+import { availableCredits } from '../usage/usage-summary.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
 const LOW_FROM = 0.8;

@@ -4,8 +4,8 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage, notice } from '../ui/layout.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { datasetsLine } from '../usage/datasets.ts';
-import { type Figures, figuresOf } from '../usage/figures.ts';
 import { rangeOf } from '../usage/range.ts';
+import { summarizeUsage, type UsageSummary } from '../usage/usage-summary.ts';
 import { allowanceState, forecastText } from './allowance.ts';
 import { type CallsView, callsSection } from './calls.ts';
 import { planEnd } from './credits.ts';
@@ -26,7 +26,7 @@ export async function showOverview(visit: MemberVisit): Promise<Reply> {
     allowanceState(account) === 'fine' ? forecastText(visit) : null,
     readPlan(tools.sql, 'free'),
   ]);
-  const figures = figuresOf(account, rate);
+  const figures = summarizeUsage(account, rate);
   const isNew = history.rows.length === 0 && figures.usage.quotas.requests.used === 0;
   const body = html`
 ${notice(url.searchParams.get('done') === 'confirmed' ? texts.confirmed : null)}
@@ -57,7 +57,7 @@ function firstSteps({ texts, tools, account }: MemberVisit): Html {
 }
 
 /** The main figure: calls that are left, what of, and until when. */
-function availableCard(visit: MemberVisit, figures: Figures, forecast: string | null): Html {
+function availableCard(visit: MemberVisit, figures: UsageSummary, forecast: string | null): Html {
   const { texts, formats, tools, account } = visit;
   const { usage, includedLeft, available, beyond } = figures;
   const { number } = formats;
@@ -90,7 +90,7 @@ function availableCard(visit: MemberVisit, figures: Figures, forecast: string | 
 </section>`;
 }
 
-function smallCards(visit: MemberVisit, { usage }: Figures, ends: string | null): Html {
+function smallCards(visit: MemberVisit, { usage }: UsageSummary, ends: string | null): Html {
   const { texts, formats, tools, account } = visit;
   const { number } = formats;
   const { limit, remaining } = usage.rateLimit;

@@ -5,7 +5,7 @@ import { isFirstSending } from '../request/once.ts';
 import type { MemberVisit, Reply } from '../request/visit.ts';
 import { html } from '../ui/html.ts';
 import { alert, awaitsConfirmation, field, memberPage, token } from '../ui/layout.ts';
-import { availableCredits } from '../usage/figures.ts';
+import { availableCredits } from '../usage/usage-summary.ts';
 import { describeAnswer, type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;

@@ -4,12 +4,12 @@ import { presentUsage } from '../../usage/route.ts';
 import type { UsageAnswer } from '../../usage/schema.ts';
 
 /** The figures of the overview: the usage object of `GET /usage`, and the values that the specification derives from it. */
-export interface Figures {
+export interface UsageSummary {
   usage: UsageAnswer['data'];
   includedLeft: number;
   /** included left + purchased (specification, Get usage, Derived values); without the purchased ones if they are not spent. */
   available: number;
-  /** Of `used`, what went beyond the allowance and was paid with purchased credits. */
+  /** The part of `used` beyond the allowance, paid with purchased credits. */
   beyond: number;
 }
 
@@ -19,7 +19,10 @@ export function availableCredits(account: AccountDetails): number {
   return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
 }
 
-export function figuresOf(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>): Figures {
+export function summarizeUsage(
+  account: AccountDetails,
+  rate: Pick<RateDecision, 'limit' | 'remaining'>,
+): UsageSummary {
   const usage = presentUsage(account, rate).data;
   const { used, limit } = usage.quotas.requests;
   const includedLeft = Math.max(0, limit - used);

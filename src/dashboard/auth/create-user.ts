@@ -3,10 +3,10 @@ import type { Sql } from '../../postgres/connect.ts';
 import { acceptInvitation, invite } from './invitations.ts';
 
 /**
- * Makes a user of an account without a link to open: what `demo` signs in with.
- * @throws RefusedError for an unknown account, or an email that is another account's
+ * Creates a user of an account without a link, for the demo.
+ * @throws RefusedError for an unknown account, or an email of another account
  */
-export async function giveSignIn(
+export async function createUser(
   sql: Sql,
   accountId: string,
   user: { name: string; email: string; password: string },
