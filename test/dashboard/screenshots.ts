@@ -63,7 +63,7 @@ async function takeAll(browser: Browser, scheme: Scheme, device: string, viewpor
     viewport,
     colorScheme: scheme,
     locale: device === 'phone' ? 'pt-PT' : 'en-GB',
-    deviceScaleFactor: device === 'phone' ? 2 : 1,
+    deviceScaleFactor: 1,
   });
   const page = await context.newPage();
   const open = (path: string) => page.goto(`${service.publicUrl}/dashboard${path}`);

@@ -31,7 +31,7 @@ function queryOf({ fields, url }: MemberVisit): string {
  */
 export async function tryCall(visit: MemberVisit): Promise<Reply> {
   const { tools, texts, fields, account, trace } = visit;
-  if (account.suspended) return tryPage(visit, null, { status: 403, message: texts.suspended });
+  if (account.suspended) return tryPage(visit, null, { status: 403, message: null });
   if (awaitsConfirmation(visit)) return tryPage(visit, null, { status: 403, message: texts.confirmToTry });
   const isLookup = fields('kind') === 'lookup' || fields('lookup') !== '';
   const kind: CallKind = isLookup ? 'lookup' : 'search';
@@ -67,12 +67,12 @@ function slipOf({ texts }: MemberVisit, kind: CallKind, query: string): string |
 async function tryPage(
   visit: MemberVisit,
   tried: Tried | null,
-  refusal: { status: number; message: string; isSlip?: boolean } | null = null,
+  refusal: { status: number; message: string | null; isSlip?: boolean } | null = null,
 ): Promise<Reply> {
   const { texts, formats, tools, account } = visit;
   const body = html`
 <h1>${texts.tryTitle}</h1>
-<p class="lead">${texts.tryLead(formats.number(availableCredits(account)))}</p>
+${!account.suspended && html`<p class="lead">${texts.tryLead(formats.number(availableCredits(account)))}</p>`}
 ${alert(refusal !== null && !refusal.isSlip ? refusal.message : null)}
 <form class="card try-form" method="post" action="${tools.base}/try" role="search">
   ${token(visit)}

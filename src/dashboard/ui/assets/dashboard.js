@@ -51,6 +51,14 @@ for (const input of document.querySelectorAll('input[type=password]')) {
   if (input.autofocus) input.focus();
 }
 
+// Everything is in UTC, as the service counts; the reader's own time is at hand.
+for (const time of document.querySelectorAll('time[datetime*=T]')) {
+  time.title = new Date(time.dateTime).toLocaleString(document.documentElement.lang, {
+    dateStyle: 'long',
+    timeStyle: 'long',
+  });
+}
+
 // What a form has done is said once, not again at each reload.
 if (new URLSearchParams(location.search).has('done')) {
   const address = new URL(location.href);
