@@ -15,7 +15,7 @@ export class NodeAnswerError extends Error {
 
 /**
  * Sends a request to one of the client's nodes, without retries, and returns the text of its answer. It bypasses the client's
- * layers, which parse the answer and take 200 µs a request; a batch of searches takes 300 (docs/performance.md).
+ * layers, which parse the answer and take 200 µs a request; a batch of searches takes 300 (docs/field-notes.md).
  *
  * @throws a ConnectionError or TimeoutError of the client, or a {@link NodeAnswerError}
  */
