@@ -31,7 +31,7 @@ export type SearchOutcome = Found | SearchFailure;
 export function readOutcomes(text: string, count: number): SearchOutcome[] {
   const outcomes = cutOutcomes(text) ?? parseOutcomes(text);
   if (outcomes?.length !== count) {
-    throw new Error('Elasticsearch did not answer every search of the request');
+    throw new Error('Elasticsearch did not answer every search of the request with directory entries');
   }
   return outcomes;
 }
@@ -112,9 +112,13 @@ interface Item {
   hits?: { hits?: { _index: string; sort: [string] }[] };
 }
 
+/** @returns `null` when the text is not JSON, or not the answer to searches for directory entries */
 function parseOutcomes(text: string): SearchOutcome[] | null {
-  const answer = parseJson(text) as { responses?: Item[] } | null;
-  return Array.isArray(answer?.responses) ? answer.responses.map(outcomeOf) : null;
+  try {
+    return (JSON.parse(text) as { responses: Item[] }).responses.map(outcomeOf);
+  } catch {
+    return null;
+  }
 }
 
 function outcomeOf({ status, timed_out, error, hits }: Item): SearchOutcome {
@@ -123,17 +127,9 @@ function outcomeOf({ status, timed_out, error, hits }: Item): SearchOutcome {
   }
   const found = hits?.hits ?? [];
   const entries = found.map(({ sort: [entry] }) => {
-    const { nif, legalName } = readEntry(String(entry));
-    if (!NINE_DIGITS.test(nif)) throw new Error('Elasticsearch answered no directory entries');
+    const { nif, legalName } = readEntry(entry);
+    if (!NINE_DIGITS.test(nif)) throw new Error('no directory entry');
     return writeNamedEntry(nif, legalName);
   });
   return { entries, index: found[0]?._index ?? null };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

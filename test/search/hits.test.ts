@@ -107,7 +107,7 @@ describe('an answer', () => {
   test('with more or fewer searches than were asked is no answer', () => {
     const text = JSON.stringify({ responses: [item([]), item([])] });
     for (const count of [0, 1, 3]) expect(() => readOutcomes(text, count)).toThrow('every search');
-    for (const page of ['', '<html>', '{}', 'null', '[]', '{"responses":{}}']) {
+    for (const page of ['', '<html>', '{}', 'null', '[]', '{"responses":{}}', '{"responses":[null]}']) {
       expect(() => readOutcomes(page, 1)).toThrow('every search');
     }
   });
@@ -122,10 +122,11 @@ describe('an answer', () => {
       sorted(null),
       sorted(7),
       sorted('azul'),
+      '{"responses":[{"status":200,"hits":{"hits":7}}]}',
       sorted('azul\t50000257Azul'),
       sorted('azul 500000257Azul', 'azul\t500000257Azul'),
     ]) {
-      expect(() => readOutcomes(text, 1)).toThrow('no directory entries');
+      expect(() => readOutcomes(text, 1)).toThrow('with directory entries');
     }
     // Two values are not taken for one name.
     expect(entriesOf(sorted('azul\t500000257Azul', 'x'), 1)).toEqual([
