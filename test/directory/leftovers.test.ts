@@ -6,6 +6,7 @@ import { TIDYING, withDirectoryLock } from '../../src/directory/lock.ts';
 import { ensureSearchable } from '../../src/directory/startup-check.ts';
 import { statusReport } from '../../src/directory/status.ts';
 import { SECOND } from '../../src/units.ts';
+import { until } from '../support/until.ts';
 import { createWorkbench, csv, indicesOf, MODES, tablesOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
@@ -83,7 +84,13 @@ test('a command waits for a server that is tidying up', async () => {
   const { promise: isHeld, resolve: onHeld } = Promise.withResolvers<void>();
   const tidying = withDirectoryLock(bench.tools, TIDYING, async () => {
     onHeld();
-    await Bun.sleep(400);
+    // The command has run out of its patience and has read who holds the lock.
+    await until('the command', async () => {
+      const [row] = await bench.database.sql`
+        SELECT 1 FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%lock_holder AS holder%'`;
+      return row !== undefined;
+    });
   });
   await isHeld;
   const short = withDirectoryLock(bench.tools, 'index rebuild', async () => 'done', { patienceMs: 10 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
+import { until } from '../support/until.ts';
 import { createWorkbench, type Workbench } from './support.ts';
 
 let bench: Workbench;
@@ -12,7 +13,12 @@ test('whoever waits for the holder waits on when the clock is set, as after a ma
   const { promise: isHeld, resolve: onHeld } = Promise.withResolvers<void>();
   const first = withDirectoryLock(bench.tools, 'companies import', async () => {
     onHeld();
-    await Bun.sleep(500);
+    await until('the other command', async () => {
+      const [row] = await bench.database.sql`
+        SELECT 1 FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%pg_try_advisory_lock%'`;
+      return row !== undefined;
+    });
   });
   await isHeld;
   let hours = 0;

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 let sql: Sql;
@@ -25,10 +26,18 @@ async function pidOf(of: Sql = sql): Promise<number> {
   return row!.pid;
 }
 
+/** Waits until a connection's statement has begun to sleep. */
+const untilAsleep = (pid: number) =>
+  until('the statement', async () => {
+    const [row] = await database.sql`
+      SELECT 1 FROM pg_stat_activity WHERE pid = ${pid} AND wait_event = 'PgSleep'`;
+    return row !== undefined;
+  });
+
 test('the first query after a connection that was lost in the middle of one succeeds', async () => {
   const pid = await pidOf();
   const lost = sql`SELECT pg_sleep(10)`.catch((error) => error.code);
-  await Bun.sleep(50);
+  await untilAsleep(pid);
   await terminate(pid);
   expect(await lost).toBe('CONNECTION_CLOSED');
   expect(await pidOf()).not.toBe(pid);
@@ -40,7 +49,7 @@ test('rows of an answer that was cut off are none of the next one', async () => 
     sql`SELECT n, pg_sleep(CASE n WHEN 20000 THEN 10 ELSE 0 END) FROM generate_series(1, 20000) n`.catch(
       (error) => error.code,
     );
-  await Bun.sleep(200);
+  await untilAsleep(pid);
   await terminate(pid);
   expect(await lost).toBe('CONNECTION_CLOSED');
   expect([...(await sql`SELECT 1 AS n`)]).toEqual([{ n: 1 }]);
@@ -53,7 +62,7 @@ test('a transaction whose connection is lost fails none of those who wait for th
       await transaction`SELECT pg_sleep(10)`;
     })
     .catch((error) => error.code);
-  await Bun.sleep(50);
+  await untilAsleep(pid);
   const waiting = [1, 2, 3].map((n) =>
     sql`SELECT ${n}::int AS n`.then(
       ([row]) => row!.n,
