@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { accountDataCommands } from './account-data/commands.ts';
 import { accountCommands } from './accounts/commands.ts';
-import { inviteCommand } from './dashboard/auth/commands.ts';
+import { inviteCommand, memberCommands } from './dashboard/auth/commands.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';
@@ -21,6 +21,7 @@ export function createProgram(): Command {
   serviceCommands(program);
   accountCommands(program);
   inviteCommand(program);
+  memberCommands(program);
   accountDataCommands(program);
   keyCommands(program);
   directoryCommands(program);

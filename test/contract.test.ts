@@ -38,7 +38,7 @@ test('docs/configuration.md names every variable that the configuration reads, a
 
 /** `account plan ID free|plus [--until INSTANT]` as `account plan, 2 arguments, [--until VALUE]`. */
 function readUsage(usage: string): string {
-  const words = /^[a-z]+( [a-z]+)*(?= |$)/.exec(usage)![0];
+  const words = /^[a-z]+( [a-z][a-z-]*)*(?= |$)/.exec(usage)![0];
   const options: string[] = [];
   const rest = usage
     .slice(words.length)

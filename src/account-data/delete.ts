@@ -36,6 +36,7 @@ export async function deleteAccount(
     const [row] = await sql<{ deleted: Date }[]>`
       UPDATE accounts SET name = '', deleted_at = now(), suspended_at = coalesce(suspended_at, now())
       WHERE id = ${id} RETURNING deleted_at AS deleted`;
+    await sql`DELETE FROM account_events WHERE account_id = ${id} AND kind = 'signed-in'`;
     await recordEvent(sql, id, { kind: 'deleted', actor });
     await sql`
       UPDATE account_events SET actor = 'member' WHERE account_id = ${id} AND starts_with(actor, 'dashboard:')`;

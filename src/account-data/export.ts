@@ -23,7 +23,7 @@ export async function exportAccount(sql: Sql, id: string) {
       members: await sql`
         SELECT u."id", u."name", u."email", u."emailVerified", u."image", u."createdAt" AS created, u."updatedAt" AS updated,
           (SELECT max(c."updatedAt") FROM dashboard_credentials c WHERE c."userId" = u."id") AS "passwordChanged",
-          m.usage_alerts AS "usageAlerts", m.language
+          m.usage_alerts AS "usageAlerts", m.language, m.signed_in_at AS "signedIn"
         FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
         WHERE m.account_id = ${id} ORDER BY u."email"`,
       usageMails: await sql`
@@ -35,6 +35,9 @@ export async function exportAccount(sql: Sql, id: string) {
       links: await sql`
         SELECT "value" AS member, "createdAt" AS created, "expiresAt" AS expires
         FROM dashboard_verifications WHERE "value" IN (${members}) ORDER BY "createdAt"`,
+      emailChanges: await sql`
+        SELECT user_id AS member, email, expires_at AS expires FROM dashboard_email_changes
+        WHERE user_id IN (${members}) ORDER BY user_id`,
       attempts: await sql`
         SELECT u."email", split_part(a.key, ' ', 1) AS kind, a.attempts, a.ends_at AS ends
         FROM dashboard_users u

@@ -20,16 +20,26 @@ export interface HistoryEntry {
   detail?: Record<string, unknown>;
 }
 
-/** The ledger of an account, oldest first, also of a deleted account. @throws RefusedError for an unknown account */
-export async function loadHistory(sql: Sql | Transaction, id: string): Promise<HistoryEntry[]> {
+/**
+ * The ledger of an account, oldest first, also of a deleted account.
+ *
+ * @param latest how many of its latest events; `null`: all
+ * @throws RefusedError for an unknown account
+ */
+export async function loadHistory(
+  sql: Sql | Transaction,
+  id: string,
+  latest: number | null = null,
+): Promise<HistoryEntry[]> {
   const rows = await sql<(Required<HistoryEntry> & { isKnown: boolean })[]>`
     SELECT e.at, e.kind, e.actor, e.credits, e.balance, nullif(e.note, '') AS note, e.reference,
       e.detail ->> 'key' AS key, nullif(k.name, '') AS "keyName", nullif(e.detail - 'key', '{}') AS detail
     FROM accounts a LEFT JOIN account_events e ON e.account_id = a.id
     LEFT JOIN api_keys k ON k.id = e.detail ->> 'key' AND k.account_id = a.id
-    WHERE a.id = ${id} ORDER BY e.id`;
+    WHERE a.id = ${id} ORDER BY e.id DESC LIMIT ${latest}`;
   if (rows.length === 0) throw unknownAccount(id);
   return rows
+    .toReversed()
     .filter(({ at }) => at !== null)
     .map(
       (row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as typeof row,

@@ -1,5 +1,5 @@
 /** The ledger of an account's changes, and the notification of every instance. */
-import type { Transaction } from '../postgres/connect.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
 
 /** The author of a change, kept in the ledger, e.g. `cli:maria`. */
 export type Actor = string;
@@ -15,7 +15,21 @@ export type EventKind =
   | 'key-created'
   | 'key-rotated'
   | 'key-renamed'
-  | 'key-revoked';
+  | 'key-revoked'
+  | MemberEventKind;
+
+/** What concerns members alone. `detail.member` is the user's id where it is not the actor. */
+type MemberEventKind = (typeof MEMBER_EVENTS)[number];
+const MEMBER_EVENTS = [
+  'member-invited',
+  'member-added',
+  'member-removed',
+  'signed-in',
+  'sessions-ended',
+  'password-changed',
+  'name-changed',
+  'email-changed',
+] as const;
 
 /** A row of the ledger. */
 export interface AccountEvent {
@@ -32,11 +46,11 @@ export interface AccountEvent {
 export const ACCOUNT_CHANGED = 'account_changed';
 
 /**
- * Writes a ledger row and, with the commit, tells every instance that the account changed.
+ * Writes a ledger row and, with the commit, tells every instance that the account changed, unless it concerns members alone.
  * @returns `false` when the account already has a row with this reference
  */
 export async function recordEvent(
-  sql: Transaction,
+  sql: Sql | Transaction,
   accountId: string,
   event: AccountEvent,
 ): Promise<boolean> {
@@ -46,6 +60,8 @@ export async function recordEvent(
       ${event.note ?? ''}, ${event.reference ?? null}, ${sql.json(event.detail ?? {})})
     ON CONFLICT (account_id, reference) WHERE reference IS NOT NULL DO NOTHING
     RETURNING id`;
-  await sql`SELECT pg_notify(${ACCOUNT_CHANGED}, ${accountId})`;
+  if (!MEMBER_EVENTS.some((kind) => kind === event.kind)) {
+    await sql`SELECT pg_notify(${ACCOUNT_CHANGED}, ${accountId})`;
+  }
   return rows.length === 1;
 }

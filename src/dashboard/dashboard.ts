@@ -91,6 +91,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
         ...pageTools,
         openApi: () => openApi!,
         mails: mailer !== null,
+        mailer,
       },
     });
   }

@@ -14,8 +14,18 @@ import {
   showReset,
   takeInvitation,
 } from './pages/links.ts';
+import { askRemoveMember, removeOther, showMembers } from './pages/members.ts';
 import { showOverview } from './pages/overview.ts';
+import {
+  askOwnEmail,
+  askOwnName,
+  changeOwnEmail,
+  changeOwnName,
+  showEmailChange,
+  takeEmailChange,
+} from './pages/profile.ts';
 import { showReference } from './pages/public.ts';
+import { showSessions, signOutOthers } from './pages/sessions.ts';
 import {
   changeAlerts,
   changePassword,
@@ -50,6 +60,8 @@ const ROUTES: Route[] = [
   { method: 'GET', path: '/confirm', for: 'anyone', page: showConfirm },
   { method: 'POST', path: '/confirm', for: 'anyone', page: confirm },
   { method: 'POST', path: '/confirm/send', for: 'member', page: sendConfirmationAgain },
+  { method: 'GET', path: '/email', for: 'anyone', page: showEmailChange },
+  { method: 'POST', path: '/email', for: 'anyone', page: takeEmailChange },
   { method: 'GET', path: '/invitation', for: 'anyone', page: showInvitation },
   { method: 'POST', path: '/invitation', for: 'anyone', page: takeInvitation },
   { method: 'GET', path: '', for: 'member', page: showOverview },
@@ -69,6 +81,15 @@ const ROUTES: Route[] = [
   { method: 'GET', path: '/reference', for: 'member', page: showReference },
   { method: 'GET', path: '/settings', for: 'member', page: showSettings },
   { method: 'POST', path: '/settings', for: 'member', page: changePassword },
+  { method: 'GET', path: '/settings/name', for: 'member', page: askOwnName },
+  { method: 'POST', path: '/settings/name', for: 'member', page: changeOwnName },
+  { method: 'GET', path: '/settings/email', for: 'member', page: askOwnEmail },
+  { method: 'POST', path: '/settings/email', for: 'member', page: changeOwnEmail },
+  { method: 'GET', path: '/settings/members', for: 'member', page: showMembers },
+  { method: 'GET', path: '/settings/members/:id/remove', for: 'member', page: askRemoveMember },
+  { method: 'POST', path: '/settings/members/:id/remove', for: 'member', page: removeOther },
+  { method: 'GET', path: '/settings/sessions', for: 'member', page: showSessions },
+  { method: 'POST', path: '/settings/sessions', for: 'member', page: signOutOthers },
   { method: 'GET', path: '/settings/history', for: 'member', page: showHistory },
   { method: 'GET', path: '/settings/account.json', for: 'member', page: downloadAccount },
   { method: 'GET', path: '/settings/delete', for: 'member', page: askDelete },

@@ -8,7 +8,9 @@ import { changeLimits, setSuspended } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createAccount, findAccount, listAccounts } from '../../src/accounts/store.ts';
 import { createCredits } from '../../src/credits/admit.ts';
+import { askEmailChange } from '../../src/dashboard/auth/email-change.ts';
 import { acceptInvitation, findInvitation, invite } from '../../src/dashboard/auth/invitations.ts';
+import { recordSignIn } from '../../src/dashboard/auth/members.ts';
 import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { rotateKey } from '../../src/keys/rotate.ts';
 import { createKey, renameKey, revokeKey } from '../../src/keys/store.ts';
@@ -32,6 +34,8 @@ async function createFullAccount() {
   await acceptInvitation(sql, token, 'Ana Silva', 'scrypt-of-a-password');
   const [user] = await sql<{ id: string }[]>`SELECT "id" FROM dashboard_users WHERE "email" = ${email}`;
   const userId = user!.id;
+  await recordSignIn(sql, userId);
+  const linkToken = await askEmailChange(sql, userId, `new-${email}`);
   const sessionToken = randomBytes(16).toString('hex');
   await sql`
     INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "updatedAt", "ipAddress", "userAgent", "userId")
@@ -46,7 +50,7 @@ async function createFullAccount() {
   await createCredits(sql).admit({ accountId: id, keyId: key.id, kind: 'lookup' });
   await sql`INSERT INTO account_refreshes VALUES (${id}, '2026-03-01', 3)`;
   await sql`INSERT INTO daily_error_answers VALUES (${id}, '2026-03-01', ${key.id}, '4xx', 5)`;
-  const secrets = [key.secret, rotated.secret, sessionToken, pending.token, token];
+  const secrets = [key.secret, rotated.secret, sessionToken, pending.token, token, linkToken];
   return { id, email, userId, key, pending, secrets };
 }
 
@@ -62,6 +66,10 @@ describe('the history', () => {
     const named = { key: key.id, keyName: 'laptop' };
     expect(history.map(({ at: _, detail: __, ...entry }) => entry)).toEqual([
       { kind: 'created', actor: 'cli:rui' },
+      { kind: 'member-invited', actor: 'cli:rui' },
+      { kind: 'member-added', actor: member },
+      { kind: 'signed-in', actor: member },
+      { kind: 'member-invited', actor: 'cli:rui' },
       { kind: 'key-created', actor: member, ...named },
       { kind: 'key-rotated', actor: member, ...named },
       {
@@ -77,12 +85,13 @@ describe('the history', () => {
       { kind: 'suspended', actor: 'cli:rui' },
       { kind: 'key-revoked', actor: 'cli:rui', ...named },
     ]);
-    expect(history[5]!.detail).toEqual({
+    expect(history.find(({ kind }) => kind === 'limits')!.detail).toEqual({
       requestsPerMinute: 20,
       includedCredits: 500,
       spendPurchased: false,
     });
     expect(history.every(({ at }) => at instanceof Date)).toBe(true);
+    expect(await loadHistory(sql, id, 2)).toEqual(history.slice(-2));
     await expect(loadHistory(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
   });
 });
@@ -96,6 +105,7 @@ describe('the export', () => {
       members: [{ id: userId, name: 'Ana Silva', email, emailVerified: true }],
       sessions: [{ member: userId, ipAddress: '192.0.2.7', userAgent: 'Firefox' }],
       links: [{ member: userId }],
+      emailChanges: [{ member: userId, email: `new-${email}` }],
       invitations: [
         { email, actor: 'cli:rui' },
         { email: `eva-${email}`, used: null },
@@ -105,7 +115,7 @@ describe('the export', () => {
       errors: [{ day: '2026-03-01', key: key.id, kind: '4xx', calls: 5 }],
       refreshes: [{ day: '2026-03-01', refreshes: 3 }],
     });
-    expect(exported.history).toHaveLength(4);
+    expect(exported.history).toHaveLength(8);
   });
 
   test('has no secret: no hash of a password or key, no token of a session or link', async () => {
@@ -150,6 +160,9 @@ describe('a deletion', () => {
     const history = await loadHistory(sql, id);
     expect(history.map(({ kind, actor }) => [kind, actor])).toEqual([
       ['created', 'cli:rui'],
+      ['member-invited', 'cli:rui'],
+      ['member-added', 'member'],
+      ['member-invited', 'cli:rui'],
       ['key-created', 'member'],
       ['key-rotated', 'member'],
       ['credits', 'cli:rui'],

@@ -29,7 +29,7 @@ test('the history names members and "Operator", keys by name and id, and no oper
   expect(rows).toEqual([
     ['Credits added', 'Operator', '+7 · paid'],
     ['Key created', 'You', `production (${key!.id})`],
-    ['Account created', 'You', '–'],
+    ['Account created', 'You', ''],
   ]);
   expect(page.text).not.toContain('cli:rui');
   expect(page.text).not.toContain(secret.slice(10));

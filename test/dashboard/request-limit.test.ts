@@ -17,6 +17,7 @@ function setUp() {
     address,
     isShared: false,
     acceptLanguage: null,
+    userAgent: null,
   });
   const takeAll = async (of: ReturnType<typeof asker>, userId: string | null) => {
     let taken = 0;

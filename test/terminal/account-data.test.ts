@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { acceptInvitation } from '../../src/dashboard/auth/invitations.ts';
 import { createCommandLine } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -52,4 +53,32 @@ test('account delete wants --yes, answers {id, deleted}, and leaves the history'
   expect(await cli.json('account', 'delete', '--yes', id)).toEqual(answer);
   expect((await cli.refusal('account', 'show', id)).code).toBe(1);
   expect((await cli.json('account', 'history', id)).at(-1)).toMatchObject({ kind: 'deleted' });
+});
+
+test('account members answers [{email, name, since, lastSignIn}]; remove-member refuses the only one and a stranger', async () => {
+  const id = await create();
+  expect(await cli.json('account', 'members', id)).toEqual([]);
+  for (const name of ['ana', 'rui']) {
+    const { link } = await cli.json('account', 'invite', id, '--email', `${name}-${id}@example.com`);
+    const token = new URL(link).searchParams.get('token')!;
+    await acceptInvitation(database.sql, token, name, 'scrypt');
+  }
+  const [ana, rui] = ['ana', 'rui'].map((name) => `${name}-${id}@example.com`) as [string, string];
+  expect(await cli.json('account', 'members', id)).toEqual([
+    { email: ana, name: 'ana', since: at, lastSignIn: null },
+    { email: rui, name: 'rui', since: at, lastSignIn: null },
+  ]);
+  expect((await cli.run('account', 'members', id)).stdout).toContain(ana);
+  const remove = ['account', 'remove-member', id, '--email'];
+  expect(await cli.json(...remove, ana.toUpperCase())).toEqual({ id, email: ana, removed: true });
+  expect(await cli.refusal(...remove, ana)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is no member'),
+  });
+  expect(await cli.refusal(...remove, rui)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is the only member'),
+  });
+  expect((await cli.json('account', 'history', id)).at(-1)).toMatchObject({ kind: 'member-removed', actor });
+  expect((await cli.refusal('account', 'members', 'acc_none')).code).toBe(1);
 });

@@ -4,13 +4,13 @@ import { isAPIError } from 'better-auth/api';
 import { Kysely } from 'kysely';
 import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
-import { DAY, HOUR, SECOND } from '../../units.ts';
+import { HOUR, SECOND } from '../../units.ts';
 import type { ClientAddress } from '../request/client-address.ts';
 import { PASSWORD } from '../request/fields.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { kyselyDialect } from './kysely.ts';
 import type { LinkMail, Mailer } from './mail.ts';
-import { SESSION_IDLE_MS, SESSION_MAX_MS } from './sessions.ts';
+import { SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_UPDATE_MS } from './sessions.ts';
 
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';
@@ -31,6 +31,8 @@ export interface Session {
 export interface Asker extends ClientAddress {
   cookie: string | null;
   acceptLanguage: string | null;
+  /** Cut to a length that a list of sessions can show. */
+  userAgent: string | null;
 }
 
 interface AuthAnswer {
@@ -120,7 +122,7 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
     session: {
       modelName: 'dashboard_sessions',
       expiresIn: SESSION_IDLE_MS / SECOND,
-      updateAge: DAY / SECOND,
+      updateAge: SESSION_UPDATE_MS / SECOND,
     },
     emailAndPassword: {
       enabled: true,
@@ -185,10 +187,11 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
       return { session: { id: response.session.id, user: { id, name, email, emailVerified } }, cookies };
     },
 
-    async call(endpoint, body, { cookie, address, acceptLanguage }) {
+    async call(endpoint, body, { cookie, address, acceptLanguage, userAgent }) {
       const headers = new Headers({ 'Content-Type': 'application/json', Origin: origin });
       headers.set(ADDRESS_HEADER, address);
       if (cookie !== null) headers.set('Cookie', cookie);
+      if (userAgent !== null) headers.set('User-Agent', userAgent);
       if (acceptLanguage !== null) headers.set('Accept-Language', acceptLanguage);
       const request = new Request(origin + basePath + endpoint, {
         method: 'POST',

@@ -1,10 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { requireAccount } from '../../accounts/store.ts';
 import { defaultPublicUrl } from '../../config.ts';
-
+import { RefusedError } from '../../errors.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
-import { printable } from '../../terminal/text.ts';
+import { printable, table } from '../../terminal/text.ts';
 import { isEmail } from '../request/fields.ts';
 import { invite } from './invitations.ts';
+import { listMembers, removeMember } from './members.ts';
 
 /** `account invite`: a one-time link to the dashboard, for accounts that no sign-up made, and where sign-up is closed. */
 export function inviteCommand(program: Command): void {
@@ -28,6 +30,57 @@ export function inviteCommand(program: Command): void {
       return { id, email, link, expires: expires.toISOString() };
     },
     ({ email, link, expires }) => `${link}\n\nFor ${printable(email)}, once, until ${expires}.`,
+  );
+}
+
+/** `account members` and `account remove-member`. */
+export function memberCommands(program: Command): void {
+  const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
+  defineCommand(
+    account
+      .command('members')
+      .argument('<id>')
+      .description('who signs in to an account, since when, and when they last did')
+      .addHelpText('after', '\nExample:\n  bun directory account members acc_…'),
+    async ({ sql }, id: string) => {
+      await requireAccount(sql, id);
+      const members = await listMembers(sql, id);
+      return members.map(({ email, name, since, lastSignIn }) => ({
+        email,
+        name,
+        since: since.toISOString(),
+        lastSignIn: lastSignIn?.toISOString() ?? null,
+      }));
+    },
+    (members) =>
+      table([
+        ['EMAIL', 'NAME', 'SINCE', 'LAST SIGN-IN'],
+        ...members.map(({ email, name, since, lastSignIn }) => [email, name, since, lastSignIn ?? '–']),
+      ]),
+  );
+
+  defineCommand(
+    account
+      .command('remove-member')
+      .argument('<id>')
+      .requiredOption('--email <address>', 'who is removed', readEmail)
+      .description('remove a member with their sessions and password; the only one stays')
+      .addHelpText(
+        'after',
+        '\nExample:\n  bun directory account remove-member acc_… --email maria@example.com\n\nKeys go on working: see `key revoke`.',
+      ),
+    async ({ sql, actor }, id: string, { email: address }: { email: string }) => {
+      const email = address.toLowerCase();
+      const removed = await removeMember(sql, id, (member) => member.email === email, actor);
+      if (removed === null) throw new RefusedError(`${email} is no member of ${id}: see \`account members\``);
+      if (removed === 'last') {
+        throw new RefusedError(
+          `${email} is the only member: invite another first, or see \`account delete\``,
+        );
+      }
+      return { id, email, removed: true };
+    },
+    ({ id, email }) => `${printable(email)} is no member of ${id} any more`,
   );
 }
 

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { recordEvent } from '../../accounts/events.ts';
 import { requireAccount, unknownAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
+import { actorOf } from './members.ts';
 
 const VALID_DAYS = 7;
 
@@ -27,14 +29,17 @@ export async function invite(
   await requireAccount(sql, accountId);
   await refuseAnothersEmail(sql, accountId, email);
   const token = randomBytes(24).toString('base64url');
-  // The account's lock: an account that is being deleted gets no invitation.
-  const [row] = await sql<{ expires: Date }[]>`
-    INSERT INTO dashboard_invitations (token_sha256, account_id, email, actor, expires_at)
-    SELECT ${hash(token)}, id, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
-    FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL FOR SHARE
-    RETURNING expires_at AS expires`;
-  if (row === undefined) throw unknownAccount(accountId);
-  return { token, email, expires: row.expires };
+  return sql.begin(async (sql) => {
+    // The account's lock: an account that is being deleted gets no invitation.
+    const [row] = await sql<{ expires: Date }[]>`
+      INSERT INTO dashboard_invitations (token_sha256, account_id, email, actor, expires_at)
+      SELECT ${hash(token)}, id, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
+      FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL FOR SHARE
+      RETURNING expires_at AS expires`;
+    if (row === undefined) throw unknownAccount(accountId);
+    await recordEvent(sql, accountId, { kind: 'member-invited', actor });
+    return { token, email, expires: row.expires };
+  });
 }
 
 /** What its page says of an invitation. */
@@ -83,9 +88,9 @@ export async function acceptInvitation(
       ON CONFLICT ("email") DO UPDATE SET "emailVerified" = true, "updatedAt" = now()
       RETURNING "id"`;
     const userId = user!.id;
-    await sql`
+    const added = await sql`
       INSERT INTO dashboard_members (user_id, account_id) VALUES (${userId}, ${accountId})
-      ON CONFLICT (user_id) DO NOTHING`;
+      ON CONFLICT (user_id) DO NOTHING RETURNING 1`;
     const [member] = await sql<{ account_id: string }[]>`
       SELECT account_id FROM dashboard_members WHERE user_id = ${userId}`;
     if (member!.account_id !== accountId) throw new NotAcceptable();
@@ -94,6 +99,9 @@ export async function acceptInvitation(
       INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
       VALUES (${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now())`;
     await sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
+    await sql`DELETE FROM dashboard_email_changes WHERE user_id = ${userId}`;
+    const kind = added.length === 1 ? 'member-added' : 'password-changed';
+    await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
     return email;
   });
   return accept.catch((error) => {

@@ -35,9 +35,9 @@ export async function admitSignUp(
   return refusalOf(counters, await countAttempt(sql, counters));
 }
 
-/** Counts a mail that a visitor asks for, whether or not there is a user with this email. */
-export async function admitMail(sql: Sql, address: ClientAddress, email: string): Promise<Admission> {
-  const counters = [mailsTo(email)];
+/** Counts mails that a visitor asks for, one to each email, whether or not there are users with them. */
+export async function admitMail(sql: Sql, address: ClientAddress, ...emails: string[]): Promise<Admission> {
+  const counters = emails.map(mailsTo);
   if (!address.isShared) counters.push({ key: `mail ${networkOf(address.address)}`, ...MAILS_OF_ADDRESS });
   return refusalOf(counters, await countAttempt(sql, counters));
 }

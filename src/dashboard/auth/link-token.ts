@@ -8,6 +8,8 @@ const SHAPES = {
   confirm: /^(?=.{1,2000}$)[\w-]+\.[\w-]+\.[\w-]+$/,
   /** 24 random bytes (invitations.ts). */
   invitation: /^[\w-]{32}$/,
+  /** 24 random bytes (email-change.ts). */
+  email: /^[\w-]{32}$/,
 };
 
 /**

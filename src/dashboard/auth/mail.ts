@@ -8,8 +8,11 @@ import { TEXTS } from '../ui/texts.ts';
 
 /** A message with one link in it. */
 export interface LinkMail {
-  /** `exists`: someone signed up with the email of an account. */
-  kind: 'confirm' | 'reset' | 'exists';
+  /**
+   * `exists`: someone signed up with the email of an account, or wants to change theirs to it. `new-email` confirms a change of
+   * email; the previous address is told by `change-asked` and `changed`.
+   */
+  kind: 'confirm' | 'reset' | 'exists' | 'new-email' | 'change-asked' | 'changed';
   to: string;
   url: string;
   language: Language;
@@ -64,8 +67,12 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
         confirm: [texts.mailConfirmSubject, texts.mailConfirm],
         reset: [texts.mailResetSubject, texts.mailReset],
         exists: [texts.mailExistsSubject, texts.mailExists],
+        'new-email': [texts.mailConfirmSubject, texts.mailNewEmail],
+        'change-asked': [texts.mailChangeAskedSubject, texts.mailChangeAsked],
+        changed: [texts.mailChangedSubject, texts.mailChanged],
       }[kind];
-      const text = `${lead}\n\n${url}\n\n${texts.mailIgnore}\n\n${texts.brand}\n`;
+      const isWarning = kind === 'change-asked' || kind === 'changed';
+      const text = [lead, url, ...(isWarning ? [] : [texts.mailIgnore]), `${texts.brand}\n`].join('\n\n');
       const sent = transport
         .sendMail({ to, subject: `${texts.brand}: ${subject}`, text })
         .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))

@@ -1,10 +1,11 @@
-import { createAccountIn } from '../../accounts/store.ts';
-import type { Sql } from '../../postgres/connect.ts';
+import { type Actor, recordEvent } from '../../accounts/events.ts';
+import { createAccountIn, lockAccount } from '../../accounts/store.ts';
+import type { Sql, Transaction } from '../../postgres/connect.ts';
 import type { Language } from '../ui/language.ts';
 import type { User } from './auth.ts';
 
 /** Written to the ledger with everything that a user of the dashboard does. */
-export function actorOf(user: Pick<User, 'id'>): string {
+export function actorOf(user: Pick<User, 'id'>): Actor {
   return `dashboard:${user.id}`;
 }
 
@@ -30,7 +31,8 @@ export async function accountOf(sql: Sql, user: User, language: Language): Promi
     if (made !== undefined) return made.account_id;
     const { id } = await createAccountIn(sql, { name: user.name, plan: 'free' }, actorOf(user));
     await sql`
-      INSERT INTO dashboard_members (user_id, account_id, language) VALUES (${user.id}, ${id}, ${language})`;
+      INSERT INTO dashboard_members (user_id, account_id, language, signed_in_at)
+      VALUES (${user.id}, ${id}, ${language}, now())`;
     return id;
   });
 }
@@ -54,4 +56,78 @@ export async function memberOf(sql: Sql, userId: string): Promise<Membership | n
 
 export async function setUsageAlerts(sql: Sql, userId: string, usageAlerts: boolean): Promise<void> {
   await sql`UPDATE dashboard_members SET usage_alerts = ${usageAlerts} WHERE user_id = ${userId}`;
+}
+
+/** A user who signs in to an account. */
+export interface AccountMember {
+  id: string;
+  name: string;
+  /** In lower case. */
+  email: string;
+  since: Date;
+  /** null: not since this was first kept. */
+  lastSignIn: Date | null;
+}
+
+/** The members of an account, by email. */
+export async function listMembers(sql: Sql | Transaction, accountId: string): Promise<AccountMember[]> {
+  return sql<AccountMember[]>`
+    SELECT u."id", u."name", u."email", u."createdAt" AS since, m.signed_in_at AS "lastSignIn"
+    FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id
+    WHERE m.account_id = ${accountId} ORDER BY u."email"`;
+}
+
+/**
+ * Removes a member with their sessions, password and links. The last member stays: nobody could sign in any more.
+ *
+ * @param isMeant picks the member
+ * @returns who was removed; `null` when no member is meant, `last` when they are the only one
+ * @throws RefusedError for an unknown account
+ */
+export async function removeMember(
+  sql: Sql,
+  accountId: string,
+  isMeant: (member: AccountMember) => boolean,
+  actor: Actor,
+): Promise<AccountMember | 'last' | null> {
+  return sql.begin(async (sql) => {
+    // Two members who remove each other: the second one waits, and is the last.
+    await lockAccount(sql, accountId);
+    const members = await listMembers(sql, accountId);
+    const member = members.find(isMeant);
+    if (member === undefined) return null;
+    if (members.length === 1) return 'last';
+    await sql`DELETE FROM dashboard_verifications WHERE "value" = ${member.id}`;
+    await sql`DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${member.email}`;
+    // Their sessions, password and membership go with them.
+    await sql`DELETE FROM dashboard_users WHERE "id" = ${member.id}`;
+    await recordEvent(sql, accountId, { kind: 'member-removed', actor });
+    return member;
+  });
+}
+
+/** Takes note of a sign-in, for the list of members and the account's history. */
+export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
+  const [member] = await sql<{ account_id: string }[]>`
+    UPDATE dashboard_members SET signed_in_at = now() WHERE user_id = ${userId} RETURNING account_id`;
+  if (member === undefined) return;
+  await recordEvent(sql, member.account_id, { kind: 'signed-in', actor: actorOf({ id: userId }) });
+}
+
+/**
+ * Gives a member another name. An account that took its name from theirs, as a sign-up's does, takes the new one.
+ * @param user as they are now
+ */
+export async function renameMember(
+  sql: Sql,
+  accountId: string,
+  user: Pick<User, 'id' | 'name'>,
+  name: string,
+): Promise<void> {
+  await sql.begin(async (sql) => {
+    await lockAccount(sql, accountId);
+    await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
+    await sql`UPDATE accounts SET name = ${name} WHERE id = ${accountId} AND name = ${user.name}`;
+    await recordEvent(sql, accountId, { kind: 'name-changed', actor: actorOf(user) });
+  });
 }

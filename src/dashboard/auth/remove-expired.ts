@@ -5,8 +5,11 @@ import { SESSION_MAX_MS } from './sessions.ts';
 /** A sign-up that nobody confirmed is removed after this many days, so that no stranger's email is kept. */
 const UNCONFIRMED_DAYS = 7;
 
+/** Sign-ins stay in the history of their account for so many days. */
+const SIGN_IN_DAYS = 90;
+
 /**
- * Forgets what is over: sessions, links, invitations, counted attempts, and users who never confirmed their email nor
+ * Forgets what is over: sessions, links, invitations, counted attempts, old sign-ins, and users who never confirmed their email nor
  * signed in. better-auth passes over expired sessions and links, but keeps them.
  */
 export async function removeExpired(sql: Sql): Promise<void> {
@@ -14,6 +17,9 @@ export async function removeExpired(sql: Sql): Promise<void> {
     DELETE FROM dashboard_sessions
     WHERE "expiresAt" < now() OR "createdAt" < now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'`;
   await sql`DELETE FROM dashboard_verifications WHERE "expiresAt" < now()`;
+  await sql`DELETE FROM dashboard_email_changes WHERE expires_at < now()`;
+  await sql`
+    DELETE FROM account_events WHERE kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`;
   await sql`DELETE FROM dashboard_invitations WHERE expires_at < now() - interval '30 days'`;
   await sql`DELETE FROM dashboard_attempts WHERE ends_at < now()`;
   await sql`

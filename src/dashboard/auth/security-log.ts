@@ -12,6 +12,12 @@ export type SecurityEvent =
   | 'password change refused'
   | 'password reset'
   | 'invitation accepted'
+  | 'password check failed'
+  | 'password check refused'
+  | 'email change asked'
+  | 'email changed'
+  | 'member removed'
+  | 'other sessions ended'
   | 'account deleted';
 
 /** Written in each line for whoever keeps the log: a line holds an address (docs/data-protection.md). */

@@ -1,10 +1,15 @@
+import { recordEvent } from '../../accounts/events.ts';
 import type { Sql } from '../../postgres/connect.ts';
-import { DAY } from '../../units.ts';
+import { DAY, MINUTE, SECOND } from '../../units.ts';
+import { actorOf } from './members.ts';
 
 /** A session ends this long after its last visit. */
 export const SESSION_IDLE_MS = 7 * DAY;
 /** A session ends this long after it began, however often it is used (ASVS 3.3.2). */
 export const SESSION_MAX_MS = 30 * DAY;
+
+/** How exact the time of a session's last use is. */
+export const SESSION_UPDATE_MS = 10 * MINUTE;
 
 /** Who signs in with an email, before their password is checked. */
 export interface Member {
@@ -40,4 +45,42 @@ export async function keepSession(sql: Sql, token: string, member: Member): Prom
     DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current)
     RETURNING 1`;
   return ended.length === 0;
+}
+
+/** A session as its owner sees it. */
+export interface OwnSession {
+  id: string;
+  since: Date;
+  /** Exact to {@link SESSION_UPDATE_MS}. */
+  lastUsed: Date;
+  /** The visitor's address when it began; null: not known. */
+  address: string | null;
+  /** The browser's `User-Agent`; null: not known. */
+  userAgent: string | null;
+}
+
+/** Sessions shown at most. */
+const MAX_LISTED = 100;
+
+/** The sessions of a user that still open the dashboard, the latest used first. */
+export async function listSessions(sql: Sql, userId: string): Promise<OwnSession[]> {
+  return sql<OwnSession[]>`
+    SELECT "id", "createdAt" AS since, "updatedAt" AS "lastUsed", nullif("ipAddress", '') AS address,
+      nullif("userAgent", '') AS "userAgent"
+    FROM dashboard_sessions
+    WHERE "userId" = ${userId} AND "expiresAt" > now()
+      AND "createdAt" > now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'
+    ORDER BY "updatedAt" DESC, "id" LIMIT ${MAX_LISTED}`;
+}
+
+/** Ends all sessions of a user except one. */
+export async function endOtherSessions(
+  sql: Sql,
+  user: { id: string; accountId: string },
+  sessionId: string,
+): Promise<void> {
+  const ended = await sql`
+    DELETE FROM dashboard_sessions WHERE "userId" = ${user.id} AND "id" <> ${sessionId} RETURNING 1`;
+  if (ended.length === 0) return;
+  await recordEvent(sql, user.accountId, { kind: 'sessions-ended', actor: actorOf(user) });
 }

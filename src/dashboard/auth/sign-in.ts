@@ -1,6 +1,8 @@
+import { recordEvent } from '../../accounts/events.ts';
 import type { MemberVisit, Visit } from '../request/visit.ts';
 import { evenly } from './evenly.ts';
 import { type Admission, admitGuess, admitMail, type Guess } from './limits.ts';
+import { actorOf, recordSignIn } from './members.ts';
 import { logSecurity, type SecurityEvent } from './security-log.ts';
 import { findMember, keepSession, type Member } from './sessions.ts';
 
@@ -21,7 +23,9 @@ export async function signInWith(visit: Visit, email: string, password: string):
     const answer = await tools.auth.call('/sign-in/email', { email, password }, asker);
     if (answer.code === 'EMAIL_NOT_VERIFIED') await sendConfirmation(visit, email);
     if (!answer.ok || answer.token === null || member === null) return null;
-    return (await keepSession(tools.sql, answer.token, member)) ? answer.cookies : null;
+    if (!(await keepSession(tools.sql, answer.token, member))) return null;
+    await recordSignIn(tools.sql, member.userId);
+    return answer.cookies;
   };
   const guess = await admitGuess(tools.sql, asker, email);
   const outcome = await evenly(visit, guessed(guess, check), ({ isRight }) => tools.mails && !isRight);
@@ -42,7 +46,9 @@ export async function changePasswordWith(
       revokeOtherSessions: true,
     };
     const answer = await tools.auth.call('/change-password', body, asker);
-    return answer.ok ? answer.cookies : null;
+    if (!answer.ok) return null;
+    await recordEvent(tools.sql, account.id, { kind: 'password-changed', actor: actorOf(user) });
+    return answer.cookies;
   };
   const outcome = await guessed(await admitGuess(tools.sql, asker, user.email), check);
   const member = { userId: user.id, accountId: account.id };
@@ -56,9 +62,14 @@ export async function changePasswordWith(
 
 /** Checks the password of a member who is signed in. A wrong one counts as a failed sign-in. */
 export async function checkPassword(visit: MemberVisit, password: string): Promise<GuessOutcome> {
-  const { tools, asker, user } = visit;
+  const { tools, asker, user, account } = visit;
   const check = async () => ((await tools.auth.isPassword(asker.cookie, password)) ? [] : null);
-  return guessed(await admitGuess(tools.sql, asker, user.email), check);
+  const outcome = await guessed(await admitGuess(tools.sql, asker, user.email), check);
+  if (!outcome.isRight) {
+    const event = outcome.retryAfterS === null ? 'password check failed' : 'password check refused';
+    logSecurity(visit, event, { userId: user.id, accountId: account.id });
+  }
+  return outcome;
 }
 
 /** Sends the link that confirms an email, if its owner did not get too many mails. */

@@ -1,14 +1,13 @@
 import { deleteAccount } from '../../account-data/delete.ts';
 import { exportAccount } from '../../account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
-import { actorOf } from '../auth/members.ts';
+import { actorOf, listMembers } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { checkPassword } from '../auth/sign-in.ts';
-import { PASSWORD } from '../request/fields.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
 import { type Html, html } from '../ui/html.ts';
 import { alert, field, memberPage, token } from '../ui/layout.ts';
-import { type Refusal, tooMany } from './entry.ts';
+import { presentPassword, presentPasswordField, type Refusal, tooMany } from './entry.ts';
 
 /** Rows of the history on its page, the latest first. All are in the export. */
 const SHOWN = 200;
@@ -27,9 +26,13 @@ export function accountData({ texts, tools }: MemberVisit): Html {
 /** GET /dashboard/settings/history: what changed the account, the latest first. */
 export async function showHistory(visit: MemberVisit): Promise<Reply> {
   const { texts, tools, formats, account, user } = visit;
-  const entries = (await loadHistory(tools.sql, account.id)).toReversed().slice(0, SHOWN);
-  const by = (actor: string) =>
-    actor === actorOf(user) ? texts.byYou : isMember(actor) ? texts.byMember : texts.byOperator;
+  const entries = (await loadHistory(tools.sql, account.id, SHOWN)).toReversed();
+  const members = await listMembers(tools.sql, account.id);
+  const emails = new Map(members.map((member) => [actorOf(member), member.email]));
+  const by = (actor: string) => {
+    if (actor === actorOf(user)) return texts.byYou;
+    return isMember(actor) ? (emails.get(actor) ?? texts.byMember) : texts.byOperator;
+  };
   const what = ({ key, keyName, credits, note }: HistoryEntry) =>
     [key && `${keyName ?? texts.unnamed} (${key})`, credits && `+${formats.number(credits)}`, note]
       .filter(Boolean)
@@ -38,14 +41,14 @@ export async function showHistory(visit: MemberVisit): Promise<Reply> {
 <h1>${texts.accountHistory}</h1>
 <div class="card list">
 <table class="stacked">
-  <thead><tr><th scope="col">${texts.day}</th><th scope="col">${texts.change}</th><th scope="col">${texts.by}</th><th scope="col">${texts.note}</th></tr></thead>
+  <thead><tr><th scope="col">${texts.dateUtc}</th><th scope="col">${texts.event}</th><th scope="col">${texts.by}</th><th scope="col">${texts.note}</th></tr></thead>
   <tbody>${entries.map(
     (entry) => html`
     <tr>
-      <th scope="row"><time datetime="${entry.at.toISOString()}">${formats.instant(entry.at)}</time></th>
-      <td data-label="${texts.change}">${texts.events[entry.kind]}</td>
+      <th scope="row"><time datetime="${entry.at.toISOString()}">${formats.moment(entry.at)}</time></th>
+      <td data-label="${texts.event}">${texts.events[entry.kind]}</td>
       <td data-label="${texts.by}">${by(entry.actor)}</td>
-      <td data-label="${texts.note}">${what(entry) || '–'}</td>
+      <td class="optional" data-label="${texts.note}">${what(entry)}</td>
     </tr>`,
   )}
   </tbody>
@@ -90,7 +93,7 @@ export async function deleteOwnAccount(visit: MemberVisit): Promise<Reply> {
   if (fields('name').trim() !== account.name.trim()) {
     return deletePage(visit, { message: texts.wrongAccountName, status: 422 });
   }
-  const outcome = await checkPassword(visit, fields('present').slice(0, PASSWORD.max));
+  const outcome = await checkPassword(visit, presentPassword(visit));
   if (!outcome.isRight) {
     return deletePage(visit, tooMany(visit, outcome) ?? { message: texts.wrongPassword, status: 422 });
   }
@@ -100,7 +103,7 @@ export async function deleteOwnAccount(visit: MemberVisit): Promise<Reply> {
 }
 
 async function deletePage(visit: MemberVisit, refusal: Refusal | null): Promise<Reply> {
-  const { texts, tools, account, user } = visit;
+  const { texts, tools, account } = visit;
   const body = html`
 <section class="card sheet confirm">
   <h1>${texts.deleteTitle(account.name)}</h1>
@@ -108,9 +111,8 @@ async function deletePage(visit: MemberVisit, refusal: Refusal | null): Promise<
   ${alert(refusal?.message ?? null)}
   <form method="post" action="${tools.base}/settings/delete">
     ${token(visit)}
-    <input class="unseen" type="email" name="username" value="${user.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
     ${field({ name: 'name', label: texts.deleteName, hint: account.name, autocomplete: 'off' })}
-    ${field({ name: 'present', label: texts.presentPassword, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max })}
+    ${presentPasswordField(visit)}
     <div class="actions">
       <button class="bad" type="submit">${texts.deleteButton}</button>
       <a class="button quiet" href="${tools.base}/settings">${texts.cancel}</a>

@@ -10,9 +10,9 @@ import { findMember } from '../auth/sessions.ts';
 import { signInWith } from '../auth/sign-in.ts';
 import { isEmail, PASSWORD } from '../request/fields.ts';
 import { returnPath } from '../request/return-path.ts';
-import { type Reply, redirectTo, type Visit } from '../request/visit.ts';
+import { type MemberVisit, type Reply, redirectTo, type Visit } from '../request/visit.ts';
 import { contactLink } from '../ui/contact.ts';
-import { type HtmlValue, html } from '../ui/html.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { alert, cardPage, field, messagePage, notice, token } from '../ui/layout.ts';
 
 /** What a refused form says, and how. */
@@ -25,7 +25,7 @@ export interface Refusal {
 }
 
 /** By the name of the field. */
-type Faults = Record<string, HtmlValue>;
+export type Faults = Record<string, HtmlValue>;
 
 /** What stands above a form: a refusal that is about none of its fields. */
 export function refusalAlert(refusal: Refusal | null): HtmlValue {
@@ -204,6 +204,21 @@ export function newPasswordField(
     maxLength: PASSWORD.max,
     ...state,
   });
+}
+
+/** Where a member gives their password once more. The email is for password managers. */
+export function presentPasswordField(
+  { texts, user }: MemberVisit,
+  state: { fault?: HtmlValue; focus?: boolean } = {},
+): Html {
+  return html`
+    <input class="unseen" type="email" name="username" value="${user.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
+    ${field({ name: 'present', label: texts.presentPassword, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max, ...state })}`;
+}
+
+/** The password of {@link presentPasswordField}. */
+export function presentPassword({ fields }: MemberVisit): string {
+  return fields('present').slice(0, PASSWORD.max);
 }
 
 /** The refusal of an attempt that comes too early; null for any other. */

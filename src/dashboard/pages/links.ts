@@ -1,8 +1,10 @@
+import { recordEvent } from '../../accounts/events.ts';
 import { isName } from '../../names.ts';
 import { evenly } from '../auth/evenly.ts';
 import { acceptInvitation, findInvitation } from '../auth/invitations.ts';
 import { admitMail, forgetGuesses } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
+import { actorOf, recordSignIn } from '../auth/members.ts';
 import { passwordRefusal } from '../auth/passwords.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
@@ -67,7 +69,12 @@ export async function reset(visit: Visit): Promise<Reply> {
   const { ok, resetOf } = await tools.auth.call('/reset-password', { token: linkToken, newPassword }, asker);
   if (!ok || resetOf === null) return invalidLink(visit);
   await forgetGuesses(tools.sql, resetOf);
-  logSecurity(visit, 'password reset', await findMember(tools.sql, resetOf));
+  const member = await findMember(tools.sql, resetOf);
+  logSecurity(visit, 'password reset', member);
+  if (member !== null && member.accountId !== null) {
+    const actor = actorOf({ id: member.userId });
+    await recordEvent(tools.sql, member.accountId, { kind: 'password-changed', actor });
+  }
   return redirectTo(visit, '/sign-in?done=password');
 }
 
@@ -133,9 +140,11 @@ export async function takeInvitation(visit: Visit): Promise<Reply> {
   const email = await acceptInvitation(tools.sql, linkToken, name, passwordHash);
   if (email === null) return invalidLink(visit);
   await forgetGuesses(tools.sql, email);
-  logSecurity(visit, 'invitation accepted', await findMember(tools.sql, email));
+  const member = await findMember(tools.sql, email);
+  logSecurity(visit, 'invitation accepted', member);
   // A session of someone else's in this browser is not to check the new one's.
   const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...asker, cookie: null });
+  if (member !== null && answer.ok) await recordSignIn(tools.sql, member.userId);
   return redirectTo(visit, answer.ok ? '' : '/sign-in?done=password', answer.cookies);
 }
 
@@ -161,6 +170,7 @@ ${refusalAlert(refusal)}
   return cardPage(visit, { title, lead, body, ...refusal });
 }
 
-function invalidLink(visit: Visit): Reply {
+/** The page of a link that is wrong, used or too old. */
+export function invalidLink(visit: Visit): Reply {
   return messagePage(visit, 404, visit.texts.linkInvalid, visit.texts.linkInvalidLead);
 }

@@ -2,12 +2,11 @@ import { changeLimits } from '../../accounts/changes.ts';
 import { actorOf, memberOf, setUsageAlerts } from '../auth/members.ts';
 import { passwordRefusal } from '../auth/passwords.ts';
 import { changePasswordWith, sendConfirmation } from '../auth/sign-in.ts';
-import { PASSWORD } from '../request/fields.ts';
 import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
 import { type Html, html } from '../ui/html.ts';
-import { alert, field, memberPage, notice, token } from '../ui/layout.ts';
+import { alert, memberPage, notice, token } from '../ui/layout.ts';
 import { accountData } from './account-data.ts';
-import { newPasswordField, type Refusal, tooMany } from './entry.ts';
+import { newPasswordField, presentPassword, presentPasswordField, type Refusal, tooMany } from './entry.ts';
 
 /** GET /dashboard/settings */
 export async function showSettings(visit: MemberVisit): Promise<Reply> {
@@ -17,11 +16,10 @@ export async function showSettings(visit: MemberVisit): Promise<Reply> {
 /** POST /dashboard/settings: a new password, and every other session of the user's ends. */
 export async function changePassword(visit: MemberVisit): Promise<Reply> {
   const { texts, fields } = visit;
-  const present = fields('present').slice(0, PASSWORD.max);
   const next = fields('password');
   const refusal = passwordRefusal(texts, next);
   if (refusal !== null) return settingsPage(visit, { message: refusal, status: 422 });
-  const outcome = await changePasswordWith(visit, { present, next });
+  const outcome = await changePasswordWith(visit, { present: presentPassword(visit), next });
   if (outcome.isRight) return redirectTo(visit, '/settings?done=password', outcome.cookies);
   return settingsPage(visit, tooMany(visit, outcome) ?? { message: texts.wrongPassword, status: 422 });
 }
@@ -51,6 +49,8 @@ async function settingsPage(visit: MemberVisit, refusal: Refusal | null): Promis
   const notices: Record<string, string> = {
     password: texts.passwordSaved,
     sent: texts.confirmSent,
+    email: texts.newEmailSent,
+    'email-changed': texts.emailChanged,
     saved: texts.saved,
   };
   const member = await memberOf(tools.sql, user.id);
@@ -60,17 +60,17 @@ async function settingsPage(visit: MemberVisit, refusal: Refusal | null): Promis
 ${refusal === null && notice(done)}
 <h1>${texts.settingsTitle}</h1>
 <dl class="card facts">
-  <div><dt>${texts.signedInAs}</dt><dd>${user.email}</dd></div>
-  <div><dt>${texts.name}</dt><dd>${user.name}</dd></div>
+  <div><dt>${texts.signedInAs}</dt><dd class="email">${user.email} · <a href="${tools.base}/settings/email" aria-label="${texts.changeEmail}">${texts.change}</a></dd></div>
+  <div><dt>${texts.name}</dt><dd class="email">${user.name} · <a href="${tools.base}/settings/name" aria-label="${texts.changeName}">${texts.change}</a></dd></div>
   <div><dt>${texts.accountId}</dt><dd>${account.name} <code>${account.id}</code></dd></div>
+  <div><dt>${texts.access}</dt><dd><a href="${tools.base}/settings/members">${texts.members}</a> · <a href="${tools.base}/settings/sessions">${texts.sessions}</a></dd></div>
 </dl>
 <section class="card narrow" aria-labelledby="password-title">
   <h2 id="password-title">${texts.changePassword}</h2>
   ${alert(refusal?.message ?? null)}
   <form method="post" action="${tools.base}/settings">
     ${token(visit)}
-    <input class="unseen" type="email" name="username" value="${user.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
-    ${field({ name: 'present', label: texts.presentPassword, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max })}
+    ${presentPasswordField(visit)}
     ${newPasswordField(visit, texts.newPassword)}
     <button type="submit">${texts.savePassword}</button>
   </form>

@@ -28,6 +28,9 @@ const CLIENT_CLOSED = 499;
 /** The dashboard shares its process with the API: pages are made few at a time, over a pool of half as many connections. */
 const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 12 };
 
+/** Characters of a browser's name for itself that are kept. */
+const MAX_USER_AGENT = 300;
+
 /** Forms that open a session. */
 const ENTRIES = ['/sign-in', '/sign-up'];
 
@@ -72,6 +75,7 @@ export function createReception({ clientAddress, tools }: ReceptionParts): Recep
       ...clientAddress(peer, headers.get('x-forwarded-for')),
       // Mail is written in this language, too.
       acceptLanguage: chosen ?? headers.get('accept-language'),
+      userAgent: headers.get('user-agent')?.slice(0, MAX_USER_AGENT) ?? null,
     };
     if (requestLimit.isPaused(asker)) return refuse('too many requests', language, trace.requestId);
 

@@ -7,6 +7,7 @@ import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Asker, Auth, Session, User } from '../auth/auth.ts';
+import type { Mailer } from '../auth/mail.ts';
 import type { OpenApi } from '../pages/reference.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
@@ -56,6 +57,8 @@ export interface Tools extends DashboardParts {
   secret: string;
   /** Whether mail can be sent. */
   mails: boolean;
+  /** null: no mail is sent. */
+  mailer: Mailer | null;
   /** Path of the service, '' unless the public address has one. */
   root: string;
   /** Path of the dashboard, `/dashboard` behind the public address's own path. */

@@ -1,0 +1,82 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { recordEvent } from '../../accounts/events.ts';
+import type { Sql } from '../../postgres/connect.ts';
+import { HOUR, SECOND } from '../../units.ts';
+import { actorOf } from './members.ts';
+
+const LIFE_MS = 1 * HOUR;
+const UNIQUE_VIOLATION = '23505';
+
+/** A change of email that its link has confirmed. */
+export interface EmailChange {
+  userId: string;
+  accountId: string;
+  previous: string;
+  /** Whether the previous email was confirmed, so that mail to it reaches its owner. */
+  previousIsConfirmed: boolean;
+}
+
+/**
+ * Keeps a new email until its owner confirms it. A user has one at a time: the links of earlier ones are dead. A new password
+ * ends it, too (0031_members.sql).
+ *
+ * @returns the token of the link, of which only a hash is stored
+ */
+export async function askEmailChange(sql: Sql, userId: string, email: string): Promise<string> {
+  const token = randomBytes(24).toString('base64url');
+  await sql`
+    INSERT INTO dashboard_email_changes (user_id, email, token_sha256, expires_at)
+    VALUES (${userId}, ${email.toLowerCase()}, ${hash(token)}, now() + ${LIFE_MS / SECOND} * interval '1 second')
+    ON CONFLICT (user_id) DO UPDATE SET
+      email = excluded.email, token_sha256 = excluded.token_sha256, expires_at = excluded.expires_at`;
+  return token;
+}
+
+/** The new email that a link confirms; null when the link is unknown, used or too old. */
+export async function findEmailChange(sql: Sql, token: string): Promise<string | null> {
+  const [row] = await sql<{ email: string }[]>`
+    SELECT email FROM dashboard_email_changes WHERE token_sha256 = ${hash(token)} AND now() < expires_at`;
+  return row?.email ?? null;
+}
+
+/**
+ * Makes the new email the user's, and confirmed. Links and invitations that were sent to the previous one are dead.
+ * @returns null when the link is unknown, used or too old, or another user has the email
+ */
+export async function confirmEmailChange(sql: Sql, token: string): Promise<EmailChange | null> {
+  const confirm = sql.begin(async (sql) => {
+    // The account's lock comes first, as in its deletion.
+    const [account] = await sql<{ id: string }[]>`
+      SELECT a.id FROM accounts a WHERE a.deleted_at IS NULL AND a.id = (
+        SELECT m.account_id FROM dashboard_email_changes c JOIN dashboard_members m ON m.user_id = c.user_id
+        WHERE c.token_sha256 = ${hash(token)})
+      FOR SHARE`;
+    const [change] = await sql<{ userId: string; email: string }[]>`
+      DELETE FROM dashboard_email_changes WHERE token_sha256 = ${hash(token)} AND now() < expires_at
+      RETURNING user_id AS "userId", email`;
+    if (account === undefined || change === undefined) return null;
+    const { userId, email } = change;
+    const [previous] = await sql<{ email: string; emailVerified: boolean }[]>`
+      SELECT "email", "emailVerified" FROM dashboard_users WHERE "id" = ${userId} FOR UPDATE`;
+    await sql`
+      UPDATE dashboard_users SET "email" = ${email}, "emailVerified" = true, "updatedAt" = now()
+      WHERE "id" = ${userId}`;
+    await sql`DELETE FROM dashboard_verifications WHERE "value" = ${userId}`;
+    await sql`DELETE FROM dashboard_invitations WHERE account_id = ${account.id} AND email = ${previous!.email}`;
+    await recordEvent(sql, account.id, { kind: 'email-changed', actor: actorOf({ id: userId }) });
+    return {
+      userId,
+      accountId: account.id,
+      previous: previous!.email,
+      previousIsConfirmed: previous!.emailVerified,
+    };
+  });
+  return confirm.catch((error) => {
+    if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return null;
+    throw error;
+  });
+}
+
+function hash(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

@@ -1,0 +1,132 @@
+/** The pages of the settings in a real browser: each form, with and without scripts, and on a narrow phone in Portuguese. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { grantCredits } from '../../src/accounts/grant.ts';
+import { createUser } from '../../src/dashboard/auth/create-user.ts';
+import type { TestService } from '../support/service.ts';
+import { type Browsing, openBrowser } from './browser.ts';
+import { startDashboardService } from './service.ts';
+import { type MailServer, startMailServer } from './smtp.ts';
+import { createVisitor, linkTo, newPerson, type Person, signUpByMail } from './visitor.ts';
+
+setDefaultTimeout(60_000);
+
+let mail: MailServer;
+let service: TestService;
+let browsing: Browsing;
+beforeAll(async () => {
+  mail = await startMailServer();
+  service = await startDashboardService({ SMTP_URL: mail.url, CONTACT: 'mailto:ajuda@example.com' });
+  browsing = await openBrowser(service);
+});
+afterAll(async () => {
+  await browsing?.close();
+  await service?.stop();
+  await mail?.stop();
+});
+
+const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
+
+/** An account with two members; the first signs in with the page's browser, and once elsewhere. */
+async function enter(page: Page) {
+  const { accountId, ...person } = await signUpByMail(createVisitor(service.baseUrl), mail);
+  const other = newPerson('Rui Figueiredo de Albuquerque');
+  await createUser(service.sql, accountId, other, 'cli:operator');
+  await createVisitor(service.baseUrl).submit('/dashboard/sign-in', { ...other });
+  await signIn(page, person);
+  const [rui] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${other.email}`;
+  return { accountId, person, other: { id: rui!.id as string, ...other } };
+}
+
+async function signIn(page: Page, { email, password }: Person) {
+  await page.goto(dashboard('/sign-in'));
+  await page.fill('#email', email);
+  await page.fill('#password', password);
+  await Promise.all([page.waitForURL(dashboard()), page.click('main button[type=submit]')]);
+}
+
+/** Sends the only form of the page's main part. */
+async function send(page: Page, path: string) {
+  await Promise.all([page.waitForURL(dashboard(path)), page.click('main form button[type=submit]')]);
+}
+
+for (const javaScriptEnabled of [true, false]) {
+  const name = `${javaScriptEnabled ? 'with' : 'without'} scripts`;
+  test(`name, email, sessions and members are changed ${name}`, () =>
+    browsing.inBrowser({ javaScriptEnabled }, async (page) => {
+      const { person, other } = await enter(page);
+      await page.goto(dashboard('/settings'));
+      await page.click('a[aria-label="Change the name"]');
+      await page.fill('#name', 'Livraria Moreira');
+      await send(page, '/settings?done=saved');
+      expect(await page.textContent('dl.facts')).toContain('Livraria Moreira');
+
+      await page.click('a[aria-label="Change the email"]');
+      const { email } = newPerson();
+      await page.fill('#email', email);
+      await page.fill('#present', 'not the password');
+      await page.click('main form button[type=submit]');
+      expect(await page.textContent('#present-fault')).toBe('The current password is wrong.');
+      expect(await page.inputValue('#email')).toBe(email);
+      await page.fill('#present', person.password);
+      await send(page, '/settings?done=email');
+      await page.goto(service.baseUrl + (await linkTo(mail, email)));
+      await send(page, '/settings?done=email-changed');
+      expect(await page.textContent('dl.facts')).toContain(email);
+
+      await page.click('text=Signed-in devices');
+      expect(await page.locator('tbody tr').count()).toBe(2);
+      await send(page, '/settings/sessions?done=ended');
+      expect(await page.locator('tbody tr').count()).toBe(1);
+
+      await page.goto(dashboard('/settings'));
+      await page.click('text=Members');
+      await page.click(`a[aria-label="Remove: ${other.email}"]`);
+      await page.fill('#present', person.password);
+      await send(page, '/settings/members?done=removed');
+      expect(await page.locator('tbody tr').count()).toBe(1);
+
+      await page.goto(dashboard('/settings/history'));
+      const changes = await page.locator('td[data-label=Event]').allTextContents();
+      expect(changes.slice(0, 4)).toEqual([
+        'Member removed',
+        'Signed out on other devices',
+        'Email changed',
+        'Name changed',
+      ]);
+    }));
+}
+
+test('on a narrow phone in Portuguese each page fits, and axe finds nothing serious', () =>
+  browsing.inBrowser({ viewport: { width: 360, height: 740 }, locale: 'pt-PT' }, async (page) => {
+    const { accountId, other } = await enter(page);
+    await grantCredits(
+      service.sql,
+      accountId,
+      { credits: 1200, reference: 'FT 2026/117', note: 'transferência de 12 de março' },
+      'cli:rui',
+    );
+    await service.sql`
+      INSERT INTO daily_error_answers
+      SELECT ${accountId}, current_date - days, '', kind, 12345 * days + 7
+      FROM generate_series(0, 3) AS days, unnest('{rate-limit-exceeded,monthly-quota-exceeded,4xx,5xx}'::text[]) AS kind`;
+    const paths = [
+      '/settings',
+      '/settings/name',
+      '/settings/email',
+      '/settings/members',
+      `/settings/members/${other.id}/remove`,
+      '/settings/sessions',
+      '/settings/history',
+      '/settings/delete',
+      '',
+    ];
+    for (const path of paths) {
+      await browsing.inspect(page, path);
+      if (path === '') await page.click('#errors summary');
+      const file = path.replace(other.id, 'id').replaceAll('/', '-');
+      if (process.env.SHOTS)
+        await page.screenshot({ path: `${process.env.SHOTS}/acct${file}.png`, fullPage: true });
+    }
+    await browsing.inspect(page);
+  }));
