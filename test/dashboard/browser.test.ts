@@ -155,6 +155,26 @@ describe('in a real browser', () => {
       ]);
     }));
 
+  test('on paper there is no navigation and no button; forced colours leave the bars their own', () =>
+    inBrowser({}, async (page) => {
+      const accountId = await enter(page.context());
+      await storeCalls(service.sql, accountId, [
+        { daysAgo: 1, keyId: '', kind: 'search', calls: 5 },
+        { daysAgo: 1, keyId: '', kind: 'lookup', calls: 5 },
+      ]);
+      await page.goto(dashboard());
+      await page.emulateMedia({ media: 'print' });
+      expect(await page.locator('nav:visible, button:visible, .tabs:visible').count()).toBe(0);
+      expect(await page.isVisible('.plot rect.series-1')).toBe(true);
+      await page.emulateMedia({ media: 'screen', forcedColors: 'active' });
+      const colours = await page.evaluate<string[]>(`
+        ['.plot rect.series-1', '.plot rect.series-2', '.stock-bar .series-1'].map((bar) =>
+          getComputedStyle(document.querySelector(bar)).fill)`);
+      expect(colours).toEqual(['rgb(15, 122, 105)', 'rgb(224, 145, 47)', 'rgb(15, 122, 105)']);
+      const time = page.locator('.stock-facts time[datetime*=T]');
+      expect(await time.getAttribute('title')).toMatch(/\d{4}/);
+    }));
+
   test('the figures and the plot follow the calls without a reload, and an open table stays open', () =>
     inBrowser({}, async (page) => {
       await page.clock.install();
