@@ -36,7 +36,9 @@ export async function measureIdle(stack: Stack, service: Service): Promise<Idle>
         await response.text();
       }),
       bucket: await medianMs(() => limiter.take(account!.id, 1_000_000)),
-      credit: await medianMs(() => credits.admit({ accountId: account!.id, keyId: '', kind: 'lookup' })),
+      credit: await medianMs(() =>
+        credits.admit({ accountId: account!.id, keyId: '', kind: 'lookup', credits: 1 }),
+      ),
       record: await medianMs((position) => findCompany(nif(position))),
     };
   } finally {

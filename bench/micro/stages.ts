@@ -54,7 +54,8 @@ export async function openStages(
       name: 'credit',
       store: 'postgres',
       maxItems: 500,
-      ask: (position) => credits.admit({ accountId: account(position), keyId: '', kind: 'lookup' }),
+      ask: (position) =>
+        credits.admit({ accountId: account(position), keyId: '', kind: 'lookup', credits: 1 }),
     },
     {
       name: 'record',

@@ -1,6 +1,6 @@
 import type { Sql } from '../postgres/connect.ts';
-import { createBatcher } from '../runtime/batch.ts';
-import { cancelUnsent } from '../runtime/timeout.ts';
+import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 
 /** Reads an account as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
@@ -14,9 +14,9 @@ const BATCHES = { name: 'Postgres', stage: 'usage', maxConcurrentBatches: 2 } as
  * @param instant the instant to read at, for tests; by default Postgres's clock
  */
 export function createAccountReader(sql: Sql, instant?: () => Date): ReadAccount {
-  const ask = createBatcher(async (ids: string[], signal) => {
+  const ask = createBatcher(async (ids: string[]) => {
     const query = findAccountsQuery(sql, [...new Set(ids)], instant?.());
-    const rows = await cancelUnsent(query, signal);
+    const rows = await withTimeout(query, BATCH_TIMEOUT_MS, 'Postgres');
     const accounts = new Map(rows.map((row) => [row.id, detailsOf(row)]));
     return ids.map((id) => accounts.get(id) ?? null);
   }, BATCHES);

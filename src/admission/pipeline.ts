@@ -1,5 +1,5 @@
 import type { Credits } from '../credits/admit.ts';
-import type { Admission, CallKind } from '../credits/calls.ts';
+import type { Admission, CallKind, Quota } from '../credits/calls.ts';
 import { isBug } from '../errors.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
@@ -26,12 +26,9 @@ const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
 const MAX_TOKEN_WAIT_MS = 1 * SECOND;
 
 /** The credits that a request was charged. */
-export interface Payment {
-  spent: number;
+export interface Payment extends Pick<Admission, 'spent' | 'giveBack'> {
   /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
-  /** Returns one of the credits, for an item that is answered 503 after all. The pipeline does it for a whole answer. */
-  giveBack(): void;
 }
 
 const NOTHING_PAID: Payment = { spent: 0, refusal: null, giveBack() {} };
@@ -44,7 +41,10 @@ export interface AdmissionContext<Prefetched = unknown> {
   rate: RateDecision;
   /** What `prefetch` returned. */
   prefetched: Prefetched;
-  /** Spends credits for a handler that knows only from the request's body how many. Refuses them all under overload. */
+  /**
+   * Spends credits for a handler that knows only from the request's body how many. A request of many credits is as many calls
+   * to the queue. If the whole answer is a 503 after all, the pipeline gives them back.
+   */
   spend(kind: CallKind, credits: number): Promise<Payment>;
 }
 
@@ -86,8 +86,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   const admissions = createQueueDelay();
   const searches = createQueueDelay();
 
-  function isOverloaded(charge: CallKind | null): boolean {
-    const waitMs = admissions.estimateMs() + (charge === 'search' ? searches.estimateMs() : 0);
+  function isOverloaded(charge: CallKind | null, calls = 1): boolean {
+    const waitMs = admissions.estimateMs(calls) + (charge === 'search' ? searches.estimateMs() : 0);
     return waitMs > MAX_EXPECTED_WAIT_MS;
   }
 
@@ -132,7 +132,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       // Credit.
       prefetched = prefetch?.(request);
       if (charge !== null) {
-        payment = await pay(caller, charge, 1, request.signal);
+        payment = await pay(request, caller, charge, 1);
         if (payment.refusal !== null) return end(caller, payment.refusal, headers);
       }
     } catch (error) {
@@ -145,7 +145,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     if (charge === 'search') searches.enter();
     try {
       const spend = async (kind: CallKind, count: number) => {
-        payment = await payQueued(caller, kind, count, request.signal);
+        if (isOverloaded(kind, count)) return { ...NOTHING_PAID, refusal: overloaded() };
+        admissions.enter(count);
+        payment = await pay(request, caller, kind, count).finally(() => admissions.leave(count));
         return payment;
       };
       const answer = await handle({ request, caller, rate, prefetched, spend });
@@ -161,39 +163,21 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     }
   }
 
-  async function pay(
-    { accountId, keyId }: Caller,
-    kind: CallKind,
-    count: number,
-    signal: AbortSignal,
-  ): Promise<Payment> {
+  async function pay(request: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
+    const { accountId, keyId } = caller;
     try {
-      const admission = await credits.admit({ accountId, keyId, kind, credits: count, signal });
-      const { spent, giveBack } = admission;
-      return { spent, refusal: admission.admitted ? null : quotaExceeded(admission), giveBack };
+      const admission = await credits.admit({
+        accountId,
+        keyId,
+        kind,
+        credits: count,
+        signal: request.signal,
+      });
+      return { ...admission, refusal: admission.admitted ? null : quotaExceeded(admission) };
     } catch (error) {
       if (isBug(error)) throw error;
-      return {
-        ...NOTHING_PAID,
-        refusal: unavailable('The credits of the account could not be counted.', error),
-      };
-    }
-  }
-
-  /** A request of many credits is as many calls to the queue. */
-  async function payQueued(
-    caller: Caller,
-    kind: CallKind,
-    count: number,
-    signal: AbortSignal,
-  ): Promise<Payment> {
-    if (admissions.estimateMs(count) > MAX_EXPECTED_WAIT_MS)
-      return { ...NOTHING_PAID, refusal: overloaded() };
-    admissions.enter(count);
-    try {
-      return await pay(caller, kind, count, signal);
-    } finally {
-      admissions.leave(count);
+      const refusal = unavailable('The credits of the account could not be counted.', error);
+      return { ...NOTHING_PAID, refusal };
     }
   }
 
@@ -229,11 +213,7 @@ function rateLimitExceeded(rate: RateDecision): Answer {
   });
 }
 
-function quotaExceeded({
-  limit,
-  resetAt,
-  retryAfterS,
-}: Extract<Admission, { admitted: false }>): ProblemAnswer {
+function quotaExceeded({ limit, resetAt, retryAfterS }: Quota): ProblemAnswer {
   const reset = resetAt.toISOString();
   return problem('monthly-quota-exceeded', `The included credits are there again at ${reset}.`, {
     members: { quota: 'monthly_credits', limit, reset },

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { PendingQuery, Row } from 'postgres';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
-import { cancelUnsent, withTimeout } from '../runtime/timeout.ts';
-import { type Admission, type Call, creditsOf } from './calls.ts';
+import { withTimeout } from '../runtime/timeout.ts';
+import type { Admission, Call } from './calls.ts';
 import { chargeCalls, findUnlocked, readQuotas } from './spend.ts';
 import { giveBackCall, voidAttempt } from './void.ts';
 
@@ -63,7 +63,6 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   let lastError: unknown = null;
 
   async function admit(call: Call): Promise<Admission> {
-    refuseInDoubt();
     running += 1;
     try {
       const admission = await enqueue(call);
@@ -74,65 +73,68 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     }
   }
 
-  function refuseInDoubt(): void {
+  async function chargeBatch(calls: Call[]): Promise<(Admission | null)[]> {
     if (inDoubtSinceMs !== null) throw new Error('the outcome of an earlier charge is unknown');
-  }
-
-  /**
-   * @param signal aborts when the batch fails, or Postgres gives no answer in time
-   * @returns `null` for a call that was left alone: its client has left, or its account is locked or gone
-   */
-  async function chargeBatch(calls: Call[], signal: AbortSignal): Promise<(Admission | null)[]> {
-    refuseInDoubt();
-    let present = calls.filter(({ signal }) => !signal?.aborted);
+    const present = calls.filter(({ signal }) => !signal?.aborted);
     if (present.length === 0) return calls.map(() => null);
     const attempt = randomUUID();
+    try {
+      const admissions = await charge(attempt, present);
+      return calls.map((call) => admissions.get(call) ?? null);
+    } catch (error) {
+      inDoubtSinceMs = performance.now();
+      owed.set(attempt, present);
+      void settle('batch', attempt, () => voidAttempt(sql, attempt));
+      throw error;
+    }
+  }
+
+  /** @returns nothing for a call whose account is locked or gone */
+  async function charge(attempt: string, calls: Call[]): Promise<Map<Call, Admission>> {
+    const deadlineMs = performance.now() + BATCH_TIMEOUT_MS;
+    const within = <Rows extends Row[]>(query: PendingQuery<Rows>) =>
+      withTimeout(query, deadlineMs - performance.now(), LEDGER);
     const at = instant();
-    signal.addEventListener('abort', () => voidBatch(attempt, present));
-    const charge = async () => (await cancelUnsent(chargeCalls(sql, present, attempt, at), signal))[0];
-    const charged = await charge().catch(async (error) => {
+    let free = calls;
+    const [charged] = await within(chargeCalls(sql, calls, attempt, at)).catch(async (error) => {
       if (error.code !== LOCK_NOT_AVAILABLE) throw error;
       // An operator's open transaction holds an account. Nothing was charged yet, and the others go on without it.
-      const rows = await cancelUnsent(findUnlocked(sql, idsOf(present)), signal);
-      const unlocked = new Set(rows.map(({ id }) => id));
-      present = present.filter(({ accountId }) => unlocked.has(accountId));
-      return charge();
+      const unlocked = new Set((await within(findUnlocked(sql, idsOf(calls)))).map(({ id }) => id));
+      free = calls.filter(({ accountId }) => unlocked.has(accountId));
+      return within(chargeCalls(sql, free, attempt, at));
     });
     // `null` means that all calls were charged. Only an answer that is present may say so.
     if (charged === undefined) throw new Error('the credit ledger gave no answer');
-    const spent = charged.spent ?? present.map(creditsOf);
-    const short = present.filter((call, index) => spent[index]! < creditsOf(call));
-    const quotas = short.length === 0 ? [] : await cancelUnsent(readQuotas(sql, idsOf(short), at), signal);
+    const spent = charged.spent ?? free.map(({ credits }) => credits);
+    const purchased = charged.purchased ?? {};
+    const short = free.filter((call, index) => spent[index]! < call.credits);
+    const quotas = short.length === 0 ? [] : await within(readQuotas(sql, idsOf(short), at));
     const quotaOf = new Map(quotas.map(({ id, ...quota }) => [id, quota]));
-    const batch = { attempt, purchased: charged.purchased ?? {} };
     const admissions = new Map<Call, Admission>();
-    for (const [index, call] of present.entries()) {
-      const admission = { spent: spent[index]!, giveBack: () => giveBack(call, batch) };
+    for (const [index, call] of free.entries()) {
+      const admission = { spent: spent[index]!, giveBack: () => giveBack(call, attempt, purchased) };
       const quota = quotaOf.get(call.accountId);
-      if (admission.spent === creditsOf(call)) admissions.set(call, { admitted: true, ...admission });
+      if (admission.spent === call.credits) admissions.set(call, { admitted: true, ...admission });
       else if (quota !== undefined) admissions.set(call, { admitted: false, ...admission, ...quota });
     }
-    return calls.map((call) => admissions.get(call) ?? null);
+    return admissions;
   }
 
-  function voidBatch(attempt: string, calls: Call[]): void {
-    inDoubtSinceMs = performance.now();
-    owed.set(attempt, calls);
-    void settle(attempt, 'batch', () => voidAttempt(sql, attempt));
-  }
-
-  /** One after another, so that a Postgres that comes back meets no crowd of them. The purchased credits of a batch come back first. */
-  function giveBack({ accountId, keyId, kind }: Call, { attempt, purchased }: ChargedBatch): void {
+  /**
+   * One after another, so that a Postgres that comes back meets no crowd of them.
+   * @param purchased the purchased credits among those of the batch, by account: they come back first
+   */
+  function giveBack(call: Call, attempt: string, purchased: Record<string, number>): void {
     const id = randomUUID();
-    const isPurchased = (purchased[accountId] ?? 0) > 0;
-    if (isPurchased) purchased[accountId]! -= 1;
-    owed.set(id, [{ accountId, keyId, kind }]);
-    const query = () => giveBackCall(sql, { id, attempt, accountId, keyId, kind, isPurchased });
-    givingBack = givingBack.then(() => settle(id, 'call', query));
+    const left = purchased[call.accountId] ?? 0;
+    if (left > 0) purchased[call.accountId] = left - 1;
+    owed.set(id, [{ ...call, credits: 1 }]);
+    const query = () => giveBackCall(sql, id, call, attempt, left > 0);
+    givingBack = givingBack.then(() => settle('call', id, query));
   }
 
   /** Sends a statement until Postgres has acknowledged it. While a batch is in doubt nothing else is charged, so this is the probe, too. */
-  async function settle(id: string, what: 'batch' | 'call', query: () => PendingQuery<Row[]>): Promise<void> {
+  async function settle(what: 'batch' | 'call', id: string, query: () => PendingQuery<Row[]>): Promise<void> {
     while (!isClosed) {
       try {
         await withTimeout(query(), BATCH_TIMEOUT_MS, LEDGER);
@@ -154,7 +156,7 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     if (owed.size === 0) return;
     const calls: Record<string, number> = {};
     for (const call of [...owed.values()].flat()) {
-      calls[call.accountId] = (calls[call.accountId] ?? 0) + creditsOf(call);
+      calls[call.accountId] = (calls[call.accountId] ?? 0) + call.credits;
     }
     onLost?.({ attempts: [...owed.keys()], calls }, lastError);
   }
@@ -164,13 +166,6 @@ export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
     inDoubtMs: () => (inDoubtSinceMs === null ? 0 : performance.now() - inDoubtSinceMs),
     close,
   };
-}
-
-/** A batch that was charged. */
-interface ChargedBatch {
-  attempt: string;
-  /** Purchased credits that it took and that were not given back, by account. */
-  purchased: Record<string, number>;
 }
 
 const idsOf = (calls: Call[]): string[] => [...new Set(calls.map(({ accountId }) => accountId))];

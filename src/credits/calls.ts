@@ -7,8 +7,8 @@ export interface Call {
   /** '' for a call made in the dashboard. */
   keyId: string;
   kind: CallKind;
-  /** Credits that it needs; 1 when absent. */
-  credits?: number;
+  /** Credits that it needs. */
+  credits: number;
   /**
    * Aborted when the client disconnects. A call whose batch has not started by then is free. Bun aborts it, too, when the
    * client pipelines another request on the same connection.
@@ -35,6 +35,3 @@ export type Admission = {
    */
   giveBack(): void;
 } & ({ admitted: true } | ({ admitted: false } & Quota));
-
-/** How many credits a call needs. */
-export const creditsOf = ({ credits = 1 }: Call): number => credits;

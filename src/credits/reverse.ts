@@ -38,19 +38,17 @@ async function reverse(sql: Sql, attempt: string): Promise<void> {
       WHERE entry.calls > 0
     ), owed AS MATERIALIZED (
       SELECT account_id AS id, spent_at, purchased, sum(calls)::bigint AS calls FROM entry GROUP BY id, spent_at, purchased
-    ), locked AS MATERIALIZED (
-      SELECT owed.*, b.used, b.used_purchased, b.period_opened_at <= spent_at AS is_current,
-        greatest(b.used - coalesce(b.included_credits, plans.included_credits), 0) AS over_allowance
-      FROM balances b JOIN owed ON owed.id = b.account_id JOIN plans ON plans.name = b.period_plan
-      ORDER BY b.account_id FOR NO KEY UPDATE OF b
     ), returned AS MATERIALIZED (
-      SELECT *, CASE WHEN is_current THEN least(calls, used_purchased, over_allowance) ELSE purchased END AS credits
-      FROM locked
+      SELECT owed.id, owed.calls, is_current, CASE WHEN is_current
+        THEN least(owed.calls, b.used_purchased, greatest(b.used - coalesce(b.included_credits, plans.included_credits), 0))
+        ELSE owed.purchased END AS credits
+      FROM balances b JOIN owed ON owed.id = b.account_id JOIN plans ON plans.name = b.period_plan
+        CROSS JOIN LATERAL (SELECT b.period_opened_at <= owed.spent_at AS is_current) AS period
+      ORDER BY b.account_id FOR NO KEY UPDATE OF b
     ), balanced AS (
-      UPDATE balances b SET
-        used = CASE WHEN is_current THEN greatest(r.used - r.calls, 0) ELSE r.used END,
-        used_purchased = CASE WHEN is_current THEN r.used_purchased - r.credits ELSE r.used_purchased END,
-        credits = b.credits + r.credits
+      UPDATE balances b SET credits = b.credits + r.credits,
+        used = CASE WHEN is_current THEN greatest(b.used - r.calls, 0) ELSE b.used END,
+        used_purchased = CASE WHEN is_current THEN b.used_purchased - r.credits ELSE b.used_purchased END
       FROM returned r WHERE b.account_id = r.id
     )
     INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)

@@ -18,37 +18,30 @@ const ROWS_AT_ONCE = 2000;
  * Adds the journal's calls to those of each day, by account, key and kind. The view `calls_by_day` reads both, so that a
  * reader sees no difference. Safe in any number of processes: rows that another one is rolling up are skipped.
  *
- * @param counted gets the accounts whose calls were counted
- * @returns how many rows of the journal were counted
+ * @returns how many rows of the journal were counted, and the accounts of their calls
  */
 export async function rollUpCalls(
   sql: Sql,
   atOnce = ROWS_AT_ONCE,
-  counted = new Set<string>(),
-): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const [row] = await sql<{ counted: number; accounts: string[] }[]>`
-      WITH batch AS (
-        UPDATE call_journal SET counted = true
-        WHERE attempt = ANY (ARRAY(
-          SELECT attempt FROM call_journal WHERE NOT counted AND NOT voided LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
-        RETURNING *
-      ), daily AS (
-        INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
-        SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(entry.calls)
-        FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
-        WHERE entry.calls > 0
-        GROUP BY account_id, day, key_id, kind
-        ORDER BY account_id, day, key_id, kind
-        ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
-        RETURNING account_id
-      )
-      SELECT (SELECT count(*) FROM batch) AS counted, ARRAY (SELECT DISTINCT account_id FROM daily) AS accounts`;
-    for (const account of row!.accounts) counted.add(account);
-    total += row!.counted;
-    if (row!.counted < atOnce) return total;
-  }
+): Promise<{ rows: number; accounts: string[] }> {
+  const [row] = await sql<{ rows: number; accounts: string[] }[]>`
+    WITH batch AS (
+      UPDATE call_journal SET counted = true
+      WHERE attempt = ANY (ARRAY(
+        SELECT attempt FROM call_journal WHERE NOT counted AND NOT voided LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
+      RETURNING *
+    ), daily AS (
+      INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
+      SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(entry.calls)
+      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
+      WHERE entry.calls > 0
+      GROUP BY account_id, day, key_id, kind
+      ORDER BY account_id, day, key_id, kind
+      ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
+      RETURNING account_id
+    )
+    SELECT (SELECT count(*) FROM batch) AS rows, ARRAY (SELECT DISTINCT account_id FROM daily) AS accounts`;
+  return row!;
 }
 
 /** Deletes rows of the journal that no void can concern any more. */
@@ -72,10 +65,13 @@ export function startCallRollup(
   let failing = false;
 
   async function rollUp(): Promise<void> {
-    const counted = new Set<string>();
     try {
       await reverseVoided(sql);
-      await rollUpCalls(sql, ROWS_AT_ONCE, counted);
+      for (let rows = ROWS_AT_ONCE; rows === ROWS_AT_ONCE; ) {
+        const counted = await rollUpCalls(sql);
+        rows = counted.rows;
+        onCounted(new Set(counted.accounts));
+      }
       await purgeJournal(sql);
       failing = false;
     } catch (error) {
@@ -83,7 +79,6 @@ export function startCallRollup(
       if (!failing) log.warn({ err: error }, 'the journal of calls was not rolled up');
       failing = true;
     }
-    onCounted(counted);
   }
 
   const rollups = startInterval(rollUp, ROLL_UP_EVERY_MS);

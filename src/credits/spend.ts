@@ -1,7 +1,7 @@
 import { currentPeriod } from '../accounts/plan.ts';
 import { numberArray, textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { type Call, creditsOf, type Quota } from './calls.ts';
+import type { Call, Quota } from './calls.ts';
 
 /** What {@link chargeCalls} charged. */
 export interface Charge {
@@ -48,21 +48,26 @@ const CHARGE = `
         ) AS payment
       ) AS account
     )
-    FROM unnest($3::text[], $4::bigint[]) AS wanted (id, credits)
+    FROM (
+      SELECT id, sum(needed)::bigint AS credits FROM unnest($3::text[], $6::bigint[]) AS call (id, needed)
+      GROUP BY id ORDER BY id
+    ) AS wanted
     WHERE b.account_id = wanted.id AND (${NOW} >= b.period_end
       OR b.used < ${includedCredits('b.period_plan')} OR (b.credits > 0 AND b.spend_purchased))
     RETURNING b.account_id AS id, old.credits - new.credits AS purchased,
       new.used - CASE WHEN new.period_opened_at = old.period_opened_at THEN old.used ELSE 0 END AS credits
   ), outcome AS MATERIALIZED (
     SELECT sum(credits) AS credits, jsonb_object_agg(id, purchased) FILTER (WHERE purchased > 0) AS purchased,
-      CASE WHEN sum(credits) = $5::bigint THEN NULL ELSE ARRAY (
-        SELECT least(needed, greatest((by_account ->> id)::bigint - before, 0))
+      CASE WHEN sum(credits) = (SELECT sum(needed) FROM unnest($6::bigint[]) AS needed) THEN NULL ELSE ARRAY (
+        SELECT least(needed, greatest(coalesce((by_account ->> id)::bigint, 0) + needed
+          - sum(needed) OVER (PARTITION BY id ORDER BY position), 0))::bigint
         FROM (SELECT jsonb_object_agg(id, credits) AS by_account FROM charged) AS total,
-          unnest($6::text[], $9::bigint[], $10::bigint[]) AS call (id, needed, before)) END AS spent
+          unnest($3::text[], $6::bigint[]) WITH ORDINALITY AS call (id, needed, position)
+        ORDER BY position) END AS spent
     FROM charged
   ), journal AS (
     INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, purchased)
-    SELECT $1::uuid, ${NOW}, $6::text[], $7::text[], $8::text[], coalesce(spent, $9::bigint[]), purchased
+    SELECT $1::uuid, ${NOW}, $3::text[], $4::text[], $5::text[], coalesce(spent, $6::bigint[]), purchased
     FROM outcome WHERE credits > 0
   )
   SELECT spent, purchased FROM outcome`;
@@ -81,25 +86,13 @@ const CHARGE = `
  * @param instant the instant that the calls count at; `null` means Postgres's clock
  */
 export function chargeCalls(sql: Sql, calls: Call[], attempt: string, instant: Date | null) {
-  const totals = new Map<string, number>();
-  const before = calls.map((call) => {
-    const sum = totals.get(call.accountId) ?? 0;
-    totals.set(call.accountId, sum + creditsOf(call));
-    return sum;
-  });
-  const accountIds = [...totals.keys()].sort();
-  const needed = calls.map(creditsOf);
   const parameters = [
     attempt,
     instant,
-    textArray(accountIds),
-    numberArray(accountIds.map((id) => totals.get(id)!)),
-    needed.reduce((sum, credits) => sum + credits, 0),
     textArray(calls.map(({ accountId }) => accountId)),
     textArray(calls.map(({ keyId }) => keyId)),
     textArray(calls.map(({ kind }) => kind)),
-    numberArray(needed),
-    numberArray(before),
+    numberArray(calls.map(({ credits }) => credits)),
   ];
   return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
 }

@@ -15,22 +15,15 @@ export function voidAttempt(sql: Sql, attempt: string) {
     ON CONFLICT (attempt) DO UPDATE SET voided = true`;
 }
 
-/** One charged credit that is to be returned. */
-export interface GiveBack extends Pick<Call, 'accountId' | 'keyId' | 'kind'> {
-  /** UUID of this one return. */
-  id: string;
-  /** The batch that charged it. */
-  attempt: string;
-  isPurchased: boolean;
-}
-
 /**
  * Returns one credit of a batch: a voided batch of this one call, charged when its batch was, which the roll-up returns as any
  * other (reverse.ts). Its call counts as rolled up, because its batch is counted with all calls. Idempotent by `id`.
  *
  * A batch older than ten minutes is gone from the journal; its calls can't be given back.
+ * @param id UUID of this one return
  */
-export function giveBackCall(sql: Sql, { id, attempt, accountId, keyId, kind, isPurchased }: GiveBack) {
+export function giveBackCall(sql: Sql, id: string, call: Call, attempt: string, isPurchased: boolean) {
+  const { accountId, keyId, kind } = call;
   return sql`
     INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, purchased, counted, voided)
     SELECT ${id}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text], '{1}',

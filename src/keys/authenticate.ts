@@ -5,8 +5,8 @@
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { createBatcher } from '../runtime/batch.ts';
-import { cancelUnsent, withTimeout } from '../runtime/timeout.ts';
+import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 
@@ -157,14 +157,14 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     }
   }
 
-  async function askAll(hashes: string[], signal: AbortSignal): Promise<(Caller | null)[]> {
+  async function askAll(hashes: string[]): Promise<(Caller | null)[]> {
     const asked = new Set([...hashes, ...dueForRefresh()]);
     const askedAtMs = nowMs();
     const overlap: Overlap = { changed: new Set(), allChanged: false };
     inFlight.add(overlap);
     let rows: Awaited<ReturnType<typeof callersQuery>>;
     try {
-      rows = await cancelUnsent(callersQuery(sql, [...asked]), signal);
+      rows = await withTimeout(callersQuery(sql, [...asked]), BATCH_TIMEOUT_MS, 'Postgres');
     } finally {
       inFlight.delete(overlap);
     }

@@ -2,7 +2,7 @@ import type { DebtKind } from '../debts/import.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
-import { cancelUnsent } from '../runtime/timeout.ts';
+import { withTimeout } from '../runtime/timeout.ts';
 import type { SourceName } from '../sources/types.ts';
 
 /** A range of debt, as the dataset of that date has it. */
@@ -52,24 +52,21 @@ export function createCompanyReader(
   maxAgeS: number,
   timeoutMs = Number.POSITIVE_INFINITY,
 ): CompanyReader {
-  const options = {
-    name: 'Postgres',
-    queueTimeoutMs: Math.min(QUEUE_TIMEOUT_MS, timeoutMs / 4),
-    batchTimeoutMs: Math.min(BATCH_TIMEOUT_MS, (3 * timeoutMs) / 4),
-  };
-  const read = async (nifs: string[], signal: AbortSignal) =>
-    companiesOf(await cancelUnsent(companiesQuery(sql, nifs, maxAgeS), signal));
+  const options = { name: 'Postgres', queueTimeoutMs: Math.min(QUEUE_TIMEOUT_MS, timeoutMs / 4) };
+  const batchTimeoutMs = Math.min(BATCH_TIMEOUT_MS, (3 * timeoutMs) / 4);
+  const read = async (nifs: string[]) =>
+    companiesOf(await withTimeout(companiesQuery(sql, nifs, maxAgeS), batchTimeoutMs, 'Postgres'));
   return {
     findCompany: createBatcher(
-      async (nifs: string[], signal) => {
-        const companies = await read(nifs, signal);
+      async (nifs: string[]) => {
+        const companies = await read(nifs);
         return nifs.map((nif) => companies.get(nif) ?? null);
       },
       { ...options, stage: 'record' },
     ),
     findCompanies: createBatcher(
-      async (requests: string[][], signal) => {
-        const companies = await read(requests.flat(), signal);
+      async (requests: string[][]) => {
+        const companies = await read(requests.flat());
         return requests.map(() => companies);
       },
       { ...options, maxBatch: REQUESTS_IN_A_QUERY },

@@ -18,7 +18,7 @@ const KEY_PREFIX = 'tokens:';
  * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
  * next one isn't sent, because its requests have waited long enough.
  */
-const BATCHES = { name: 'Redis', stage: 'bucket', batchTimeoutMs: null } as const;
+const BATCHES = { name: 'Redis', stage: 'bucket' } as const;
 
 interface BucketCommands extends Redis {
   takeTokensBuffer(keys: number, ...keysAndArgument: (string | Buffer)[]): Promise<Buffer>;

@@ -1,5 +1,5 @@
 import { SECOND } from '../units.ts';
-import { OverloadedError, withTimeout } from './timeout.ts';
+import { OverloadedError } from './timeout.ts';
 
 export interface BatchOptions {
   /** The dependency that answers, for error messages. */
@@ -14,8 +14,6 @@ export interface BatchOptions {
   maxQueued?: number;
   /** An item that has queued for longer fails with an {@link OverloadedError} instead of starting. */
   queueTimeoutMs?: number;
-  /** A batch that takes longer fails. `null`: `run` bounds itself. */
-  batchTimeoutMs?: number | null;
 }
 
 export interface BatchTotals {
@@ -39,7 +37,7 @@ export const batchTotals = {
   usage: none(),
 };
 
-/** Together the 2 s after which a caller is answered: a quarter in the queue, the rest in a batch. */
+/** Together the 2 s after which a caller is answered: a quarter in the queue, the rest in a batch, whose `run` sees to it. */
 export const QUEUE_TIMEOUT_MS = 0.5 * SECOND;
 export const BATCH_TIMEOUT_MS = 1.5 * SECOND;
 
@@ -54,10 +52,10 @@ const LONGEST_TURN_MS = 10;
  * its oldest item is older than {@link LONGEST_TURN_MS}. While `maxConcurrentBatches` are in flight, items queue, so
  * batches grow with the load and a lone item waits for nothing.
  *
- * @param run answers all items in their order. Its failure is the failure of each. `signal` aborts at the timeout.
+ * @param run answers all items in their order, and bounds its own time (`withTimeout`). Its failure is the failure of each.
  */
 export function createBatcher<Item, Result>(
-  run: (items: Item[], signal: AbortSignal) => Promise<Result[]>,
+  run: (items: Item[]) => Promise<Result[]>,
   {
     name,
     stage,
@@ -65,15 +63,9 @@ export function createBatcher<Item, Result>(
     maxConcurrentBatches = 1,
     maxQueued = 20_000,
     queueTimeoutMs = QUEUE_TIMEOUT_MS,
-    batchTimeoutMs = BATCH_TIMEOUT_MS,
   }: BatchOptions,
 ): (item: Item) => Promise<Result> {
-  type Queued = {
-    item: Item;
-    queuedAtMs: number;
-    resolve: (result: Result) => void;
-    reject: (error: unknown) => void;
-  };
+  type Queued = PromiseWithResolvers<Result> & { item: Item; queuedAtMs: number };
   let queue: Queued[] = [];
   let inFlight = 0;
   let isScheduled = false;
@@ -111,17 +103,10 @@ export function createBatcher<Item, Result>(
       totals.items += batch.length;
       totals.gapMs += startedAtMs - Math.max(lastEndMs, batch[0]!.queuedAtMs);
     }
-    const timeout = new AbortController();
     try {
-      const answer = run(
-        batch.map(({ item }) => item),
-        timeout.signal,
-      );
-      const results =
-        batchTimeoutMs === null ? await answer : await withTimeout(answer, batchTimeoutMs, name);
+      const results = await run(batch.map(({ item }) => item));
       for (let index = 0; index < batch.length; index += 1) batch[index]!.resolve(results[index] as Result);
     } catch (error) {
-      timeout.abort();
       for (const { reject } of batch) reject(error);
     } finally {
       inFlight -= 1;
@@ -133,16 +118,15 @@ export function createBatcher<Item, Result>(
     }
   }
 
-  return (item) =>
-    new Promise<Result>((resolve, reject) => {
-      if (queue.length >= maxQueued) {
-        reject(new OverloadedError(`the queue for ${name} is full`));
-        return;
-      }
-      const queuedAtMs = performance.now();
-      queue.push({ item, queuedAtMs, resolve, reject });
-      const isDue = queue.length >= maxBatch || isOverdue(queuedAtMs);
-      if (isDue && inFlight < maxConcurrentBatches) start();
-      else startAtEndOfTurn();
-    });
+  return (item) => {
+    if (queue.length >= maxQueued) {
+      return Promise.reject(new OverloadedError(`the queue for ${name} is full`));
+    }
+    const queued = { item, queuedAtMs: performance.now(), ...Promise.withResolvers<Result>() };
+    queue.push(queued);
+    const isDue = queue.length >= maxBatch || isOverdue(queued.queuedAtMs);
+    if (isDue && inFlight < maxConcurrentBatches) start();
+    else startAtEndOfTurn();
+    return queued.promise;
+  };
 }

@@ -1,12 +1,3 @@
-/** A dependency did not answer in time. */
-export class TimeoutError extends Error {
-  override readonly name = 'TimeoutError';
-
-  constructor(what: string, timeoutMs: number) {
-    super(`${what} did not answer within ${timeoutMs} ms`);
-  }
-}
-
 /** Too much is asked of this process: a queue is full, or an answer could not be read in time. */
 export class OverloadedError extends Error {
   override readonly name = 'OverloadedError';
@@ -18,17 +9,9 @@ interface Cancellable<T> extends PromiseLike<T> {
   cancel?: () => unknown;
 }
 
-/** Takes a query out of the client's queue if `signal` aborts before it was sent: nobody waits for its answer. */
-export function cancelUnsent<Query extends Cancellable<unknown>>(query: Query, signal: AbortSignal): Query {
-  signal.addEventListener('abort', () => {
-    if (query.state === null) query.cancel?.();
-  });
-  return query;
-}
-
 /**
- * The outcome of `work`, or a {@link TimeoutError} after `timeoutMs`; an {@link OverloadedError} if this process was too busy
- * to read the answer by then. An answer that arrived while the event loop was blocked counts as on time.
+ * The outcome of `work`, or an error after `timeoutMs`; an {@link OverloadedError} if this process was too busy to read the
+ * answer by then. An answer that arrived while the event loop was blocked counts as on time.
  *
  * A frozen server leaves the promises of postgres.js unsettled until its connection is given up. A query that still waits
  * for a connection is taken out of the client's queue, so that a hung server gathers no backlog. Therefore pass the query
@@ -37,17 +20,11 @@ export function cancelUnsent<Query extends Cancellable<unknown>>(query: Query, s
 export function withTimeout<T>(work: Cancellable<T>, timeoutMs: number, what: string): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeoutAfterIo((isBusy) => {
-      const late = `${what} answered while this process was busy, or not at all`;
-      reject(isBusy ? new OverloadedError(late) : new TimeoutError(what, timeoutMs));
+      if (isBusy) reject(new OverloadedError(`${what} answered while this process was busy, or not at all`));
+      else reject(new Error(`${what} did not answer within ${Math.round(timeoutMs)} ms`));
       if (work.state === null) work.cancel?.();
     }, timeoutMs);
-    const settle =
-      <Value>(end: (value: Value) => void) =>
-      (value: Value) => {
-        clearTimeout(timer);
-        end(value);
-      };
-    work.then(settle<T>(resolve), settle<unknown>(reject));
+    work.then(resolve, reject).then(() => clearTimeout(timer));
   });
 }
 

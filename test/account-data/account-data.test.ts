@@ -47,7 +47,7 @@ async function createFullAccount() {
   const key = await createKey(sql, id, 'Ana’s laptop', `dashboard:${userId}`);
   const rotated = await rotateKey(sql, key.id, 3600, `dashboard:${userId}`);
   await grantCredits(sql, id, { credits: 100, note: 'thank you', reference: 'invoice-17' }, 'cli:rui');
-  await createCredits(sql).admit({ accountId: id, keyId: key.id, kind: 'lookup' });
+  await createCredits(sql).admit({ accountId: id, keyId: key.id, kind: 'lookup', credits: 1 });
   await sql`INSERT INTO account_refreshes VALUES (${id}, '2026-03-01', 3)`;
   await sql`INSERT INTO daily_error_answers VALUES (${id}, '2026-03-01', ${key.id}, '4xx', 5)`;
   const secrets = [key.secret, rotated.secret, sessionToken, pending.token, token, linkToken];

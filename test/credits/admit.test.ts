@@ -96,7 +96,8 @@ describe('one credit a call', () => {
       periodStart: new Date('2026-03-20T00:00:00Z'),
     });
     const credits = createCredits(sql, { instant: clock.now });
-    const call = (keyId: string, kind: 'search' | 'lookup') => credits.admit({ accountId: id, keyId, kind });
+    const call = (keyId: string, kind: 'search' | 'lookup') =>
+      credits.admit({ accountId: id, keyId, kind, credits: 1 });
     const first = await Promise.all([
       call('key_a', 'search'),
       call('key_b', 'lookup'),

@@ -26,7 +26,7 @@ async function charge(accountId: string, count: number) {
   const credits = createCredits(sql, { onAcknowledged: () => onAcknowledged() });
   const admissions = await Promise.all(
     Array.from({ length: count }, (_, index) =>
-      credits.admit({ accountId, keyId: `key${index % 2}`, kind: 'lookup' }),
+      credits.admit({ accountId, keyId: `key${index % 2}`, kind: 'lookup', credits: 1 }),
     ),
   );
   expect(await attemptsOf(sql, accountId)).toHaveLength(1);
@@ -67,8 +67,9 @@ describe.each([
     await charge(accountId, 3);
     const [attempt] = await attemptsOf(sql, accountId);
     await wait();
-    const call = { id: randomUUID(), attempt: attempt!, accountId, keyId: 'key0', kind: 'lookup' as const };
-    const send = () => giveBackCall(sql, { ...call, isPurchased: false });
+    const id = randomUUID();
+    const call = { accountId, keyId: 'key0', kind: 'lookup', credits: 1 } as const;
+    const send = () => giveBackCall(sql, id, call, attempt!, false);
     await Promise.all([send(), send(), send()]);
     await reverseVoided(sql);
     for (let i = 0; i < 3; i += 1) {
@@ -84,13 +85,14 @@ describe.each([
     const { accountId } = await createCaller(sql, { included: 10 });
     await charge(accountId, 2);
     const [attempt] = await attemptsOf(sql, accountId);
-    const call = { id: randomUUID(), attempt: attempt!, accountId, keyId: 'key0', kind: 'lookup' as const };
-    const send = () => giveBackCall(sql, { ...call, isPurchased: false });
+    const id = randomUUID();
+    const call = { accountId, keyId: 'key0', kind: 'lookup', credits: 1 } as const;
+    const send = () => giveBackCall(sql, id, call, attempt!, false);
     await wait();
     await send();
     await reverseVoided(sql);
     await rollUpCalls(sql);
-    await sql`UPDATE call_journal SET spent_at = spent_at - interval '11 minutes' WHERE attempt IN (${attempt!}, ${call.id})`;
+    await sql`UPDATE call_journal SET spent_at = spent_at - interval '11 minutes' WHERE attempt IN (${attempt!}, ${id})`;
     await purgeJournal(sql);
     await send();
     await reverseVoided(sql);
@@ -118,7 +120,7 @@ test('what is owed while Postgres is away is returned when it is back, and the s
   const pool = connectPostgres(proxy.url(database.url), { max: 2, statementTimeoutMs: 1000 });
   const { accountId } = await createCaller(sql, { included: 10 });
   const credits = createCredits(pool, { onAcknowledged: () => void reverseVoided(sql) });
-  const call = { accountId, keyId: 'a', kind: 'lookup' as const };
+  const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
   const admission = await credits.admit(call);
   proxy.down();
   admission.giveBack();
@@ -138,7 +140,7 @@ test('what is still owed when the service stops is reported', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
   const lost: Record<string, number>[] = [];
   const credits = createCredits(pool, { onLost: ({ calls }) => void lost.push(calls) });
-  const call = { accountId, keyId: 'a', kind: 'lookup' as const };
+  const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
   const admission = await credits.admit(call);
   proxy.down();
   for (let i = 0; i < 2; i += 1) admission.giveBack();

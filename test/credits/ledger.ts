@@ -6,7 +6,7 @@ import type { Sql } from '../../src/postgres/connect.ts';
 
 /** One search by no key in particular. */
 export function admit(credits: Credits, accountId: string): Promise<Admission> {
-  return credits.admit({ accountId, keyId: '', kind: 'search' });
+  return credits.admit({ accountId, keyId: '', kind: 'search', credits: 1 });
 }
 
 /** So many at once: how many were admitted, refused, and could not be counted. */

@@ -181,7 +181,12 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
     const few = shuffle(ids).slice(0, 40);
     const both = [few, few.toReversed()].map((order, instance) => async () => {
       for (let round = 0; round < 100; round += 1) {
-        const calls = order.map((accountId) => ({ accountId, keyId: '', kind: 'search' as const }));
+        const calls = order.map((accountId) => ({
+          accountId,
+          keyId: '',
+          kind: 'search' as const,
+          credits: 1,
+        }));
         const [charged] = await chargeCalls(pools[instance]!, calls, randomUUID(), null);
         expect(charged).toEqual({ spent: null, purchased: null });
       }

@@ -39,7 +39,12 @@ describe.each(PERIODS)('an attempt to charge %s', (_, prepare) => {
     return accountId;
   }
   const charge = (sql: Sql, accountId: string, attempt: string) =>
-    chargeCalls(sql, Array(3).fill({ accountId, keyId: 'a', kind: 'search' }), attempt, null).execute();
+    chargeCalls(
+      sql,
+      Array(3).fill({ accountId, keyId: 'a', kind: 'search', credits: 1 }),
+      attempt,
+      null,
+    ).execute();
 
   test('that was voided before it comes charges nothing, and fails', async () => {
     const accountId = await createAccount();

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { openDedicated } from '../../src/postgres/dedicated.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { TimeoutError, withTimeout } from '../../src/runtime/timeout.ts';
+import { withTimeout } from '../../src/runtime/timeout.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 
@@ -52,7 +52,7 @@ test('so does one that is asked again and again meanwhile', async () => {
     isBack = await withTimeout(sql`SELECT 1`, 50, 'Postgres').then(
       () => true,
       (error) => {
-        if (!(error instanceof TimeoutError)) expect(error.code).toBe('CONNECTION_CLOSED');
+        if (error.code !== 'CONNECTION_CLOSED') expect(error.message).toContain('did not answer within');
         return false;
       },
     );

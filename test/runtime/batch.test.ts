@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test';
 import { type BatchOptions, createBatcher } from '../../src/runtime/batch.ts';
-import { OverloadedError, TimeoutError } from '../../src/runtime/timeout.ts';
+import { OverloadedError } from '../../src/runtime/timeout.ts';
 
 /** A batcher of numbers that are answered by their doubles, when the test says so. */
 function doubling(options: Partial<BatchOptions> = {}) {
-  const runs: { items: number[]; signal: AbortSignal; finish(): void; fail(error: Error): void }[] = [];
+  const runs: { items: number[]; finish(): void; fail(error: Error): void }[] = [];
   const ask = createBatcher<number, number>(
-    (items, signal) =>
+    (items) =>
       new Promise((resolve, reject) => {
-        runs.push({ items, signal, finish: () => resolve(items.map((item) => item * 2)), fail: reject });
+        runs.push({ items, finish: () => resolve(items.map((item) => item * 2)), fail: reject });
       }),
     { name: 'the doubler', ...options },
   );
@@ -103,41 +103,6 @@ test('an item that queued too long fails instead of starting, and one that has s
   expect(sizes()).toEqual([1, 1]);
   runs[1]!.finish();
   expect(await fresh).toBe(4);
-});
-
-test('a batch that takes too long fails, its signal aborts, and the next one starts', async () => {
-  const { ask, runs } = doubling({ batchTimeoutMs: 20, queueTimeoutMs: 20_000 });
-  const slow = ask(0);
-  await turn();
-  const next = ask(1);
-  await expect(slow).rejects.toThrow(new TimeoutError('the doubler', 20));
-  expect(runs[0]!.signal.aborted).toBe(true);
-  await turn();
-  runs[1]!.finish();
-  expect(await next).toBe(2);
-  expect(runs[1]!.signal.aborted).toBe(false);
-});
-
-test('an answer that arrived while the process was busy is in time', async () => {
-  const afterAMoment = async (items: number[]) => {
-    await Bun.sleep(10);
-    return items;
-  };
-  const ask = createBatcher(afterAMoment, { name: 'a moment', batchTimeoutMs: 30 });
-  const answer = ask(1);
-  await turn();
-  const startMs = performance.now();
-  while (performance.now() - startMs < 50);
-  expect(await answer).toBe(1);
-});
-
-test('a process that is too busy to notice the timeout says that it is overloaded', async () => {
-  const { ask } = doubling({ batchTimeoutMs: 20 });
-  const answer = ask(1);
-  await turn();
-  const startMs = performance.now();
-  while (performance.now() - startMs < 400);
-  await expect(answer).rejects.toThrow(OverloadedError);
 });
 
 test('in a long turn of the event loop, an item that comes later starts the batch', async () => {
