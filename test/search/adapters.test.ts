@@ -202,8 +202,11 @@ describe.each(adapters)('search by %s', (_, adapter) => {
   });
 
   test('every entry is found by its NIF', async () => {
-    const found = await Promise.all(entries.map(({ nif }) => search(nif)));
-    expect(found).toEqual(entries.map((entry) => [entry]));
+    // On a busy machine, all of them at once would queue for longer than a search may.
+    for (let from = 0; from < entries.length; from += 100) {
+      const some = entries.slice(from, from + 100);
+      expect(await Promise.all(some.map(({ nif }) => search(nif)))).toEqual(some.map((entry) => [entry]));
+    }
   });
 
   test('searches at the same time get each its own answer', async () => {
