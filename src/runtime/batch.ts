@@ -103,17 +103,20 @@ export function createBatcher<Item, Result>(
       totals.items += batch.length;
       totals.gapMs += startedAtMs - Math.max(lastEndMs, batch[0]!.queuedAtMs);
     }
+    let isAnswered = false;
     try {
       const results = await run(batch.map(({ item }) => item));
       for (let index = 0; index < batch.length; index += 1) batch[index]!.resolve(results[index] as Result);
+      isAnswered = true;
     } catch (error) {
       for (const { reject } of batch) reject(error);
     } finally {
       inFlight -= 1;
       lastEndMs = performance.now();
       if (totals !== null) totals.runMs += lastEndMs - startedAtMs;
-      // In a long turn too: while it refuses everything, no new item would start the next batch.
-      if (isOverdue(lastEndMs)) start();
+      // A turn that refuses everything is long, and brings no item that would start the next batch. After a failure the
+      // callers come first: they may want to leave the dependency alone.
+      if (isAnswered && isOverdue(lastEndMs)) start();
       else startAtEndOfTurn();
     }
   }

@@ -135,6 +135,21 @@ test('in a long turn of the event loop, the end of a batch starts the next one, 
   expect(await second).toBe(4);
 });
 
+test('after a failed batch the next one waits until its callers have seen the failure', async () => {
+  const { ask, runs, sizes } = doubling();
+  const first = ask(1);
+  await turn();
+  const second = ask(2);
+  Bun.sleepSync(11);
+  runs[0]!.fail(new Error('away'));
+  await expect(first).rejects.toThrow('away');
+  expect(sizes()).toEqual([1]);
+  await turn();
+  expect(sizes()).toEqual([1, 1]);
+  runs[1]!.finish();
+  expect(await second).toBe(4);
+});
+
 test('a full batch starts at once', async () => {
   const { ask, runs, sizes } = doubling({ maxBatch: 2 });
   const answers = [ask(1), ask(2), ask(3)];
