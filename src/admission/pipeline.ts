@@ -39,7 +39,7 @@ export interface AdmissionContext<Prefetched = unknown> {
   caller: Caller;
   /** The bucket after this request took its token. */
   rate: RateDecision;
-  /** What `prefetch` returned. */
+  /** The result of `prefetch`. */
   prefetched: Prefetched;
   /**
    * Spends credits for a handler that knows only from the request's body how many. A request of many credits is as many calls
@@ -50,7 +50,7 @@ export interface AdmissionContext<Prefetched = unknown> {
 
 /** The last stage of the pipeline: what one endpoint does for an admitted request. */
 export interface Handler<Prefetched = unknown> {
-  /** What a credit is spent on before the handler runs; `null` means none. */
+  /** The kind of call that a credit is spent on before the handler runs; `null` means none. */
   charge: CallKind | null;
   /**
    * Starts reads that `handle` will need. Runs while the credit is spent, which saves a lookup one wait. It must cost

@@ -3,7 +3,7 @@ import { numberArray, textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Call, Quota } from './calls.ts';
 
-/** What {@link chargeCalls} charged. */
+/** The outcome of {@link chargeCalls}. */
 export interface Charge {
   /** Credits of each call, in their order; `null` means that each got all that it needs. */
   spent: number[] | null;
@@ -74,7 +74,7 @@ const CHARGE = `
 
 /**
  * Charges each account as many credits as it can pay of those that its calls need, included ones first (specification,
- * Credits 2 to 4), and opens a new period if the current one has ended. Purchased credits pay only if the account spends
+ * Credits 2 to 4). It opens a new period if the current one has ended. Purchased credits pay only if the account spends
  * them (`account limits --spend-purchased`). The same statement writes the calls to the journal. If an account can't pay
  * for all of them, its earlier calls are served first.
  *

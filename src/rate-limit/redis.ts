@@ -30,7 +30,7 @@ export function connectRedis(url: string): Redis {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2 * SECOND,
-    // Only lets go of what Redis never answers; who waits is bounded by `withTimeout`, which sees what has arrived in time.
+    // Drops commands that Redis never answers. `withTimeout` bounds the callers, and sees an answer that has arrived in time.
     commandTimeout: 2 * SECOND,
     retryStrategy: (attempt) => Math.min(attempt * 50, 500),
   });
@@ -40,7 +40,7 @@ export function connectRedis(url: string): Redis {
   return redis;
 }
 
-/** A token that somebody wants, or a look at a bucket. */
+/** A request for a token, or a look at a bucket. */
 interface Want {
   accountId: string;
   limit: number;
@@ -55,11 +55,11 @@ interface BucketLeft {
 }
 
 /**
- * Buckets in Redis, shared by all instances, taken from by one atomic script for all that arrives in one turn of the
- * event loop, by Redis's clock. While Redis is away the process's own buckets decide: the service keeps limiting, per process.
+ * Buckets in Redis, shared by all instances, by Redis's clock. One atomic script takes the tokens of all requests that arrive in
+ * one turn of the event loop. While Redis is away the process's own buckets decide, so the service keeps limiting, per process.
  *
- * An answer of Redis only ever lowers the process's own bucket, and only time fills it. So an account gets at most what the
- * shared bucket holds plus what one bucket in each process holds, however often Redis is late or away.
+ * An answer of Redis only ever lowers the process's own bucket, and only time fills it. So an account gets at most the tokens of
+ * the shared bucket and of one bucket in each process, however often Redis is late or away.
  *
  * @param options.onLocalDecision told of each request for a token that the process's own bucket decides
  */
@@ -70,7 +70,7 @@ export function createRedisRateLimiter(
   const local = createProcessRateLimiter();
   const refusals = createRefusals();
   const ask = createBatcher(async (wants: Want[]) => {
-    // Those that gathered while Redis hung have waited long enough.
+    // Requests that gathered while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
     return withTimeout(takeAll(wants), REDIS_TIMEOUT_MS, 'Redis');
   }, BATCHES);

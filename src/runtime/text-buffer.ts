@@ -3,7 +3,7 @@ export interface TextBuffer {
   /** Bytes so far. */
   readonly length: number;
   append(text: string): void;
-  /** What was appended, as a view: valid until the next `append` or `clear`. */
+  /** The appended text as a view: valid until the next `append` or `clear`. */
   bytes(): Buffer;
   clear(): void;
 }
