@@ -103,9 +103,7 @@ describe('plan and credits', () => {
       ['API keys', '2', 'No limit'],
     ]);
     expect(page.textOf('#account-id')).toBe(accountId);
-    expect(page.textOf('main')).toContain(
-      'Credits are added, and plans are changed, by whoever runs this service.',
-    );
+    expect(page.textOf('main')).toContain('The operator of this service adds credits and changes plans.');
   });
 
   test('a Plus that ends is said to end, and not to be reset', async () => {

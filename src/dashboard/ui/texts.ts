@@ -510,7 +510,7 @@ const pt: Texts = {
   forgot: 'Esqueceu-se da palavra-passe?',
   forgotTitle: 'Repor a palavra-passe',
   forgotLead: 'Enviamos uma ligação para o seu endereço. É válida durante uma hora.',
-  forgotNoMail: 'Este serviço não envia correio. Peça uma nova ligação a quem o gere.',
+  forgotNoMail: 'Este serviço não envia correio. Peça uma nova ligação ao operador.',
   sendLink: 'Enviar a ligação',
   seeMail: 'Veja o seu correio',
   seeMailLead: 'Enviámos uma ligação para o seu endereço. Abra-a dentro de uma hora e depois inicie sessão.',
@@ -547,7 +547,7 @@ const pt: Texts = {
   passwordCommon: 'Esta palavra-passe é demasiado comum: é das primeiras a ser adivinhadas. Escolha outra.',
   tooMany: (wait) => `Demasiadas tentativas. Tente de novo dentro de ${wait}.`,
 
-  suspended: 'Esta conta está suspensa: as suas chaves são recusadas. Contacte quem gere este serviço.',
+  suspended: 'Esta conta está suspensa: as suas chaves são recusadas. Contacte o operador deste serviço.',
   noneLeft: (until) => `Sem créditos. As chamadas são recusadas com o estado 429 até ${until}.`,
   noneLeftToSpend: (until) =>
     `Os créditos incluídos acabaram, e esta conta não gasta os comprados. As chamadas são recusadas com o estado 429 até ${until}.`,
@@ -652,7 +652,7 @@ const pt: Texts = {
     createdPerDay: (limit) =>
       `Uma conta pode criar ${limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
     everCreated: (limit) =>
-      `Uma conta pode criar ${limit} chaves no total, incluindo as revogadas. Contacte quem gere este serviço.`,
+      `Uma conta pode criar ${limit} chaves no total, incluindo as revogadas. Contacte o operador deste serviço.`,
   },
   confirmFirst: 'Confirme o seu email antes de criar uma chave.',
   confirmToTry: 'Confirme o seu email antes de experimentar.',
@@ -705,7 +705,7 @@ const pt: Texts = {
   planEnds: (day, calls, keys) =>
     `O plano Plus termina em ${day}. Depois a conta passa a Gratuito: ${calls} chamadas por mês${keys === null ? '' : ` e ${keys} chaves`}.`,
   byHand:
-    'Os créditos são carregados, e os planos alterados, por quem gere este serviço. Indique o número da sua conta no pedido:',
+    'O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta no pedido:',
   creditsEmpty: 'Ainda sem créditos comprados',
   creditsEmptyLead: (limit) =>
     `O seu plano inclui ${limit} chamadas por período. Os créditos comprados além dessas aparecem aqui.`,
