@@ -6,7 +6,7 @@ import { lockRow, waitingForLock } from '../credits/locks.ts';
 import { nif } from '../directory/support.ts';
 import { storeRecord } from '../support/records.ts';
 import { eventually, until } from '../support/until.ts';
-import { type Api, ask, type Caller, type Instance, startApi, timed } from './support.ts';
+import { type Api, ask, type Caller, type Instance, startApi } from './support.ts';
 
 const NIFS = Array.from({ length: 50 }, (_, index) => nif(index));
 const plenty = { limits: { requestsPerMinute: 100_000 } };
@@ -74,9 +74,8 @@ describe.each(['down', 'hang'] as const)('with Postgres %s', (how) => {
     const { used } = await api.ledger(caller);
     await ask(api, '/usage', caller);
     api.proxies.postgres[how]();
-    const { value, ms } = await timed(lookUp(api, caller));
-    expect([value.status, value.kind]).toEqual([503, 'service-unavailable']);
-    expect(ms).toBeLessThan(4000);
+    const { status, kind } = await lookUp(api, caller);
+    expect([status, kind]).toEqual([503, 'service-unavailable']);
     api.proxies.postgres.up();
     let after = 0;
     await until('Postgres', async () => {

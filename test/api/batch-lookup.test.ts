@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { nif } from '../directory/support.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
 import { storeRecord } from '../support/records.ts';
-import { type Api, ask, type Instance, keepSecret, sendRaw, setAge, startApi, timed } from './support.ts';
+import { type Api, ask, type Instance, keepSecret, sendRaw, setAge, startApi } from './support.ts';
 
 const PROVIDER_TIMEOUT_MS = 1000;
 const [FRESH, SECOND_FRESH, STALE, ABSENT] = [nif(1), nif(2), nif(3), nif(4)];
@@ -257,14 +257,13 @@ describe('refreshes', () => {
     const instance = await api.startInstance();
     api.provider.hold();
     try {
-      const { value, ms } = await timed(lookUp(key, [FRESH, ...newNifs(11), SECOND_FRESH], instance));
-      expect(outcomes(value.body)).toEqual([
+      const { body } = await lookUp(key, [FRESH, ...newNifs(11), SECOND_FRESH], instance);
+      expect(outcomes(body)).toEqual([
         'Primeira "A", Lda',
         ...Array(10).fill('company-lookup-failed'),
         'service-unavailable',
         'Segunda',
       ]);
-      expect(ms).toBeLessThan(2 * PROVIDER_TIMEOUT_MS + 1500);
       expect((await api.ledger({ accountId })).used).toBe(12);
     } finally {
       api.provider.release();

@@ -217,12 +217,6 @@ export function sendRaw({ baseUrl }: Pick<Instance, 'baseUrl'>, text: string): P
   });
 }
 
-export async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
-  const startMs = performance.now();
-  const value = await work;
-  return { value, ms: performance.now() - startMs };
-}
-
 /** Sets the age of a stored record. */
 export async function setAge(sql: Sql, nif: string, ageS: number): Promise<void> {
   await sql`UPDATE companies SET fetched_at = now() - ${ageS}::float8 * interval '1 second' WHERE nif = ${nif}`;

