@@ -48,9 +48,11 @@ test.each([
 
 test('four processes share one bucket: 80 requests at once get the 60 tokens of a Plus account', async () => {
   const { key } = await api.caller({ plan: 'plus' });
+  const startMs = performance.now();
   const { admitted, overRate, other } = await storm(processes, 20, key);
-  // A token flows back each second; the storm takes less.
-  expect(admitted).toBeWithin(60, 62);
+  // A token flows back each second. With a bucket for each process all 80 would get one.
+  const flowedBack = Math.ceil((performance.now() - startMs) / 1000);
+  expect(admitted).toBeWithin(60, 61 + flowedBack);
   expect([admitted + overRate, other]).toEqual([80, []]);
 });
 

@@ -62,7 +62,7 @@ for (const [name, terms] of [
 test('kill -9 loses none of the admissions that were acknowledged', async () => {
   const { accountId } = await createCaller(sql, { included: 1_000_000 });
   const spender = await spawnSpender(accountId, 'forever');
-  while (spender.lines.length < 300) await Bun.sleep(5);
+  await until('300 admissions', () => spender.lines.length >= 300, 20_000);
   spender.child.kill('SIGKILL');
   await spender.closed;
   const acknowledged = spender.lines.length;
@@ -115,12 +115,11 @@ describe('a process that is killed when Postgres has charged its batch, but the 
 });
 
 async function waitUntilGone(applicationName: string): Promise<void> {
-  for (;;) {
+  await until('the end of its connections', async () => {
     const rows = await sql`SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = ${applicationName}`;
-    if (rows.length === 0) return;
-    await Bun.sleep(10);
-  }
+    return rows.length === 0;
+  });
 }
 
 test('a period that has ended is opened once by two instances at once, and its credits are exact', async () => {

@@ -4,22 +4,19 @@ import { createAccount } from '../../src/accounts/store.ts';
 import { invite } from '../../src/dashboard/auth/invitations.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { type Browsing, openBrowser } from './browser.ts';
-import { startDashboardService, storeCalls } from './service.ts';
+import { type Browsing, startBrowsedDashboard } from './browser.ts';
+import { storeCalls } from './service.ts';
 import { newPerson } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
 let service: TestService;
 let browsing: Browsing;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  service = await startDashboardService();
-  browsing = await openBrowser(service);
+  ({ service, browsing, stop } = await startBrowsedDashboard());
 });
-afterAll(async () => {
-  await browsing?.close();
-  await service?.stop();
-});
+afterAll(() => stop());
 const inBrowser: Browsing['inBrowser'] = (options, visit) => browsing.inBrowser(options, visit);
 const enter: Browsing['enter'] = (context) => browsing.enter(context);
 const inspect: Browsing['inspect'] = (page, path) => browsing.inspect(page, path);

@@ -4,6 +4,7 @@ import chromium from '@sparticuz/chromium';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
 import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
 import { createVisitor, signUp } from './visitor.ts';
 
 /** Where a system's own Chromium is found: the packaged one is for x64 Linux alone. */
@@ -107,4 +108,15 @@ export async function openBrowser(service: TestService): Promise<Browsing> {
   }
 
   return { inBrowser, enter, inspect, close: () => browser.close() };
+}
+
+/** `startDashboardService` with a real browser. */
+export async function startBrowsedDashboard(env: Record<string, string> = {}) {
+  const service = await startDashboardService(env);
+  const browsing = await openBrowser(service);
+  const stop = async () => {
+    await browsing.close();
+    await service.stop();
+  };
+  return { service, browsing, stop };
 }

@@ -1,19 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { TestService } from '../support/service.ts';
-import { startDashboardService } from './service.ts';
-import { type MailServer, startMailServer } from './smtp.ts';
+import { startMailedDashboard } from './service.ts';
+import type { MailServer } from './smtp.ts';
 import { createVisitor, formTokenOf, linkTo, newPerson, signUpByMail } from './visitor.ts';
 
 let mail: MailServer;
 let service: TestService;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  mail = await startMailServer();
-  service = await startDashboardService({ SMTP_URL: mail.url });
+  ({ mail, service, stop } = await startMailedDashboard());
 });
-afterAll(async () => {
-  await service.stop();
-  await mail.stop();
-});
+afterAll(() => stop());
 
 const KINDS = ['reset', 'confirm', 'invitation'] as const;
 

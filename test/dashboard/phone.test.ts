@@ -4,21 +4,18 @@ import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createKey } from '../../src/keys/store.ts';
 import type { TestService } from '../support/service.ts';
-import { type Browsing, openBrowser } from './browser.ts';
-import { startDashboardService, storeCalls } from './service.ts';
+import { type Browsing, startBrowsedDashboard } from './browser.ts';
+import { storeCalls } from './service.ts';
 
 setDefaultTimeout(60_000);
 
 let service: TestService;
 let browsing: Browsing;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  service = await startDashboardService({ CONTACT: 'mailto:ajuda@example.com' });
-  browsing = await openBrowser(service);
+  ({ service, browsing, stop } = await startBrowsedDashboard({ CONTACT: 'mailto:ajuda@example.com' }));
 });
-afterAll(async () => {
-  await browsing?.close();
-  await service?.stop();
-});
+afterAll(() => stop());
 
 const PHONE = { viewport: { width: 360, height: 740 }, locale: 'pt-PT' };
 

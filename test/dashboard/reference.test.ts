@@ -3,22 +3,18 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { OpenApi } from '../../src/dashboard/pages/reference.ts';
 import { pt } from '../../src/dashboard/ui/reference-pt.ts';
 import type { TestService } from '../support/service.ts';
-import { type Browsing, openBrowser } from './browser.ts';
-import { startDashboardService } from './service.ts';
+import { type Browsing, startBrowsedDashboard } from './browser.ts';
 import { createVisitor, makeKey, signUp } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
 let service: TestService;
 let browsing: Browsing;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  service = await startDashboardService();
-  browsing = await openBrowser(service);
+  ({ service, browsing, stop } = await startBrowsedDashboard());
 });
-afterAll(async () => {
-  await browsing?.close();
-  await service?.stop();
-});
+afterAll(() => stop());
 
 const operationsOf = async () => {
   const document = (await (await fetch(`${service.baseUrl}/openapi/json`)).json()) as OpenApi;

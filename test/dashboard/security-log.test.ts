@@ -1,20 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { invite } from '../../src/dashboard/auth/invitations.ts';
 import type { TestService } from '../support/service.ts';
-import { startDashboardService } from './service.ts';
-import { type MailServer, startMailServer } from './smtp.ts';
+import { startMailedDashboard } from './service.ts';
+import type { MailServer } from './smtp.ts';
 import { createVisitor, linkTo, newPerson, signUpByMail } from './visitor.ts';
 
 let mail: MailServer;
 let service: TestService;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  mail = await startMailServer();
-  service = await startDashboardService({ SMTP_URL: mail.url });
+  ({ mail, service, stop } = await startMailedDashboard());
 });
-afterAll(async () => {
-  await service.stop();
-  await mail.stop();
-});
+afterAll(() => stop());
 
 test('every step of a sign-in is logged with the address, the member and the account, and no secret', async () => {
   const address = '203.0.113.40';

@@ -2,22 +2,18 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { type Browsing, openBrowser } from './browser.ts';
-import { startDashboardService } from './service.ts';
+import { type Browsing, startBrowsedDashboard } from './browser.ts';
 import { createVisitor, formTokenOf, newPerson, signUp } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
 let service: TestService;
 let browsing: Browsing;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  service = await startDashboardService();
-  browsing = await openBrowser(service);
+  ({ service, browsing, stop } = await startBrowsedDashboard());
 });
-afterAll(async () => {
-  await browsing?.close();
-  await service?.stop();
-});
+afterAll(() => stop());
 
 const keysOf = async (accountId: string) =>
   (await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId}`).length;

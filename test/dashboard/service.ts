@@ -1,11 +1,23 @@
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { startMailServer } from './smtp.ts';
 
 /** The service as the dashboard's tests want it: sign-up is open, and `X-Forwarded-For` is believed. */
 export function startDashboardService(env: Record<string, string> = {}): Promise<TestService> {
   return startTestService({
     env: { TRUST_PROXY: '127.0.0.1, ::1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open', ...env },
   });
+}
+
+/** The same with a mail server that it sends to. */
+export async function startMailedDashboard(env: Record<string, string> = {}) {
+  const mail = await startMailServer();
+  const service = await startDashboardService({ SMTP_URL: mail.url, ...env });
+  const stop = async () => {
+    await service.stop();
+    await mail.stop();
+  };
+  return { mail, service, stop };
 }
 
 /** Writes earlier days' calls, as admissions on those days would have counted them. */

@@ -5,22 +5,19 @@ import { invite } from '../../src/dashboard/auth/invitations.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { startDashboardService } from './service.ts';
-import { type MailServer, startMailServer } from './smtp.ts';
+import { startMailedDashboard } from './service.ts';
+import type { MailServer } from './smtp.ts';
 import { createVisitor, linkTo, type Person, signUpByMail, type Visitor } from './visitor.ts';
 
 const NEW = 'another long password';
 
 let mail: MailServer;
 let service: TestService;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  mail = await startMailServer();
-  service = await startDashboardService({ SMTP_URL: mail.url });
+  ({ mail, service, stop } = await startMailedDashboard());
 });
-afterAll(async () => {
-  await service.stop();
-  await mail.stop();
-});
+afterAll(() => stop());
 
 const visit = () => createVisitor(service.baseUrl);
 const statusOf = async (visitor: Visitor) => (await visitor.get('/dashboard')).status;

@@ -7,24 +7,21 @@ import { createUsageAlerts, type UsageAlerts } from '../../src/dashboard/usage/u
 import { createLogTo } from '../../src/observability/log.ts';
 import type { TestService } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';
-import { startDashboardService } from './service.ts';
-import { type MailServer, startMailServer } from './smtp.ts';
+import { startMailedDashboard } from './service.ts';
+import type { MailServer } from './smtp.ts';
 import { createVisitor, makeKey, signUpByMail } from './visitor.ts';
 
 let mail: MailServer;
 let service: TestService;
+let stop: () => Promise<void>;
 let mailers: Mailer[];
 /** Of two instances. */
 let instances: UsageAlerts[];
 let logLines: string[];
 beforeAll(async () => {
-  mail = await startMailServer();
-  service = await startDashboardService({ SMTP_URL: mail.url });
+  ({ mail, service, stop } = await startMailedDashboard());
 });
-afterAll(async () => {
-  await service.stop();
-  await mail.stop();
-});
+afterAll(() => stop());
 beforeEach(() => {
   logLines = [];
   mailers = [mailerTo(mail.url), mailerTo(mail.url)];

@@ -261,7 +261,7 @@ test.each([
       WHERE datname = current_database() AND state = 'active' AND query LIKE 'COPY%'`;
       return rows.length > 0;
     };
-    while (!(await isReading())) await Bun.sleep(5);
+    await until('the copy', isReading);
     child.kill('SIGINT');
     expect(await child.exited).toBe(1);
     expect(await new Response(child.stderr).text()).toBe(

@@ -4,6 +4,7 @@ import { indexStatus } from '../../src/directory/status.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
 import { createWorkbench, csv, indicesOf, nif, type Workbench } from './support.ts';
 
 let proxy: TcpProxy;
@@ -23,7 +24,7 @@ afterEach(async () => {
 /** Takes Elasticsearch away as soon as a second index is there. */
 async function downWhileIndexing(): Promise<void> {
   const before = (await indicesOf(bench)).length;
-  while ((await indicesOf(bench)).length === before) await Bun.sleep(5);
+  await until('a second index', async () => (await indicesOf(bench)).length !== before, 20_000);
   proxy.down();
 }
 

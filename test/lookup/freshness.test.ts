@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, ask, type Caller, DAY_S, setAge, startApi } from '../api/support.ts';
+import { waitingForLock } from '../credits/locks.ts';
 import { nif } from '../directory/support.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
@@ -164,7 +165,7 @@ describe('freshness', () => {
         answered = true;
       });
       await until('the question', () => asked(number) === 1);
-      await Bun.sleep(200);
+      await waitingForLock(api.sql, 1);
       expect(answered).toBe(false);
       await table`COMMIT`;
       expect((await answer).body.data.title).toBe('stored first');

@@ -21,15 +21,6 @@ async function terminate(pid: number): Promise<void> {
   await database.sql`SELECT pg_terminate_backend(${pid}, 5000)`;
 }
 
-/** Waits until a statement of the connection sleeps. */
-function untilAsleep(pid: number): Promise<void> {
-  return until('a sleeping statement', async () => {
-    const [row] =
-      await database.sql`SELECT 1 FROM pg_stat_activity WHERE pid = ${pid} AND wait_event = 'PgSleep'`;
-    return row !== undefined;
-  });
-}
-
 async function pidOf(of: Sql = sql): Promise<number> {
   const [row] = await of<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
   return row!.pid;

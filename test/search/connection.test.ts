@@ -87,8 +87,10 @@ test('HEAD says yes or no', async () => {
 });
 
 test('too late, given up, closed and away are told apart, and the server sees that nobody waits', async () => {
+  let asked = 0;
   let dropped = 0;
   respond = (request) => {
+    asked += 1;
     request.signal.addEventListener('abort', () => {
       dropped += 1;
     });
@@ -104,12 +106,12 @@ test('too late, given up, closed and away are told apart, and the server sees th
   await until('the server to see it', () => dropped === 1);
 
   const cancelled = new AbortController();
-  setTimeout(() => cancelled.abort(), 50);
+  void until('the request', () => asked === 2).then(() => cancelled.abort());
   expect(await ask({ signal: cancelled.signal })).toBeInstanceOf(errors.RequestAbortedError);
   await until('the server to see it', () => dropped === 2);
 
   const closing = client(server.url.origin);
-  setTimeout(() => void closing.close(), 50);
+  void until('the request', () => asked === 3).then(() => closing.close());
   expect(await ask({}, closing)).toBeInstanceOf(errors.RequestAbortedError);
   await until('the server to see it', () => dropped === 3);
 
