@@ -1,5 +1,6 @@
 import type { Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
+import { batchTotals } from '../runtime/batch-totals.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 
@@ -7,7 +8,7 @@ import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 export type ReadAccount = (id: string) => Promise<AccountDetails>;
 
 /** Two in flight, so that one silent connection doesn't delay every account. */
-const BATCHES = { name: 'Postgres', stage: 'usage', maxConcurrentBatches: 2 } as const;
+const BATCHES = { name: 'Postgres', totals: batchTotals.usage, maxConcurrentBatches: 2 } as const;
 
 /**
  * A reader that loads all accounts asked for in one turn of the event loop by one query.

@@ -215,7 +215,7 @@ function rateLimitExceeded(rate: RateDecision): Answer {
 
 function quotaExceeded({ limit, resetAt, retryAfterS }: Quota): ProblemAnswer {
   const reset = resetAt.toISOString();
-  return problem('monthly-quota-exceeded', `The included credits are there again at ${reset}.`, {
+  return problem('monthly-quota-exceeded', `The included credits are available again at ${reset}.`, {
     members: { quota: 'monthly_credits', limit, reset },
     headers: { 'Retry-After': String(retryAfterS) },
   });

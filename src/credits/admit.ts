@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { PendingQuery, Row } from 'postgres';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
+import { batchTotals } from '../runtime/batch-totals.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import type { Admission, Call } from './calls.ts';
 import { chargeCalls, findUnlocked, readQuotas } from './spend.ts';
@@ -53,7 +54,7 @@ const LEDGER = 'the credit ledger';
  */
 export function createCredits(sql: Sql, options: CreditsOptions = {}): Credits {
   const { instant = () => null, onAcknowledged, onLost } = options;
-  const enqueue = createBatcher(chargeBatch, { name: LEDGER, stage: 'credit' });
+  const enqueue = createBatcher(chargeBatch, { name: LEDGER, totals: batchTotals.credit });
   /** The calls of voids and returned calls that Postgres has not acknowledged, by id. */
   const owed = new Map<string, Call[]>();
   let inDoubtSinceMs: number | null = null;

@@ -6,6 +6,7 @@ import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
+import { batchTotals } from '../runtime/batch-totals.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
@@ -47,7 +48,12 @@ const REFRESH_AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
 const LISTEN_TIMEOUT_MS = 2 * SECOND;
 /** Two in flight, so that one silent connection doesn't delay every key. */
-const BATCHES = { name: 'Postgres', stage: 'key', maxConcurrentBatches: 2, maxQueued: 5_000 } as const;
+const BATCHES = {
+  name: 'Postgres',
+  totals: batchTotals.key,
+  maxConcurrentBatches: 2,
+  maxQueued: 5_000,
+} as const;
 /** The scheme is matched without regard to case (contract: 401). */
 const BEARER = /^bearer +([^ ]+) *$/i;
 

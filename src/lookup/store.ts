@@ -2,6 +2,7 @@ import type { DebtKind } from '../debts/import.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
+import { batchTotals } from '../runtime/batch-totals.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import type { SourceName } from '../sources/types.ts';
 
@@ -62,7 +63,7 @@ export function createCompanyReader(
         const companies = await read(nifs);
         return nifs.map((nif) => companies.get(nif) ?? null);
       },
-      { ...options, stage: 'record' },
+      { ...options, totals: batchTotals.record },
     ),
     findCompanies: createBatcher(
       async (requests: string[][]) => {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import { type BatchTotals, batchTotals } from '../runtime/batch.ts';
+import { type BatchTotals, batchTotals } from '../runtime/batch-totals.ts';
 import { SECOND } from '../units.ts';
 import { createRequestCounts } from './request-counts.ts';
 

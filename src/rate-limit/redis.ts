@@ -1,5 +1,6 @@
 import Redis from 'ioredis';
 import { createBatcher } from '../runtime/batch.ts';
+import { batchTotals } from '../runtime/batch-totals.ts';
 import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
@@ -18,7 +19,7 @@ const KEY_PREFIX = 'tokens:';
  * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
  * next one isn't sent, because its requests have waited long enough.
  */
-const BATCHES = { name: 'Redis', stage: 'bucket' } as const;
+const BATCHES = { name: 'Redis', totals: batchTotals.bucket } as const;
 
 interface BucketCommands extends Redis {
   takeTokensBuffer(keys: number, ...keysAndArgument: (string | Buffer)[]): Promise<Buffer>;

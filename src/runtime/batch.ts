@@ -1,11 +1,12 @@
 import { SECOND } from '../units.ts';
+import { type BatchTotals, noBatches } from './batch-totals.ts';
 import { OverloadedError } from './timeout.ts';
 
 export interface BatchOptions {
   /** The dependency that answers, for error messages. */
   name: string;
-  /** Where its batches are counted ({@link batchTotals}); absent means nowhere. */
-  stage?: keyof typeof batchTotals;
+  /** Counts its batches, for `/metrics`. */
+  totals?: BatchTotals;
   /** Items in one batch at most. */
   maxBatch?: number;
   /** Batches in flight at once. Meanwhile items queue for the next. */
@@ -15,27 +16,6 @@ export interface BatchOptions {
   /** An item that has queued for longer fails with an {@link OverloadedError} instead of starting. */
   queueTimeoutMs?: number;
 }
-
-export interface BatchTotals {
-  batches: number;
-  items: number;
-  /** Time in flight. */
-  runMs: number;
-  /** Time in which items waited though a batch could have started. */
-  gapMs: number;
-}
-
-const none = (): BatchTotals => ({ batches: 0, items: 0, runMs: 0, gapMs: 0 });
-
-/** Of this process, by stage, since it started. */
-export const batchTotals = {
-  bucket: none(),
-  key: none(),
-  credit: none(),
-  record: none(),
-  search: none(),
-  usage: none(),
-};
 
 /** Together the 2 s after which a caller is answered: a quarter in the queue, the rest in a batch, whose `run` sees to it. */
 export const QUEUE_TIMEOUT_MS = 0.5 * SECOND;
@@ -58,7 +38,7 @@ export function createBatcher<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
   {
     name,
-    stage,
+    totals = noBatches(),
     maxBatch = 500,
     maxConcurrentBatches = 1,
     maxQueued = 20_000,
@@ -69,7 +49,6 @@ export function createBatcher<Item, Result>(
   let queue: Queued[] = [];
   let inFlight = 0;
   let isScheduled = false;
-  const totals = stage === undefined ? null : batchTotals[stage];
   let lastEndMs = 0;
 
   const isOverdue = (nowMs: number) => queue.length > 0 && nowMs - queue[0]!.queuedAtMs > LONGEST_TURN_MS;
@@ -98,11 +77,9 @@ export function createBatcher<Item, Result>(
 
   async function settle(batch: Queued[], startedAtMs: number): Promise<void> {
     inFlight += 1;
-    if (totals !== null) {
-      totals.batches += 1;
-      totals.items += batch.length;
-      totals.gapMs += startedAtMs - Math.max(lastEndMs, batch[0]!.queuedAtMs);
-    }
+    totals.batches += 1;
+    totals.items += batch.length;
+    totals.gapMs += startedAtMs - Math.max(lastEndMs, batch[0]!.queuedAtMs);
     let isAnswered = false;
     try {
       const results = await run(batch.map(({ item }) => item));
@@ -113,7 +90,7 @@ export function createBatcher<Item, Result>(
     } finally {
       inFlight -= 1;
       lastEndMs = performance.now();
-      if (totals !== null) totals.runMs += lastEndMs - startedAtMs;
+      totals.runMs += lastEndMs - startedAtMs;
       // A turn that refuses everything is long, and brings no item that would start the next batch. After a failure the
       // callers come first: they may want to leave the dependency alone.
       if (isAnswered && isOverdue(lastEndMs)) start();

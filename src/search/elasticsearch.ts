@@ -1,5 +1,6 @@
 import type { Client } from '@elastic/elasticsearch';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
+import { batchTotals } from '../runtime/batch-totals.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './exact-matches.ts';
 import { SearchFailure, type SearchOutcome } from './hits.ts';
 import { prefixFilter, searchLines, sendSearches } from './msearch.ts';
@@ -13,7 +14,7 @@ const MAX_ROUNDS = 4;
  */
 const BATCHES = {
   name: 'Elasticsearch',
-  stage: 'search',
+  totals: batchTotals.search,
   maxBatch: 32,
   maxConcurrentBatches: 2,
   maxQueued: 2_000,

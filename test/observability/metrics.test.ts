@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createMetrics } from '../../src/observability/metrics.ts';
 import { createBatcher } from '../../src/runtime/batch.ts';
+import { batchTotals } from '../../src/runtime/batch-totals.ts';
 
 test('what is named a total is a counter, and nothing else is', async () => {
   const metrics = createMetrics(() => 0);
@@ -46,7 +47,10 @@ test('batches are counted by stage', async () => {
     return Object.fromEntries([...counts].map(([, name, value]) => [name!, Number(value)]));
   };
   const before = await shown();
-  const echo = createBatcher(async (items: number[]) => items, { name: 'the echo', stage: 'usage' });
+  const echo = createBatcher(async (items: number[]) => items, {
+    name: 'the echo',
+    totals: batchTotals.usage,
+  });
   expect(await Promise.all([1, 2, 3].map(echo))).toEqual([1, 2, 3]);
   await echo(4);
   const after = await shown();
