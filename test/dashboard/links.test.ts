@@ -30,6 +30,31 @@ describe('a token of a wrong shape', () => {
   });
 });
 
+describe('a link of the right shape that no longer works', () => {
+  test('says so when it is opened, and when its form is sent: reset', async () => {
+    const person = await signUpByMail(createVisitor(service.baseUrl), mail);
+    const visitor = createVisitor(service.baseUrl);
+    await visitor.submit('/dashboard/forgot', { email: person.email });
+    const link = await linkTo(mail, person.email);
+    expect((await visitor.get(link)).status).toBe(200);
+    const form_token = await formTokenOf(visitor, link);
+    await service.sql`UPDATE dashboard_verifications SET "expiresAt" = now()`;
+    expect((await visitor.get(link)).status).toBe(404);
+    const form = { token: link.split('=')[1]!, password: 'correct horse battery', form_token };
+    expect((await visitor.post('/dashboard/reset', form)).status).toBe(404);
+  });
+
+  test('says so when it is opened: confirm, of another signature', async () => {
+    const person = newPerson();
+    await createVisitor(service.baseUrl).submit('/dashboard/sign-up', { ...person });
+    const link = await linkTo(mail, person.email);
+    const visitor = createVisitor(service.baseUrl);
+    expect((await visitor.get(link)).status).toBe(200);
+    const [path, signature] = [link.slice(0, link.lastIndexOf('.')), link.slice(link.lastIndexOf('.') + 1)];
+    expect((await visitor.get(`${path}.${[...signature].reverse().join('')}`)).status).toBe(404);
+  });
+});
+
 describe('one-time tokens', () => {
   test('do not leave the page in a Referer, whatever the answer is', async () => {
     const visitor = createVisitor(service.baseUrl);

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
+import { verifyJWT } from 'better-auth/crypto';
 import { Kysely } from 'kysely';
 import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
@@ -71,6 +72,8 @@ export interface Auth {
    * @throws when it could not be checked, as with Postgres away
    */
   confirmEmail(token: string): Promise<boolean>;
+  /** Whether a link of this kind would work now. It is not used up. @throws when it could not be checked */
+  isLinkAlive(kind: 'reset' | 'confirm', token: string): Promise<boolean>;
   hashPassword(password: string): Promise<string>;
   /** Whether it is the password of the user whose session the cookie opens. @throws when it could not be checked */
   isPassword(cookie: string | null, password: string): Promise<boolean>;
@@ -230,6 +233,13 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
         if (isAPIError(error) && error.statusCode < 500) return false;
         throw error;
       }
+    },
+
+    async isLinkAlive(kind, token) {
+      if (kind === 'confirm') return (await verifyJWT(token, secret)) !== null;
+      const { internalAdapter } = await auth.$context;
+      const link = await internalAdapter.findVerificationValue(`reset-password:${token}`);
+      return link !== null && link.expiresAt.getTime() > Date.now();
     },
 
     hashPassword: async (password) => (await auth.$context).password.hash(password),

@@ -54,7 +54,7 @@ ${refusalAlert(refusal)}
 
 /** GET /dashboard/reset?token= */
 export async function showReset(visit: Visit): Promise<Reply> {
-  const linkToken = linkTokenOf(visit, 'reset');
+  const linkToken = await liveToken(visit, 'reset');
   return linkToken === null ? invalidLink(visit) : resetPage(visit, linkToken, null);
 }
 
@@ -94,7 +94,7 @@ ${refusalAlert(refusal)}
 /** GET /dashboard/confirm?token=: the press is a POST, since a mail scanner opens links too. */
 export async function showConfirm(visit: Visit): Promise<Reply> {
   const { texts, tools } = visit;
-  const linkToken = linkTokenOf(visit, 'confirm');
+  const linkToken = await liveToken(visit, 'confirm');
   if (linkToken === null) return invalidLink(visit);
   const body = html`
 <form method="post" action="${tools.base}/confirm">
@@ -168,6 +168,12 @@ ${refusalAlert(refusal)}
   const lead = isReset ? texts.invitationReset(email, accountName) : texts.invitationLead(email, accountName);
   const title = isReset ? texts.resetTitle : texts.invitationTitle;
   return cardPage(visit, { title, lead, body, ...refusal });
+}
+
+/** The token of the link that was opened; `null` means that the link is wrong, used or too old. */
+async function liveToken(visit: Visit, kind: 'reset' | 'confirm'): Promise<string | null> {
+  const linkToken = linkTokenOf(visit, kind);
+  return linkToken !== null && (await visit.tools.auth.isLinkAlive(kind, linkToken)) ? linkToken : null;
 }
 
 /** The page of a link that is wrong, used or too old. */

@@ -763,8 +763,7 @@ const pt: Texts = {
     'Este serviço não envia correio, por isso não é possível confirmar um novo endereço. Peça a quem o gere que convide o novo endereço para esta conta.',
   access: 'Acesso',
   members: 'Membros',
-  membersLead:
-    'Todos os membros podem fazer tudo nesta conta. Peça a quem gere este serviço que convide outro.',
+  membersLead: 'Todos os membros podem fazer tudo nesta conta. Peça ao operador que convide outro.',
   memberSince: 'Desde',
   lastSignIn: 'Último início de sessão',
   removeMember: 'Remover',
@@ -862,7 +861,7 @@ const pt: Texts = {
     'Alguém que sabe a sua palavra-passe pediu outro email para a sua conta. Se foi você, abra a ligação da mensagem enviada ao novo endereço. Se não foi você, altere já a palavra-passe: isso impede a alteração.',
   mailChangedSubject: 'O seu email foi alterado',
   mailChanged:
-    'A sua conta tem agora outro email, e este endereço já não inicia sessão. Se não foi você, avise de imediato quem gere este serviço.',
+    'A sua conta tem agora outro email, e este endereço já não inicia sessão. Se não foi você, avise de imediato o operador.',
   mailResetSubject: 'Escolha uma nova palavra-passe',
   mailReset: 'Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.',
   mailUsageSubject: (percent) => `${percent}% das suas chamadas estão gastas`,
