@@ -39,8 +39,7 @@ async function main(): Promise<void> {
       `capacity (closed loop, ${SATURATION} connections): ${Math.round(capacity)} lookups a second\n`,
     );
     for (const share of [0.5, 2]) {
-      // What was under way when the last load ended has been answered then.
-      await Bun.sleep(1000);
+      await untilSettled(stack);
       const before = { credits: await spent(stack), answers: await charged(service) };
       const arrivals = await runOpenLoop({
         ...service,
@@ -49,7 +48,7 @@ async function main(): Promise<void> {
         connections,
         requests: lookups,
       });
-      await Bun.sleep(1000);
+      await untilSettled(stack);
       const credits = (await spent(stack)) - before.credits;
       describe(share, capacity, arrivals, credits, (await charged(service)) - before.answers);
       process.stdout.write(`  memory ${Math.round(residentMb(service.pid))} MB\n`);
@@ -69,6 +68,18 @@ async function charged({ host, port }: Service): Promise<number> {
 
 function path(number: number): string {
   return `/api/v1/companies/${generateCompany(number % records).nif}`;
+}
+
+/** Waits until requests in flight are answered, and the credits of voided batches are back (a roll-up every 5 s). */
+async function untilSettled({ sql }: Stack): Promise<void> {
+  await Bun.sleep(1000);
+  for (let second = 0; second < 30; second += 1) {
+    const [row] = await sql<{ owed: number }[]>`
+      SELECT count(*) AS owed FROM call_journal WHERE voided AND account_ids <> '{}'`;
+    if (row!.owed === 0) return;
+    await Bun.sleep(1000);
+  }
+  throw new Error('voided batches have not been returned for 30 s');
 }
 
 /** Credits spent by all accounts in their present periods. */
