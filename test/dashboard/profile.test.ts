@@ -187,8 +187,7 @@ describe('the email', () => {
     const reset = await linkTo(mail, person.email);
     await confirmEmailChange(service.sql, await askEmailChange(service.sql, userId, newEmail()));
     expect(await findInvitation(service.sql, token)).toBeNull();
-    const answer = await visit().submit(reset, { password: 'another long secret' });
-    expect(answer.status).toBe(404);
+    expect((await visit().get(reset)).status).toBe(404);
   });
 
   test('confirmed twice at the same time changes once', async () => {
