@@ -119,6 +119,5 @@ async function deletePage(visit: MemberVisit, refusal: Refusal | null): Promise<
     </div>
   </form>
 </section>`;
-  const status = refusal === null ? {} : { status: refusal.status, headers: refusal.headers ?? {} };
-  return memberPage(visit, { section: '/settings', title: texts.deleteAccount, body, ...status });
+  return memberPage(visit, { section: '/settings', title: texts.deleteAccount, body, ...refusal });
 }

@@ -11,7 +11,7 @@ import { findMember } from '../auth/sessions.ts';
 import { isEmail } from '../request/fields.ts';
 import { type Reply, redirectTo, type Visit } from '../request/visit.ts';
 import { contactLink } from '../ui/contact.ts';
-import { html } from '../ui/html.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
 import { cardPage, field, messagePage, token } from '../ui/layout.ts';
 import { newPasswordField, type Refusal, refusalAlert, refusedFields, stateOf, tooMany } from './entry.ts';
 
@@ -93,16 +93,21 @@ ${refusalAlert(refusal)}
 
 /** GET /dashboard/confirm?token=: the press is a POST, since a mail scanner opens links too. */
 export async function showConfirm(visit: Visit): Promise<Reply> {
-  const { texts, tools } = visit;
   const linkToken = await liveToken(visit, 'confirm');
   if (linkToken === null) return invalidLink(visit);
+  return confirmPage(visit, '/confirm', linkToken, visit.texts.confirmLead);
+}
+
+/** The page of a link that confirms an email. @param path where its button is sent to */
+export function confirmPage(visit: Visit, path: string, linkToken: string, lead: HtmlValue): Reply {
+  const { texts, tools } = visit;
   const body = html`
-<form method="post" action="${tools.base}/confirm">
+<form method="post" action="${tools.base}${path}">
   ${token(visit)}
   <input type="hidden" name="token" value="${linkToken}">
   <button class="wide" type="submit">${texts.confirmButton}</button>
 </form>`;
-  return cardPage(visit, { title: texts.confirmTitle, lead: texts.confirmLead, body });
+  return cardPage(visit, { title: texts.confirmTitle, lead, body });
 }
 
 /** POST /dashboard/confirm */

@@ -80,6 +80,5 @@ async function removePage(visit: MemberVisit, refusal: Refusal | null): Promise<
     </div>
   </form>
 </section>`;
-  const status = refusal === null ? {} : { status: refusal.status, headers: refusal.headers ?? {} };
-  return memberPage(visit, { section: '/settings', title: texts.removeMember, body, ...status });
+  return memberPage(visit, { section: '/settings', title: texts.removeMember, body, ...refusal });
 }

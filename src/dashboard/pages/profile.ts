@@ -13,7 +13,7 @@ import { isFirstSending } from '../request/once.ts';
 import { type MemberVisit, type Reply, redirectTo, type Visit } from '../request/visit.ts';
 import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
-import { cardPage, field, memberPage, messagePage, token } from '../ui/layout.ts';
+import { field, memberPage, messagePage, token } from '../ui/layout.ts';
 import {
   type Faults,
   presentPassword,
@@ -23,7 +23,7 @@ import {
   stateOf,
   tooMany,
 } from './entry.ts';
-import { invalidLink } from './links.ts';
+import { confirmPage, invalidLink } from './links.ts';
 
 /** GET /dashboard/settings/name */
 export async function askOwnName(visit: MemberVisit): Promise<Reply> {
@@ -143,8 +143,7 @@ async function formPage(
     </div>
   </form>
 </section>`;
-  const status = refusal === null ? {} : { status: refusal.status, headers: refusal.headers ?? {} };
-  return memberPage(visit, { section: '/settings', title, body, ...status });
+  return memberPage(visit, { section: '/settings', title, body, ...refusal });
 }
 
 /** GET /dashboard/email?token=: the press is a POST, since a mail scanner opens links too. */
@@ -153,13 +152,7 @@ export async function showEmailChange(visit: Visit): Promise<Reply> {
   const linkToken = linkTokenOf(visit, 'email');
   const email = linkToken === null ? null : await findEmailChange(tools.sql, linkToken);
   if (linkToken === null || email === null) return invalidLink(visit);
-  const body = html`
-<form method="post" action="${tools.base}/email">
-  ${token(visit)}
-  <input type="hidden" name="token" value="${linkToken}">
-  <button class="wide" type="submit">${texts.confirmButton}</button>
-</form>`;
-  return cardPage(visit, { title: texts.confirmTitle, lead: texts.newEmailLead(email), body });
+  return confirmPage(visit, '/email', linkToken, texts.newEmailLead(email));
 }
 
 /** POST /dashboard/email: the new address is the user's, and the previous one is told. */

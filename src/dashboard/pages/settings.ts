@@ -82,7 +82,7 @@ ${accountData(visit)}`;
     section: '/settings',
     title: texts.settingsTitle,
     body,
-    ...(refusal !== null && { status: refusal.status, headers: refusal.headers ?? {} }),
+    ...refusal,
   });
 }
 

@@ -10,16 +10,24 @@ export type PageTools = Pick<Tools, 'root' | 'base' | 'publicUrl' | 'config' | '
 
 type Section = '' | '/keys' | '/try' | '/credits' | '/settings' | '/reference';
 
-/** A page of whoever is signed in, with the navigation. */
+interface PageAnswer {
+  title: string;
+  status?: number;
+  headers?: Record<string, string>;
+}
+
+function replyWith(visit: PageVisit, { title, status, headers }: PageAnswer, body: Html): Reply {
+  return {
+    page: documentOf(visit, title, body),
+    ...(status !== undefined && { status }),
+    ...(headers !== undefined && { headers }),
+  };
+}
+
+/** A page of a signed-in member, with the navigation. */
 export async function memberPage(
   visit: MemberVisit,
-  page: {
-    section: Section;
-    title: string;
-    body: HtmlValue;
-    status?: number;
-    headers?: Record<string, string>;
-  },
+  page: PageAnswer & { section: Section; body: HtmlValue },
 ): Promise<Reply> {
   const { texts, tools, user, account } = visit;
   const link = (section: Section, label: string) =>
@@ -49,11 +57,7 @@ export async function memberPage(
   ${page.body}
 </main>
 ${footer(visit)}`;
-  return {
-    page: documentOf(visit, page.title, body),
-    ...(page.status !== undefined && { status: page.status }),
-    ...(page.headers !== undefined && { headers: page.headers }),
-  };
+  return replyWith(visit, page, body);
 }
 
 /** A page for anyone that is as wide as those of members. */
@@ -68,7 +72,7 @@ export function publicPage(visit: PageVisit, title: string, content: Html): Repl
 </header>
 <main id="main" tabindex="-1">${content}</main>
 ${footer(visit)}`;
-  return { page: documentOf(visit, title, body) };
+  return replyWith(visit, { title }, body);
 }
 
 /**
@@ -92,14 +96,7 @@ function confirmationNotice(visit: MemberVisit): Html {
 /** A page with one card in its middle: signing in and what belongs to it. */
 export function cardPage(
   visit: PageVisit,
-  page: {
-    title: string;
-    lead?: HtmlValue;
-    body: HtmlValue;
-    after?: HtmlValue;
-    status?: number;
-    headers?: Record<string, string>;
-  },
+  page: PageAnswer & { lead?: HtmlValue; body: HtmlValue; after?: HtmlValue },
 ): Reply {
   const { texts, tools } = visit;
   const body = html`
@@ -113,11 +110,7 @@ export function cardPage(
   ${page.after}
 </main>
 ${footer(visit)}`;
-  return {
-    page: documentOf(visit, page.title, body),
-    ...(page.status !== undefined && { status: page.status }),
-    ...(page.headers !== undefined && { headers: page.headers }),
-  };
+  return replyWith(visit, page, body);
 }
 
 /** Text with a button that copies it, where scripts run. */
