@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ROOT } from '../support/command.ts';
+import { runCommand } from '../support/command.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from './visitor.ts';
@@ -166,17 +166,9 @@ describe('invitations', () => {
   afterAll(() => service.stop());
 
   async function directory(...args: string[]) {
-    const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...args, '--json'], {
-      env: { ...process.env, DATABASE_URL: service.databaseUrl, PUBLIC_URL: service.baseUrl },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    });
-    const [stdout, stderr, code] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
-    return { code, stderr, answer: stdout === '' ? null : JSON.parse(stdout) };
+    const env = { DATABASE_URL: service.databaseUrl, PUBLIC_URL: service.baseUrl };
+    const { code, stderr, json: answer } = await runCommand(env, ...args, '--json');
+    return { code, stderr, answer };
   }
 
   test('SIGN_UP=closed: nobody signs up, and the pages say so', async () => {
