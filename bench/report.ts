@@ -17,7 +17,7 @@ export interface Row {
 }
 
 /**
- * What a row's requests cost the least, at the same number of connections: the bare route in this process, the prototype's
+ * The least cost of a row's requests, at the same number of connections: the bare route in this process, the prototype's
  * statements in Redis and Postgres, and Elasticsearch asked directly. Null for rows without a floor.
  */
 function floorMs(row: Row, rows: Row[]): number | null {

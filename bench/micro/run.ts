@@ -20,7 +20,7 @@ const { values: options } = parseArgs({
 const ACCOUNTS = 1000;
 const SIZES = [1, 2, 5, 10, 20, 40, 64];
 
-/** What one batch of so many items cost on average. */
+/** The average cost of a batch of so many items. */
 interface Cost {
   items: number;
   serviceUs: number;

@@ -18,7 +18,7 @@ export type EventKind =
   | 'key-revoked'
   | MemberEventKind;
 
-/** What concerns members alone. `detail.member` is the user's id where it is not the actor. */
+/** Events of members. They change nothing for keys, so instances are not told. `detail.member` is the user's id if it is not the actor. */
 type MemberEventKind = (typeof MEMBER_EVENTS)[number];
 const MEMBER_EVENTS = [
   'member-invited',

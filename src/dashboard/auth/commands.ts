@@ -15,7 +15,7 @@ export function inviteCommand(program: Command): void {
     .argument('<id>')
     .requiredOption('--email <address>', 'who signs in with it', readEmail)
     .description(
-      "print a one-time link: whoever opens it chooses a password for the account's dashboard (again, if they have one)",
+      "print a one-time link to choose a password for the account's dashboard (a new one, for an existing member)",
     )
     .addHelpText(
       'after',

@@ -13,7 +13,7 @@ export interface Invitation {
 }
 
 /**
- * Makes a one-time link's token: whoever opens it chooses a password and signs in as `email`, a user of the account. For a
+ * Makes a one-time link's token. Its visitor chooses a password and signs in as `email`, a user of the account. For a
  * user that the account has already it sets a new password, which is how a service without mail resets one.
  *
  * @returns the token, of which only a hash is stored, and when it ends
