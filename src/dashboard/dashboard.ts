@@ -8,8 +8,8 @@ import { removeExpired } from './auth/remove-expired.ts';
 import { createPublicPages, type PublicPages } from './pages/public.ts';
 import type { OpenApi } from './pages/reference.ts';
 import { createClientAddress } from './request/client-address.ts';
-import { createReception, type Reception } from './request/reception.ts';
-import type { DashboardParts } from './request/visit.ts';
+import type { DashboardParts } from './request/page-context.ts';
+import { createRequestHandler, type RequestHandler } from './request/request-handler.ts';
 import { type Match, matchRoute } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
 import type { PageTools } from './ui/layout.ts';
@@ -69,16 +69,16 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     },
   };
   let openApi: OpenApi | null = null;
-  let opening: Promise<Reception> | null = null;
+  let opening: Promise<RequestHandler> | null = null;
 
   /**
    * With the first visitor: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API does
    * without.
    */
-  async function open(): Promise<Reception> {
+  async function open(): Promise<RequestHandler> {
     const [{ createAuth }, mailer] = await Promise.all([import('./auth/auth.ts'), mail?.open() ?? null]);
     const { signUp, trustProxy } = config;
-    return createReception({
+    return createRequestHandler({
       clientAddress: createClientAddress(trustProxy, (peer) =>
         log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
       ),
@@ -116,7 +116,7 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
         opening = null; // the next visitor tries again
         throw error;
       });
-      return (await opening).receive(request, peer, match, trace);
+      return (await opening).handle(request, peer, match, trace);
     });
   }
 

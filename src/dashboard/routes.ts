@@ -34,7 +34,7 @@ import {
   showSettings,
 } from './pages/settings.ts';
 import { showTry, tryCall } from './pages/try.ts';
-import type { MemberVisit, Reply, Visit } from './request/visit.ts';
+import type { MemberContext, PageContext, PageResponse } from './request/page-context.ts';
 
 /** A page: for anyone, or for whoever is signed in. */
 type Route = {
@@ -42,8 +42,8 @@ type Route = {
   /** Below the dashboard, with `:parameters`. */
   path: string;
 } & (
-  | { for: 'anyone'; page: (visit: Visit) => Promise<Reply> }
-  | { for: 'member'; page: (visit: MemberVisit) => Promise<Reply> }
+  | { for: 'anyone'; page: (context: PageContext) => Promise<PageResponse> }
+  | { for: 'member'; page: (context: MemberContext) => Promise<PageResponse> }
 );
 
 /** Every page of the dashboard. What changes something is a POST, and every POST carries its form's token. */

@@ -74,7 +74,7 @@ test('a task whose turn does not come in time is refused and never runs', async 
   await third;
 });
 
-test('one asker has some of the places; the others are left to others', async () => {
+test('one client has some of the places; the others are left to others', async () => {
   const gate = createGate({ ...LIMITS, maxOfOne: 3 });
   const { begun, task, end } = createTasks();
   const own = [1, 2, 3].map((id) => gate.run('a', task(id)));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { keptAuthSecret } from '../../src/dashboard/auth/auth-secret.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
-import type { DashboardParts } from '../../src/dashboard/request/visit.ts';
+import type { DashboardParts } from '../../src/dashboard/request/page-context.ts';
 import { createProcessRateLimiter } from '../../src/rate-limit/process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';

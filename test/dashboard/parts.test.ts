@@ -5,7 +5,7 @@ import { formKeyOf, formToken, isFormToken } from '../../src/dashboard/request/c
 import { isEmail } from '../../src/dashboard/request/fields.ts';
 import { html } from '../../src/dashboard/ui/html.ts';
 import { formatsOf, preferredLanguage } from '../../src/dashboard/ui/language.ts';
-import { TEXTS } from '../../src/dashboard/ui/texts.ts';
+import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 
 describe('the address that attempts are counted against', () => {
   const read = createClientAddress(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']);
@@ -91,9 +91,11 @@ describe('languages', () => {
       expect([header, preferredLanguage(header)]).toEqual([header, language as 'en']);
   });
 
-  test('have the same texts, and none of them empty', () => {
-    expect(Object.keys(TEXTS.pt).sort()).toEqual(Object.keys(TEXTS.en).sort());
-    const empty = Object.values(TEXTS).flatMap((texts) => Object.values(texts).filter((text) => text === ''));
+  test('have the same messages, and none of them empty', () => {
+    expect(Object.keys(MESSAGES.pt).sort()).toEqual(Object.keys(MESSAGES.en).sort());
+    const empty = Object.values(MESSAGES).flatMap((messages) =>
+      Object.values(messages).filter((text) => text === ''),
+    );
     expect(empty).toEqual([]);
   });
 
@@ -128,7 +130,7 @@ test('an email has one @ and a dot behind it, and nothing that could end a mail 
 });
 
 test('a new password is refused when it is short, on the list of common ones, or repeats itself', () => {
-  const refusal = (password: string) => passwordRefusal(TEXTS.en, password);
+  const refusal = (password: string) => passwordRefusal(MESSAGES.en, password);
   for (const common of [
     'Password1234',
     'QWERTY123456',
@@ -137,7 +139,7 @@ test('a new password is refused when it is short, on the list of common ones, or
     'passwordPASSWORD',
     'abc1abc1abc1',
   ])
-    expect([common, refusal(common)]).toEqual([common, TEXTS.en.passwordCommon]);
+    expect([common, refusal(common)]).toEqual([common, MESSAGES.en.passwordCommon]);
   expect(refusal('x1y2z3x4y5z')).toBe('A password has 12 to 128 characters.');
   expect(refusal('correct horse battery')).toBeNull();
   expect(refusal('k'.repeat(64) + 'j'.repeat(64))).toBeNull();

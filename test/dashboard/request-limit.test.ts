@@ -12,26 +12,26 @@ function setUp() {
   let nowMs = 1000;
   const rateLimiter = createProcessRateLimiter(() => nowMs * 1000);
   const limit = createRequestLimit(rateLimiter, () => nowMs);
-  const asker = (cookie: string | null, address = '192.0.2.1') => ({
+  const client = (cookie: string | null, address = '192.0.2.1') => ({
     cookie,
     address,
     isShared: false,
     acceptLanguage: null,
     userAgent: null,
   });
-  const takeAll = async (of: ReturnType<typeof asker>, userId: string | null) => {
+  const takeAll = async (of: ReturnType<typeof client>, userId: string | null) => {
     let taken = 0;
     while (await limit.take(of, userId)) taken += 1;
     return taken;
   };
-  return { limit, asker, takeAll, pass: (ms: number) => (nowMs += ms) };
+  return { limit, client, takeAll, pass: (ms: number) => (nowMs += ms) };
 }
 
 describe('the buckets', () => {
   test('a member has 120 requests, from all browsers together, and two a second after that', async () => {
-    const { limit, asker, takeAll, pass } = setUp();
-    expect(await takeAll(asker(`${SESSION}=one`), 'user')).toBe(120);
-    const second = asker(`x=y; __Secure-${SESSION}=two`, '192.0.2.2');
+    const { limit, client, takeAll, pass } = setUp();
+    expect(await takeAll(client(`${SESSION}=one`), 'user')).toBe(120);
+    const second = client(`x=y; __Secure-${SESSION}=two`, '192.0.2.2');
     expect(await limit.take(second, 'user')).toBe(false);
     expect(await limit.take(second, 'other user')).toBe(true);
     pass(500);
@@ -39,14 +39,14 @@ describe('the buckets', () => {
     expect(await limit.take(second, 'user')).toBe(false);
   });
 
-  test('an asker that was refused is paused for five seconds, by its session’s cookie', async () => {
-    const { limit, asker, takeAll, pass } = setUp();
-    const refused = asker(`${SESSION}=one`);
+  test('an client that was refused is paused for five seconds, by its session’s cookie', async () => {
+    const { limit, client, takeAll, pass } = setUp();
+    const refused = client(`${SESSION}=one`);
     expect(limit.isPaused(refused)).toBe(false);
     await takeAll(refused, 'user');
-    expect(limit.isPaused(asker(`other=cookie; ${SESSION}=one`, '192.0.2.9'))).toBe(true);
-    expect(limit.isPaused(asker(`${SESSION}=two`))).toBe(false);
-    expect(limit.isPaused(asker(null))).toBe(false);
+    expect(limit.isPaused(client(`other=cookie; ${SESSION}=one`, '192.0.2.9'))).toBe(true);
+    expect(limit.isPaused(client(`${SESSION}=two`))).toBe(false);
+    expect(limit.isPaused(client(null))).toBe(false);
     pass(4999);
     expect(limit.isPaused(refused)).toBe(true);
     pass(1);
@@ -55,11 +55,11 @@ describe('the buckets', () => {
   });
 
   test('visitors share 300 requests an address, an IPv6 /64 counting as one', async () => {
-    const { limit, asker, takeAll } = setUp();
-    expect(await takeAll(asker(null, '2001:db8:1:2::1'), null)).toBe(300);
-    expect(await limit.take(asker('dashboard.form=x', '2001:db8:1:2:ffff::7'), null)).toBe(false);
-    expect(limit.isPaused(asker(null, '2001:db8:1:2::9'))).toBe(true);
-    expect(await limit.take(asker(null, '2001:db8:1:3::1'), null)).toBe(true);
+    const { limit, client, takeAll } = setUp();
+    expect(await takeAll(client(null, '2001:db8:1:2::1'), null)).toBe(300);
+    expect(await limit.take(client('dashboard.form=x', '2001:db8:1:2:ffff::7'), null)).toBe(false);
+    expect(limit.isPaused(client(null, '2001:db8:1:2::9'))).toBe(true);
+    expect(await limit.take(client(null, '2001:db8:1:3::1'), null)).toBe(true);
   });
 
   test('networks', () => {

@@ -28,8 +28,8 @@ export interface Session {
   user: User;
 }
 
-/** The visitor that asks. */
-export interface Asker extends ClientAddress {
+/** The browser that a request comes from. */
+export interface AuthClient extends ClientAddress {
   cookie: string | null;
   acceptLanguage: string | null;
   /** Cut to a length that a list of sessions can show. */
@@ -66,7 +66,7 @@ export interface Auth {
    * ours, which don't count successes.
    * @throws when it could not do it, as with Postgres away
    */
-  call(endpoint: AuthEndpoint, body: Record<string, unknown>, asker: Asker): Promise<AuthAnswer>;
+  call(endpoint: AuthEndpoint, body: Record<string, unknown>, client: AuthClient): Promise<AuthAnswer>;
   /**
    * @returns false for a token that is wrong or too old
    * @throws when it could not be checked, as with Postgres away

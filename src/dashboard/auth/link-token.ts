@@ -1,4 +1,4 @@
-import type { Visit } from '../request/visit.ts';
+import type { PageContext } from '../request/page-context.ts';
 
 /** The shape of each kind of one-time token. Anything else is a dead link, and no store is asked about it. */
 const SHAPES = {
@@ -16,7 +16,7 @@ const SHAPES = {
  * The token of a link, out of the page's address or out of its form.
  * @returns null when no token of this kind looks like it
  */
-export function linkTokenOf({ request, url, fields }: Visit, kind: keyof typeof SHAPES): string | null {
+export function linkTokenOf({ request, url, fields }: PageContext, kind: keyof typeof SHAPES): string | null {
   const token = request.method === 'POST' ? fields('token') : (url.searchParams.get('token') ?? '');
   return SHAPES[kind].test(token) ? token : null;
 }

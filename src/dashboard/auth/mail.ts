@@ -4,7 +4,7 @@ import { isLoopbackHost } from '../../loopback.ts';
 import type { Log } from '../../observability/log.ts';
 import { SECOND } from '../../units.ts';
 import type { Language } from '../ui/language.ts';
-import { TEXTS } from '../ui/texts.ts';
+import { MESSAGES } from '../ui/messages.ts';
 
 /** A message with one link in it. */
 export interface LinkMail {
@@ -62,25 +62,27 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
 
   return {
     send({ kind, to, url, language }) {
-      const texts = TEXTS[language];
+      const messages = MESSAGES[language];
       const [subject, lead] = {
-        confirm: [texts.mailConfirmSubject, texts.mailConfirm],
-        reset: [texts.mailResetSubject, texts.mailReset],
-        exists: [texts.mailExistsSubject, texts.mailExists],
-        'new-email': [texts.mailConfirmSubject, texts.mailNewEmail],
-        'change-asked': [texts.mailChangeAskedSubject, texts.mailChangeAsked],
-        changed: [texts.mailChangedSubject, texts.mailChanged],
+        confirm: [messages.mailConfirmSubject, messages.mailConfirm],
+        reset: [messages.mailResetSubject, messages.mailReset],
+        exists: [messages.mailExistsSubject, messages.mailExists],
+        'new-email': [messages.mailConfirmSubject, messages.mailNewEmail],
+        'change-asked': [messages.mailChangeAskedSubject, messages.mailChangeAsked],
+        changed: [messages.mailChangedSubject, messages.mailChanged],
       }[kind];
       const isWarning = kind === 'change-asked' || kind === 'changed';
-      const text = [lead, url, ...(isWarning ? [] : [texts.mailIgnore]), `${texts.brand}\n`].join('\n\n');
+      const text = [lead, url, ...(isWarning ? [] : [messages.mailIgnore]), `${messages.brand}\n`].join(
+        '\n\n',
+      );
       const sent = transport
-        .sendMail({ to, subject: `${texts.brand}: ${subject}`, text })
+        .sendMail({ to, subject: `${messages.brand}: ${subject}`, text })
         .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))
         .finally(() => sending.delete(sent));
       sending.add(sent);
     },
     async sendUsage({ to, subject, text, language }) {
-      const { brand } = TEXTS[language];
+      const { brand } = MESSAGES[language];
       await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });
     },
     async close() {

@@ -1,5 +1,5 @@
 import { PASSWORD } from '../request/fields.ts';
-import type { Texts } from '../ui/texts.ts';
+import type { Messages } from '../ui/messages.ts';
 import list from './common-passwords.txt' with { type: 'text' };
 
 /**
@@ -15,11 +15,11 @@ const REPEATS = /^(.{1,8}?)\1+$/su;
  * Why a new password is refused, in the visitor's language; null when it is not. Passwords that were chosen under earlier
  * rules go on working.
  */
-export function passwordRefusal(texts: Texts, password: string): string | null {
+export function passwordRefusal(messages: Messages, password: string): string | null {
   if (password.length < PASSWORD.min || password.length > PASSWORD.max) {
-    return texts.passwordInvalid(PASSWORD.min, PASSWORD.max);
+    return messages.passwordInvalid(PASSWORD.min, PASSWORD.max);
   }
-  return isCommon(password) ? texts.passwordCommon : null;
+  return isCommon(password) ? messages.passwordCommon : null;
 }
 
 function isCommon(password: string): boolean {

@@ -1,4 +1,4 @@
-import type { Visit } from '../request/visit.ts';
+import type { PageContext } from '../request/page-context.ts';
 
 /** What is worth knowing when an account was broken into (ASVS 7.1.3, 7.2.1). */
 export type SecurityEvent =
@@ -25,14 +25,14 @@ const KEEP_DAYS = 30;
 
 /** Logs an event with the visitor's address. It never holds an email, a password or a token. */
 export function logSecurity(
-  { tools, asker, trace }: Visit,
+  { tools, client, trace }: PageContext,
   event: SecurityEvent,
   member: { userId: string; accountId: string | null } | null,
 ): void {
   tools.log.info(
     {
       event,
-      address: asker.address,
+      address: client.address,
       requestId: trace.requestId,
       ...(member !== null && { member: member.userId }),
       ...(member?.accountId != null && { account: member.accountId }),

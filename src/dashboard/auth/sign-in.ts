@@ -1,5 +1,5 @@
 import { recordEvent } from '../../accounts/events.ts';
-import type { MemberVisit, Visit } from '../request/visit.ts';
+import type { MemberContext, PageContext } from '../request/page-context.ts';
 import { evenly } from './evenly.ts';
 import { type Admission, admitGuess, admitMail, type Guess } from './limits.ts';
 import { actorOf, recordSignIn } from './members.ts';
@@ -16,43 +16,47 @@ export type GuessOutcome =
  * Signs in with a password. Failures count against the address and the email. A wrong email, a wrong password and an
  * unconfirmed email are answered alike; an unconfirmed one with its right password is sent its link again.
  */
-export async function signInWith(visit: Visit, email: string, password: string): Promise<GuessOutcome> {
-  const { tools, asker } = visit;
+export async function signInWith(
+  context: PageContext,
+  email: string,
+  password: string,
+): Promise<GuessOutcome> {
+  const { tools, client } = context;
   const member = await findMember(tools.sql, email);
   const check = async () => {
-    const answer = await tools.auth.call('/sign-in/email', { email, password }, asker);
-    if (answer.code === 'EMAIL_NOT_VERIFIED') await sendConfirmation(visit, email);
+    const answer = await tools.auth.call('/sign-in/email', { email, password }, client);
+    if (answer.code === 'EMAIL_NOT_VERIFIED') await sendConfirmation(context, email);
     if (!answer.ok || answer.token === null || member === null) return null;
     if (!(await keepSession(tools.sql, answer.token, member))) return null;
     await recordSignIn(tools.sql, member.userId);
     return answer.cookies;
   };
-  const guess = await admitGuess(tools.sql, asker, email);
-  const outcome = await evenly(visit, guessed(guess, check), ({ isRight }) => tools.mails && !isRight);
-  logOutcome(visit, outcome, member, ['sign-in', 'sign-in failed', 'sign-in refused']);
+  const guess = await admitGuess(tools.sql, client, email);
+  const outcome = await evenly(context, guessed(guess, check), ({ isRight }) => tools.mails && !isRight);
+  logOutcome(context, outcome, member, ['sign-in', 'sign-in failed', 'sign-in refused']);
   return outcome;
 }
 
 /** Changes a member's password and ends their other sessions. A wrong present password counts as a failed sign-in. */
 export async function changePasswordWith(
-  visit: MemberVisit,
+  context: MemberContext,
   passwords: { present: string; next: string },
 ): Promise<GuessOutcome> {
-  const { tools, asker, user, account } = visit;
+  const { tools, client, user, account } = context;
   const check = async () => {
     const body = {
       currentPassword: passwords.present,
       newPassword: passwords.next,
       revokeOtherSessions: true,
     };
-    const answer = await tools.auth.call('/change-password', body, asker);
+    const answer = await tools.auth.call('/change-password', body, client);
     if (!answer.ok) return null;
     await recordEvent(tools.sql, account.id, { kind: 'password-changed', actor: actorOf(user) });
     return answer.cookies;
   };
-  const outcome = await guessed(await admitGuess(tools.sql, asker, user.email), check);
+  const outcome = await guessed(await admitGuess(tools.sql, client, user.email), check);
   const member = { userId: user.id, accountId: account.id };
-  logOutcome(visit, outcome, member, [
+  logOutcome(context, outcome, member, [
     'password changed',
     'password change failed',
     'password change refused',
@@ -61,21 +65,21 @@ export async function changePasswordWith(
 }
 
 /** Checks the password of a member who is signed in. A wrong one counts as a failed sign-in. */
-export async function checkPassword(visit: MemberVisit, password: string): Promise<GuessOutcome> {
-  const { tools, asker, user, account } = visit;
-  const check = async () => ((await tools.auth.isPassword(asker.cookie, password)) ? [] : null);
-  const outcome = await guessed(await admitGuess(tools.sql, asker, user.email), check);
+export async function checkPassword(context: MemberContext, password: string): Promise<GuessOutcome> {
+  const { tools, client, user, account } = context;
+  const check = async () => ((await tools.auth.isPassword(client.cookie, password)) ? [] : null);
+  const outcome = await guessed(await admitGuess(tools.sql, client, user.email), check);
   if (!outcome.isRight) {
     const event = outcome.retryAfterS === null ? 'password check failed' : 'password check refused';
-    logSecurity(visit, event, { userId: user.id, accountId: account.id });
+    logSecurity(context, event, { userId: user.id, accountId: account.id });
   }
   return outcome;
 }
 
 /** Sends the link that confirms an email, if its owner did not get too many mails. */
-export async function sendConfirmation({ tools, asker }: Visit, email: string): Promise<Admission> {
-  const admission = await admitMail(tools.sql, asker, email);
-  if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, asker);
+export async function sendConfirmation({ tools, client }: PageContext, email: string): Promise<Admission> {
+  const admission = await admitMail(tools.sql, client, email);
+  if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
   return admission;
 }
 
@@ -95,11 +99,11 @@ async function guessed(guess: Guess, check: () => Promise<string[] | null>): Pro
 }
 
 function logOutcome(
-  visit: Visit,
+  context: PageContext,
   outcome: GuessOutcome,
   member: Pick<Member, 'userId' | 'accountId'> | null,
   [right, wrong, refused]: [SecurityEvent, SecurityEvent, SecurityEvent],
 ): void {
   const failure = !outcome.isRight && outcome.retryAfterS !== null ? refused : wrong;
-  logSecurity(visit, outcome.isRight ? right : failure, member);
+  logSecurity(context, outcome.isRight ? right : failure, member);
 }

@@ -4,7 +4,7 @@ import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
 import { actorOf, listMembers } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { checkPassword } from '../auth/sign-in.ts';
-import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
+import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import { type Html, html } from '../ui/html.ts';
 import { alert, field, memberPage, token } from '../ui/layout.ts';
 import { presentPassword, presentPasswordField, type Refusal, tooMany } from './entry.ts';
@@ -13,52 +13,52 @@ import { presentPassword, presentPasswordField, type Refusal, tooMany } from './
 const SHOWN = 200;
 
 /** The part of the settings that leads to the pages below. */
-export function accountData({ texts, tools }: MemberVisit): Html {
+export function accountData({ messages, tools }: MemberContext): Html {
   return html`
 <section class="card narrow" aria-labelledby="data-title">
-  <h2 id="data-title">${texts.dataTitle}</h2>
-  <p><a href="${tools.base}/settings/history">${texts.accountHistory}</a></p>
-  <p><a href="${tools.base}/settings/account.json" download>${texts.exportAccount}</a></p>
-  <p><a href="${tools.base}/settings/delete">${texts.deleteAccount}</a></p>
+  <h2 id="data-title">${messages.dataTitle}</h2>
+  <p><a href="${tools.base}/settings/history">${messages.accountHistory}</a></p>
+  <p><a href="${tools.base}/settings/account.json" download>${messages.exportAccount}</a></p>
+  <p><a href="${tools.base}/settings/delete">${messages.deleteAccount}</a></p>
 </section>`;
 }
 
 /** GET /dashboard/settings/history: what changed the account, the latest first. */
-export async function showHistory(visit: MemberVisit): Promise<Reply> {
-  const { texts, tools, formats, account, user } = visit;
+export async function showHistory(context: MemberContext): Promise<PageResponse> {
+  const { messages, tools, formats, account, user } = context;
   const entries = (await loadHistory(tools.sql, account.id, SHOWN)).toReversed();
   const members = await listMembers(tools.sql, account.id);
   const emails = new Map(members.map((member) => [actorOf(member), member.email]));
   const by = (actor: string) => {
-    if (actor === actorOf(user)) return texts.byYou;
-    return isMember(actor) ? (emails.get(actor) ?? texts.byMember) : texts.byOperator;
+    if (actor === actorOf(user)) return messages.byYou;
+    return isMember(actor) ? (emails.get(actor) ?? messages.byMember) : messages.byOperator;
   };
   const what = ({ key, keyName, credits, note }: HistoryEntry) =>
-    [key && `${keyName ?? texts.unnamed} (${key})`, credits && `+${formats.number(credits)}`, note]
+    [key && `${keyName ?? messages.unnamed} (${key})`, credits && `+${formats.number(credits)}`, note]
       .filter(Boolean)
       .join(' · ');
   const body = html`
-<h1>${texts.accountHistory}</h1>
+<h1>${messages.accountHistory}</h1>
 <div class="card list">
 <table class="stacked">
-  <thead><tr><th scope="col">${texts.dateUtc}</th><th scope="col">${texts.event}</th><th scope="col">${texts.by}</th><th scope="col">${texts.note}</th></tr></thead>
+  <thead><tr><th scope="col">${messages.dateUtc}</th><th scope="col">${messages.event}</th><th scope="col">${messages.by}</th><th scope="col">${messages.note}</th></tr></thead>
   <tbody>${entries.map(
     (entry) => html`
     <tr>
       <th scope="row"><time datetime="${entry.at.toISOString()}">${formats.moment(entry.at)}</time></th>
-      <td data-label="${texts.event}">${texts.events[entry.kind]}</td>
-      <td data-label="${texts.by}">${by(entry.actor)}</td>
-      <td class="optional" data-label="${texts.note}">${what(entry)}</td>
+      <td data-label="${messages.event}">${messages.events[entry.kind]}</td>
+      <td data-label="${messages.by}">${by(entry.actor)}</td>
+      <td class="optional" data-label="${messages.note}">${what(entry)}</td>
     </tr>`,
   )}
   </tbody>
 </table>
 </div>`;
-  return memberPage(visit, { section: '/settings', title: texts.accountHistory, body });
+  return memberPage(context, { section: '/settings', title: messages.accountHistory, body });
 }
 
 /** GET /dashboard/settings/account.json: everything that is stored about the account. Operators have no name in it. */
-export async function downloadAccount({ tools, account }: MemberVisit): Promise<Reply> {
+export async function downloadAccount({ tools, account }: MemberContext): Promise<PageResponse> {
   const stored = await exportAccount(tools.sql, account.id);
   const anonymous = <T extends { actor?: string }>(row: T) => ({
     ...row,
@@ -83,41 +83,41 @@ export async function downloadAccount({ tools, account }: MemberVisit): Promise<
 const isMember = (actor: string) => actor.startsWith('dashboard:');
 
 /** GET /dashboard/settings/delete */
-export async function askDelete(visit: MemberVisit): Promise<Reply> {
-  return deletePage(visit, null);
+export async function askDelete(context: MemberContext): Promise<PageResponse> {
+  return deletePage(context, null);
 }
 
 /** POST /dashboard/settings/delete: asks for the account's name and the member's password. */
-export async function deleteOwnAccount(visit: MemberVisit): Promise<Reply> {
-  const { tools, texts, fields, account, user } = visit;
+export async function deleteOwnAccount(context: MemberContext): Promise<PageResponse> {
+  const { tools, messages, fields, account, user } = context;
   if (fields('name').trim() !== account.name.trim()) {
-    return deletePage(visit, { message: texts.wrongAccountName, status: 422 });
+    return deletePage(context, { message: messages.wrongAccountName, status: 422 });
   }
-  const outcome = await checkPassword(visit, presentPassword(visit));
+  const outcome = await checkPassword(context, presentPassword(context));
   if (!outcome.isRight) {
-    return deletePage(visit, tooMany(visit, outcome) ?? { message: texts.wrongPassword, status: 422 });
+    return deletePage(context, tooMany(context, outcome) ?? { message: messages.wrongPassword, status: 422 });
   }
   await deleteAccount(tools.sql, account.id, actorOf(user));
-  logSecurity(visit, 'account deleted', { userId: user.id, accountId: account.id });
-  return redirectTo(visit, '/sign-in?done=deleted');
+  logSecurity(context, 'account deleted', { userId: user.id, accountId: account.id });
+  return redirectTo(context, '/sign-in?done=deleted');
 }
 
-async function deletePage(visit: MemberVisit, refusal: Refusal | null): Promise<Reply> {
-  const { texts, tools, account } = visit;
+async function deletePage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
+  const { messages, tools, account } = context;
   const body = html`
 <section class="card sheet confirm">
-  <h1>${texts.deleteTitle(account.name)}</h1>
-  <p>${texts.deleteLead}</p>
+  <h1>${messages.deleteTitle(account.name)}</h1>
+  <p>${messages.deleteLead}</p>
   ${alert(refusal?.message ?? null)}
   <form method="post" action="${tools.base}/settings/delete">
-    ${token(visit)}
-    ${field({ name: 'name', label: texts.deleteName, hint: account.name, autocomplete: 'off' })}
-    ${presentPasswordField(visit)}
+    ${token(context)}
+    ${field({ name: 'name', label: messages.deleteName, hint: account.name, autocomplete: 'off' })}
+    ${presentPasswordField(context)}
     <div class="actions">
-      <button class="bad" type="submit">${texts.deleteButton}</button>
-      <a class="button quiet" href="${tools.base}/settings">${texts.cancel}</a>
+      <button class="bad" type="submit">${messages.deleteButton}</button>
+      <a class="button quiet" href="${tools.base}/settings">${messages.cancel}</a>
     </div>
   </form>
 </section>`;
-  return memberPage(visit, { section: '/settings', title: texts.deleteAccount, body, ...refusal });
+  return memberPage(context, { section: '/settings', title: messages.deleteAccount, body, ...refusal });
 }

@@ -1,5 +1,5 @@
 import type { AccountDetails } from '../../accounts/store.ts';
-import type { MemberVisit } from '../request/visit.ts';
+import type { MemberContext } from '../request/page-context.ts';
 import { contactLink } from '../ui/contact.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { loadCallsPerDay, runsOutAt } from '../usage/forecast.ts';
@@ -20,38 +20,39 @@ export function allowanceState(account: AccountDetails): AllowanceState {
 }
 
 /** The notice of low credits on every page, with the remedy. */
-export async function allowanceNotice(visit: MemberVisit): Promise<HtmlValue> {
-  const { texts, formats, tools, account } = visit;
+export async function allowanceNotice(context: MemberContext): Promise<HtmlValue> {
+  const { messages, formats, tools, account } = context;
   const state = allowanceState(account);
   if (state === 'fine') return null;
   const { used, includedCredits, credits } = account;
   const message = {
     low: () =>
-      texts.allowanceLow(
+      messages.allowanceLow(
         formats.number(Math.floor((used / includedCredits) * 100)),
         formats.number(used),
         formats.number(includedCredits),
       ),
-    beyond: () => texts.allowanceUsed(formats.number(credits)),
-    none: () => (credits === 0 ? texts.noneLeft : texts.noneLeftToSpend)(formats.instant(account.period.end)),
+    beyond: () => messages.allowanceUsed(formats.number(credits)),
+    none: () =>
+      (credits === 0 ? messages.noneLeft : messages.noneLeftToSpend)(formats.instant(account.period.end)),
   }[state]();
-  const contact = contactLink(visit);
-  const forecast = state === 'none' ? null : await forecastText(visit);
+  const contact = contactLink(context);
+  const forecast = state === 'none' ? null : await forecastText(context);
   return html`
 <div class="notice ${state === 'none' ? 'bad' : 'warn'}" role="status" data-allowance="${state}">
   <p>${message} ${forecast}</p>
-  <p><a href="${tools.base}/credits">${texts.getMore}</a>${contact && html` · ${contact}`}</p>
+  <p><a href="${tools.base}/credits">${messages.getMore}</a>${contact && html` · ${contact}`}</p>
 </div>`;
 }
 
 /** How long the account's credits last; null when it spends none. */
-export async function forecastText(visit: MemberVisit): Promise<string | null> {
-  const { texts, formats, tools, account } = visit;
+export async function forecastText(context: MemberContext): Promise<string | null> {
+  const { messages, formats, tools, account } = context;
   const perDay = await loadCallsPerDay(tools.sql, account.id);
   const end = runsOutAt(availableCredits(account), perDay, {
     now: new Date(),
     periodEnd: account.period.end,
   });
   if (end === null) return null;
-  return end === 'enough' ? texts.lastsEnough : texts.lastsUntil(formats.date(end));
+  return end === 'enough' ? messages.lastsEnough : messages.lastsUntil(formats.date(end));
 }

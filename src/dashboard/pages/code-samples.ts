@@ -1,5 +1,5 @@
 import { type Html, html } from '../ui/html.ts';
-import type { Texts } from '../ui/texts.ts';
+import type { Messages } from '../ui/messages.ts';
 
 /** A call of the API that works as it stands, with a key in the environment variable `API_KEY`. */
 export interface SampleCall {
@@ -19,18 +19,18 @@ const LANGUAGES = [
 ] as const;
 
 /** One example at a time: the choice is of radio buttons, so that it works without scripts. */
-export function codeSamples(texts: Texts, call: SampleCall): Html {
+export function codeSamples(messages: Messages, call: SampleCall): Html {
   const { id } = call;
   return html`
 <fieldset class="samples">
-  <legend class="unseen">${texts.example}</legend>
+  <legend class="unseen">${messages.example}</legend>
   ${LANGUAGES.map(
     ([value, label], index) =>
       html`<input type="radio" name="sample-${id}" id="${id}-${value}" value="${value}"${index === 0 && html` checked`}><label for="${id}-${value}">${label}</label>`,
   )}
   ${LANGUAGES.map(
     ([value, label, write]) => html`
-  <div class="copyable" data-sample="${value}"><pre id="sample-${id}-${value}" tabindex="0" role="group" aria-label="${label}">${write(call)}</pre><button class="small" type="button" data-copy="sample-${id}-${value}" data-copied="${texts.copied}" hidden>${texts.copy}</button></div>`,
+  <div class="copyable" data-sample="${value}"><pre id="sample-${id}-${value}" tabindex="0" role="group" aria-label="${label}">${write(call)}</pre><button class="small" type="button" data-copy="sample-${id}-${value}" data-copied="${messages.copied}" hidden>${messages.copy}</button></div>`,
   )}
 </fieldset>`;
 }

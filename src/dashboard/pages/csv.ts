@@ -1,5 +1,5 @@
 import { csvCell } from '../../ingest/cell.ts';
-import type { MemberVisit, Reply, Visit } from '../request/visit.ts';
+import type { MemberContext, PageContext, PageResponse } from '../request/page-context.ts';
 import { creditHistory, loadGrants } from '../usage/credit-history.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { rangeOf } from '../usage/range.ts';
@@ -8,8 +8,8 @@ import { rangeOf } from '../usage/range.ts';
  * GET /dashboard/usage.csv: the plot's numbers, a row for each day and key that has calls or errors, with English column names in every
  * language.
  */
-export async function downloadUsage(visit: MemberVisit): Promise<Reply> {
-  const { tools, account, url } = visit;
+export async function downloadUsage(context: MemberContext): Promise<PageResponse> {
+  const { tools, account, url } = context;
   const { today, rows } = await loadDailyCalls(tools.sql, account, rangeOf(url));
   const columns = ['day', 'key_id', 'key_name', 'searches', 'lookups', 'calls'];
   const errors = ['rate_limit_exceeded', 'monthly_quota_exceeded', 'other_4xx', 'status_5xx'];
@@ -19,12 +19,12 @@ export async function downloadUsage(visit: MemberVisit): Promise<Reply> {
     const failed = [row.rateLimited, row.outOfCredits, row.clientErrors, row.serverErrors];
     return [row.day, ...key, ...[...calls, ...failed].map(String)];
   });
-  return csvFile(visit, `calls-${today}`, [[...columns, ...errors], ...lines]);
+  return csvFile(context, `calls-${today}`, [[...columns, ...errors], ...lines]);
 }
 
 /** GET /dashboard/credits.csv: the history of purchased credits. */
-export async function downloadCredits(visit: MemberVisit): Promise<Reply> {
-  const { tools, account } = visit;
+export async function downloadCredits(context: MemberContext): Promise<PageResponse> {
+  const { tools, account } = context;
   const entries = creditHistory(await loadGrants(tools.sql, account.id), account.credits);
   const lines = entries.map((entry) => {
     const { kind, credits, balance } = entry;
@@ -43,19 +43,19 @@ export async function downloadCredits(visit: MemberVisit): Promise<Reply> {
     ];
   });
   const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'];
-  return csvFile(visit, 'credits', [columns, ...lines]);
+  return csvFile(context, 'credits', [columns, ...lines]);
 }
 
 /** The query of a link to a CSV. Portuguese spreadsheets separate by semicolons. */
-export function separatorQuery({ texts }: Pick<Visit, 'texts'>): string {
-  return texts.language === 'pt' ? 'separator=semicolon' : 'separator=comma';
+export function separatorQuery({ messages }: Pick<PageContext, 'messages'>): string {
+  return messages.language === 'pt' ? 'separator=semicolon' : 'separator=comma';
 }
 
 /**
  * A CSV file (RFC 4180): every field is quoted, and none is a formula, because names and notes are free text. One that is
  * separated by semicolons begins with a BOM, because it is for spreadsheets.
  */
-function csvFile({ url }: Visit, name: string, lines: string[][]): Reply {
+function csvFile({ url }: PageContext, name: string, lines: string[][]): PageResponse {
   const isForSpreadsheet = url.searchParams.get('separator') === 'semicolon';
   const [start, separator] = isForSpreadsheet ? ['\ufeff', ';'] : ['', ','];
   return {

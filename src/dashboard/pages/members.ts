@@ -1,7 +1,7 @@
 import { actorOf, listMembers, removeMember } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { checkPassword } from '../auth/sign-in.ts';
-import { type MemberVisit, type Reply, redirectTo } from '../request/visit.ts';
+import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import { contactLink } from '../ui/contact.ts';
 import { html } from '../ui/html.ts';
 import { memberPage, messagePage, notice, token } from '../ui/layout.ts';
@@ -15,70 +15,77 @@ import {
 } from './entry.ts';
 
 /** GET /dashboard/settings/members: who signs in to the account. */
-export async function showMembers(visit: MemberVisit): Promise<Reply> {
-  const { texts, tools, formats, account, user, url } = visit;
+export async function showMembers(context: MemberContext): Promise<PageResponse> {
+  const { messages, tools, formats, account, user, url } = context;
   const members = await listMembers(tools.sql, account.id);
   const moment = (at: Date) => html`<time datetime="${at.toISOString()}">${formats.moment(at)}</time>`;
   const body = html`
-${notice(url.searchParams.get('done') === 'removed' ? texts.memberRemoved : null)}
-<h1>${texts.members}</h1>
-<p class="lead">${texts.membersLead} ${contactLink(visit)} ${texts.timesUtc}</p>
+${notice(url.searchParams.get('done') === 'removed' ? messages.memberRemoved : null)}
+<h1>${messages.members}</h1>
+<p class="lead">${messages.membersLead} ${contactLink(context)} ${messages.timesUtc}</p>
 <div class="card list">
 <table class="stacked">
-  <thead><tr><th scope="col">${texts.email}</th><th scope="col">${texts.name}</th><th scope="col">${texts.memberSince}</th><th scope="col">${texts.lastSignIn}</th><th scope="col"><span class="unseen">${texts.change}</span></th></tr></thead>
+  <thead><tr><th scope="col">${messages.email}</th><th scope="col">${messages.name}</th><th scope="col">${messages.memberSince}</th><th scope="col">${messages.lastSignIn}</th><th scope="col"><span class="unseen">${messages.change}</span></th></tr></thead>
   <tbody>${members.map(
     (member) => html`
     <tr>
-      <th scope="row">${member.email} ${member.id === user.id && html`<span class="badge">${texts.byYou}</span>`}</th>
-      <td data-label="${texts.name}">${member.name}</td>
-      <td data-label="${texts.memberSince}">${moment(member.since)}</td>
-      <td data-label="${texts.lastSignIn}">${member.lastSignIn === null ? '–' : moment(member.lastSignIn)}</td>
-      <td class="end">${members.length > 1 && html`<a class="button small quiet-bad" href="${tools.base}/settings/members/${member.id}/remove" aria-label="${texts.removeMember}: ${member.email}">${texts.removeMember}</a>`}</td>
+      <th scope="row">${member.email} ${member.id === user.id && html`<span class="badge">${messages.byYou}</span>`}</th>
+      <td data-label="${messages.name}">${member.name}</td>
+      <td data-label="${messages.memberSince}">${moment(member.since)}</td>
+      <td data-label="${messages.lastSignIn}">${member.lastSignIn === null ? '–' : moment(member.lastSignIn)}</td>
+      <td class="end">${members.length > 1 && html`<a class="button small quiet-bad" href="${tools.base}/settings/members/${member.id}/remove" aria-label="${messages.removeMember}: ${member.email}">${messages.removeMember}</a>`}</td>
     </tr>`,
   )}
   </tbody>
 </table>
 </div>`;
-  return memberPage(visit, { section: '/settings', title: texts.members, body });
+  return memberPage(context, { section: '/settings', title: messages.members, body });
 }
 
 /** GET /dashboard/settings/members/:id/remove */
-export async function askRemoveMember(visit: MemberVisit): Promise<Reply> {
-  return removePage(visit, null);
+export async function askRemoveMember(context: MemberContext): Promise<PageResponse> {
+  return removePage(context, null);
 }
 
 /** POST /dashboard/settings/members/:id/remove: asks for the password of the member who removes. */
-export async function removeOther(visit: MemberVisit): Promise<Reply> {
-  const { tools, texts, params, account, user } = visit;
-  const outcome = await checkPassword(visit, presentPassword(visit));
+export async function removeOther(context: MemberContext): Promise<PageResponse> {
+  const { tools, messages, params, account, user } = context;
+  const outcome = await checkPassword(context, presentPassword(context));
   if (!outcome.isRight) {
-    const wrong = { message: texts.wrongPassword, status: 422, faults: { present: texts.wrongPassword } };
-    return removePage(visit, tooMany(visit, outcome) ?? wrong);
+    const wrong = {
+      message: messages.wrongPassword,
+      status: 422,
+      faults: { present: messages.wrongPassword },
+    };
+    return removePage(context, tooMany(context, outcome) ?? wrong);
   }
   const removed = await removeMember(tools.sql, account.id, ({ id }) => id === params.id, actorOf(user));
-  if (removed === 'last') return removePage(visit, { message: texts.lastMember, status: 409 });
-  if (removed !== null) logSecurity(visit, 'member removed', { userId: removed.id, accountId: account.id });
-  return redirectTo(visit, removed?.id === user.id ? '/sign-in?done=out' : '/settings/members?done=removed');
+  if (removed === 'last') return removePage(context, { message: messages.lastMember, status: 409 });
+  if (removed !== null) logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
+  return redirectTo(
+    context,
+    removed?.id === user.id ? '/sign-in?done=out' : '/settings/members?done=removed',
+  );
 }
 
-async function removePage(visit: MemberVisit, refusal: Refusal | null): Promise<Reply> {
-  const { texts, tools, params, account } = visit;
+async function removePage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
+  const { messages, tools, params, account } = context;
   const member = (await listMembers(tools.sql, account.id)).find(({ id }) => id === params.id);
-  if (member === undefined) return messagePage(visit, 404, texts.notFound, texts.notFoundLead);
+  if (member === undefined) return messagePage(context, 404, messages.notFound, messages.notFoundLead);
   const body = html`
 <section class="card sheet confirm">
-  <h1>${texts.removeTitle}</h1>
+  <h1>${messages.removeTitle}</h1>
   <p><strong class="email">${member.email}</strong></p>
-  <p>${texts.removeLead}</p>
+  <p>${messages.removeLead}</p>
   ${refusalAlert(refusal)}
   <form method="post" action="${tools.base}/settings/members/${member.id}/remove">
-    ${token(visit)}
-    ${presentPasswordField(visit, stateOf(refusal, 'present', 'present'))}
+    ${token(context)}
+    ${presentPasswordField(context, stateOf(refusal, 'present', 'present'))}
     <div class="actions">
-      <button class="bad" type="submit">${texts.removeButton}</button>
-      <a class="button quiet" href="${tools.base}/settings/members">${texts.cancel}</a>
+      <button class="bad" type="submit">${messages.removeButton}</button>
+      <a class="button quiet" href="${tools.base}/settings/members">${messages.cancel}</a>
     </div>
   </form>
 </section>`;
-  return memberPage(visit, { section: '/settings', title: texts.removeMember, body, ...refusal });
+  return memberPage(context, { section: '/settings', title: messages.removeMember, body, ...refusal });
 }

@@ -1,5 +1,5 @@
 import { readPlan } from '../../accounts/plan.ts';
-import type { MemberVisit, Reply } from '../request/visit.ts';
+import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage, notice } from '../ui/layout.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
@@ -12,8 +12,8 @@ import { planEnd } from './credits.ts';
 import { errorsSection } from './errors-section.ts';
 
 /** GET /dashboard: how many calls are left, the rate limit, keys, plan, and the calls a day. */
-export async function showOverview(visit: MemberVisit): Promise<Reply> {
-  const { account, tools, texts, url } = visit;
+export async function showOverview(context: MemberContext): Promise<PageResponse> {
+  const { account, tools, messages, url } = context;
   const view: CallsView = {
     range: rangeOf(url),
     split: url.searchParams.get('by') === 'key' ? 'key' : 'kind',
@@ -21,44 +21,44 @@ export async function showOverview(visit: MemberVisit): Promise<Reply> {
   const [rate, history, datasets, forecast, free] = await Promise.all([
     tools.rateLimiter.peek(account.id, account.requestsPerMinute),
     loadDailyCalls(tools.sql, account, view.range),
-    datasetsLine(visit),
+    datasetsLine(context),
     // Otherwise the notice above says it.
-    allowanceState(account) === 'fine' ? forecastText(visit) : null,
+    allowanceState(account) === 'fine' ? forecastText(context) : null,
     readPlan(tools.sql, 'free'),
   ]);
   const figures = summarizeUsage(account, rate);
   const isNew = history.rows.length === 0 && figures.usage.quotas.requests.used === 0;
   const body = html`
-${notice(url.searchParams.get('done') === 'confirmed' ? texts.confirmed : null)}
+${notice(url.searchParams.get('done') === 'confirmed' ? messages.confirmed : null)}
 <h1>${account.name}</h1>
-${isNew && firstSteps(visit)}
+${isNew && firstSteps(context)}
 <div class="figures" id="figures" data-live>
-  ${availableCard(visit, figures, forecast)}
-  ${smallCards(visit, figures, planEnd(visit, free))}
+  ${availableCard(context, figures, forecast)}
+  ${smallCards(context, figures, planEnd(context, free))}
 </div>
-${callsSection(visit, history, view)}
-${errorsSection(visit, history)}
+${callsSection(context, history, view)}
+${errorsSection(context, history)}
 ${datasets}`;
-  return memberPage(visit, { section: '', title: texts.overview, body });
+  return memberPage(context, { section: '', title: messages.overview, body });
 }
 
-function firstSteps({ texts, tools, account }: MemberVisit): Html {
+function firstSteps({ messages, tools, account }: MemberContext): Html {
   const step = (title: HtmlValue, lead: string, done = false) =>
     html`<li${done && html` class="done"`}><strong>${title}</strong><span>${lead}</span></li>`;
   return html`
 <section class="card steps" aria-labelledby="steps-title">
-  <h2 id="steps-title">${texts.startTitle}</h2>
+  <h2 id="steps-title">${messages.startTitle}</h2>
   <ol>
-    ${step(html`<a href="${tools.base}/keys">${texts.startKey}</a>`, texts.startKeyLead, account.keys > 0)}
-    ${step(html`<a href="${tools.base}/try">${texts.startCall}</a>`, texts.startCallLead)}
-    ${step(html`<a href="#calls">${texts.startSee}</a>`, texts.startSeeLead)}
+    ${step(html`<a href="${tools.base}/keys">${messages.startKey}</a>`, messages.startKeyLead, account.keys > 0)}
+    ${step(html`<a href="${tools.base}/try">${messages.startCall}</a>`, messages.startCallLead)}
+    ${step(html`<a href="#calls">${messages.startSee}</a>`, messages.startSeeLead)}
   </ol>
 </section>`;
 }
 
 /** The main figure: calls that are left, what of, and until when. */
-function availableCard(visit: MemberVisit, figures: UsageSummary, forecast: string | null): Html {
-  const { texts, formats, tools, account } = visit;
+function availableCard(context: MemberContext, figures: UsageSummary, forecast: string | null): Html {
+  const { messages, formats, tools, account } = context;
   const { usage, includedLeft, available, beyond } = figures;
   const { number } = formats;
   const { used, limit } = usage.quotas.requests;
@@ -70,48 +70,48 @@ function availableCard(visit: MemberVisit, figures: UsageSummary, forecast: stri
   return html`
 <section class="card figure main-figure ${allowanceState(account)}">
   <div class="stock">
-    <h2>${texts.available}</h2>
+    <h2>${messages.available}</h2>
     <p class="big" data-figure="available">${number(available)}</p>
-    ${stockBar(texts.available, [includedLeft, purchased], Math.max(limit - includedLeft, 0))}
+    ${stockBar(messages.available, [includedLeft, purchased], Math.max(limit - includedLeft, 0))}
     <ul class="legend">
-      <li class="series-1">${texts.included} <strong>${texts.leftOf(number(includedLeft), number(limit))}</strong></li>
-      <li class="series-2"><a href="${tools.base}/credits">${texts.purchased}</a> <strong data-figure="credits">${number(usage.credits)}</strong></li>
+      <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(limit))}</strong></li>
+      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(usage.credits)}</strong></li>
     </ul>
-    ${!account.spendPurchased && usage.credits > 0 && html`<p>${texts.notSpent} <a href="${tools.base}/settings">${texts.settings}</a></p>`}
+    ${!account.spendPurchased && usage.credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings">${messages.settings}</a></p>`}
   </div>
   <dl class="stock-facts">
-    <div><dt>${texts.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br>${texts.beyond(number(beyond))}`}</dd></div>
-    <div><dt>${texts.period}</dt> <dd><time datetime="${usage.period.start}">${formats.date(account.period.start)}</time> –
+    <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br>${messages.beyond(number(beyond))}`}</dd></div>
+    <div><dt>${messages.period}</dt> <dd><time datetime="${usage.period.start}">${formats.date(account.period.start)}</time> –
       <time datetime="${usage.period.end}">${formats.date(inclusiveEnd)}</time></dd></div>
-    <div><dt>${isLastPeriod ? texts.ends : texts.reset}</dt> <dd><strong>${texts.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
+    <div><dt>${isLastPeriod ? messages.ends : messages.reset}</dt> <dd><strong>${messages.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
       <time datetime="${usage.resetAt}">${formats.instant(resetAt)}</time></dd></div>
-    ${forecast !== null && html`<div data-forecast><dt>${texts.forecast}</dt> <dd>${forecast}</dd></div>`}
+    ${forecast !== null && html`<div data-forecast><dt>${messages.forecast}</dt> <dd>${forecast}</dd></div>`}
   </dl>
 </section>`;
 }
 
-function smallCards(visit: MemberVisit, { usage }: UsageSummary, ends: string | null): Html {
-  const { texts, formats, tools, account } = visit;
+function smallCards(context: MemberContext, { usage }: UsageSummary, ends: string | null): Html {
+  const { messages, formats, tools, account } = context;
   const { number } = formats;
   const { limit, remaining } = usage.rateLimit;
   const { apiKeys } = usage.quotas;
   const keysLimit = apiKeys.limit === null ? null : number(apiKeys.limit);
   return html`
 <section class="card figure">
-  <h2>${texts.bucket}</h2>
-  <p class="medium">${texts.bucketNow(html`<strong data-figure="remaining">${number(remaining)}</strong>`, number(limit))}</p>
-  <p>${texts.bucketHint(number(limit))}</p>
+  <h2>${messages.bucket}</h2>
+  <p class="medium">${messages.bucketNow(html`<strong data-figure="remaining">${number(remaining)}</strong>`, number(limit))}</p>
+  <p>${messages.bucketHint(number(limit))}</p>
 </section>
 <section class="card figure">
-  <h2>${texts.keys}</h2>
-  <p class="medium"><strong data-figure="keys">${number(apiKeys.used)}</strong> ${texts.keysInUse(keysLimit)}</p>
-  <p><a href="${tools.base}/keys">${texts.manageKeys}</a></p>
+  <h2>${messages.keys}</h2>
+  <p class="medium"><strong data-figure="keys">${number(apiKeys.used)}</strong> ${messages.keysInUse(keysLimit)}</p>
+  <p><a href="${tools.base}/keys">${messages.manageKeys}</a></p>
 </section>
 <section class="card figure">
-  <h2>${texts.plan}</h2>
-  <p class="medium"><strong>${texts.plans[account.plan]}</strong></p>
+  <h2>${messages.plan}</h2>
+  <p class="medium"><strong>${messages.plans[account.plan]}</strong></p>
   ${ends !== null && html`<p data-plan-end>${ends}</p>`}
-  <p><a href="${tools.base}/credits">${texts.creditsTitle}</a></p>
+  <p><a href="${tools.base}/credits">${messages.creditsTitle}</a></p>
 </section>`;
 }
 

@@ -10,7 +10,12 @@ import { checkPassword } from '../auth/sign-in.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { isEmail } from '../request/fields.ts';
 import { isFirstSending } from '../request/once.ts';
-import { type MemberVisit, type Reply, redirectTo, type Visit } from '../request/visit.ts';
+import {
+  type MemberContext,
+  type PageContext,
+  type PageResponse,
+  redirectTo,
+} from '../request/page-context.ts';
 import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
 import { field, memberPage, messagePage, token } from '../ui/layout.ts';
@@ -26,108 +31,108 @@ import {
 import { confirmPage, invalidLink } from './links.ts';
 
 /** GET /dashboard/settings/name */
-export async function askOwnName(visit: MemberVisit): Promise<Reply> {
-  return namePage(visit, null);
+export async function askOwnName(context: MemberContext): Promise<PageResponse> {
+  return namePage(context, null);
 }
 
 /** POST /dashboard/settings/name: also renames an account that has its name from the member. */
-export async function changeOwnName(visit: MemberVisit): Promise<Reply> {
-  const { tools, texts, fields, account, user } = visit;
+export async function changeOwnName(context: MemberContext): Promise<PageResponse> {
+  const { tools, messages, fields, account, user } = context;
   const name = fields('name').trim();
-  if (!isName(name)) return namePage(visit, invalid(texts.nameInvalid, 'name'));
+  if (!isName(name)) return namePage(context, invalid(messages.nameInvalid, 'name'));
   if (name !== user.name) await renameMember(tools.sql, account.id, user, name);
-  return redirectTo(visit, '/settings?done=saved');
+  return redirectTo(context, '/settings?done=saved');
 }
 
-function namePage(visit: MemberVisit, refusal: Refusal | null): Promise<Reply> {
-  const { texts, user, fields } = visit;
+function namePage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
+  const { messages, user, fields } = context;
   const value = refusal === null ? user.name : fields('name');
-  return formPage(visit, {
+  return formPage(context, {
     path: '/settings/name',
-    title: texts.changeName,
+    title: messages.changeName,
     refusal,
     inputs: field({
       name: 'name',
-      label: texts.name,
-      hint: texts.nameHint,
+      label: messages.name,
+      hint: messages.nameHint,
       value,
       autocomplete: 'organization',
       ...stateOf(refusal, 'name', 'name'),
     }),
-    button: texts.saveName,
+    button: messages.saveName,
   });
 }
 
 /** GET /dashboard/settings/email */
-export async function askOwnEmail(visit: MemberVisit): Promise<Reply> {
-  return emailPage(visit, null);
+export async function askOwnEmail(context: MemberContext): Promise<PageResponse> {
+  return emailPage(context, null);
 }
 
 /**
  * POST /dashboard/settings/email: sends a link to the new address. The answer does not tell whether another user has it. The
  * present address is told: a new password ends the change.
  */
-export async function changeOwnEmail(visit: MemberVisit): Promise<Reply> {
-  const { tools, texts, fields, asker, user, account } = visit;
-  if (!tools.mails) return emailPage(visit, null);
+export async function changeOwnEmail(context: MemberContext): Promise<PageResponse> {
+  const { tools, messages, fields, client, user, account } = context;
+  if (!tools.mails) return emailPage(context, null);
   const email = fields('email').trim().toLowerCase();
-  if (!isEmail(email)) return emailPage(visit, invalid(texts.emailInvalid, 'email'));
-  if (email === user.email) return emailPage(visit, invalid(texts.emailSame, 'email'));
-  const outcome = await checkPassword(visit, presentPassword(visit));
+  if (!isEmail(email)) return emailPage(context, invalid(messages.emailInvalid, 'email'));
+  if (email === user.email) return emailPage(context, invalid(messages.emailSame, 'email'));
+  const outcome = await checkPassword(context, presentPassword(context));
   if (!outcome.isRight) {
-    return emailPage(visit, tooMany(visit, outcome) ?? invalid(texts.wrongPassword, 'present'));
+    return emailPage(context, tooMany(context, outcome) ?? invalid(messages.wrongPassword, 'present'));
   }
-  const done = redirectTo(visit, '/settings?done=email');
+  const done = redirectTo(context, '/settings?done=email');
   if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) return done;
-  const refusal = tooMany(visit, await admitMail(tools.sql, asker, email, user.email));
-  if (refusal !== null) return emailPage(visit, refusal);
+  const refusal = tooMany(context, await admitMail(tools.sql, client, email, user.email));
+  if (refusal !== null) return emailPage(context, refusal);
   const isTaken = (await findMember(tools.sql, email)) !== null;
   const linkToken = await askEmailChange(tools.sql, user.id, email);
-  if (isTaken) send(visit, 'exists', email, '/forgot');
-  else send(visit, 'new-email', email, `/email?token=${linkToken}`);
-  if (user.emailVerified) send(visit, 'change-asked', user.email, '/settings');
-  logSecurity(visit, 'email change asked', { userId: user.id, accountId: account.id });
+  if (isTaken) send(context, 'exists', email, '/forgot');
+  else send(context, 'new-email', email, `/email?token=${linkToken}`);
+  if (user.emailVerified) send(context, 'change-asked', user.email, '/settings');
+  logSecurity(context, 'email change asked', { userId: user.id, accountId: account.id });
   return done;
 }
 
-async function emailPage(visit: MemberVisit, refusal: Refusal | null): Promise<Reply> {
-  const { texts, tools, user, fields } = visit;
-  const present = html`<p>${texts.presentEmail} <strong class="email">${user.email}</strong></p>`;
+async function emailPage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
+  const { messages, tools, user, fields } = context;
+  const present = html`<p>${messages.presentEmail} <strong class="email">${user.email}</strong></p>`;
   if (!tools.mails) {
     const body = html`
 <section class="card sheet confirm">
-  <h1>${texts.changeEmail}</h1>
+  <h1>${messages.changeEmail}</h1>
   ${present}
-  <p>${texts.changeEmailNoMail} ${contactLink(visit)}</p>
+  <p>${messages.changeEmailNoMail} ${contactLink(context)}</p>
 </section>`;
-    return memberPage(visit, { section: '/settings', title: texts.changeEmail, body });
+    return memberPage(context, { section: '/settings', title: messages.changeEmail, body });
   }
   const emailField = field({
     name: 'email',
-    label: texts.newEmail,
+    label: messages.newEmail,
     type: 'email',
     value: fields('email'),
-    hint: texts.newEmailHint,
+    hint: messages.newEmailHint,
     autocomplete: 'email',
     maxLength: 254,
     ...stateOf(refusal, 'email', 'email'),
   });
-  return formPage(visit, {
+  return formPage(context, {
     path: '/settings/email',
-    title: texts.changeEmail,
+    title: messages.changeEmail,
     refusal,
     lead: present,
-    inputs: html`${emailField}${presentPasswordField(visit, stateOf(refusal, 'present', 'email'))}`,
-    button: texts.sendLink,
+    inputs: html`${emailField}${presentPasswordField(context, stateOf(refusal, 'present', 'email'))}`,
+    button: messages.sendLink,
   });
 }
 
 /** A page with one form of the settings. */
 async function formPage(
-  visit: MemberVisit,
+  context: MemberContext,
   form: { path: string; title: string; lead?: Html; refusal: Refusal | null; inputs: Html; button: string },
-): Promise<Reply> {
-  const { texts, tools } = visit;
+): Promise<PageResponse> {
+  const { messages, tools } = context;
   const { path, title, lead, refusal, inputs, button } = form;
   const body = html`
 <section class="card sheet confirm">
@@ -135,33 +140,33 @@ async function formPage(
   ${lead}
   ${refusalAlert(refusal)}
   <form method="post" action="${tools.base}${path}">
-    ${token(visit)}
+    ${token(context)}
     ${inputs}
     <div class="actions">
       <button type="submit">${button}</button>
-      <a class="button quiet" href="${tools.base}/settings">${texts.cancel}</a>
+      <a class="button quiet" href="${tools.base}/settings">${messages.cancel}</a>
     </div>
   </form>
 </section>`;
-  return memberPage(visit, { section: '/settings', title, body, ...refusal });
+  return memberPage(context, { section: '/settings', title, body, ...refusal });
 }
 
 /** GET /dashboard/email?token=: the press is a POST, since a mail scanner opens links too. */
-export async function showEmailChange(visit: Visit): Promise<Reply> {
-  const { texts, tools } = visit;
-  const linkToken = linkTokenOf(visit, 'email');
+export async function showEmailChange(context: PageContext): Promise<PageResponse> {
+  const { messages, tools } = context;
+  const linkToken = linkTokenOf(context, 'email');
   const email = linkToken === null ? null : await findEmailChange(tools.sql, linkToken);
-  if (linkToken === null || email === null) return invalidLink(visit);
-  return confirmPage(visit, '/email', linkToken, texts.newEmailLead(email));
+  if (linkToken === null || email === null) return invalidLink(context);
+  return confirmPage(context, '/email', linkToken, messages.newEmailLead(email));
 }
 
 /** POST /dashboard/email: the new address is the user's, and the previous one is told. */
-export async function takeEmailChange(visit: Visit): Promise<Reply> {
-  const { tools, texts } = visit;
-  const linkToken = linkTokenOf(visit, 'email');
+export async function takeEmailChange(context: PageContext): Promise<PageResponse> {
+  const { tools, messages } = context;
+  const linkToken = linkTokenOf(context, 'email');
   const change = linkToken === null ? null : await confirmEmailChange(tools.sql, linkToken);
-  if (change === null) return invalidLink(visit);
-  logSecurity(visit, 'email changed', change);
+  if (change === null) return invalidLink(context);
+  logSecurity(context, 'email changed', change);
   if (change.previousIsConfirmed) {
     const member = await memberOf(tools.sql, change.userId);
     const url = tools.config.contact ?? `${tools.publicUrl}/dashboard/sign-in`;
@@ -169,16 +174,16 @@ export async function takeEmailChange(visit: Visit): Promise<Reply> {
       kind: 'changed',
       to: change.previous,
       url,
-      language: member?.language ?? texts.language,
+      language: member?.language ?? messages.language,
     });
   }
-  if (visit.session !== null) return redirectTo(visit, '/settings?done=email-changed');
-  return messagePage(visit, 200, texts.confirmTitle, texts.emailChanged);
+  if (context.session !== null) return redirectTo(context, '/settings?done=email-changed');
+  return messagePage(context, 200, messages.confirmTitle, messages.emailChanged);
 }
 
-/** Sends a mail with a link below the dashboard, in the language of the visit. */
-function send({ tools, texts }: Visit, kind: LinkMail['kind'], to: string, path: string): void {
-  tools.mailer?.send({ kind, to, url: `${tools.publicUrl}/dashboard${path}`, language: texts.language });
+/** Sends a mail with a link below the dashboard, in the language of the page. */
+function send({ tools, messages }: PageContext, kind: LinkMail['kind'], to: string, path: string): void {
+  tools.mailer?.send({ kind, to, url: `${tools.publicUrl}/dashboard${path}`, language: messages.language });
 }
 
 function invalid(message: string, name: string): Refusal {

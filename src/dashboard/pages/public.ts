@@ -1,12 +1,12 @@
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
+import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { respond } from '../request/respond.ts';
-import type { MemberVisit, Reply } from '../request/visit.ts';
 import { contactLink } from '../ui/contact.ts';
 import { html } from '../ui/html.ts';
 import { type Language, languageOf, preferredLanguage } from '../ui/language.ts';
 import { cardPage, memberPage, type PageTools, publicPage } from '../ui/layout.ts';
-import { TEXTS } from '../ui/texts.ts';
+import { MESSAGES } from '../ui/messages.ts';
 import { type OpenApi, problemText, prose, referenceBody } from './reference.ts';
 
 /** Pages of the service outside `/dashboard`, for anyone. */
@@ -21,13 +21,17 @@ export interface PublicPages {
 export function createPublicPages(tools: PageTools, document: OpenApi): PublicPages {
   const made = new Map<string, Response>();
 
-  function show(request: Request, name: string, make: (language: Language, url: URL) => Reply): Response {
+  function show(
+    request: Request,
+    name: string,
+    make: (language: Language, url: URL) => PageResponse,
+  ): Response {
     const url = new URL(tools.publicUrl + pathOf(request.url) + searchOf(request.url));
     const language =
       languageOf(url.searchParams.get('lang')) ?? preferredLanguage(request.headers.get('accept-language'));
     const acceptEncoding = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '') ? 'gzip' : '';
     const key = `${name} ${language} ${acceptEncoding}`;
-    const { lang } = TEXTS[language];
+    const { lang } = MESSAGES[language];
     const response =
       made.get(key) ??
       respond(make(language, url), {
@@ -44,40 +48,40 @@ export function createPublicPages(tools: PageTools, document: OpenApi): PublicPa
   return {
     reference: (request) =>
       show(request, 'reference', (language, url) => {
-        const texts = TEXTS[language];
-        const body = referenceBody(texts, document, tools.root);
-        return publicPage({ texts, tools, url }, texts.reference, body);
+        const messages = MESSAGES[language];
+        const body = referenceBody(messages, document, tools.root);
+        return publicPage({ messages, tools, url }, messages.reference, body);
       }),
     problem: (request, kind) =>
       Object.hasOwn(PROBLEMS, kind)
         ? show(request, kind, (language, url) =>
-            problemPage({ texts: TEXTS[language], tools, url }, kind as ProblemName),
+            problemPage({ messages: MESSAGES[language], tools, url }, kind as ProblemName),
           )
         : null,
   };
 }
 
-function problemPage(visit: Parameters<typeof cardPage>[0], kind: ProblemName): Reply {
-  const { texts, tools } = visit;
-  const { title, cause, fix } = problemText(kind, texts.language);
-  const contact = contactLink(visit);
+function problemPage(context: Parameters<typeof cardPage>[0], kind: ProblemName): PageResponse {
+  const { messages, tools } = context;
+  const { title, cause, fix } = problemText(kind, messages.language);
+  const contact = contactLink(context);
   const body = html`
-<h2>${texts.cause}</h2>
+<h2>${messages.cause}</h2>
 <p>${prose(cause)}</p>
-<h2>${texts.whatToDo}</h2>
+<h2>${messages.whatToDo}</h2>
 <p>${prose(fix)}</p>
-${contact && html`<p>${texts.contact}: ${contact}</p>`}
-<p><a href="${tools.root}/openapi?lang=${texts.language}">${texts.reference}</a></p>`;
-  return cardPage(visit, {
+${contact && html`<p>${messages.contact}: ${contact}</p>`}
+<p><a href="${tools.root}/openapi?lang=${messages.language}">${messages.reference}</a></p>`;
+  return cardPage(context, {
     title,
-    lead: html`<code>${kind}</code> · ${texts.statusCode} ${PROBLEMS[kind].status}`,
+    lead: html`<code>${kind}</code> · ${messages.statusCode} ${PROBLEMS[kind].status}`,
     body,
   });
 }
 
 /** GET /dashboard/reference: the same as `/openapi`, with the navigation of the dashboard. */
-export async function showReference(visit: MemberVisit): Promise<Reply> {
-  const { texts, tools } = visit;
-  const body = referenceBody(texts, tools.openApi(), tools.root);
-  return memberPage(visit, { section: '/reference', title: texts.reference, body });
+export async function showReference(context: MemberContext): Promise<PageResponse> {
+  const { messages, tools } = context;
+  const body = referenceBody(messages, tools.openApi(), tools.root);
+  return memberPage(context, { section: '/reference', title: messages.reference, body });
 }

@@ -1,8 +1,8 @@
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
+import type { Messages } from '../ui/messages.ts';
 import { pt } from '../ui/reference-pt.ts';
-import type { Texts } from '../ui/texts.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
 
 /** As much of an OpenAPI document (src/http/openapi.ts) as this page shows. */
@@ -42,38 +42,38 @@ export function problemText(kind: ProblemName, language: Language) {
 }
 
 /** The reference of the API: what the OpenAPI document says, with an example of each call in four languages. */
-export function referenceBody(texts: Texts, document: OpenApi, root: string): Html {
+export function referenceBody(messages: Messages, document: OpenApi, root: string): Html {
   const base = document.servers[0]!.url;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       path,
       method: method.toUpperCase(),
-      operation: translated(operation, texts.language),
+      operation: translated(operation, messages.language),
     })),
   );
   const entry = ({ operationId, summary }: Operation) =>
     html`<li><a href="#${operationId}">${summary}</a></li>`;
   return html`
-<h1>${texts.reference}</h1>
-<p class="lead">${texts.referenceLead}</p>
+<h1>${messages.reference}</h1>
+<p class="lead">${messages.referenceLead}</p>
 <section class="card">
   <dl class="facts">
-    <div><dt>${texts.baseAddress}</dt><dd><code>${base}</code></dd></div>
-    <div><dt>${texts.authentication}</dt><dd><code>Authorization: Bearer svc_…</code></dd></div>
-    <div><dt>OpenAPI 3.1</dt><dd><a href="${root}/openapi/json">/openapi/json</a> ${texts.forGenerators}</dd></div>
+    <div><dt>${messages.baseAddress}</dt><dd><code>${base}</code></dd></div>
+    <div><dt>${messages.authentication}</dt><dd><code>Authorization: Bearer svc_…</code></dd></div>
+    <div><dt>OpenAPI 3.1</dt><dd><a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}</dd></div>
   </dl>
-  <ul class="contents">${operations.map(({ operation }) => entry(operation))}<li><a href="#problems">${texts.problems}</a></li><li><a href="#schemas">${texts.schemas}</a></li></ul>
+  <ul class="contents">${operations.map(({ operation }) => entry(operation))}<li><a href="#problems">${messages.problems}</a></li><li><a href="#schemas">${messages.schemas}</a></li></ul>
 </section>
-${operations.map(({ path, method, operation }) => endpoint(texts, { base, path, method, operation }))}
-${problemsSection(texts, root)}
+${operations.map(({ path, method, operation }) => endpoint(messages, { base, path, method, operation }))}
+${problemsSection(messages, root)}
 <section class="card" aria-labelledby="schemas">
-  <h2 id="schemas">${texts.schemas}</h2>
-  ${Object.entries(document.components.schemas).map(([name, schema]) => schemaTables(texts, name, schema))}
+  <h2 id="schemas">${messages.schemas}</h2>
+  ${Object.entries(document.components.schemas).map(([name, schema]) => schemaTables(messages, name, schema))}
 </section>`;
 }
 
 function endpoint(
-  texts: Texts,
+  messages: Messages,
   { base, path, method, operation }: { base: string; path: string; method: string; operation: Operation },
 ): Html {
   const { operationId, summary, description, parameters, requestBody, responses } = operation;
@@ -84,7 +84,7 @@ function endpoint(
   if (body !== undefined) call.body = body.example;
   const rows = parameters.map(
     ({ name, in: place, description }) =>
-      html`<tr><th scope="row"><code>${name}</code></th><td>${texts.places[place] ?? place}</td><td>${prose(description)}</td></tr>`,
+      html`<tr><th scope="row"><code>${name}</code></th><td>${messages.places[place] ?? place}</td><td>${prose(description)}</td></tr>`,
   );
   const kinds = Object.entries(responses).flatMap(([status, { content }]) =>
     Object.values(content).flatMap(({ examples }) =>
@@ -97,12 +97,12 @@ function endpoint(
     <h2 id="${operationId}">${summary}</h2>
     <p><code>${method} ${new URL(base).pathname + path}</code> <span class="badge">${operation['x-cost']}</span></p>
     ${paragraphs.map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
-    ${rows.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-label="${texts.parameters}: ${summary}"><table><thead><tr><th scope="col">${texts.parameter}</th><th scope="col">${texts.place}</th><th scope="col">${texts.meaning}</th></tr></thead><tbody>${rows}</tbody></table></div>`}
-    ${body !== undefined && html`<p>${texts.requestBody}: ${typeOf(body.schema)}</p>`}
-    <p>${texts.answer}: <code>200</code> ${typeOf(responses[200]!.content['application/json']!.schema)}</p>
+    ${rows.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-label="${messages.parameters}: ${summary}"><table><thead><tr><th scope="col">${messages.parameter}</th><th scope="col">${messages.place}</th><th scope="col">${messages.meaning}</th></tr></thead><tbody>${rows}</tbody></table></div>`}
+    ${body !== undefined && html`<p>${messages.requestBody}: ${typeOf(body.schema)}</p>`}
+    <p>${messages.answer}: <code>200</code> ${typeOf(responses[200]!.content['application/json']!.schema)}</p>
     <p class="hint">${kinds.map(({ status, kind }) => html`<a href="#problem-${kind}"><code>${status} ${kind}</code></a> `)}</p>
   </div>
-  ${codeSamples(texts, call)}
+  ${codeSamples(messages, call)}
 </section>`;
 }
 
@@ -117,25 +117,25 @@ function addressOf(base: string, path: string, parameters: Operation['parameters
   return address;
 }
 
-function problemsSection(texts: Texts, root: string): Html {
+function problemsSection(messages: Messages, root: string): Html {
   const row = ([kind, { status }]: [string, { status: number }]) => {
-    const { cause, fix } = problemText(kind as ProblemName, texts.language);
+    const { cause, fix } = problemText(kind as ProblemName, messages.language);
     return html`
     <tr id="problem-${kind}"><td>${status}</td><th scope="row"><a href="${root}/problems/${kind}"><code>${kind}</code></a></th><td>${prose(cause)}</td><td>${prose(fix)}</td></tr>`;
   };
   return html`
 <section class="card" aria-labelledby="problems">
-  <h2 id="problems">${texts.problems}</h2>
-  <p>${prose(texts.problemsLead)}</p>
+  <h2 id="problems">${messages.problems}</h2>
+  <p>${prose(messages.problemsLead)}</p>
   <table class="stacked problems">
-    <thead><tr><th scope="col">${texts.statusCode}</th><th scope="col">${texts.kind}</th><th scope="col">${texts.cause}</th><th scope="col">${texts.whatToDo}</th></tr></thead>
+    <thead><tr><th scope="col">${messages.statusCode}</th><th scope="col">${messages.kind}</th><th scope="col">${messages.cause}</th><th scope="col">${messages.whatToDo}</th></tr></thead>
     <tbody>${Object.entries(PROBLEMS).map(row)}</tbody>
   </table>
 </section>`;
 }
 
 /** A table for each object that a schema can be, with the members of objects inside it. */
-function schemaTables(texts: Texts, name: string, schema: Schema): Html {
+function schemaTables(messages: Messages, name: string, schema: Schema): Html {
   const variants = schema.properties === undefined ? (schema.anyOf ?? []) : [schema];
   return html`
 <h3 id="schema-${name}">${name}</h3>
@@ -143,7 +143,7 @@ ${variants.map(
   (variant, index) => html`
 ${variant.description !== undefined && html`<p class="hint">${prose(variant.description)}</p>`}
 <div class="scroll" tabindex="0" role="group" aria-label="${name}${index > 0 && html` (${index + 1})`}">
-<table><thead><tr><th scope="col">${texts.member}</th><th scope="col">${texts.type}</th><th scope="col">${texts.meaning}</th></tr></thead>
+<table><thead><tr><th scope="col">${messages.member}</th><th scope="col">${messages.type}</th><th scope="col">${messages.meaning}</th></tr></thead>
 <tbody>${membersOf(variant).map(([path, member]) => html`<tr><th scope="row"><code>${path}</code></th><td>${typeOf(member)}</td><td>${prose(member.description ?? '')}</td></tr>`)}</tbody></table>
 </div>`,
 )}`;
@@ -175,12 +175,12 @@ export function prose(text: string): HtmlValue {
 
 function translated(operation: Operation, language: Language): Operation {
   if (language === 'en') return operation;
-  const texts = pt.operations[operation.operationId];
-  if (texts === undefined) return operation;
+  const messages = pt.operations[operation.operationId];
+  if (messages === undefined) return operation;
   return {
     ...operation,
-    ...texts,
-    'x-cost': texts.cost,
+    ...messages,
+    'x-cost': messages.cost,
     parameters: operation.parameters.map((parameter) => ({
       ...parameter,
       description: pt.parameters[parameter.name] ?? parameter.description,

@@ -3,7 +3,7 @@ import type { Answer } from '../../http/answer.ts';
 import { type ProblemName, problemResponse, problemType } from '../../http/problems.ts';
 import type { Company, DebtBracket } from '../../lookup/schema.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
-import type { MemberVisit } from '../request/visit.ts';
+import type { MemberContext } from '../request/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { token } from '../ui/layout.ts';
 import { problemText, prose } from './reference.ts';
@@ -53,84 +53,84 @@ function titleCase(name: string): string {
 }
 
 /** The call as a program would send it, and its answer: what it says first, then its headers and its JSON. */
-export function triedCall(visit: MemberVisit, tried: Tried): Html {
-  const { texts, formats } = visit;
+export function triedCall(context: MemberContext, tried: Tried): Html {
+  const { messages, formats } = context;
   const { entries, company, problem, status } = tried;
   const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${tried.address.replaceAll("'", '%27')}'`;
-  const count = entries !== null && html` · ${texts.found(entries.length)}`;
-  const cost = problem === null || CHARGED.includes(problem) ? texts.creditSpent : texts.noCreditSpent;
+  const count = entries !== null && html` · ${messages.found(entries.length)}`;
+  const cost = problem === null || CHARGED.includes(problem) ? messages.creditSpent : messages.noCreditSpent;
   return html`
 <section class="card" aria-labelledby="answer-title" data-forget-form>
   <div class="heading">
-    <h2 id="answer-title" tabindex="-1" autofocus>${texts.answer}</h2>
+    <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
     <span class="badge ${status < 400 ? 'good' : 'bad'}" role="status">${status}${count}</span>
   </div>
-  <p class="hint">${texts.took(formats.number(Math.max(1, Math.round(tried.durationMs))))} · ${cost}</p>
-  ${problem !== null && problemSentence(visit, problem)}
-  ${entries !== null && entries.length > 0 && found(visit, entries)}
-  ${company !== null && details(visit, company)}
+  <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(tried.durationMs))))} · ${cost}</p>
+  ${problem !== null && problemSentence(context, problem)}
+  ${entries !== null && entries.length > 0 && found(context, entries)}
+  ${company !== null && details(context, company)}
   <details>
-    <summary>${texts.headersAndJson}</summary>
+    <summary>${messages.headersAndJson}</summary>
     <pre class="headers" tabindex="0">${tried.headers.map(([name, value]) => html`<span>${name}:</span> ${value}\n`)}</pre>
     <div class="copyable">
       <pre class="json" id="answer-json" tabindex="0">${tried.body}</pre>
-      <button class="small" type="button" data-copy="answer-json" data-copied="${texts.copied}" hidden>${texts.copy}</button>
+      <button class="small" type="button" data-copy="answer-json" data-copied="${messages.copied}" hidden>${messages.copy}</button>
     </div>
   </details>
 </section>
 <section class="card" aria-labelledby="request-title">
-  <h2 id="request-title">${texts.request}</h2>
+  <h2 id="request-title">${messages.request}</h2>
   <div class="copyable">
     <pre id="request" tabindex="0">${curl}</pre>
-    <button class="small" type="button" data-copy="request" data-copied="${texts.copied}" hidden>${texts.copy}</button>
+    <button class="small" type="button" data-copy="request" data-copied="${messages.copied}" hidden>${messages.copy}</button>
   </div>
 </section>`;
 }
 
 /** The meaning of a problem in the reader's language, with a link to more. */
-function problemSentence({ texts, tools }: MemberVisit, kind: ProblemName): Html {
-  const { title, cause, fix } = problemText(kind, texts.language);
-  const address = `${problemType(tools.root, kind)}?lang=${texts.language}`;
+function problemSentence({ messages, tools }: MemberContext, kind: ProblemName): Html {
+  const { title, cause, fix } = problemText(kind, messages.language);
+  const address = `${problemType(tools.root, kind)}?lang=${messages.language}`;
   return html`<p><strong>${title}.</strong> ${prose(cause)} ${prose(fix)} <a href="${address}"><code>${kind}</code></a></p>`;
 }
 
 /** The companies that a search found, each with a button that looks it up. */
-function found(visit: MemberVisit, entries: SearchAnswer['data']): Html {
-  const { texts, tools } = visit;
+function found(context: MemberContext, entries: SearchAnswer['data']): Html {
+  const { messages, tools } = context;
   return html`
 <form method="post" action="${tools.base}/try">
-${token(visit)}
+${token(context)}
 <table class="stacked found">
-  <thead><tr><th scope="col">${texts.legalName}</th><th scope="col">NIF</th><th scope="col"><span class="unseen">${texts.lookUp}</span></th></tr></thead>
+  <thead><tr><th scope="col">${messages.legalName}</th><th scope="col">NIF</th><th scope="col"><span class="unseen">${messages.lookUp}</span></th></tr></thead>
   <tbody>${entries.map(
     ({ nif, legal_name }) => html`
-    <tr><th scope="row">${legal_name}</th><td><code>${nif}</code></td><td class="end"><button class="small quiet" name="lookup" value="${nif}" aria-label="${texts.lookUp} ${nif}">${texts.lookUpOne} <small>${texts.costs}</small></button></td></tr>`,
+    <tr><th scope="row">${legal_name}</th><td><code>${nif}</code></td><td class="end"><button class="small quiet" name="lookup" value="${nif}" aria-label="${messages.lookUp} ${nif}">${messages.lookUpOne} <small>${messages.costs}</small></button></td></tr>`,
   )}</tbody>
 </table>
 </form>`;
 }
 
-function details({ texts, formats }: MemberVisit, company: Company): Html {
+function details({ messages, formats }: MemberContext, company: Company): Html {
   const { structure } = company;
   const amount = (euros: number) => `${formats.number(euros)} €`;
   const debt = (bracket: DebtBracket | null) =>
     bracket === null
-      ? texts.noBracket
-      : `${texts.bracket(amount(bracket.start), bracket.end === null ? null : amount(bracket.end))}, ${texts.dataOf} ${bracket.last_updated}`;
+      ? messages.noBracket
+      : `${messages.bracket(amount(bracket.start), bracket.end === null ? null : amount(bracket.end))}, ${messages.dataOf} ${bracket.last_updated}`;
   const rows: [label: string, value: HtmlValue][] = [
-    [texts.legalName, company.title],
+    [messages.legalName, company.title],
     ['NIF', String(company.nif)],
     [
-      texts.address,
+      messages.address,
       [company.address, `${company.zipcode} ${company.city}`.trim()].filter(Boolean).join(', '),
     ],
-    [texts.activity, company.activity],
+    [messages.activity, company.activity],
     ['CAE', company.cae],
-    [texts.companyStatus, company.status],
-    [texts.legalNature, structure.nature],
-    [texts.capital, `${structure.capital} ${structure.capital_currency}`],
-    [texts.dataTax, debt(company.tax_debt)],
-    [texts.dataSocialSecurity, debt(company.social_security_debt)],
+    [messages.companyStatus, company.status],
+    [messages.legalNature, structure.nature],
+    [messages.capital, `${structure.capital} ${structure.capital_currency}`],
+    [messages.dataTax, debt(company.tax_debt)],
+    [messages.dataSocialSecurity, debt(company.social_security_debt)],
   ];
   return html`<dl class="facts">${rows.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value || '–'}</dd></div>`)}</dl>`;
 }

@@ -7,21 +7,21 @@ export interface GateLimits {
   maxWaiting: number;
   /** A task whose turn has not come by then is refused. */
   maxWaitMs: number;
-  /** Tasks of one asker at most, in flight and waiting together. */
+  /** Tasks of one client at most, in flight and waiting together. */
   maxOfOne: number;
 }
 
 export interface Gate {
-  /** Whether a further task of the asker would be refused. */
-  isFullFor(asker: string): boolean;
+  /** Whether a further task of the client would be refused. */
+  isFullFor(client: string): boolean;
   /**
    * Runs a task when fewer than `maxRunning` others are in flight, in the order in which they came. The task may `leave` before
    * its end, when what is left of it needs no bound.
    *
-   * @param asker whom the task is for
+   * @param client whom the task is for
    * @throws OverloadedError when too many wait, or the turn does not come in time
    */
-  run<T>(asker: string, task: (leave: () => void) => Promise<T>): Promise<T>;
+  run<T>(client: string, task: (leave: () => void) => Promise<T>): Promise<T>;
 }
 
 export function createGate({ maxRunning, maxWaiting, maxWaitMs, maxOfOne }: GateLimits): Gate {
@@ -52,15 +52,15 @@ export function createGate({ maxRunning, maxWaiting, maxWaitMs, maxOfOne }: Gate
     else next();
   }
 
-  function isFullFor(asker: string): boolean {
-    if ((tasksOf.get(asker) ?? 0) >= maxOfOne) return true;
+  function isFullFor(client: string): boolean {
+    if ((tasksOf.get(client) ?? 0) >= maxOfOne) return true;
     return running >= maxRunning && waiting.size >= maxWaiting;
   }
 
-  function count(asker: string, change: 1 | -1): void {
-    const tasks = (tasksOf.get(asker) ?? 0) + change;
-    if (tasks === 0) tasksOf.delete(asker);
-    else tasksOf.set(asker, tasks);
+  function count(client: string, change: 1 | -1): void {
+    const tasks = (tasksOf.get(client) ?? 0) + change;
+    if (tasks === 0) tasksOf.delete(client);
+    else tasksOf.set(client, tasks);
   }
 
   async function runInside<T>(task: (leave: () => void) => Promise<T>): Promise<T> {
@@ -80,13 +80,13 @@ export function createGate({ maxRunning, maxWaiting, maxWaitMs, maxOfOne }: Gate
 
   return {
     isFullFor,
-    async run(asker, task) {
-      if (isFullFor(asker)) throw new OverloadedError('too many requests wait for their turn');
-      count(asker, 1);
+    async run(client, task) {
+      if (isFullFor(client)) throw new OverloadedError('too many requests wait for their turn');
+      count(client, 1);
       try {
         return await runInside(task);
       } finally {
-        count(asker, -1);
+        count(client, -1);
       }
     },
   };

@@ -1,9 +1,9 @@
 import { SECOND } from '../../units.ts';
 import type { Language } from '../ui/language.ts';
 import { messagePage } from '../ui/layout.ts';
-import { TEXTS } from '../ui/texts.ts';
+import { MESSAGES } from '../ui/messages.ts';
+import type { PageResponse, Tools } from './page-context.ts';
 import { respond } from './respond.ts';
-import type { Reply, Tools } from './visit.ts';
 
 /** Why a request gets no page. */
 export type RefusalKind = 'too many requests' | 'busy';
@@ -23,15 +23,15 @@ export type Refuse = (kind: RefusalKind, language: Language, requestId: string) 
 
 /** Answers requests that are refused: late, and with pages that are rendered once. */
 export function createRefusals(tools: Tools): Refuse {
-  const pages = new Map<string, Reply>();
+  const pages = new Map<string, PageResponse>();
   let delayed = 0;
 
-  function pageOf(kind: RefusalKind, language: Language): Reply {
-    const texts = TEXTS[language];
-    const visit = { texts, tools };
+  function pageOf(kind: RefusalKind, language: Language): PageResponse {
+    const messages = MESSAGES[language];
+    const context = { messages, tools };
     return kind === 'busy'
-      ? messagePage(visit, 503, texts.busy, texts.busyLead, { 'Retry-After': '1' })
-      : messagePage(visit, 429, texts.tooManyRequests, texts.tooManyRequestsLead, {
+      ? messagePage(context, 503, messages.busy, messages.busyLead, { 'Retry-After': '1' })
+      : messagePage(context, 429, messages.tooManyRequests, messages.tooManyRequestsLead, {
           'Retry-After': String(PAUSE_MS / SECOND),
         });
   }
@@ -49,7 +49,7 @@ export function createRefusals(tools: Tools): Refuse {
       acceptEncoding: '',
       cookies: [],
       requestId,
-      language: TEXTS[language].lang,
+      language: MESSAGES[language].lang,
       hasLinkToken: false,
     });
   };

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
-import type { Asker } from '../auth/auth.ts';
+import type { AuthClient } from '../auth/auth.ts';
 import { networkOf } from './client-address.ts';
 import { PAUSE_MS } from './refusals.ts';
 
@@ -14,31 +14,31 @@ const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?dashboard\.session_token=([^;]+)
 /** The dashboard's own token buckets: one a member, one an address for visitors. They are no account's API bucket. */
 export interface RequestLimit {
   /**
-   * Whether the asker was refused less than five seconds ago. It asks nobody, so that a crowd of refused requests costs no look
+   * Whether the client was refused less than five seconds ago. It asks nobody, so that a crowd of refused requests costs no look
    * at a session, and no place.
    */
-  isPaused(asker: Asker): boolean;
+  isPaused(client: AuthClient): boolean;
   /**
-   * Takes a token if there is one; if not, the asker is paused.
+   * Takes a token if there is one; if not, the client is paused.
    *
-   * @param userId whose session the asker's cookie opens; `null` for a visitor
+   * @param userId whose session the client's cookie opens; `null` for a visitor
    * @returns whether there was one
    */
-  take(asker: Asker, userId: string | null): Promise<boolean>;
+  take(client: AuthClient, userId: string | null): Promise<boolean>;
 }
 
 /** @param nowMs a monotonic clock, for tests */
 export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => performance.now()): RequestLimit {
-  /** Until when askers are refused without a look at their buckets. */
+  /** Until when clients are refused without a look at their buckets. */
   const paused = new Map<string, number>();
 
   return {
-    isPaused: (asker) => nowMs() < (paused.get(nameOf(asker)) ?? 0),
-    async take(asker, userId) {
+    isPaused: (client) => nowMs() < (paused.get(nameOf(client)) ?? 0),
+    async take(client, userId) {
       const { admitted } = await (userId === null
-        ? rateLimiter.take(`dash:${networkOf(asker.address)}`, VISITOR_LIMIT)
+        ? rateLimiter.take(`dash:${networkOf(client.address)}`, VISITOR_LIMIT)
         : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
-      const name = nameOf(asker);
+      const name = nameOf(client);
       paused.delete(name);
       if (admitted) return true;
       if (paused.size >= MAX_PAUSED) paused.delete(paused.keys().next().value as string);
@@ -48,8 +48,8 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
   };
 }
 
-/** How an asker is told apart before its session is read: by the session's cookie, hashed, or else by the network. */
-export function nameOf({ cookie, address }: Asker): string {
+/** How a client is told apart before its session is read: by the session's cookie, hashed, or else by the network. */
+export function nameOf({ cookie, address }: AuthClient): string {
   const session = SESSION_COOKIE.exec(cookie ?? '')?.[1];
   return session === undefined ? networkOf(address) : hash('sha256', session, 'base64');
 }

@@ -1,4 +1,4 @@
-import type { Reply } from './visit.ts';
+import type { PageResponse } from './page-context.ts';
 
 /** Everything comes from here; nothing inline, nothing framed. */
 const CONTENT_SECURITY_POLICY = [
@@ -31,7 +31,7 @@ const REFERRER_OF_LINKS = 'strict-origin';
 interface Around {
   /** The request's `Accept-Encoding`; '' for none. */
   acceptEncoding: string;
-  /** Of the visit itself, before those of the reply. */
+  /** Of the request itself, before those of the page. */
   cookies: string[];
   requestId: string;
   language: string;
@@ -41,29 +41,29 @@ interface Around {
 
 /** The HTTP answer of a page, a redirect or a file. */
 export function respond(
-  reply: Reply,
+  response: PageResponse,
   { acceptEncoding, cookies, requestId, language, hasLinkToken }: Around,
 ): Response {
   const headers = new Headers({ ...HEADERS, 'X-Request-Id': requestId });
-  if ('file' in reply) {
-    headers.set('Content-Type', reply.type);
-    for (const [name, value] of Object.entries(reply.headers)) headers.set(name, value);
-    return new Response(reply.file, { headers });
+  if ('file' in response) {
+    headers.set('Content-Type', response.type);
+    for (const [name, value] of Object.entries(response.headers)) headers.set(name, value);
+    return new Response(response.file, { headers });
   }
-  for (const cookie of [...cookies, ...(reply.cookies ?? [])]) headers.append('Set-Cookie', cookie);
-  if ('redirect' in reply) {
-    headers.set('Location', reply.redirect);
+  for (const cookie of [...cookies, ...(response.cookies ?? [])]) headers.append('Set-Cookie', cookie);
+  if ('redirect' in response) {
+    headers.set('Location', response.redirect);
     return new Response(null, { status: 303, headers });
   }
   headers.set('Content-Type', 'text/html; charset=utf-8');
   headers.set('Content-Language', language);
   if (hasLinkToken) headers.set('Referrer-Policy', REFERRER_OF_LINKS);
-  for (const [name, value] of Object.entries(reply.headers ?? {})) headers.set(name, value);
-  const status = reply.status ?? 200;
+  for (const [name, value] of Object.entries(response.headers ?? {})) headers.set(name, value);
+  const status = response.status ?? 200;
   if (!/\bgzip\b/.test(acceptEncoding)) {
-    return new Response(reply.page.markup, { status, headers });
+    return new Response(response.page.markup, { status, headers });
   }
   // Safe with secrets on the page: a key is shown in one answer only, and a form's token is another one in each.
   headers.set('Content-Encoding', 'gzip');
-  return new Response(Bun.gzipSync(reply.page.markup), { status, headers });
+  return new Response(Bun.gzipSync(response.page.markup), { status, headers });
 }

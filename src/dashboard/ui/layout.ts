@@ -1,11 +1,11 @@
 import { allowanceNotice } from '../pages/allowance.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import type { MemberVisit, Reply, Tools, Visit } from '../request/visit.ts';
+import type { MemberContext, PageContext, PageResponse, Tools } from '../request/page-context.ts';
 import { contactLink } from './contact.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 
 /** The context of a page without account data. */
-type PageVisit = Pick<Visit, 'texts'> & { tools: PageTools; url?: URL };
+type LayoutContext = Pick<PageContext, 'messages'> & { tools: PageTools; url?: URL };
 export type PageTools = Pick<Tools, 'root' | 'base' | 'publicUrl' | 'config' | 'assets'>;
 
 type Section = '' | '/keys' | '/try' | '/credits' | '/settings' | '/reference';
@@ -16,9 +16,9 @@ interface PageAnswer {
   headers?: Record<string, string>;
 }
 
-function replyWith(visit: PageVisit, { title, status, headers }: PageAnswer, body: Html): Reply {
+function replyWith(context: LayoutContext, { title, status, headers }: PageAnswer, body: Html): PageResponse {
   return {
-    page: documentOf(visit, title, body),
+    page: documentOf(context, title, body),
     ...(status !== undefined && { status }),
     ...(headers !== undefined && { headers }),
   };
@@ -26,82 +26,82 @@ function replyWith(visit: PageVisit, { title, status, headers }: PageAnswer, bod
 
 /** A page of a signed-in member, with the navigation. */
 export async function memberPage(
-  visit: MemberVisit,
+  context: MemberContext,
   page: PageAnswer & { section: Section; body: HtmlValue },
-): Promise<Reply> {
-  const { texts, tools, user, account } = visit;
+): Promise<PageResponse> {
+  const { messages, tools, user, account } = context;
   const link = (section: Section, label: string) =>
     html`<a href="${tools.base + section}"${page.section === section && html` aria-current="page"`}>${label}</a>`;
   const body = html`
 <header class="bar">
   <div class="bar-inner">
-    <a class="brand" href="${tools.base}">${mark()}<span>${texts.brand}</span></a>
-    <nav aria-label="${texts.nav}">
-      ${link('', texts.overview)}
-      ${link('/keys', texts.keys)}
-      ${link('/try', texts.tryIt)}
-      ${link('/credits', texts.credits)}
-      ${link('/settings', texts.settings)}
-      ${link('/reference', texts.referenceShort)}
+    <a class="brand" href="${tools.base}">${mark()}<span>${messages.brand}</span></a>
+    <nav aria-label="${messages.nav}">
+      ${link('', messages.overview)}
+      ${link('/keys', messages.keys)}
+      ${link('/try', messages.tryIt)}
+      ${link('/credits', messages.credits)}
+      ${link('/settings', messages.settings)}
+      ${link('/reference', messages.referenceShort)}
     </nav>
     <form class="sign-out" method="post" action="${tools.base}/sign-out">
-      ${token(visit)}
+      ${token(context)}
       <span class="who" title="${user.email}">${user.email}</span>
-      <button class="quiet" type="submit">${texts.signOut}</button>
+      <button class="quiet" type="submit">${messages.signOut}</button>
     </form>
   </div>
 </header>
 <main id="main" tabindex="-1">
-  ${account.suspended ? html`<p class="notice bad" role="status"><span>${texts.suspended} ${contactLink(visit)}</span></p>` : await allowanceNotice(visit)}
-  ${awaitsConfirmation(visit) && confirmationNotice(visit)}
+  ${account.suspended ? html`<p class="notice bad" role="status"><span>${messages.suspended} ${contactLink(context)}</span></p>` : await allowanceNotice(context)}
+  ${awaitsConfirmation(context) && confirmationNotice(context)}
   ${page.body}
 </main>
-${footer(visit)}`;
-  return replyWith(visit, page, body);
+${footer(context)}`;
+  return replyWith(context, page, body);
 }
 
 /** A page for anyone that is as wide as those of members. */
-export function publicPage(visit: PageVisit, title: string, content: Html): Reply {
-  const { texts, tools } = visit;
+export function publicPage(context: LayoutContext, title: string, content: Html): PageResponse {
+  const { messages, tools } = context;
   const body = html`
 <header class="bar">
   <div class="bar-inner">
-    <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${texts.brand}</span></a>
-    <a class="button small quiet" href="${tools.base}/sign-in">${texts.openDashboard}</a>
+    <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${messages.brand}</span></a>
+    <a class="button small quiet" href="${tools.base}/sign-in">${messages.openDashboard}</a>
   </div>
 </header>
 <main id="main" tabindex="-1">${content}</main>
-${footer(visit)}`;
-  return replyWith(visit, { title }, body);
+${footer(context)}`;
+  return replyWith(context, { title }, body);
 }
 
 /**
  * Whether the member must confirm their email before they create a key or try a call. Without SMTP_URL no member does: no email
  * can be confirmed then, so sign-up is closed by default, and the start warns when an operator opens it to the public.
  */
-export function awaitsConfirmation({ tools, user }: MemberVisit): boolean {
+export function awaitsConfirmation({ tools, user }: MemberContext): boolean {
   return tools.mails && !user.emailVerified;
 }
 
-function confirmationNotice(visit: MemberVisit): Html {
-  const { texts, tools, user } = visit;
+function confirmationNotice(context: MemberContext): Html {
+  const { messages, tools, user } = context;
   return html`
 <form class="notice warn" method="post" action="${tools.base}/confirm/send">
-  ${token(visit)}
-  <p>${texts.confirmPending(user.email)}</p>
-  <button class="small" type="submit">${texts.confirmAgain}</button>
+  ${token(context)}
+  <p>${messages.confirmPending(user.email)}</p>
+  <button class="small" type="submit">${messages.confirmAgain}</button>
 </form>`;
 }
 
 /** A page with one card in its middle: signing in and what belongs to it. */
 export function cardPage(
-  visit: PageVisit,
+  context: LayoutContext,
   page: PageAnswer & { lead?: HtmlValue; body: HtmlValue; after?: HtmlValue },
-): Reply {
-  const { texts, tools } = visit;
+): PageResponse {
+  const { messages, tools } = context;
   const body = html`
 <main id="main" class="centre" tabindex="-1">
-  <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${texts.brand}</span></a>
+  <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${messages.brand}</span></a>
   <section class="card sheet">
     <h1>${page.title}</h1>
     ${page.lead !== undefined && html`<p class="lead">${page.lead}</p>`}
@@ -109,16 +109,16 @@ export function cardPage(
   </section>
   ${page.after}
 </main>
-${footer(visit)}`;
-  return replyWith(visit, page, body);
+${footer(context)}`;
+  return replyWith(context, page, body);
 }
 
 /** Text with a button that copies it, where scripts run. */
-export function copyable({ texts }: PageVisit, id: string, label: string, text: string): Html {
+export function copyable({ messages }: LayoutContext, id: string, label: string, text: string): Html {
   return html`
   <div class="copyable">
     <code id="${id}" tabindex="0" role="group" aria-label="${label}">${text}</code>
-    <button class="small" type="button" data-copy="${id}" data-copied="${texts.copied}" hidden>${texts.copy}</button>
+    <button class="small" type="button" data-copy="${id}" data-copied="${messages.copied}" hidden>${messages.copy}</button>
   </div>`;
 }
 
@@ -127,64 +127,64 @@ const KEPT = ['token', 'to', 'by', 'days'];
 const KEPT_SHAPE = /^[\w./?=&-]{1,2000}$/;
 
 /** The same page in the other language. */
-function languageLink({ texts, url }: PageVisit): HtmlValue {
+function languageLink({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
-  const other = texts.lang === 'en' ? 'pt' : 'en';
+  const other = messages.lang === 'en' ? 'pt' : 'en';
   const search = new URLSearchParams({ lang: other });
   for (const name of KEPT) {
     const value = url.searchParams.get(name);
     if (value !== null && KEPT_SHAPE.test(value)) search.set(name, value);
   }
-  return html`<a href="?${search.toString()}" hreflang="${other}" lang="${other}">${texts.otherLanguage}</a>`;
+  return html`<a href="?${search.toString()}" hreflang="${other}" lang="${other}">${messages.otherLanguage}</a>`;
 }
 
-function footer(visit: PageVisit): Html {
-  const { texts, tools } = visit;
+function footer(context: LayoutContext): Html {
+  const { messages, tools } = context;
   const { contact, privacyUrl, termsUrl, statusUrl } = tools.config;
   const links: [address: string | null, label: string][] = [
-    [`${tools.root}/openapi?lang=${texts.language}`, texts.reference],
-    [contact, texts.contact],
-    [privacyUrl, texts.privacy],
-    [termsUrl, texts.terms],
-    [statusUrl, texts.status],
+    [`${tools.root}/openapi?lang=${messages.language}`, messages.reference],
+    [contact, messages.contact],
+    [privacyUrl, messages.privacy],
+    [termsUrl, messages.terms],
+    [statusUrl, messages.status],
   ];
-  return html`<footer>${languageLink(visit)} ${links.map(([address, label]) => address !== null && html`<a href="${address}">${label}</a> `)}</footer>`;
+  return html`<footer>${languageLink(context)} ${links.map(([address, label]) => address !== null && html`<a href="${address}">${label}</a> `)}</footer>`;
 }
 
 /** A page that only says something. */
 export function messagePage(
-  visit: PageVisit,
+  context: LayoutContext,
   status: number,
   title: string,
   lead: string,
   headers: Record<string, string> = {},
-): Reply {
-  const { texts, tools } = visit;
-  return cardPage(visit, {
+): PageResponse {
+  const { messages, tools } = context;
+  return cardPage(context, {
     title,
     lead,
     status,
     headers,
-    body: html`<p><a class="button wide" href="${tools.base}">${texts.back}</a></p>`,
+    body: html`<p><a class="button wide" href="${tools.base}">${messages.back}</a></p>`,
   });
 }
 
-function documentOf({ texts, tools }: PageVisit, title: string, body: Html): Html {
+function documentOf({ messages, tools }: LayoutContext, title: string, body: Html): Html {
   const { assets } = tools;
   return html`<!doctype html>
-<html lang="${texts.lang}">
+<html lang="${messages.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title} · ${texts.brand}</title>
+<title>${title} · ${messages.brand}</title>
 <link rel="icon" href="${assets.icon}" type="image/svg+xml">
 <link rel="preload" href="${assets.font}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="${assets.style}">
 <script src="${assets.script}" defer></script>
 </head>
-<body data-show="${texts.showPassword}" data-hide="${texts.hidePassword}" data-press="${texts.pressCopy}">
-<a class="skip" href="#main">${texts.skip}</a>
+<body data-show="${messages.showPassword}" data-hide="${messages.hidePassword}" data-press="${messages.pressCopy}">
+<a class="skip" href="#main">${messages.skip}</a>
 ${body}
 </body>
 </html>
@@ -192,7 +192,7 @@ ${body}
 }
 
 /** The hidden field without which a form is refused. */
-export function token({ formToken }: Visit): Html {
+export function token({ formToken }: PageContext): Html {
   return html`<input type="hidden" name="${TOKEN_FIELD}" value="${formToken}">`;
 }
 

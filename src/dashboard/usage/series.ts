@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Messages } from '../ui/messages.ts';
 import type { DailyCalls } from './daily-calls.ts';
 
 /** The dimension that the plot and the table split calls by. */
@@ -16,21 +16,21 @@ export interface Series {
 const MAX_KEYS = 5;
 
 /** Calls a day: searches and lookups apart, or each key apart, the busiest first. */
-export function seriesOf(rows: DailyCalls[], split: Split, texts: Texts): Series[] {
-  return split === 'kind' ? byKind(rows, texts) : byKey(rows, texts);
+export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): Series[] {
+  return split === 'kind' ? byKind(rows, messages) : byKey(rows, messages);
 }
 
-function byKind(rows: DailyCalls[], texts: Texts): Series[] {
+function byKind(rows: DailyCalls[], messages: Messages): Series[] {
   return [
-    series(texts.searches, rows, (row) => row.searches),
-    series(texts.lookups, rows, (row) => row.lookups),
+    series(messages.searches, rows, (row) => row.searches),
+    series(messages.lookups, rows, (row) => row.lookups),
   ];
 }
 
-function byKey(rows: DailyCalls[], texts: Texts): Series[] {
+function byKey(rows: DailyCalls[], messages: Messages): Series[] {
   const admitted = rows.filter((row) => both(row) > 0);
   const keys = Map.groupBy(admitted, (row) => row.keyId);
-  const all = [...keys.values()].map((ofKey) => series(keyLabel(ofKey[0]!, texts), ofKey, both));
+  const all = [...keys.values()].map((ofKey) => series(keyLabel(ofKey[0]!, messages), ofKey, both));
   all.sort((a, b) => b.total - a.total);
   if (all.length <= MAX_KEYS + 1) return distinct(all);
   const rest = new Map<string, number>();
@@ -38,7 +38,7 @@ function byKey(rows: DailyCalls[], texts: Texts): Series[] {
     for (const [day, count] of calls) rest.set(day, (rest.get(day) ?? 0) + count);
   }
   const total = all.slice(MAX_KEYS).reduce((sum, one) => sum + one.total, 0);
-  return distinct([...all.slice(0, MAX_KEYS), { label: texts.otherKeys, calls: rest, total }]);
+  return distinct([...all.slice(0, MAX_KEYS), { label: messages.otherKeys, calls: rest, total }]);
 }
 
 const both = (row: DailyCalls) => row.searches + row.lookups;
@@ -56,8 +56,11 @@ function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => n
 }
 
 /** How a key is named where there is room for a word: its name, or how it begins. */
-function keyLabel(key: { keyId: string | null; keyName: string; keyStart: string }, texts: Texts): string {
-  if (key.keyId === null) return texts.dashboardCalls;
+function keyLabel(
+  key: { keyId: string | null; keyName: string; keyStart: string },
+  messages: Messages,
+): string {
+  if (key.keyId === null) return messages.dashboardCalls;
   return key.keyName === '' ? `${key.keyStart}…` : key.keyName;
 }
 

@@ -5,7 +5,7 @@ import type { Sql } from '../../postgres/connect.ts';
 import { MINUTE } from '../../units.ts';
 import type { Mailer, UsageMail } from '../auth/mail.ts';
 import { formatsOf, type Language, preferredLanguage } from '../ui/language.ts';
-import { TEXTS } from '../ui/texts.ts';
+import { MESSAGES } from '../ui/messages.ts';
 
 /** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
 const THRESHOLDS = [80, 100];
@@ -126,14 +126,14 @@ async function withdraw(sql: Sql, { userId, percent, openedAt }: Alert): Promise
 function mailOf(alert: Alert, settingsUrl: string): UsageMail {
   const language = alert.language ?? preferredLanguage(null);
   const { number, date } = formatsOf(language);
-  const texts = TEXTS[language];
+  const messages = MESSAGES[language];
   const paysOn = alert.spendPurchased && alert.credits > 0;
-  const next = paysOn ? texts.mailUsagePurchased(number(alert.credits)) : texts.mailUsageStops;
-  const lead = texts.mailUsage(number(alert.used), number(alert.included), date(alert.periodEnd));
+  const next = paysOn ? messages.mailUsagePurchased(number(alert.credits)) : messages.mailUsageStops;
+  const lead = messages.mailUsage(number(alert.used), number(alert.included), date(alert.periodEnd));
   return {
     to: alert.email,
-    subject: texts.mailUsageSubject(number(alert.percent)),
-    text: `${lead} ${next}\n\n${texts.mailUsageOff}\n${settingsUrl}`,
+    subject: messages.mailUsageSubject(number(alert.percent)),
+    text: `${lead} ${next}\n\n${messages.mailUsageOff}\n${settingsUrl}`,
     language,
   };
 }

@@ -6,12 +6,12 @@ import type { Observer, RequestTrace } from '../../http/observe.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
-import type { Asker, Auth, Session, User } from '../auth/auth.ts';
+import type { Auth, AuthClient, Session, User } from '../auth/auth.ts';
 import type { Mailer } from '../auth/mail.ts';
 import type { OpenApi } from '../pages/reference.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
-import type { Texts } from '../ui/texts.ts';
+import type { Messages } from '../ui/messages.ts';
 import type { Fields } from './fields.ts';
 
 /** What the service gives the dashboard to work with. */
@@ -66,8 +66,8 @@ export interface Tools extends DashboardParts {
   assets: { style: string; script: string; icon: string; font: string };
 }
 
-/** One request for a page. */
-export interface Visit {
+/** What a page gets for one request. */
+export interface PageContext {
   request: Request;
   url: URL;
   /** Members of the route's path, e.g. `id`. */
@@ -76,30 +76,30 @@ export interface Visit {
   fields: Fields;
   /** Gives this request's place among the pages in flight to the next one: what is left of it needs none. */
   leave(): void;
-  asker: Asker;
+  client: AuthClient;
   session: Session | null;
   formToken: string;
-  texts: Texts;
+  messages: Messages;
   formats: Formats;
   tools: Tools;
   /** For the request's log line. */
   trace: RequestTrace;
 }
 
-/** The visit of someone who is signed in, with the one account that they see. */
-export interface MemberVisit extends Visit {
+/** The context of a page for a signed-in user, with the one account that they see. */
+export interface MemberContext extends PageContext {
   session: Session;
   user: User;
   account: AccountDetails;
 }
 
-/** What a page answers. */
-export type Reply =
+/** The answer of a page. */
+export type PageResponse =
   | { page: Html; status?: number; headers?: Record<string, string>; cookies?: string[] }
   | { redirect: string; cookies?: string[] }
   | { file: string; type: string; headers: Record<string, string> };
 
 /** To another page of the dashboard, after a form has done its work. */
-export function redirectTo(visit: Visit, path: string, cookies: string[] = []): Reply {
-  return { redirect: visit.tools.base + path, cookies };
+export function redirectTo(context: PageContext, path: string, cookies: string[] = []): PageResponse {
+  return { redirect: context.tools.base + path, cookies };
 }

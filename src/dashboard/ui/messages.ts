@@ -438,9 +438,9 @@ const en = {
   mailIgnore: 'If you did not ask for this, do nothing.',
 };
 
-export type Texts = typeof en;
+export type Messages = typeof en;
 
-const pt: Texts = {
+const pt: Messages = {
   language: 'pt',
   lang: 'pt-PT',
   brand: 'Diretório de Empresas',
@@ -874,4 +874,4 @@ const pt: Texts = {
   mailIgnore: 'Se não foi você que pediu, não faça nada.',
 };
 
-export const TEXTS: Record<Language, Texts> = { en, pt };
+export const MESSAGES: Record<Language, Messages> = { en, pt };
