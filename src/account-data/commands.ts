@@ -3,7 +3,7 @@ import { defineCommand, subcommand } from '../terminal/command.ts';
 import { printableJson, table } from '../terminal/text.ts';
 import { deleteAccount } from './delete.ts';
 import { exportAccount } from './export.ts';
-import { loadHistory } from './history.ts';
+import { type HistoryEntry, loadHistory } from './history.ts';
 
 /** `account history`, `account export` and `account delete` (contract, Command line). */
 export function accountDataCommands(program: Command): void {
@@ -20,7 +20,7 @@ export function accountDataCommands(program: Command): void {
     },
     (entries) =>
       table([
-        ['AT', 'KIND', 'BY', 'CREDITS', 'BALANCE', 'REFERENCE', 'KEY', 'NOTE'],
+        ['AT', 'KIND', 'BY', 'CREDITS', 'BALANCE', 'REFERENCE', 'KEY', 'CHANGED TO', 'NOTE'],
         ...entries.map((entry) => [
           entry.at,
           entry.kind,
@@ -29,6 +29,7 @@ export function accountDataCommands(program: Command): void {
           String(entry.balance ?? '–'),
           entry.reference ?? '–',
           entry.key === undefined ? '–' : `${entry.key} ${entry.keyName ?? ''}`.trim(),
+          changedTo(entry.detail),
           entry.note ?? '–',
         ]),
       ]),
@@ -57,4 +58,10 @@ export function accountDataCommands(program: Command): void {
     },
     ({ id, deleted }) => `${id} is deleted since ${deleted}`,
   );
+}
+
+/** The new values of a change, e.g. `plan=plus until=…`. */
+function changedTo(detail: HistoryEntry['detail'] = {}): string {
+  const values = Object.entries(detail).filter(([, value]) => value !== null);
+  return values.map(([name, value]) => `${name}=${value}`).join(' ') || '–';
 }

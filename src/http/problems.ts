@@ -45,7 +45,8 @@ export const PROBLEMS = {
   'monthly-quota-exceeded': {
     status: 429,
     title: 'No credits left',
-    cause: 'The included allowance of the period and the purchased balance are both used up.',
+    cause:
+      'The included allowance of the period is used up. There are no purchased credits, or the account is set not to spend them.',
     fix: 'Buy credits, change the plan, or wait for `reset`. No credit was charged.',
   },
   'authentication-failed': {

@@ -27,7 +27,10 @@ test('account history answers {at, kind, actor} and what the kind has, oldest fi
     { at, kind: 'key-created', actor, key: key.id, keyName: 'production' },
     { at, kind: 'credits', actor, credits: 7, balance: 7, note: 'paid', reference: 'invoice-17' },
   ]);
-  expect((await cli.run('account', 'history', id)).stdout).toContain('invoice-17');
+  await cli.json('account', 'limits', id, '--requests-per-minute', '90', '--spend-purchased', 'no');
+  const table = (await cli.run('account', 'history', id)).stdout;
+  expect(table).toContain('invoice-17');
+  expect(table).toContain('spendPurchased=false includedCredits=500 requestsPerMinute=90');
   expect((await cli.refusal('account', 'history', 'acc_none')).code).toBe(1);
 });
 

@@ -65,7 +65,8 @@ export const pt = {
     },
     'monthly-quota-exceeded': {
       title: 'Sem créditos',
-      cause: 'Os créditos incluídos no período e os comprados acabaram.',
+      cause:
+        'Os créditos incluídos no período acabaram. Não há créditos comprados, ou a conta está definida para não os gastar.',
       fix: 'Compre créditos, mude de plano, ou espere até `reset`. Nenhum crédito foi cobrado.',
     },
     'authentication-failed': {
