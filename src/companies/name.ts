@@ -2,25 +2,23 @@
  * Company names: the one normalization that queries, Postgres and Elasticsearch share, and the order of results
  * (contract: normalized name, order of results).
  *
- * Tables save an import 1.8 s a million names (form and sort key: 0.9 instead of 2.7 µs a name). They serve names of which
- * every character becomes at most one Latin-1 character, 98% of real ones. An entry is filled by the regular expressions when
- * its character is first met, so there is one set of rules. This is exact because no rule depends on a neighbour: NFKD only
- * reorders marks, which are removed, and the one such lower-case rule (final sigma) gives no Latin-1 character.
+ * A table saves an import over a second a million names. It serves names of which every character becomes at most one
+ * Latin-1 character, 98% of real ones. `fold` fills an entry when its character is first met, so there is one set of rules.
+ * This is exact because no rule depends on a neighbour: NFKD only reorders marks, which are removed, and the one such
+ * lower-case rule (final sigma) gives no Latin-1 character.
  */
 import { LEGAL_FORMS, withoutLegalForms } from './legal-forms.ts';
 
-const SPACE = 0x20;
-
 /** Characters below this have an entry: Latin, combining marks, dashes, typographic quotes, the euro sign. */
 const TABLE_SIZE = 0x2100;
-/** Longer names take the regular expressions. Rows have at most 500 characters. */
+/** Longer names take `fold`. Rows have at most 500 characters. */
 const SCRATCH_BYTES = 1024;
 const scratch = Buffer.alloc(SCRATCH_BYTES);
 
 // Entries above the 256 characters of Latin-1:
 /** The character is removed (a combining mark). */
 const GONE = 0x100;
-/** The character does not become one Latin-1 character, so the whole name takes the regular expressions. */
+/** The character does not become one Latin-1 character, so `fold` takes the whole name. */
 const NOT_HERE = 0x101;
 const UNKNOWN = 0x102;
 
@@ -38,16 +36,10 @@ function fold(text: string): string {
     .toLowerCase();
 }
 
-/** Folds, and replaces every run of other characters than letters and digits by one space, without trimming. */
-function foldToWords(text: string): string {
-  return fold(text).replace(/[^\p{L}\p{N}]+/gu, ' ');
-}
+const table = new Uint16Array(TABLE_SIZE).fill(UNKNOWN);
 
-const sortTable = new Uint16Array(TABLE_SIZE).fill(UNKNOWN);
-const wordTable = new Uint16Array(TABLE_SIZE).fill(UNKNOWN);
-
-function learn(table: Uint16Array, rule: (text: string) => string, code: number): number {
-  const result = rule(String.fromCharCode(code));
+function learn(code: number): number {
+  const result = fold(String.fromCharCode(code));
   const resultCode = result.charCodeAt(0);
   const entry = result === '' ? GONE : result.length === 1 && resultCode <= 0xff ? resultCode : NOT_HERE;
   table[code] = entry;
@@ -60,32 +52,8 @@ function learn(table: Uint16Array, rule: (text: string) => string, code: number)
  * stays in front. `''` means that nothing is left. Idempotent; takes any string, also with lone surrogates.
  */
 export function normalizeName(name: string): string {
-  return withoutLegalForms(toWordsByTable(name) ?? foldToWords(name).trim());
-}
-
-function toWordsByTable(name: string): string | null {
-  if (name.length > SCRATCH_BYTES) return null;
-  let length = 0;
-  let afterSpace = true;
-  for (let i = 0; i < name.length; i++) {
-    const code = name.charCodeAt(i);
-    if (code >= TABLE_SIZE) return null;
-    let entry = wordTable[code]!;
-    if (entry === UNKNOWN) entry = learn(wordTable, foldToWords, code);
-    if (entry === SPACE) {
-      if (afterSpace) continue;
-      afterSpace = true;
-    } else if (entry <= 0xff) {
-      afterSpace = false;
-    } else if (entry === GONE) {
-      continue;
-    } else {
-      return null;
-    }
-    scratch[length++] = entry;
-  }
-  if (afterSpace && length > 0) length--;
-  return scratch.toString('latin1', 0, length);
+  const words = sortKey(name).replace(/[^\p{L}\p{N}]+/gu, ' ');
+  return withoutLegalForms(words.trim());
 }
 
 /**
@@ -98,8 +66,8 @@ export function sortKey(name: string): string {
   for (let i = 0; i < name.length; i++) {
     const code = name.charCodeAt(i);
     if (code >= TABLE_SIZE) return fold(name);
-    let entry = sortTable[code]!;
-    if (entry === UNKNOWN) entry = learn(sortTable, fold, code);
+    let entry = table[code]!;
+    if (entry === UNKNOWN) entry = learn(code);
     if (entry <= 0xff) scratch[length++] = entry;
     else if (entry !== GONE) return fold(name);
   }
