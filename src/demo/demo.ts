@@ -8,10 +8,11 @@ import { importCompanies } from '../directory/import.ts';
 import { openRows } from '../ingest/open-rows.ts';
 import { rowSource } from '../ingest/source.ts';
 import { createKey } from '../keys/store.ts';
+import { aborted } from '../runtime/timeout.ts';
 import { startService } from '../service/serve.ts';
 import { openStores } from '../stores.ts';
 import { fail } from '../terminal/command.ts';
-import { aborted, watchInterrupts } from '../terminal/interrupt.ts';
+import { watchInterrupts } from '../terminal/interrupt.ts';
 import { withProgress } from '../terminal/progress.ts';
 import { startExampleProvider } from './example-provider.ts';
 

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import { readConfig } from '../config.ts';
+import { aborted } from '../runtime/timeout.ts';
 import { defineCommand } from '../terminal/command.ts';
-import { aborted, watchInterrupts } from '../terminal/interrupt.ts';
+import { watchInterrupts } from '../terminal/interrupt.ts';
 import { wholeNumber } from '../terminal/values.ts';
 import { orWithoutParent, serveWithWorkers } from './workers.ts';
 

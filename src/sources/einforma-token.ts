@@ -1,5 +1,5 @@
+import { aborted } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
-import { unlessAborted } from './deadline.ts';
 import { type JsonClient, urlUnder } from './http.ts';
 import { SourceFault } from './types.ts';
 
@@ -74,7 +74,8 @@ export function createTokens({ client, url, clientId, clientSecret, now }: Token
         if (current && now() < current.usableUntilMs) return current.token;
         if (!pending) return start(signal);
         try {
-          return await unlessAborted('einforma', signal, pending);
+          const timeout = aborted(signal).then(() => Promise.reject(new SourceFault('einforma', 'timeout')));
+          return await Promise.race([pending, timeout]);
         } catch (error) {
           // The caller that started the request may have timed out, and not this one.
           const othersTimeout = error instanceof SourceFault && error.reason === 'timeout' && !signal.aborted;

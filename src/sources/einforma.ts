@@ -1,6 +1,5 @@
 import { createBreaker } from './breaker.ts';
 import { capitalText } from './capital.ts';
-import { withDeadline } from './deadline.ts';
 import { createTokens } from './einforma-token.ts';
 import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
 import { cleanText, cleanTexts, joinTexts } from './text.ts';
@@ -68,7 +67,7 @@ export function createEinforma(options: EinformaOptions): CompanySource {
 
   return {
     name,
-    find: (nif) => guarded(() => withDeadline(name, timeoutMs, (signal) => ask(nif, signal))),
+    find: (nif) => guarded(() => ask(nif, AbortSignal.timeout(timeoutMs))),
     close: () => client.close(),
   };
 }

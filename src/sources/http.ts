@@ -22,8 +22,11 @@ interface JsonRequest {
 }
 
 export interface JsonClient {
-  /** Sends a request and reads a JSON object; throws nothing but SourceFault. The signal also ends the connection. */
-  ask(request: JsonRequest, signal: AbortSignal): Promise<{ status: number; body: JsonObject }>;
+  /**
+   * Sends a request and reads a JSON object; throws nothing but SourceFault. The signal also ends the connection. By default it
+   * aborts after the client's timeout.
+   */
+  ask(request: JsonRequest, signal?: AbortSignal): Promise<{ status: number; body: JsonObject }>;
   close(): Promise<void>;
 }
 
@@ -32,9 +35,10 @@ export interface JsonClient {
  * accepts only a JSON object in well-formed UTF-8. Its faults hold no text of a provider, and no URL. It ignores the content
  * type, because parsing shows what the body is.
  *
- * @param connectTimeoutMs ends an attempt to connect, also after its request has timed out
+ * @param timeoutMs for everything that a request does (contract, PROVIDER_TIMEOUT_MS: for each provider, whole). It also
+ * ends an attempt to connect whose request has timed out
  */
-export function createJsonClient(source: SourceName, connectTimeoutMs: number): JsonClient {
+export function createJsonClient(source: SourceName, timeoutMs: number): JsonClient {
   const agent = new Agent({
     connections: MAX_CONNECTIONS,
     pipelining: 1,
@@ -42,11 +46,11 @@ export function createJsonClient(source: SourceName, connectTimeoutMs: number): 
     // The caller's signal is the timeout; undici's would be a second, coarser one.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: connectTimeoutMs },
+    connect: { timeout: timeoutMs },
   });
 
   return {
-    async ask(request, signal) {
+    async ask(request, signal = AbortSignal.timeout(timeoutMs)) {
       try {
         return await exchange(agent, request, signal);
       } catch (error) {

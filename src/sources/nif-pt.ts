@@ -2,7 +2,6 @@ import { DEFAULT_NIF_PT_URL } from '../config.ts';
 import { DAY, HOUR, MINUTE } from '../units.ts';
 import { createBreaker } from './breaker.ts';
 import { capitalText, currencyText } from './capital.ts';
-import { withDeadline } from './deadline.ts';
 import { createJsonClient, isObject, type JsonObject } from './http.ts';
 import { cleanText, cleanTexts, joinTexts } from './text.ts';
 import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './types.ts';
@@ -53,9 +52,7 @@ export function createNifPt({ url, key, timeoutMs, now, onLimit }: NifPtOptions)
   }
 
   async function ask(nif: string): Promise<SourceAnswer> {
-    const { body } = await withDeadline(name, timeoutMs, (signal) =>
-      client.ask({ url: questionUrl(url, nif, key) }, signal),
-    );
+    const { body } = await client.ask({ url: questionUrl(url, nif, key) });
     if (body.result === 'success') return { kind: 'found', details: detailsOf(ownRecord(body.records, nif)) };
     if (body.result !== 'error') throw new SourceFault(name, 'unexpected');
     const message = cleanText(body.message);

@@ -1,5 +1,4 @@
 import { decodeHTMLStrict } from 'entities';
-import { Tokenizer } from 'htmlparser2';
 
 /** The longest text that is stored and answered. */
 const MAX_CHARACTERS = 10_000;
@@ -15,7 +14,18 @@ const SEPARATING_TAGS = new Set(
     'hr li main nav ol option p pre section table tbody td tfoot th thead tr ul'
   ).split(' '),
 );
-const UNSEEN_TAGS = new Set(['script', 'style']);
+
+const ATTRIBUTES = `(?:[^>=]|=(?!\\s*["'])|=\\s*(?:"[^"]*(?:"|$)|'[^']*(?:'|$)))*`;
+/**
+ * A comment, a script or style with its content, a closing tag or declaration, an opening tag. Each ends with the text if
+ * its own end is missing, and no two alternatives fit the same character, so hostile text takes linear time.
+ */
+const MARKUP = new RegExp(
+  '<(?:!--(?:-?>|[^]*?(?:--!?>|$))|' +
+    `(script|style)(?=[\\s/>])${ATTRIBUTES}>[^]*?(?:</\\1(?=[\\s/>])[^>]*(?:>|$)|$)|` +
+    `[/!?][^>]*(?:>|$)|[a-z][^\\s/>]*${ATTRIBUTES}(?:>|$))`,
+  'gi',
+);
 
 /** C0, DEL, C1, line and paragraph separators, and all white space. */
 const CONTROLS_AND_SPACE = /[\p{Cc}\u2028\u2029\s]+/gu;
@@ -79,75 +89,15 @@ function visibleText(raw: string): string {
   return withoutTagBeginnings(withoutTags(decodeHTMLStrict(raw)));
 }
 
-/**
- * The tokenizer takes linear time. The parser searches all open tags at every closing one, which takes many seconds for 1 MiB
- * of hostile tags.
- */
 function withoutTags(html: string): string {
-  if (!html.includes('<')) return html;
-  let text = '';
-  const textEnd = unfinishedTag(html);
-  let inOpeningTag = false;
-  let closingTagFrom = -1;
-  let unseen = '';
-  const separate = (tag: string) => {
-    if (SEPARATING_TAGS.has(tag)) text += ' ';
-  };
-  const ignore = () => {};
-  const tokenizer = new Tokenizer(
-    { decodeEntities: false, xmlMode: false },
-    {
-      ontext(start, end) {
-        // At the end of the input the rest of an unclosed tag arrives as text.
-        const inClosingTag = closingTagFrom >= 0 && !html.slice(closingTagFrom, start).includes('>');
-        if (!inOpeningTag && !inClosingTag && !unseen) text += html.slice(start, Math.min(end, textEnd));
-        if (!inClosingTag) closingTagFrom = -1;
-      },
-      onopentagname(start, end) {
-        const tag = html.slice(start, end).toLowerCase();
-        inOpeningTag = true;
-        if (UNSEEN_TAGS.has(tag)) unseen = tag;
-        separate(tag);
-      },
-      onopentagend() {
-        inOpeningTag = false;
-      },
-      onselfclosingtag() {
-        inOpeningTag = false;
-      },
-      onclosetag(start, end) {
-        const tag = html.slice(start, end).toLowerCase();
-        closingTagFrom = end;
-        if (tag === unseen) unseen = '';
-        separate(tag);
-      },
-      onattribdata: ignore,
-      onattribentity: ignore,
-      onattribend: ignore,
-      onattribname: ignore,
-      oncdata: ignore,
-      oncomment: ignore,
-      ondeclaration: ignore,
-      onend: ignore,
-      onprocessinginstruction: ignore,
-      ontextentity: ignore,
-    },
+  return html.replace(MARKUP, (markup) =>
+    SEPARATING_TAGS.has(/^<\/?([^\s/>]+)/.exec(markup)?.[1]?.toLowerCase() ?? '') ? ' ' : '',
   );
-  tokenizer.write(html);
-  tokenizer.end();
-  return text;
-}
-
-/** The start of a tag that is cut off by the end of the text (`yes<p`). The tokenizer may report its name as text. */
-function unfinishedTag(html: string): number {
-  const from = html.lastIndexOf('<');
-  const unfinished = from >= 0 && /[A-Za-z/!?]/.test(html.charAt(from + 1)) && !html.includes('>', from);
-  return unfinished ? from : html.length;
 }
 
 /**
- * Removes every `<` that would begin a tag for a browser. The tokenizer leaves no tag, but the text around a removed tag can
- * form one (`<<b>i>`), and the content of `<textarea>` is text. (A lookahead after `<+` would take quadratic time.)
+ * Removes every `<` that would begin a tag for a browser, because the text around a removed tag can form one (`<<b>i>`). (A
+ * lookahead after `<+` would take quadratic time.)
  */
 function withoutTagBeginnings(text: string): string {
   return text.replace(/<+/g, (run, at: number) =>

@@ -1,5 +1,4 @@
 import { createBreaker } from './breaker.ts';
-import { withDeadline } from './deadline.ts';
 import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
 import { cleanLines, cleanText, joinTexts } from './text.ts';
 import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './types.ts';
@@ -22,9 +21,7 @@ export function createVies({ url, timeoutMs, now }: ViesOptions): CompanySource 
   const guarded = createBreaker(name, now);
 
   async function ask(nif: string): Promise<SourceAnswer> {
-    const { body } = await withDeadline(name, timeoutMs, (signal) =>
-      client.ask({ url: urlUnder(url, `/ms/PT/vat/${nif}`) }, signal),
-    );
+    const { body } = await client.ask({ url: urlUnder(url, `/ms/PT/vat/${nif}`) });
     if (body.actionSucceed === false || hasMembers(body.errorWrappers))
       throw new SourceFault(name, 'provider-error');
     if (typeof body.isValid !== 'boolean') throw new SourceFault(name, 'unexpected');

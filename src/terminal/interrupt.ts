@@ -25,11 +25,3 @@ export function watchInterrupts(reason?: Error): { signal: AbortSignal; release(
     },
   };
 }
-
-/** Resolves when the signal aborts. */
-export function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
