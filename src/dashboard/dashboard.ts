@@ -1,42 +1,26 @@
+import { Elysia } from 'elysia';
 import { createAccountReader } from '../accounts/reader.ts';
-import { pathOf } from '../http/url.ts';
+import { pathBehind } from '../http/url.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { HOUR } from '../units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
-import type { Mailer } from './auth/mail.ts';
 import { removeExpired } from './auth/remove-expired.ts';
-import { createPublicPages, type PublicPages } from './pages/public.ts';
+import { createPublicPages } from './pages/public.ts';
 import type { OpenApi } from './pages/reference.ts';
-import { createClientAddress } from './request/client-address.ts';
 import type { DashboardParts } from './request/page-context.ts';
 import { createRequestHandler, type RequestHandler } from './request/request-handler.ts';
-import { type Match, matchRoute } from './routes.ts';
+import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
 import type { PageTools } from './ui/layout.ts';
 import { createExampleQuery } from './usage/example-query.ts';
 import { createUsageAlerts } from './usage/usage-alerts.ts';
 
-export interface Dashboard {
-  /**
-   * Answers a request for a page or a file of the dashboard.
-   *
-   * @param peer the address that the connection came from
-   */
-  handle(request: Request, peer: string | null): Response | Promise<Response>;
-  /** The page that answers any other path below `/dashboard`. */
-  notFound(request: Request, peer: string | null): Response | Promise<Response>;
-  /**
-   * The pages of the service that need no sign-in. To be called once, before requests: the dashboard shows the same reference.
-   * @param document the OpenAPI document
-   */
-  publicPages(document: Record<string, unknown>): PublicPages;
-  /** Takes note of accounts that have made calls, for usage alerts. */
-  callsCounted(accountIds: Set<string>): void;
-  close(): Promise<void>;
-}
+const ASSETS = '/assets/:file';
+
+export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
 
 /** The account dashboard: its pages and files, and the sign-in that opens them. */
-export async function createDashboard(parts: DashboardParts): Promise<Dashboard> {
+export async function createDashboard(parts: DashboardParts) {
   const { config, publicUrl, sql, log, observer } = parts;
   const root = new URL(publicUrl).pathname.replace(/\/$/, '');
   const base = `${root}/dashboard`;
@@ -51,11 +35,13 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
     () => removeExpired(sql).catch((error) => log.warn({ err: error }, 'old sessions were not removed')),
     HOUR,
   );
-  const mail = mailerOf(parts);
-  const alerts =
-    mail === null
+  const { smtpUrl, mailFrom } = config;
+  const mailer =
+    smtpUrl === null
       ? null
-      : createUsageAlerts({ sql, mailer: mail.open, settingsUrl: `${publicUrl}/dashboard/settings`, log });
+      : (await import('./auth/mail.ts')).createMailer(smtpUrl, mailFrom, publicUrl, log);
+  const alerts =
+    mailer && createUsageAlerts({ sql, mailer, settingsUrl: `${publicUrl}/dashboard/settings`, log });
   const pageTools: PageTools = {
     config,
     publicUrl,
@@ -71,82 +57,74 @@ export async function createDashboard(parts: DashboardParts): Promise<Dashboard>
   let openApi: OpenApi | null = null;
   let opening: Promise<RequestHandler> | null = null;
 
-  /**
-   * With the first visitor: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API does
-   * without.
-   */
+  /** At the first page: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API saves. */
   async function open(): Promise<RequestHandler> {
-    const [{ createAuth }, mailer] = await Promise.all([import('./auth/auth.ts'), mail?.open() ?? null]);
-    const { signUp, trustProxy } = config;
+    const { createAuth } = await import('./auth/auth.ts');
+    const { signUp } = config;
     return createRequestHandler({
-      clientAddress: createClientAddress(trustProxy, (peer) =>
-        log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
-      ),
-      tools: {
-        ...parts,
-        auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
-        readAccount: createAccountReader(sql),
-        exampleQuery: createExampleQuery(sql),
-        secret,
-        ...pageTools,
-        openApi: () => openApi!,
-        mails: mailer !== null,
-        mailer,
-      },
-    });
-  }
-
-  function handle(request: Request, peer: string | null): Response | Promise<Response> {
-    const path = pathOf(request.url)
-      .replace(/^\/dashboard/, '')
-      .replace(/\/$/, '');
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    const asset =
-      isRead && path.startsWith('/assets/')
-        ? assets.serve(path.slice('/assets/'.length), request.headers.get('accept-encoding') ?? '')
-        : null;
-    if (asset !== null) return asset;
-
-    return receive(request, peer, matchRoute(isRead ? 'GET' : request.method, path));
-  }
-
-  function receive(request: Request, peer: string | null, match: Match | null): Response | Promise<Response> {
-    return observer.observe(request, match?.template ?? '/dashboard/unknown', async (trace) => {
-      opening ??= open().catch((error) => {
-        opening = null; // the next visitor tries again
-        throw error;
-      });
-      return (await opening).handle(request, peer, match, trace);
+      ...parts,
+      ...pageTools,
+      auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
+      readAccount: createAccountReader(sql),
+      exampleQuery: createExampleQuery(sql),
+      secret,
+      openApi: () => openApi!,
+      mails: mailer !== null,
+      mailer,
     });
   }
 
   return {
-    handle,
-    notFound: (request, peer) => receive(request, peer, null),
-    publicPages: (document) => {
+    /**
+     * Answers a request for a page or a file.
+     *
+     * @param peer the address that the connection came from; `null` if it is not known
+     * @param path the path of the route that matched, below the dashboard
+     */
+    handle(request: Request, peer: string | null, path: string): Response | Promise<Response> {
+      if (path === ASSETS && ['GET', 'HEAD'].includes(request.method)) {
+        const name = pathBehind('/assets/', request.url);
+        const asset = assets.serve(name, request.headers.get('accept-encoding') ?? '');
+        if (asset !== null) return asset;
+      }
+      const template = `/dashboard${ROUTES[path] === undefined ? '/unknown' : path}`;
+      return observer.observe(request, template, async (trace) => {
+        opening ??= open().catch((error) => {
+          opening = null; // the next request tries again
+          throw error;
+        });
+        return (await opening).handle(request, peer, path, trace);
+      });
+    },
+    /**
+     * The pages of the service that need no sign-in. To be called once, before requests: the dashboard shows the same reference.
+     * @param document the OpenAPI document
+     */
+    publicPages(document: Record<string, unknown>) {
       openApi = document as unknown as OpenApi;
       return createPublicPages(pageTools, openApi);
     },
-    callsCounted: (accountIds) => alerts?.check(accountIds),
-    close: async () => {
+    /** Takes note of accounts that have made calls, for usage alerts. */
+    callsCounted: (accountIds: Set<string>) => alerts?.check(accountIds),
+    async close() {
       await Promise.all([removals.stop(), alerts?.close()]);
-      await mail?.close();
+      await mailer?.close();
     },
   };
 }
 
-/** The mailer, opened when it is first needed: an instance that sends no mail does without its library. `null` without SMTP_URL. */
-function mailerOf({ config, publicUrl, log }: DashboardParts) {
-  const { smtpUrl, mailFrom } = config;
-  if (smtpUrl === null) return null;
-  let mailer: Promise<Mailer> | null = null;
-  return {
-    open: () => {
-      mailer ??= import('./auth/mail.ts').then(({ createMailer }) =>
-        createMailer(smtpUrl, mailFrom, publicUrl, log),
-      );
-      return mailer;
-    },
-    close: async () => (await mailer)?.close(),
-  };
+/** The dashboard's pages and files as routes of the service. Each answers every method. */
+export function dashboardRoutes(dashboard: Dashboard) {
+  const app = new Elysia({ name: 'dashboard', prefix: '/dashboard' });
+  const add = (address: string, path: string) =>
+    app.all(
+      address,
+      ({ request, server }) => dashboard.handle(request, server?.requestIP(request)?.address ?? null, path),
+      { parse: 'none' }, // the dashboard reads its forms itself
+    );
+  for (const path of [...Object.keys(ROUTES), ASSETS]) {
+    add(path, path);
+    add(`${path}/`, path); // readers may end an address with a slash
+  }
+  return add('/*', '/*');
 }

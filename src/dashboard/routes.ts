@@ -36,106 +36,47 @@ import {
 import { showTry, tryCall } from './pages/try.ts';
 import type { MemberContext, PageContext, PageResponse } from './request/page-context.ts';
 
-/** A page: for anyone, or for whoever is signed in. */
-type Route = {
-  method: 'GET' | 'POST';
-  /** Below the dashboard, with `:parameters`. */
-  path: string;
-} & (
-  | { for: 'anyone'; page: (context: PageContext) => Promise<PageResponse> }
-  | { for: 'member'; page: (context: MemberContext) => Promise<PageResponse> }
-);
-
-/** Every page of the dashboard. What changes something is a POST, and every POST carries its form's token. */
-const ROUTES: Route[] = [
-  { method: 'GET', path: '/sign-in', for: 'anyone', page: showSignIn },
-  { method: 'POST', path: '/sign-in', for: 'anyone', page: signIn },
-  { method: 'GET', path: '/sign-up', for: 'anyone', page: showSignUp },
-  { method: 'POST', path: '/sign-up', for: 'anyone', page: signUp },
-  { method: 'POST', path: '/sign-out', for: 'anyone', page: signOut },
-  { method: 'GET', path: '/forgot', for: 'anyone', page: showForgot },
-  { method: 'POST', path: '/forgot', for: 'anyone', page: forgot },
-  { method: 'GET', path: '/reset', for: 'anyone', page: showReset },
-  { method: 'POST', path: '/reset', for: 'anyone', page: reset },
-  { method: 'GET', path: '/confirm', for: 'anyone', page: showConfirm },
-  { method: 'POST', path: '/confirm', for: 'anyone', page: confirm },
-  { method: 'POST', path: '/confirm/send', for: 'member', page: sendConfirmationAgain },
-  { method: 'GET', path: '/email', for: 'anyone', page: showEmailChange },
-  { method: 'POST', path: '/email', for: 'anyone', page: takeEmailChange },
-  { method: 'GET', path: '/invitation', for: 'anyone', page: showInvitation },
-  { method: 'POST', path: '/invitation', for: 'anyone', page: takeInvitation },
-  { method: 'GET', path: '', for: 'member', page: showOverview },
-  { method: 'GET', path: '/usage.csv', for: 'member', page: downloadUsage },
-  { method: 'GET', path: '/keys', for: 'member', page: showKeys },
-  { method: 'POST', path: '/keys', for: 'member', page: makeKey },
-  { method: 'GET', path: '/keys/:id/rotate', for: 'member', page: askRotate },
-  { method: 'POST', path: '/keys/:id/rotate', for: 'member', page: rotate },
-  { method: 'GET', path: '/keys/:id/rename', for: 'member', page: askName },
-  { method: 'POST', path: '/keys/:id/rename', for: 'member', page: rename },
-  { method: 'GET', path: '/keys/:id/revoke', for: 'member', page: askRevoke },
-  { method: 'POST', path: '/keys/:id/revoke', for: 'member', page: revoke },
-  { method: 'GET', path: '/credits', for: 'member', page: showCredits },
-  { method: 'GET', path: '/credits.csv', for: 'member', page: downloadCredits },
-  { method: 'GET', path: '/try', for: 'member', page: showTry },
-  { method: 'POST', path: '/try', for: 'member', page: tryCall },
-  { method: 'GET', path: '/reference', for: 'member', page: showReference },
-  { method: 'GET', path: '/settings', for: 'member', page: showSettings },
-  { method: 'POST', path: '/settings', for: 'member', page: changePassword },
-  { method: 'GET', path: '/settings/name', for: 'member', page: askOwnName },
-  { method: 'POST', path: '/settings/name', for: 'member', page: changeOwnName },
-  { method: 'GET', path: '/settings/email', for: 'member', page: askOwnEmail },
-  { method: 'POST', path: '/settings/email', for: 'member', page: changeOwnEmail },
-  { method: 'GET', path: '/settings/members', for: 'member', page: showMembers },
-  { method: 'GET', path: '/settings/members/:id/remove', for: 'member', page: askRemoveMember },
-  { method: 'POST', path: '/settings/members/:id/remove', for: 'member', page: removeOther },
-  { method: 'GET', path: '/settings/sessions', for: 'member', page: showSessions },
-  { method: 'POST', path: '/settings/sessions', for: 'member', page: signOutOthers },
-  { method: 'GET', path: '/settings/history', for: 'member', page: showHistory },
-  { method: 'GET', path: '/settings/account.json', for: 'member', page: downloadAccount },
-  { method: 'GET', path: '/settings/delete', for: 'member', page: askDelete },
-  { method: 'POST', path: '/settings/delete', for: 'member', page: deleteOwnAccount },
-  { method: 'POST', path: '/settings/spending', for: 'member', page: changeSpending },
-  { method: 'POST', path: '/settings/alerts', for: 'member', page: changeAlerts },
-];
-
-/** The paths of all pages, below the dashboard, with `:parameters`. */
-export const PATHS: string[] = [...new Set(ROUTES.map(({ path }) => path))];
-
-export interface Match {
-  /** null: the path is known, the method isn't. */
-  route: Route | null;
-  /** The route's template, for logs and metrics. */
-  template: string;
-  params: Record<string, string>;
-  /** Methods that the path has. */
-  allowed: string[];
+interface Methods<Context> {
+  GET?: (context: Context) => Promise<PageResponse>;
+  POST?: (context: Context) => Promise<PageResponse>;
 }
 
-/** @param path below the dashboard, `''` for the dashboard itself; @returns null for a path that is no page's */
-export function matchRoute(method: string, path: string): Match | null {
-  const parts = path.split('/');
-  const matches = ROUTES.flatMap((route) => {
-    const params = matchPath(route.path.split('/'), parts);
-    return params === null ? [] : [{ route, params }];
-  });
-  const first = matches[0];
-  if (first === undefined) return null;
-  const found = matches.find(({ route }) => route.method === method) ?? null;
-  return {
-    route: found?.route ?? null,
-    template: `/dashboard${first.route.path}`,
-    params: first.params,
-    allowed: matches.map(({ route }) => route.method),
-  };
-}
+/** The pages of one path, for anyone or for signed-in users. */
+export type Route = ({ for: 'anyone' } & Methods<PageContext>) | ({ for: 'member' } & Methods<MemberContext>);
 
-function matchPath(template: string[], path: string[]): Record<string, string> | null {
-  if (template.length !== path.length) return null;
-  const params: Record<string, string> = {};
-  for (const [index, part] of template.entries()) {
-    const given = path[index]!;
-    if (part.startsWith(':')) params[part.slice(1)] = given;
-    else if (part !== given) return null;
-  }
-  return params;
-}
+/**
+ * Every page of the dashboard by its path, below the dashboard's own. The only parameter is `:id`. What changes something is
+ * a POST, and every POST carries its form's token.
+ */
+export const ROUTES: Record<string, Route> = {
+  '/sign-in': { for: 'anyone', GET: showSignIn, POST: signIn },
+  '/sign-up': { for: 'anyone', GET: showSignUp, POST: signUp },
+  '/sign-out': { for: 'anyone', POST: signOut },
+  '/forgot': { for: 'anyone', GET: showForgot, POST: forgot },
+  '/reset': { for: 'anyone', GET: showReset, POST: reset },
+  '/confirm': { for: 'anyone', GET: showConfirm, POST: confirm },
+  '/confirm/send': { for: 'member', POST: sendConfirmationAgain },
+  '/email': { for: 'anyone', GET: showEmailChange, POST: takeEmailChange },
+  '/invitation': { for: 'anyone', GET: showInvitation, POST: takeInvitation },
+  '': { for: 'member', GET: showOverview },
+  '/usage.csv': { for: 'member', GET: downloadUsage },
+  '/keys': { for: 'member', GET: showKeys, POST: makeKey },
+  '/keys/:id/rotate': { for: 'member', GET: askRotate, POST: rotate },
+  '/keys/:id/rename': { for: 'member', GET: askName, POST: rename },
+  '/keys/:id/revoke': { for: 'member', GET: askRevoke, POST: revoke },
+  '/credits': { for: 'member', GET: showCredits },
+  '/credits.csv': { for: 'member', GET: downloadCredits },
+  '/try': { for: 'member', GET: showTry, POST: tryCall },
+  '/reference': { for: 'member', GET: showReference },
+  '/settings': { for: 'member', GET: showSettings, POST: changePassword },
+  '/settings/name': { for: 'member', GET: askOwnName, POST: changeOwnName },
+  '/settings/email': { for: 'member', GET: askOwnEmail, POST: changeOwnEmail },
+  '/settings/members': { for: 'member', GET: showMembers },
+  '/settings/members/:id/remove': { for: 'member', GET: askRemoveMember, POST: removeOther },
+  '/settings/sessions': { for: 'member', GET: showSessions, POST: signOutOthers },
+  '/settings/history': { for: 'member', GET: showHistory },
+  '/settings/account.json': { for: 'member', GET: downloadAccount },
+  '/settings/delete': { for: 'member', GET: askDelete, POST: deleteOwnAccount },
+  '/settings/spending': { for: 'member', POST: changeSpending },
+  '/settings/alerts': { for: 'member', POST: changeAlerts },
+};

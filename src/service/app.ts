@@ -1,7 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Handler, Pipeline } from '../admission/pipeline.ts';
-import type { Dashboard } from '../dashboard/dashboard.ts';
-import { dashboardRoutes } from '../dashboard/plugin.ts';
+import { type Dashboard, dashboardRoutes } from '../dashboard/dashboard.ts';
 import { datasetsRoute } from '../datasets/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH, methodOf, optionsOf, templateOf } from '../http/api-route.ts';

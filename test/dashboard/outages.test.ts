@@ -119,7 +119,7 @@ test('a dashboard that could not open for its first visitor opens for the next',
     },
   };
   const dashboard = await createDashboard(parts as unknown as DashboardParts);
-  const visit = () => dashboard.handle(new Request('http://127.0.0.1:1/dashboard/sign-in'), null);
+  const visit = () => dashboard.handle(new Request('http://127.0.0.1:1/dashboard/sign-in'), null, '/sign-in');
   try {
     await expect(visit()).rejects.toThrow('broken');
     broken = false;

@@ -33,7 +33,7 @@ const mailerTo = (url: string) => createMailer(url, null, 'https://example.com',
 const alertsBy = (mailer: Mailer) =>
   createUsageAlerts({
     sql: service.sql,
-    mailer: async () => mailer,
+    mailer,
     settingsUrl: 'https://example.com/dashboard/settings',
     log: log(),
   });

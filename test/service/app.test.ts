@@ -41,7 +41,6 @@ beforeAll(() => {
     datasets: handler,
     dashboard: {
       handle: () => keep(page()),
-      notFound: () => keep(page()),
       publicPages: () => ({ reference: page, problem: page }),
       callsCounted: () => {},
       close: async () => {},

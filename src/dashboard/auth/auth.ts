@@ -7,10 +7,10 @@ import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { HOUR, SECOND } from '../../units.ts';
 import type { ClientAddress } from '../request/client-address.ts';
-import { PASSWORD } from '../request/fields.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { kyselyDialect } from './kysely.ts';
 import type { LinkMail, Mailer } from './mail.ts';
+import { PASSWORD } from './passwords.ts';
 import { SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_UPDATE_MS } from './sessions.ts';
 
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */

@@ -4,7 +4,7 @@ import { defaultPublicUrl } from '../../config.ts';
 import { RefusedError } from '../../errors.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
 import { printable, table } from '../../terminal/text.ts';
-import { isEmail } from '../request/fields.ts';
+import { isEmail } from '../request/form.ts';
 import { invite } from './invitations.ts';
 import { listMembers, removeMember } from './members.ts';
 

@@ -1,6 +1,8 @@
-import { PASSWORD } from '../request/fields.ts';
 import type { Messages } from '../ui/messages.ts';
 import list from './common-passwords.txt' with { type: 'text' };
+
+/** Characters that a new password has. A sign-in takes shorter ones: earlier versions did. */
+export const PASSWORD = { min: 12, max: 128 };
 
 /**
  * Passwords of at least 12 characters that guessers try first, in lower case: the first of SecLists' ten million (MIT),

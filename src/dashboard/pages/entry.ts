@@ -4,11 +4,11 @@ import { MINUTE, SECOND } from '../../units.ts';
 import { evenly } from '../auth/evenly.ts';
 import { type Admission, admitSignUp } from '../auth/limits.ts';
 import { accountOf } from '../auth/members.ts';
-import { passwordRefusal } from '../auth/passwords.ts';
+import { PASSWORD, passwordRefusal } from '../auth/passwords.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { signInWith } from '../auth/sign-in.ts';
-import { isEmail, PASSWORD } from '../request/fields.ts';
+import { isEmail } from '../request/form.ts';
 import {
   type MemberContext,
   type PageContext,

@@ -252,8 +252,8 @@ export async function revoke(context: MemberContext): Promise<PageResponse> {
 }
 
 /** The key of the path, if it is the member's own: another account's key is as unknown as one that isn't there. */
-export async function ownKey({ tools, account, params }: MemberContext): Promise<ApiKey | null> {
-  return findKey(tools.sql, account.id, params.id ?? '');
+export async function ownKey({ tools, account, id }: MemberContext): Promise<ApiKey | null> {
+  return findKey(tools.sql, account.id, id);
 }
 
 export function nameOf(key: ApiKey, { messages }: MemberContext): string {

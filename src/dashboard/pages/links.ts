@@ -8,7 +8,7 @@ import { actorOf, recordSignIn } from '../auth/members.ts';
 import { passwordRefusal } from '../auth/passwords.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
-import { isEmail } from '../request/fields.ts';
+import { isEmail } from '../request/form.ts';
 import { type PageContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import { contactLink } from '../ui/contact.ts';
 import { type HtmlValue, html } from '../ui/html.ts';

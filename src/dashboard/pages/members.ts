@@ -49,7 +49,7 @@ export async function askRemoveMember(context: MemberContext): Promise<PageRespo
 
 /** POST /dashboard/settings/members/:id/remove: asks for the password of the member who removes. */
 export async function removeOther(context: MemberContext): Promise<PageResponse> {
-  const { tools, messages, params, account, user } = context;
+  const { tools, messages, id, account, user } = context;
   const outcome = await checkPassword(context, presentPassword(context));
   if (!outcome.isRight) {
     const wrong = {
@@ -59,7 +59,7 @@ export async function removeOther(context: MemberContext): Promise<PageResponse>
     };
     return removePage(context, tooMany(context, outcome) ?? wrong);
   }
-  const removed = await removeMember(tools.sql, account.id, ({ id }) => id === params.id, actorOf(user));
+  const removed = await removeMember(tools.sql, account.id, (member) => member.id === id, actorOf(user));
   if (removed === 'last') return removePage(context, { message: messages.lastMember, status: 409 });
   if (removed !== null) logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
   return redirectTo(
@@ -69,8 +69,8 @@ export async function removeOther(context: MemberContext): Promise<PageResponse>
 }
 
 async function removePage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
-  const { messages, tools, params, account } = context;
-  const member = (await listMembers(tools.sql, account.id)).find(({ id }) => id === params.id);
+  const { messages, tools, id, account } = context;
+  const member = (await listMembers(tools.sql, account.id)).find((member) => member.id === id);
   if (member === undefined) return messagePage(context, 404, messages.notFound, messages.notFoundLead);
   const body = html`
 <section class="card sheet confirm">

@@ -8,7 +8,7 @@ import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { checkPassword } from '../auth/sign-in.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { isEmail } from '../request/fields.ts';
+import { isEmail } from '../request/form.ts';
 import { isFirstSending } from '../request/once.ts';
 import {
   type MemberContext,

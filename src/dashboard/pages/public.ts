@@ -32,15 +32,7 @@ export function createPublicPages(tools: PageTools, document: OpenApi): PublicPa
     const acceptEncoding = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '') ? 'gzip' : '';
     const key = `${name} ${language} ${acceptEncoding}`;
     const { lang } = MESSAGES[language];
-    const response =
-      made.get(key) ??
-      respond(make(language, url), {
-        acceptEncoding,
-        cookies: [],
-        requestId: '',
-        language: lang,
-        hasLinkToken: false,
-      });
+    const response = made.get(key) ?? respond(make(language, url), { acceptEncoding, language: lang });
     made.set(key, response);
     return response.clone() as Response;
   }

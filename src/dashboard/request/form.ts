@@ -14,13 +14,17 @@ export type Unread = 'not a form' | UnreadBody;
  *
  * @param stopping aborted when the service stops
  */
-export async function readForm(
-  request: Request,
-  stopping: AbortSignal,
-  timeoutMs = FORM_TIMEOUT_MS,
-): Promise<URLSearchParams | Unread> {
+export async function readForm(request: Request, stopping: AbortSignal): Promise<URLSearchParams | Unread> {
   const type = request.headers.get('content-type') ?? '';
   if (!type.startsWith('application/x-www-form-urlencoded')) return 'not a form';
-  const body = await readBody(request, { maxBytes: MAX_FORM_BYTES, timeoutMs, stopping });
+  const body = await readBody(request, { maxBytes: MAX_FORM_BYTES, timeoutMs: FORM_TIMEOUT_MS, stopping });
   return typeof body === 'string' ? body : new URLSearchParams(body.toString('utf8'));
+}
+
+/** One `@`, a dot behind it, nothing that could end a mail header. better-auth checks it again. */
+export function isEmail(text: string): boolean {
+  return (
+    text.length <= 254 &&
+    /^[^\s<>@,;:"'()[\]\\\p{Cc}]+@[^\s<>@,;:"'()[\]\\\p{Cc}]+\.[a-z0-9-]{2,}$/iu.test(text)
+  );
 }

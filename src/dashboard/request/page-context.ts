@@ -12,26 +12,12 @@ import type { OpenApi } from '../pages/reference.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
-import type { Fields } from './fields.ts';
 
 /** What the service gives the dashboard to work with. */
 export interface DashboardParts {
   /** The dashboard's own pool. */
   sql: Sql;
-  config: Pick<
-    Config,
-    | 'authSecret'
-    | 'databaseUrl'
-    | 'signUp'
-    | 'smtpUrl'
-    | 'mailFrom'
-    | 'trustProxy'
-    | 'dataDir'
-    | 'contact'
-    | 'privacyUrl'
-    | 'termsUrl'
-    | 'statusUrl'
-  >;
+  config: Config;
   /** The service's own address: links are built from it alone. */
   publicUrl: string;
   log: Log;
@@ -70,10 +56,10 @@ export interface Tools extends DashboardParts {
 export interface PageContext {
   request: Request;
   url: URL;
-  /** Members of the route's path, e.g. `id`. */
-  params: Record<string, string>;
-  /** The form that was sent; empty for a GET. */
-  fields: Fields;
+  /** The `:id` of the path, still escaped; '' if it has none. */
+  id: string;
+  /** A field of the form, as it was sent; '' without one. */
+  fields(name: string): string;
   /** Gives this request's place among the pages in flight to the next one: what is left of it needs none. */
   leave(): void;
   client: AuthClient;

@@ -19,38 +19,33 @@ const MAX_DELAYED = 10_000;
 /** Longer than the next token takes, so that refused requests cost few looks at sessions and buckets. */
 export const PAUSE_MS = 5 * SECOND;
 
-export type Refuse = (kind: RefusalKind, language: Language, requestId: string) => Promise<Response>;
-
-/** Answers requests that are refused: late, and with pages that are rendered once. */
-export function createRefusals(tools: Tools): Refuse {
-  const pages = new Map<string, PageResponse>();
+/** Answers refused requests late, with pages that are rendered once. */
+export function createRefusals(tools: Tools) {
+  const pages = { en: pagesOf(tools, 'en'), pt: pagesOf(tools, 'pt') };
   let delayed = 0;
 
-  function pageOf(kind: RefusalKind, language: Language): PageResponse {
-    const messages = MESSAGES[language];
-    const context = { messages, tools };
-    return kind === 'busy'
-      ? messagePage(context, 503, messages.busy, messages.busyLead, { 'Retry-After': '1' })
-      : messagePage(context, 429, messages.tooManyRequests, messages.tooManyRequestsLead, {
-          'Retry-After': String(PAUSE_MS / SECOND),
-        });
-  }
-
-  return async (kind, language, requestId) => {
-    const name = `${kind} ${language}`;
-    const page = pages.get(name) ?? pageOf(kind, language);
-    pages.set(name, page);
+  return async (kind: RefusalKind, language: Language): Promise<Response> => {
     if (delayed < MAX_DELAYED) {
       delayed += 1;
       await Bun.sleep(DELAY_MS + Math.random() * SPREAD_MS);
       delayed -= 1;
     }
-    return respond(page, {
-      acceptEncoding: '',
-      cookies: [],
-      requestId,
-      language: MESSAGES[language].lang,
-      hasLinkToken: false,
-    });
+    return respond(pages[language][kind], { language: MESSAGES[language].lang });
+  };
+}
+
+function pagesOf(tools: Tools, language: Language): Record<RefusalKind, PageResponse> {
+  const messages = MESSAGES[language];
+  const context = { messages, tools };
+  const pause = { 'Retry-After': String(PAUSE_MS / SECOND) };
+  return {
+    busy: messagePage(context, 503, messages.busy, messages.busyLead, { 'Retry-After': '1' }),
+    'too many requests': messagePage(
+      context,
+      429,
+      messages.tooManyRequests,
+      messages.tooManyRequestsLead,
+      pause,
+    ),
   };
 }

@@ -1,227 +1,197 @@
+import { codeOf } from '../../errors.ts';
+import type { RequestTrace } from '../../http/observe.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
 import { isLoopbackHost } from '../../loopback.ts';
 import { LOCK_NOT_AVAILABLE } from '../../postgres/connect.ts';
 import { OverloadedError, withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
 import { accountOf } from '../auth/members.ts';
-import { type Match, matchRoute } from '../routes.ts';
+import { ROUTES } from '../routes.ts';
 import { html } from '../ui/html.ts';
 import { chosenLanguage, formatsOf, languageCookie, languageOf, preferredLanguage } from '../ui/language.ts';
 import { cardPage, messagePage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
-import type { ReadClientAddress } from './client-address.ts';
+import { createClientAddress } from './client-address.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
-import { fieldsOf } from './fields.ts';
 import { readForm, type Unread } from './form.ts';
 import { createGate } from './gate.ts';
-import {
-  type MemberContext,
-  type PageContext,
-  type PageResponse,
-  redirectTo,
-  type Tools,
-} from './page-context.ts';
+import { type PageContext, type PageResponse, redirectTo, type Tools } from './page-context.ts';
 import { createRefusals, type RefusalKind } from './refusals.ts';
 import { createRequestLimit, nameOf } from './request-limit.ts';
 import { respond } from './respond.ts';
 import { pageWithText, pathBelow, signInAddress } from './return-path.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
-/** A page that is not there by then is given up. Calls made by hand have the API's own limits, which are longer. */
+/** The bound of a page. Calls made by hand have the API's own limits, which are longer. */
 const PAGE_TIMEOUT_MS = 10 * SECOND;
-/** nginx's status for a request whose sender closed the connection. */
-const CLIENT_CLOSED = 499;
 /** The dashboard shares its process with the API: pages are made few at a time, over a pool of half as many connections. */
 const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 12 };
 
-/** Characters of a browser's name for itself that are kept. */
+/** Characters of a `User-Agent` that are kept: as many as a list of sessions can show. */
 const MAX_USER_AGENT = 300;
 
 /** Forms that open a session. */
 const ENTRIES = ['/sign-in', '/sign-up'];
 
-interface RequestHandlerParts {
-  clientAddress: ReadClientAddress;
-  tools: Tools;
-}
+export type RequestHandler = ReturnType<typeof createRequestHandler>;
 
-export interface RequestHandler {
-  handle(
-    request: Request,
-    peer: string | null,
-    match: Match | null,
-    trace: PageContext['trace'],
-  ): Promise<Response>;
-}
+/** A request before its session is known. */
+type Incoming = Pick<PageContext, 'request' | 'url' | 'client' | 'messages' | 'tools' | 'trace'> & {
+  /** The key of its route in `ROUTES`; any other text is no page. */
+  path: string;
+  /** To be set with the answer. */
+  cookies: string[];
+};
 
 /**
- * What every request passes before its page: is there room for it, who is it, does the form come from a page of ours, and may
- * they see what they ask for. In this order, in one place.
+ * What every request passes before its page, in this order: the request limit, a place among the requests in flight, the
+ * session, the form's token, the account.
  */
-export function createRequestHandler({ clientAddress, tools }: RequestHandlerParts): RequestHandler {
+export function createRequestHandler(tools: Tools) {
   const formKey = formKeyOf(tools.secret);
   const { origin, hostname } = new URL(tools.publicUrl);
   const gate = createGate(GATE);
   const refuse = createRefusals(tools);
   const requestLimit = createRequestLimit(tools.rateLimiter);
   const cookieOptions = { path: tools.base, secure: origin.startsWith('https:') };
+  const clientAddress = createClientAddress(tools.config.trustProxy, (peer) =>
+    tools.log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
+  );
 
+  /**
+   * Answers a request for a page.
+   *
+   * @param peer the address that the connection came from; `null` if it is not known
+   * @param path the key of its route in `ROUTES`; any other text is answered 404
+   */
   async function handle(
     request: Request,
     peer: string | null,
-    match: Match | null,
-    trace: PageContext['trace'],
+    path: string,
+    trace: RequestTrace,
   ): Promise<Response> {
-    const headers = request.headers;
-    const asked = languageOf(new URLSearchParams(searchOf(request.url)).get('lang'));
-    const chosen = asked ?? chosenLanguage(headers.get('cookie'));
+    const { headers } = request;
+    // At the service's own origin: the caller's Host can be anything.
+    const url = new URL(origin + pathOf(request.url) + searchOf(request.url));
+    const cookie = headers.get('cookie');
+    const asked = languageOf(url.searchParams.get('lang'));
+    const chosen = asked ?? chosenLanguage(cookie);
     const language = chosen ?? preferredLanguage(headers.get('accept-language'));
     const client = {
-      cookie: headers.get('cookie'),
+      cookie,
       ...clientAddress(peer, headers.get('x-forwarded-for')),
       // Mail is written in this language, too.
       acceptLanguage: chosen ?? headers.get('accept-language'),
       userAgent: headers.get('user-agent')?.slice(0, MAX_USER_AGENT) ?? null,
     };
-    if (requestLimit.isPaused(client)) return refuse('too many requests', language, trace.requestId);
+    if (requestLimit.isPaused(client)) return refuse('too many requests', language);
+    if (hasOtherLoopbackName(request)) return Response.redirect(url.href, 302);
 
-    // At the service's own origin: the caller's Host can be anything.
-    const url = new URL(origin + pathOf(request.url) + searchOf(request.url));
-    const elsewhere = otherLoopbackName(request, url);
-    if (elsewhere !== null) return Response.redirect(elsewhere, 302);
-
-    const context: PageContext = {
-      request,
-      url,
-      params: match?.params ?? {},
-      fields: () => '',
-      leave: () => {},
-      client,
-      session: null,
-      formToken: '',
-      messages: MESSAGES[language],
-      formats: formatsOf(language),
-      tools,
-      trace,
-    };
-    const cookies: string[] = asked === null ? [] : [languageCookie(asked, cookieOptions)];
-    const response = await answer(context, match, cookies).catch((error: unknown) => failed(context, error));
-    if (typeof response === 'string') return refuse(response, language, trace.requestId);
+    const cookies = asked === null ? [] : [languageCookie(asked, cookieOptions)];
+    const messages = MESSAGES[language];
+    const incoming = { request, url, path, client, messages, tools, trace, cookies };
+    const response = await answer(incoming).catch((error: unknown) => failed(incoming, error));
+    if (typeof response === 'string') return refuse(response, language);
     return respond(response, {
       acceptEncoding: headers.get('accept-encoding') ?? '',
       cookies,
-      requestId: trace.requestId,
-      language: context.messages.lang,
+      language: messages.lang,
       hasLinkToken: url.searchParams.has('token'),
     });
   }
 
-  async function answer(
-    context: PageContext,
-    match: Match | null,
-    cookies: string[],
-  ): Promise<PageResponse | RefusalKind> {
+  async function answer(incoming: Incoming): Promise<PageResponse | RefusalKind> {
+    const { request, path, client } = incoming;
     // Outside the gate: a slow sender would keep a place.
-    const form = match?.route?.method === 'POST' ? await readForm(context.request, tools.stopping) : null;
-    if (typeof form === 'string') return unreadPage(context, form);
-    const name = nameOf(context.client);
-    if (gate.isFullFor(name)) return 'busy';
-    return gate.run(name, (leave) => {
-      context.leave = leave;
-      return admit(context, match, form, cookies);
-    });
+    const hasForm = request.method === 'POST' && ROUTES[path]?.POST !== undefined;
+    const form = hasForm ? await readForm(request, tools.stopping) : null;
+    if (typeof form === 'string') return failurePage(incoming, form);
+    return gate.run(nameOf(client), (leave) => admit(incoming, form, leave));
   }
 
+  /** @param form `null` means that the request has none; @param leave see {@link PageContext.leave} */
   async function admit(
-    context: PageContext,
-    match: Match | null,
+    incoming: Incoming,
     form: URLSearchParams | null,
-    cookies: string[],
+    leave: () => void,
   ): Promise<PageResponse | RefusalKind> {
-    const { request, messages, client } = context;
+    const { request, url, client, messages, trace, cookies } = incoming;
     const known = await withTimeout(tools.auth.session(client.cookie), SESSION_TIMEOUT_MS, 'Postgres');
+    const { session } = known;
     cookies.push(...known.cookies);
-    context.session = known.session;
-    if (!(await requestLimit.take(client, context.session?.user.id ?? null))) return 'too many requests';
+    if (!(await requestLimit.take(client, session?.user.id ?? null))) return 'too many requests';
 
-    const owner = formOwner(context.session?.id ?? null, client.cookie, cookieOptions);
+    const owner = formOwner(session?.id ?? null, client.cookie, cookieOptions);
     if (owner.setCookie !== null) cookies.push(owner.setCookie);
-    context.formToken = formToken(formKey, owner);
+    const path = pathBelow(url);
+    const context: PageContext = {
+      ...incoming,
+      id: path.split('/')[incoming.path.split('/').indexOf(':id')] ?? '',
+      fields: (name) => form?.get(name) ?? '',
+      leave,
+      session,
+      formToken: formToken(formKey, owner),
+      formats: formatsOf(messages.language),
+    };
 
-    if (match === null) return messagePage(context, 404, messages.notFound, messages.notFoundLead);
-    if (match.route === null) {
-      const allow = match.allowed.join(', ').replace('GET', 'GET, HEAD');
+    const route = ROUTES[incoming.path];
+    if (route === undefined) return messagePage(context, 404, messages.notFound, messages.notFoundLead);
+    const isPost = form !== null;
+    const method = isPost ? 'POST' : 'GET';
+    if (route[method] === undefined || (!isPost && !['GET', 'HEAD'].includes(request.method))) {
+      const allow = [route.GET && 'GET, HEAD', route.POST && 'POST'].filter(Boolean).join(', ');
       return messagePage(context, 405, messages.notFound, messages.notFoundLead, { Allow: allow });
     }
 
-    const { session } = context;
-    const path = pathBelow(context.url);
-    if (session === null && match.route.for === 'member') {
-      const isPost = match.route.method === 'POST';
+    if (session === null && route.for === 'member') {
+      if (!isPost) return { redirect: signInAddress(tools.base, path + url.search) };
       // The page that a form is on has mostly the form's own address.
-      const hasPage = matchRoute('GET', path)?.route != null;
-      const formPage = hasPage ? pageWithText(path, form) : '';
-      const back = isPost ? formPage : path + context.url.search;
-      const signIn = signInAddress(tools.base, back);
-      if (isPost) return signedOutPage(context, signIn);
-      return { redirect: signIn };
+      return signedOutPage(context, signInAddress(tools.base, route.GET ? pageWithText(path, form) : ''));
     }
-    if (match.route.method === 'POST') {
-      if (session === null && match.route.path === '/sign-out')
-        return redirectTo(context, '/sign-in?done=out');
+    if (isPost) {
+      if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
       // Another tab has signed in, or the same form was sent a moment ago: there is nothing left to do.
-      if (session !== null && ENTRIES.includes(match.route.path)) return redirectTo(context, '');
+      if (session !== null && ENTRIES.includes(path)) return redirectTo(context, '');
       const from = request.headers.get('origin');
       if (from !== null && from !== origin) {
-        return messagePage(
-          context,
-          403,
-          messages.formExpired,
-          messages.wrongAddress(`${tools.publicUrl}/dashboard`),
-        );
+        const lead = messages.wrongAddress(`${tools.publicUrl}/dashboard`);
+        return messagePage(context, 403, messages.formExpired, lead);
       }
-      if (form === null || !isFormToken(formKey, owner, form.get(TOKEN_FIELD) ?? '')) {
+      if (!isFormToken(formKey, owner, form.get(TOKEN_FIELD) ?? '')) {
         return messagePage(context, 403, messages.formExpired, messages.formExpiredLead);
       }
-      context.fields = fieldsOf(form);
     }
 
-    if (match.route.for === 'anyone')
-      return withTimeout(match.route.page(context), PAGE_TIMEOUT_MS, 'the page');
-    if (session === null) return { redirect: `${tools.base}/sign-in` };
+    if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
+    const { user } = session!;
     const accountId = await withTimeout(
-      accountOf(tools.sql, session.user, messages.language),
+      accountOf(tools.sql, user, messages.language),
       SESSION_TIMEOUT_MS,
       'Postgres',
     );
-    context.trace.account = accountId;
+    trace.account = accountId;
     const account = await tools.readAccount(accountId);
-    const member: MemberContext = { ...context, session, user: session.user, account };
-    if (match.route.path === '/try') {
-      // A call has the API's own limits; a slow source must not keep pages from being shown.
-      context.leave();
-      return match.route.page(member);
-    }
-    return withTimeout(match.route.page(member), PAGE_TIMEOUT_MS, 'the page');
+    const page = route[method]!({ ...context, session: session!, user, account });
+    if (path !== '/try') return withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
+    // A call has the API's own limits; a slow source must not keep pages from being shown.
+    leave();
+    return page;
   }
 
-  function failed(context: PageContext, error: unknown): PageResponse | RefusalKind {
-    const { messages, trace } = context;
-    if (error instanceof OverloadedError) return 'busy';
-    if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) return 'busy';
-    tools.log.error({ err: error, requestId: trace.requestId }, 'a page of the dashboard failed');
-    return messagePage(context, 503, messages.failed, messages.failedLead, { 'Retry-After': '5' });
+  function failed(incoming: Incoming, error: unknown): PageResponse | RefusalKind {
+    if (error instanceof OverloadedError || codeOf(error) === LOCK_NOT_AVAILABLE) return 'busy';
+    const { requestId } = incoming.trace;
+    tools.log.error({ err: error, requestId }, 'a page of the dashboard failed');
+    return failurePage(incoming, 'failed');
   }
 
   /**
-   * A browser on this machine that says `localhost` for the `127.0.0.1` of the public address, or the other way round: its
+   * Whether a browser on this machine says `localhost` for the `127.0.0.1` of the public address, or the other way round: its
    * forms would be refused as another site's.
    */
-  function otherLoopbackName(request: Request, url: URL): string | null {
-    const asked = (request.headers.get('host') ?? '').replace(/:\d*$/, '').toLowerCase();
-    if (request.method !== 'GET' || asked === hostname) return null;
-    if (!isLoopbackHost(hostname) || !isLoopbackHost(asked)) return null;
-    return url.href;
+  function hasOtherLoopbackName({ method, headers }: Request): boolean {
+    const asked = (headers.get('host') ?? '').replace(/:\d*$/, '').toLowerCase();
+    return method === 'GET' && asked !== hostname && isLoopbackHost(hostname) && isLoopbackHost(asked);
   }
 
   return { handle };
@@ -234,24 +204,22 @@ function signedOutPage(context: PageContext, signIn: string): PageResponse {
   return cardPage(context, { title: messages.signedOut, lead: messages.signedOutLead, status: 403, body });
 }
 
-/** The page of a form that was not read. Nobody sees that of a sender who is gone: it is for the log and the metrics. */
-function unreadPage(context: PageContext, unread: Unread): PageResponse {
-  const { messages } = context;
-  // What is left of the body is not read, so the connection can't be used again.
-  const closing = { Connection: 'close' };
-  switch (unread) {
-    case 'not a form':
-      return messagePage(context, 403, messages.formExpired, messages.formExpiredLead);
-    case 'too large':
-      return messagePage(context, 413, messages.failed, messages.formTooLarge, closing);
-    case 'too slow':
-      return messagePage(context, 408, messages.failed, messages.formTooSlow, closing);
-    case 'gone':
-      return messagePage(context, CLIENT_CLOSED, messages.failed, messages.formTooSlow, closing);
-    case 'stopping':
-      return messagePage(context, 503, messages.failed, messages.failedLead, {
-        ...closing,
-        'Retry-After': '5',
-      });
-  }
+// What is left of a body is not read, so the connection can't be used again.
+const CLOSE = { Connection: 'close' };
+const RETRY = { 'Retry-After': '5' };
+
+const FAILURES = {
+  'not a form': { status: 403, title: 'formExpired', lead: 'formExpiredLead', headers: {} },
+  'too large': { status: 413, title: 'failed', lead: 'formTooLarge', headers: CLOSE },
+  'too slow': { status: 408, title: 'failed', lead: 'formTooSlow', headers: CLOSE },
+  // For the log and the metrics, because its sender has left. The status is nginx's.
+  gone: { status: 499, title: 'failed', lead: 'formTooSlow', headers: CLOSE },
+  stopping: { status: 503, title: 'failed', lead: 'failedLead', headers: { ...CLOSE, ...RETRY } },
+  failed: { status: 503, title: 'failed', lead: 'failedLead', headers: RETRY },
+} as const;
+
+/** The page of a form that was not read, or of a fault. */
+function failurePage(incoming: Incoming, failure: Unread | 'failed'): PageResponse {
+  const { status, title, lead, headers } = FAILURES[failure];
+  return messagePage(incoming, status, incoming.messages[title], incoming.messages[lead], headers);
 }

@@ -15,7 +15,6 @@ const CONTENT_SECURITY_POLICY = [
 
 const HEADERS = {
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-  'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'same-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cache-Control': 'private, no-store',
@@ -28,23 +27,22 @@ const HEADERS = {
  */
 const REFERRER_OF_LINKS = 'strict-origin';
 
-interface Around {
-  /** The request's `Accept-Encoding`; '' for none. */
-  acceptEncoding: string;
+interface RespondOptions {
+  /** Of the request; '' for none. */
+  acceptEncoding?: string;
   /** Of the request itself, before those of the page. */
-  cookies: string[];
-  requestId: string;
+  cookies?: string[];
   language: string;
   /** Whether the page's address holds a one-time token. */
-  hasLinkToken: boolean;
+  hasLinkToken?: boolean;
 }
 
 /** The HTTP answer of a page, a redirect or a file. */
 export function respond(
   response: PageResponse,
-  { acceptEncoding, cookies, requestId, language, hasLinkToken }: Around,
+  { acceptEncoding = '', cookies = [], language, hasLinkToken = false }: RespondOptions,
 ): Response {
-  const headers = new Headers({ ...HEADERS, 'X-Request-Id': requestId });
+  const headers = new Headers(HEADERS);
   if ('file' in response) {
     headers.set('Content-Type', response.type);
     for (const [name, value] of Object.entries(response.headers)) headers.set(name, value);

@@ -40,17 +40,17 @@ interface Alert {
  */
 export function createUsageAlerts(parts: {
   sql: Sql;
-  mailer: () => Promise<Mailer>;
+  mailer: Mailer;
   settingsUrl: string;
   log: Log;
 }): UsageAlerts {
-  const { sql, settingsUrl, log } = parts;
+  const { sql, mailer, settingsUrl, log } = parts;
   /** After a start or a failure, all accounts are checked: what was due before is not known. */
   let checkAll = true;
   let pausedUntilMs = 0;
   let running: Promise<void> | null = null;
 
-  async function send(mailer: Mailer, alert: Alert): Promise<void> {
+  async function send(alert: Alert): Promise<void> {
     try {
       await mailer.sendUsage(mailOf(alert, settingsUrl));
     } catch (error) {
@@ -66,9 +66,7 @@ export function createUsageAlerts(parts: {
       const isAll = checkAll;
       checkAll = false;
       const alerts = await claim(sql, isAll ? null : ids);
-      if (alerts.length === 0) return;
-      const mailer = await parts.mailer();
-      for (const alert of alerts) await send(mailer, alert);
+      for (const alert of alerts) await send(alert);
     } catch (error) {
       checkAll = true;
       log.warn({ err: error }, 'usage alerts were not sent');
