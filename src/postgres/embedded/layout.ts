@@ -1,3 +1,4 @@
+import { dlopen } from 'bun:ffi';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -12,32 +13,39 @@ import {
   realpathSync,
   renameSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { codeOf, messageOf, RefusedError } from '../../errors.ts';
+import { MINUTE, SECOND } from '../../units.ts';
 
 /** The files of one embedded Postgres, all below `home`, which only its owner can enter. */
-export interface Layout {
-  /** DATA_DIR itself, absolute. */
-  dataDir: string;
-  /** `DATA_DIR/postgres`, without symbolic links. */
-  home: string;
-  /** Postgres's own data directory; it appears complete, by one rename, or not at all. */
-  cluster: string;
-  /** The password of the superuser `postgres`, made once. */
-  password: string;
-  /** The password of the service's role, made once. */
-  servicePassword: string;
-  /** The port and PID namespace of the last start. */
-  endpoint: string;
-  /** Locked exclusively while a process starts, joins or stops Postgres. */
-  mutex: string;
-  /** The PID that holds the mutex, for error messages only. */
-  mutexHolder: string;
-  /** Locked shared by every process that uses this Postgres, while it does. */
-  participants: string;
-  log: string;
+export type Layout = ReturnType<typeof layoutAt>;
+
+/** @param home `DATA_DIR/postgres`, without symbolic links */
+function layoutAt(dataDir: string, home: string) {
+  const at = (name: string) => join(home, name);
+  return {
+    /** DATA_DIR itself, absolute. */
+    dataDir,
+    home,
+    /** Postgres's own data directory; it appears complete, by one rename, or not at all. */
+    cluster: at('cluster'),
+    /** The password of the superuser `postgres`, made once. */
+    password: at('password'),
+    /** The password of the service's role, made once. */
+    servicePassword: at('service-password'),
+    /** The port and PID namespace of the last start. */
+    endpoint: at('endpoint.json'),
+    /** Locked exclusively while a process starts, joins or stops Postgres. Has that process's PID, for error messages only. */
+    mutex: at('mutex'),
+    /** Locked shared by every process that uses this Postgres, while it does. */
+    participants: at('participants'),
+    /** Locked exclusively by Postgres itself, which inherits the open file. */
+    running: at('running'),
+    log: at('postgres.log'),
+  };
 }
 
 /**
@@ -64,22 +72,6 @@ export function prepareLayout(dataDir: string): Layout {
       { cause: error },
     );
   }
-}
-
-function layoutAt(dataDir: string, home: string): Layout {
-  const at = (name: string) => join(home, name);
-  return {
-    dataDir,
-    home,
-    cluster: at('cluster'),
-    password: at('password'),
-    servicePassword: at('service-password'),
-    endpoint: at('endpoint.json'),
-    mutex: at('mutex.lock'),
-    mutexHolder: at('mutex.pid'),
-    participants: at('users.lock'),
-    log: at('postgres.log'),
-  };
 }
 
 function tightenIfOurs(directory: string): void {
@@ -142,15 +134,11 @@ export function explainFileError(error: unknown, dataDir: string): Error {
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-    case 'SQLITE_CANTOPEN':
-    case 'SQLITE_READONLY':
-    case 'SQLITE_PERM':
       return new Error(
         `DATA_DIR ${dataDir} can't be written (${code}): let this user own it, or set DATA_DIR to a directory that it owns`,
       );
     case 'ENOSPC':
     case 'EDQUOT':
-    case 'SQLITE_FULL':
       return diskFull(dataDir);
     case 'ENOTDIR':
     case 'EEXIST':
@@ -164,4 +152,82 @@ export function explainFileError(error: unknown, dataDir: string): Error {
 
 export function diskFull(dataDir: string): Error {
   return new Error(`the disk that holds DATA_DIR ${dataDir} is full: free some space and try again`);
+}
+
+const SHARED = 1;
+const EXCLUSIVE = 2;
+const NO_WAIT = 4;
+
+type Flock = (fd: number, operation: number) => number;
+let flock: Flock | undefined;
+
+/** Loaded at the first use, because a system without this library may still use DATABASE_URL. */
+function loadFlock(): Flock {
+  const library = process.platform === 'darwin' ? 'libSystem.B.dylib' : 'libc.so.6';
+  return dlopen(library, { flock: { args: ['i32', 'i32'], returns: 'i32' } }).symbols.flock;
+}
+
+/**
+ * A lock between processes by `flock`, which the kernel drops with the last process that has the file open, also after a
+ * `kill -9`. A child that inherits the file shares the lock. The methods never wait; `false` means that another has the lock,
+ * and that ours, if we had the other kind, is lost.
+ */
+export interface LockFile {
+  fd: number;
+  tryExclusive(): boolean;
+  tryShared(): boolean;
+  /** Closes the file. A child that shares the lock keeps it. */
+  close(): void;
+}
+
+/** Opens (and makes, mode 0600) a lock file; nothing is locked yet. */
+export function openLockFile(layout: Layout, path: string): LockFile {
+  const fd = openSync(path, 'a', 0o600);
+  giveToOwner(layout, path);
+  flock ??= loadFlock();
+  const lock = (operation: number) => flock!(fd, operation | NO_WAIT) === 0;
+  return {
+    fd,
+    tryExclusive: () => lock(EXCLUSIVE),
+    tryShared: () => lock(SHARED),
+    close: () => closeSync(fd),
+  };
+}
+
+const MUTEX_POLL_MS = 25;
+const MUTEX_TIMEOUT_MS = MINUTE;
+
+/**
+ * Takes the mutex that orders starting, joining and stopping, waiting up to a minute for it.
+ *
+ * @returns the function that releases it
+ * @throws Error naming the process that holds it when the minute is over; the signal's reason when aborted
+ */
+export async function takeMutex(layout: Layout, signal?: AbortSignal): Promise<() => void> {
+  const mutex = openLockFile(layout, layout.mutex);
+  const deadline = performance.now() + MUTEX_TIMEOUT_MS;
+  try {
+    while (!mutex.tryExclusive()) {
+      signal?.throwIfAborted();
+      if (performance.now() > deadline) throw mutexTimeout(layout);
+      await Bun.sleep(MUTEX_POLL_MS);
+    }
+  } catch (error) {
+    mutex.close();
+    throw error;
+  }
+  try {
+    writeFileSync(layout.mutex, `${process.pid}\n`);
+  } catch {
+    // On a full disk it must still be possible to join and to leave.
+  }
+  return mutex.close;
+}
+
+function mutexTimeout({ mutex, home }: Layout): Error {
+  const holder = readFileSync(mutex, 'utf8').trim() || 'unknown';
+  return new Error(
+    `the process with PID ${holder} has been starting or stopping the embedded Postgres in ${home} ` +
+      `for ${MUTEX_TIMEOUT_MS / SECOND} s: wait for it, or end it and try again`,
+  );
 }

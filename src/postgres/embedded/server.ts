@@ -1,42 +1,26 @@
-import {
-  closeSync,
-  copyFileSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  readSync,
-  rmSync,
-  statSync,
-  truncateSync,
-} from 'node:fs';
+import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { KIB, MIB, MINUTE, SECOND } from '../../units.ts';
-import { dataArgument, initializeCluster } from './cluster.ts';
-import { checkDatabase } from './database.ts';
+import { MIB, MINUTE, SECOND } from '../../units.ts';
+import { checkDatabase, dataArgument, initializeCluster } from './database.ts';
 import { chooseLauncher } from './launcher.ts';
-import { diskFull, giveToOwner, type Layout, writePrivateFile } from './layout.ts';
-import {
-  clusterName,
-  findRunning,
-  isPidTaken,
-  isPostmasterAlive,
-  type Postmaster,
-  readPostmaster,
-} from './postmaster.ts';
+import { diskFull, giveToOwner, type Layout, openLockFile, writePrivateFile } from './layout.ts';
 
-/** Starts Postgres by `pg_ctl`, and stops it. */
+/**
+ * Finds Postgres, starts it by `pg_ctl`, and stops it. Postgres has the lock `running` for as long as one of its processes
+ * lives, so no other process is ever taken for it. While the lock is held, `postmaster.pid` is of this Postgres.
+ */
 
 const POLL_MS = 10;
 const RETRY_MS = 100;
-/** How long a Postgres that is ready may not answer, or a predecessor's processes may linger. */
+/** How long a Postgres that is ready may not answer. */
 const PATIENCE_MS = 30 * SECOND;
 /** Recovery after a crash may take minutes. A start that takes longer than this has another problem. */
 const START_TIMEOUT_MS = 10 * MINUTE;
 const FAST_SHUTDOWN_MS = 30 * SECOND;
 const IMMEDIATE_SHUTDOWN_MS = 10 * SECOND;
 const EXIT_SHUTDOWN_MS = 3 * SECOND;
-/** Postgres's log keeps at most this much, and its predecessor as much again. */
+/** A start moves a longer log aside. */
 const MAX_LOG_BYTES = 8 * MIB;
 /**
  * Below the ports that systems hand out to outgoing connections (Linux from 32768, macOS from 49152). While Postgres is
@@ -46,11 +30,10 @@ const FIRST_PORT = 20_000;
 const LAST_PORT = 32_000;
 
 /** Settings for a service that has this machine's Postgres to itself; the rest are Postgres's defaults. */
-const settings = (layout: Layout): Record<string, string> => ({
+const SETTINGS = {
   listen_addresses: '127.0.0.1',
   // TCP only: a socket's path is limited to 107 bytes, a checkout's is not.
   unix_socket_directories: '',
-  cluster_name: clusterName(layout),
   max_connections: '100',
   // Any local user can connect. A connection without a password takes one of the hundred for this long, not 60 s.
   authentication_timeout: '5s',
@@ -71,7 +54,41 @@ const settings = (layout: Layout): Record<string, string> => ({
   // Statements and details hold names, NIFs and key hashes, which don't belong in a log.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
-});
+};
+
+/** A Postgres that runs, by its `postmaster.pid`. */
+interface Postmaster {
+  /** 0 for a moment at its start. */
+  pid: number;
+  port: number;
+  status: 'starting' | 'ready' | 'stopping';
+}
+
+/**
+ * The data directory's Postgres if it runs, in whatever status. Call it with the mutex held.
+ *
+ * @throws Error if it runs in another container: it can neither be reached nor stopped from here
+ */
+export function findRunning(layout: Layout): Postmaster | null {
+  const lock = openLockFile(layout, layout.running);
+  const isFree = lock.tryExclusive();
+  lock.close();
+  if (isFree) return null;
+  requireSameNamespace(layout);
+  // Lines: PID, directory, start, port, socket directory, address, shared memory, status.
+  const [pid, , , port, , , , status] = readPidFile(layout).split('\n');
+  const known = (['ready', 'stopping'] as const).find((name) => status?.startsWith(name));
+  return { pid: Number(pid), port: Number(port), status: known ?? 'starting' };
+}
+
+/** Empty if there is none, as in the first moments of a start. */
+function readPidFile({ cluster }: Layout): string {
+  try {
+    return readFileSync(join(cluster, 'postmaster.pid'), 'utf8');
+  } catch {
+    return '';
+  }
+}
 
 export interface StartOptions {
   /** False while other processes hold addresses with the last port: then only that port will do. */
@@ -116,40 +133,40 @@ export async function ensureRunning(layout: Layout, options: StartOptions): Prom
 /**
  * Starts Postgres and waits until it is ready, making its data directory first if there is none.
  *
- * @returns false when it ended for a reason that passes (a port just taken, processes of its predecessor still going):
- *   look again, then call again
+ * @returns false when it ended because its port has just been taken: look again, then call again
  * @throws Error with one line when trying again is of no use
  */
 async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOptions): Promise<boolean> {
   const launcher = await chooseLauncher(layout);
   await initializeCluster(layout, launcher, signal);
   checkVersion(layout, launcher.majorVersion);
+  if (!alone) requireSameNamespace(layout);
+  await removeStalePidFile(layout);
   const last = readEndpoint(layout);
-  if (!alone && last !== null) checkNamespace(layout, last);
-  removeMisleadingPidFile(layout);
-
   const port = !alone && last !== null ? last.port : await chooseFreePort(last?.port ?? null);
   onLog(`starting the embedded Postgres in ${layout.home} on port ${port}`);
-  const options = Object.entries(settings(layout)).map(([name, value]) => `-c '${name}=${value}'`);
+  const options = Object.entries(SETTINGS).map(([name, value]) => `-c '${name}=${value}'`);
   const args = ['start', '--silent', '--wait', `--timeout=${START_TIMEOUT_MS / SECOND}`];
   args.push('-D', dataArgument(layout.cluster), '-o', `-p ${port} ${options.join(' ')}`);
-  limitLog(layout);
-  const fd = openSync(layout.log, 'a', 0o600);
+  const endpoint: Endpoint = { port, pidNamespace: pidNamespace() };
+  writePrivateFile(layout, layout.endpoint, `${JSON.stringify(endpoint)}\n`);
+  if (logBytes(layout) > MAX_LOG_BYTES) renameSync(layout.log, `${layout.log}.1`);
+  const log = openSync(layout.log, 'a', 0o600);
   giveToOwner(layout, layout.log);
-  const logBytes = sizeOf(layout.log);
+  const logStart = logBytes(layout);
+  const lock = openLockFile(layout, layout.running);
   try {
+    if (!lock.tryExclusive()) return false;
+    const files = { stdout: log, inherited: lock.fd };
     // Interrupted, pg_ctl stops the Postgres that it starts.
-    const { code } = await launcher.run('pg_ctl', args, { cwd: layout.cluster, stdout: fd, signal });
-    if (code === 0) {
-      const endpoint: Endpoint = { port, pidNamespace: pidNamespace() };
-      writePrivateFile(layout, layout.endpoint, `${JSON.stringify(endpoint)}\n`);
-      return true;
-    }
+    const { code } = await launcher.run('pg_ctl', args, { cwd: layout.cluster, ...files, signal });
+    if (code === 0) return true;
   } finally {
-    closeSync(fd);
+    closeSync(log);
+    lock.close();
   }
   signal?.throwIfAborted();
-  throwUnlessTransient(layout, readLogFrom(layout, logBytes), { alone, port });
+  throwUnlessTransient(layout, readFileSync(layout.log).toString('utf8', logStart), { alone, port });
   return false;
 }
 
@@ -167,7 +184,6 @@ function throwUnlessTransient(
         'end that program, or stop those processes and start again',
     );
   }
-  if (/pre-existing shared memory block|lock file "postmaster\.pid" already exists/.test(log)) return;
   if (findRunning(layout) !== null)
     throw new Error(`the embedded Postgres is not ready after 10 minutes: see ${layout.log}`);
   const reason =
@@ -185,14 +201,13 @@ function checkVersion(layout: Layout, binariesMajor: number): void {
 }
 
 /**
- * Postgres takes its predecessor for alive when the PID in a stale file belongs to any process of the same user, even a
- * zombie. Ours does not run when this is called, so the file goes. A PID that is free is left to Postgres, which then also
- * looks for the predecessor's shared memory.
+ * Postgres takes its predecessor for alive when the PID in a stale file belongs to any process of the same user. Nobody has the
+ * lock, so the file goes, unless a release without this lock has started the Postgres that listens on its port.
  */
-function removeMisleadingPidFile(layout: Layout): void {
-  const stale = readPostmaster(layout);
-  if (stale !== null && isPidTaken(stale.pid))
-    rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
+async function removeStalePidFile(layout: Layout): Promise<void> {
+  const [, , , port] = readPidFile(layout).split('\n');
+  if (port !== undefined && !(await isPortFree(Number(port)))) return;
+  rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
 }
 
 /** The last start. */
@@ -210,12 +225,10 @@ function readEndpoint(layout: Layout): Endpoint | null {
   }
 }
 
-/**
- * From inside a container a Postgres outside it can't be seen, though the locks on the shared files can. Two Postgres
- * processes would destroy the data directory, so a process that can't see the other's must not start one.
- */
-function checkNamespace(layout: Layout, last: Endpoint): void {
-  if (last.pidNamespace === pidNamespace()) return;
+/** In another container our PIDs mean other processes, and our port nothing. */
+function requireSameNamespace(layout: Layout): void {
+  const last = readEndpoint(layout);
+  if (last === null || last.pidNamespace === pidNamespace()) return;
   throw new Error(
     `the embedded Postgres in ${layout.home} is used from another container or from outside this one: ` +
       'run all commands in the same place, or set DATABASE_URL',
@@ -249,65 +262,44 @@ function isPortFree(port: number): Promise<boolean> {
 }
 
 /**
- * Stops Postgres if it runs and waits until it has ended: open transactions are rolled back, everything is written. By
- * signals and not by `pg_ctl stop`, which believes any PID in `postmaster.pid`. Call it with the mutex held.
+ * Stops Postgres if it runs and waits until all of it has ended: open transactions are rolled back, everything is written. By
+ * signals and not by `pg_ctl stop`, which waits for the first process only. Call it with the mutex held.
  *
  * @throws Error when it neither stops nor can be stopped at once
  */
 export async function stopPostgres(layout: Layout): Promise<void> {
-  const pid = findRunning(layout)?.pid;
-  if (pid === undefined) return;
   // SIGINT does not wait for clients. SIGQUIT does not write either; the next start replays the log.
   for (const [name, timeoutMs] of [
     ['SIGINT', FAST_SHUTDOWN_MS] as const,
     ['SIGQUIT', IMMEDIATE_SHUTDOWN_MS] as const,
   ]) {
-    signal(pid, name);
-    for (
-      const deadline = performance.now() + timeoutMs;
-      performance.now() < deadline;
-      await Bun.sleep(POLL_MS)
-    ) {
-      if (!isPostmasterAlive(layout, pid)) return;
+    signalPostgres(layout, name);
+    for (let waitedMs = 0; waitedMs < timeoutMs; waitedMs += POLL_MS) {
+      if (findRunning(layout) === null) return;
+      await Bun.sleep(POLL_MS);
     }
   }
+  const pid = findRunning(layout)?.pid;
   throw new Error(`the embedded Postgres (PID ${pid}) does not stop: end it with \`kill -9 ${pid}\``);
 }
 
 /** The same for a process that is exiting and can't wait for promises. It waits three seconds at most. */
 export function stopPostgresSync(layout: Layout): void {
-  const pid = findRunning(layout)?.pid;
-  if (pid === undefined) return;
-  signal(pid, 'SIGINT');
-  const deadline = performance.now() + EXIT_SHUTDOWN_MS;
-  while (isPostmasterAlive(layout, pid) && performance.now() < deadline) Bun.sleepSync(POLL_MS);
+  signalPostgres(layout, 'SIGINT');
+  for (let waitedMs = 0; waitedMs < EXIT_SHUTDOWN_MS; waitedMs += POLL_MS) {
+    if (findRunning(layout) === null) return;
+    Bun.sleepSync(POLL_MS);
+  }
 }
 
-function signal(pid: number, name: NodeJS.Signals): void {
+function signalPostgres(layout: Layout, name: NodeJS.Signals): void {
+  const pid = findRunning(layout)?.pid ?? 0;
   try {
-    process.kill(pid, name);
+    // 0 and negative numbers are groups of processes.
+    if (pid > 1) process.kill(pid, name);
   } catch {
     // It has ended meanwhile.
   }
 }
 
-/** Moves a log that has grown too long aside. Postgres appends, so it continues at the new beginning. */
-export function limitLog(layout: Layout): void {
-  if (sizeOf(layout.log) <= MAX_LOG_BYTES) return;
-  const previous = `${layout.log}.1`;
-  copyFileSync(layout.log, previous);
-  giveToOwner(layout, previous);
-  truncateSync(layout.log, 0);
-}
-
-function readLogFrom(layout: Layout, fromByte: number): string {
-  const bytes = Buffer.alloc(Math.min(Math.max(sizeOf(layout.log) - fromByte, 0), 64 * KIB));
-  const fd = openSync(layout.log, 'r');
-  try {
-    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, fromByte));
-  } finally {
-    closeSync(fd);
-  }
-}
-
-const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+const logBytes = ({ log }: Layout) => statSync(log, { throwIfNoEntry: false })?.size ?? 0;
