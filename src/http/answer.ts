@@ -1,4 +1,4 @@
-import type { Problem, ProblemName } from './problems.ts';
+import { PROBLEM_CONTENT_TYPE, type Problem, type ProblemName, problemBody } from './problems.ts';
 
 /** The answer of a handler: a success with its body as JSON text, or a problem. */
 export type Answer =
@@ -16,12 +16,14 @@ export interface ProblemAnswer {
   problem: Problem;
 }
 
-/** Headers of every API answer (contract: no CORS headers). */
-export const API_HEADERS = {
+/** Headers of every API answer (contract: no CORS headers). Bun copies `Headers` in half the time of a plain object. */
+const SUCCESS_HEADERS = new Headers({
   'Content-Type': 'application/json',
   'Cache-Control': 'private, no-store',
   'X-Content-Type-Options': 'nosniff',
-};
+});
+const PROBLEM_HEADERS = new Headers(SUCCESS_HEADERS);
+PROBLEM_HEADERS.set('Content-Type', PROBLEM_CONTENT_TYPE);
 
 /** A success. The type of its body is the one of the reference. */
 export function ok<Body>(body: Body, headers?: Record<string, string>): Answer {
@@ -49,4 +51,18 @@ export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
 /** @param allow the methods that the path has, as `Allow` lists them */
 export function methodNotAllowed(allow: string): ProblemAnswer {
   return problem('method-not-allowed', undefined, { headers: { Allow: allow } });
+}
+
+/** The response of an answer; a problem as RFC 9457 has it. Headers are set on the response's own: to make them before copies them once more. */
+export function responseTo(publicUrl: string, answer: Answer): Response {
+  if (answer.ok) return withHeaders(new Response(answer.json, { headers: SUCCESS_HEADERS }), answer.headers);
+  const { problem } = answer;
+  const body = { ...problemBody(publicUrl, problem), ...problem.members };
+  const init = { status: body.status, headers: PROBLEM_HEADERS };
+  return withHeaders(new Response(JSON.stringify(body), init), problem.headers);
+}
+
+function withHeaders(response: Response, headers: Record<string, string> = {}): Response {
+  for (const name in headers) response.headers.set(name, headers[name]!);
+  return response;
 }

@@ -1,7 +1,6 @@
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import { type Answer, API_HEADERS } from './answer.ts';
-import { problemResponse } from './problems.ts';
+import { type Answer, responseTo } from './answer.ts';
 import { requestIdOf } from './request-id.ts';
 
 /** Filled as soon as the caller is known, so that the log line of a request that fails later has it. */
@@ -15,9 +14,6 @@ export interface Trace {
 export interface RequestTrace extends Trace {
   requestId: string;
 }
-
-/** Of a success. Bun copies `Headers` in half the time of a plain object. */
-const SUCCESS = { headers: new Headers(API_HEADERS) };
 
 /** For a year browsers use only TLS for this host. Subdomains are excluded, because they may belong to other services. */
 const STRICT_TRANSPORT_SECURITY = 'max-age=31536000';
@@ -106,18 +102,10 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
   };
 }
 
-/** Headers are set on the response's own: to make them before copies them once more. */
-function respond(publicUrl: string, answer: Outcome, requestId: string): Response {
-  if (answer instanceof Response) {
-    answer.headers.set('X-Request-Id', requestId);
-    answer.headers.set('X-Content-Type-Options', 'nosniff');
-    return answer;
-  }
-  const response = answer.ok
-    ? new Response(answer.json, SUCCESS)
-    : problemResponse(publicUrl, answer.problem);
-  const { headers } = response;
-  headers.set('X-Request-Id', requestId);
-  if (answer.ok) for (const name in answer.headers) headers.set(name, answer.headers[name]!);
+function respond(publicUrl: string, outcome: Outcome, requestId: string): Response {
+  const isPage = outcome instanceof Response;
+  const response = isPage ? outcome : responseTo(publicUrl, outcome);
+  response.headers.set('X-Request-Id', requestId);
+  if (isPage) response.headers.set('X-Content-Type-Options', 'nosniff');
   return response;
 }

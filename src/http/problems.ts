@@ -1,5 +1,3 @@
-import { API_HEADERS } from './answer.ts';
-
 /** One kind of failure, for the reference and the problem's page. */
 export interface ProblemKind {
   status: number;
@@ -120,15 +118,4 @@ export function problemType(publicUrl: string, kind: ProblemName): string {
 export function problemBody(publicUrl: string, { kind, detail }: Pick<Problem, 'kind' | 'detail'>) {
   const { status, title, cause } = PROBLEMS[kind];
   return { type: problemType(publicUrl, kind), title, status, detail: detail ?? cause };
-}
-
-/** Bun copies `Headers` in half the time of a plain object. */
-const HEADERS = new Headers({ ...API_HEADERS, 'Content-Type': PROBLEM_CONTENT_TYPE });
-
-/** The RFC 9457 answer of a problem. */
-export function problemResponse(publicUrl: string, problem: Problem): Response {
-  const body = { ...problemBody(publicUrl, problem), ...problem.members };
-  const response = new Response(JSON.stringify(body), { status: body.status, headers: HEADERS });
-  for (const name in problem.headers) response.headers.set(name, problem.headers[name]!);
-  return response;
 }

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Problem, problemResponse } from '../../src/http/problems.ts';
+import { responseTo } from '../../src/http/answer.ts';
+import type { Problem } from '../../src/http/problems.ts';
 import { type Api, type Caller, startApi } from '../api/support.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
 import { nifPtFound } from '../support/provider.ts';
@@ -67,7 +68,7 @@ function startFront(first: Problem[]) {
       const { pathname, search } = new URL(request.url);
       requests.push({ path: pathname, atMs: performance.now() });
       const problem = first.shift();
-      if (problem) return problemResponse(api.baseUrl, problem);
+      if (problem) return responseTo(api.baseUrl, { ok: false, problem });
       return fetch(api.baseUrl + pathname + search, { headers: request.headers });
     },
   });

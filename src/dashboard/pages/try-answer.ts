@@ -1,6 +1,6 @@
 import type { CallKind } from '../../credits/calls.ts';
-import type { Answer } from '../../http/answer.ts';
-import { type ProblemName, problemResponse, problemType } from '../../http/problems.ts';
+import { type Answer, responseTo } from '../../http/answer.ts';
+import { type ProblemName, problemType } from '../../http/problems.ts';
 import type { Company, DebtBracket } from '../../lookup/schema.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../request/page-context.ts';
@@ -32,9 +32,7 @@ export async function describeAnswer(
   call: Pick<Tried, 'kind' | 'address' | 'durationMs'>,
   answer: Answer,
 ): Promise<Tried> {
-  const response = answer.ok
-    ? new Response(answer.json, { headers: { 'Content-Type': 'application/json', ...answer.headers } })
-    : problemResponse(publicUrl, answer.problem);
+  const response = responseTo(publicUrl, answer);
   const data = answer.ok ? JSON.parse(answer.json).data : null;
   return {
     ...call,
