@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { accountDataCommands } from './account-data/commands.ts';
 import { accountCommands } from './accounts/commands.ts';
-import { inviteCommand, memberCommands } from './dashboard/auth/commands.ts';
+import { memberCommands } from './dashboard/auth/commands.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';
@@ -20,7 +20,6 @@ export function createProgram(): Command {
     .configureOutput({ writeErr: (text) => process.stderr.write(withoutSecrets(text)) });
   serviceCommands(program);
   accountCommands(program);
-  inviteCommand(program);
   memberCommands(program);
   accountDataCommands(program);
   keyCommands(program);

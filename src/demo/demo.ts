@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createAccount } from '../accounts/store.ts';
 import { type Config, readConfig } from '../config.ts';
-import { createUser } from '../dashboard/auth/create-user.ts';
+import { createUser } from '../dashboard/auth/invitations.ts';
 import { NEVER_ABORTED } from '../directory/context.ts';
 import { importCompanies } from '../directory/import.ts';
 import { openRows } from '../ingest/open-rows.ts';

@@ -1,8 +1,12 @@
 /** Members of an account: listed and removed, in the dashboard and by commands. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { loadHistory } from '../../src/account-data/history.ts';
-import { createUser } from '../../src/dashboard/auth/create-user.ts';
-import { acceptInvitation, findInvitation, invite } from '../../src/dashboard/auth/invitations.ts';
+import {
+  acceptInvitation,
+  createUser,
+  findInvitation,
+  invite,
+} from '../../src/dashboard/auth/invitations.ts';
 import { listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';

@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createAccount } from '../../src/accounts/store.ts';
 import { readConfig } from '../../src/config.ts';
-import { createUser } from '../../src/dashboard/auth/create-user.ts';
+import { createUser } from '../../src/dashboard/auth/invitations.ts';
 import { NEVER_ABORTED } from '../../src/directory/context.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { rowSource } from '../../src/ingest/source.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { createUser } from '../../src/dashboard/auth/create-user.ts';
+import { createUser } from '../../src/dashboard/auth/invitations.ts';
 import type { TestService } from '../support/service.ts';
 import { type Browsing, openBrowser } from './browser.ts';
 import { startDashboardService } from './service.ts';

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
@@ -36,19 +35,6 @@ export interface AuthClient extends ClientAddress {
   userAgent: string | null;
 }
 
-interface AuthAnswer {
-  ok: boolean;
-  status: number;
-  /** better-auth's word for what was wrong, e.g. `INVALID_EMAIL_OR_PASSWORD`. */
-  code: string | null;
-  /** `Set-Cookie` values to pass on. */
-  cookies: string[];
-  /** Of the session that was opened. */
-  token: string | null;
-  /** The email of the user whose password was reset. */
-  resetOf: string | null;
-}
-
 type AuthEndpoint =
   | '/sign-up/email'
   | '/sign-in/email'
@@ -58,28 +44,9 @@ type AuthEndpoint =
   | '/send-verification-email'
   | '/change-password';
 
-export interface Auth {
-  /** The session that a cookie opens, and cookies that prolong it; null when there is none. */
-  session(cookie: string | null): Promise<{ session: Session | null; cookies: string[] }>;
-  /**
-   * One of better-auth's endpoints, with its check of where the request came from. Its rate limits are off: limits.ts has
-   * ours, which don't count successes.
-   * @throws when it could not do it, as with Postgres away
-   */
-  call(endpoint: AuthEndpoint, body: Record<string, unknown>, client: AuthClient): Promise<AuthAnswer>;
-  /**
-   * @returns false for a token that is wrong or too old
-   * @throws when it could not be checked, as with Postgres away
-   */
-  confirmEmail(token: string): Promise<boolean>;
-  /** Whether a link of this kind would work now. It is not used up. @throws when it could not be checked */
-  isLinkAlive(kind: 'reset' | 'confirm', token: string): Promise<boolean>;
-  hashPassword(password: string): Promise<string>;
-  /** Whether it is the password of the user whose session the cookie opens. @throws when it could not be checked */
-  isPassword(cookie: string | null, password: string): Promise<boolean>;
-}
+export type Auth = ReturnType<typeof createAuth>;
 
-export interface AuthParts {
+interface AuthParts {
   sql: Sql;
   /** The dashboard's address, e.g. `https://example.com/dashboard`. */
   dashboardUrl: string;
@@ -94,7 +61,7 @@ export interface AuthParts {
  * Sessions, passwords and mail links: better-auth, on the service's own Postgres pool.
  * Its HTTP endpoints are not served; the dashboard's forms call them in the process.
  */
-export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: AuthParts): Auth {
+export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: AuthParts) {
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
   const mail = (kind: LinkMail['kind'], to: string, path: string, request?: Request) =>
@@ -104,9 +71,6 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
       url: dashboardUrl + path,
       language: preferredLanguage(request?.headers.get('accept-language') ?? null),
     });
-
-  /** What better-auth tells of a call beside its answer. */
-  const calls = new AsyncLocalStorage<{ resetOf: string | null }>();
 
   const auth = betterAuth({
     appName: 'dashboard',
@@ -133,8 +97,6 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
       minPasswordLength: PASSWORD.min,
       maxPasswordLength: PASSWORD.max,
       revokeSessionsOnPasswordReset: true,
-      onPasswordReset: async ({ user }) =>
-        void Object.assign(calls.getStore() ?? {}, { resetOf: user.email }),
       ...(mailer !== null && {
         // With mail, a sign-up answers alike whether or not the email has an account; its owner reads which.
         requireEmailVerification: true,
@@ -176,7 +138,8 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
   });
 
   return {
-    async session(cookie) {
+    /** The session that a cookie opens, `null` if it opens none, and cookies that prolong it. */
+    async session(cookie: string | null): Promise<{ session: Session | null; cookies: string[] }> {
       if (cookie === null) return { session: null, cookies: [] };
       const { headers, response } = await auth.api.getSession({
         headers: new Headers({ cookie }),
@@ -190,58 +153,64 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
       return { session: { id: response.session.id, user: { id, name, email, emailVerified } }, cookies };
     },
 
-    async call(endpoint, body, { cookie, address, acceptLanguage, userAgent }) {
+    /**
+     * One of better-auth's endpoints, with its check of the request's origin. Its rate limits are off, because they also count
+     * successes (limits.ts has ours).
+     *
+     * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`); `cookies` are `Set-Cookie` values to pass on; `token` is
+     * that of the opened session
+     * @throws when it could not do it, as with Postgres away
+     */
+    async call(endpoint: AuthEndpoint, body: Record<string, unknown>, client: AuthClient) {
+      const { cookie, address, acceptLanguage, userAgent } = client;
       const headers = new Headers({ 'Content-Type': 'application/json', Origin: origin });
       headers.set(ADDRESS_HEADER, address);
       if (cookie !== null) headers.set('Cookie', cookie);
       if (userAgent !== null) headers.set('User-Agent', userAgent);
       if (acceptLanguage !== null) headers.set('Accept-Language', acceptLanguage);
-      const request = new Request(origin + basePath + endpoint, {
-        method: 'POST',
-        headers,
-        body: JSON.stringify(body),
-      });
-      const told = { resetOf: null };
-      const response = await calls.run(told, () => auth.handler(request));
-      const answer = (await response.json().catch(() => null)) as { code?: string; token?: string } | null;
+      const response = await auth.handler(
+        new Request(origin + basePath + endpoint, { method: 'POST', headers, body: JSON.stringify(body) }),
+      );
       if (response.status >= 500) throw new Error(`better-auth failed at ${endpoint}`);
+      const answer = (await response.json().catch(() => null)) as { code?: string; token?: string } | null;
       return {
         ok: response.ok,
-        status: response.status,
         code: answer?.code ?? null,
         cookies: response.headers.getSetCookie(),
         token: answer?.token ?? null,
-        resetOf: told.resetOf,
       };
     },
 
-    async confirmEmail(token) {
-      try {
-        await auth.api.verifyEmail({ query: { token } });
-        return true;
-      } catch (error) {
-        if (isAPIError(error) && error.statusCode < 500) return false;
-        throw error;
-      }
-    },
+    /** Confirms the email that a link was sent to. @returns `false` if the link is wrong or too old */
+    confirmEmail: (token: string) => isDone(auth.api.verifyEmail({ query: { token } })),
 
-    async isPassword(cookie, password) {
-      try {
-        await auth.api.verifyPassword({ body: { password }, headers: new Headers({ cookie: cookie ?? '' }) });
-        return true;
-      } catch (error) {
-        if (isAPIError(error) && error.statusCode < 500) return false;
-        throw error;
-      }
-    },
+    /** Whether it is the password of the user whose session the cookie opens. */
+    isPassword: (cookie: string | null, password: string) =>
+      isDone(auth.api.verifyPassword({ body: { password }, headers: new Headers({ cookie: cookie ?? '' }) })),
 
-    async isLinkAlive(kind, token) {
-      if (kind === 'confirm') return (await verifyJWT(token, secret)) !== null;
+    /**
+     * The email of the user that a link was sent to, which stays unused; `null` means that it is wrong, used or too old.
+     * @throws when it could not be checked
+     */
+    async linkOwner(kind: 'reset' | 'confirm', token: string): Promise<string | null> {
+      if (kind === 'confirm') return (await verifyJWT<{ email: string }>(token, secret))?.email ?? null;
       const { internalAdapter } = await auth.$context;
       const link = await internalAdapter.findVerificationValue(`reset-password:${token}`);
-      return link !== null && link.expiresAt.getTime() > Date.now();
+      if (link === null || link.expiresAt.getTime() <= Date.now()) return null;
+      return (await internalAdapter.findUserById(link.value))?.email ?? null;
     },
 
-    hashPassword: async (password) => (await auth.$context).password.hash(password),
+    hashPassword: async (password: string) => (await auth.$context).password.hash(password),
   };
+}
+
+/** Whether better-auth does a call; `false` if it refuses. @throws when it could not do it, as with Postgres away */
+async function isDone(call: Promise<unknown>): Promise<boolean> {
+  try {
+    await call;
+    return true;
+  } catch (error) {
+    if (isAPIError(error) && error.statusCode < 500) return false;
+    throw error;
+  }
 }

@@ -8,9 +8,10 @@ import { isEmail } from '../request/form.ts';
 import { invite } from './invitations.ts';
 import { listMembers, removeMember } from './members.ts';
 
-/** `account invite`: a one-time link to the dashboard, for accounts that no sign-up made, and where sign-up is closed. */
-export function inviteCommand(program: Command): void {
-  const command = subcommand(program, 'account', 'accounts, their plans, limits and credits')
+/** `account invite`, `account members` and `account remove-member` (contract, Command line). */
+export function memberCommands(program: Command): void {
+  const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
+  const inviteCommand = account
     .command('invite')
     .argument('<id>')
     .requiredOption('--email <address>', 'who signs in with it', readEmail)
@@ -22,7 +23,7 @@ export function inviteCommand(program: Command): void {
       '\nExample:\n  bun directory account invite acc_… --email maria@example.com\n\nThe link begins with PUBLIC_URL, works once, and for seven days.',
     );
   defineCommand(
-    command,
+    inviteCommand,
     async ({ sql, config, actor }, id: string, { email: address }: { email: string }) => {
       const { token, email, expires } = await invite(sql, { accountId: id, email: address }, actor);
       const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
@@ -31,11 +32,7 @@ export function inviteCommand(program: Command): void {
     },
     ({ email, link, expires }) => `${link}\n\nFor ${printable(email)}, once, until ${expires}.`,
   );
-}
 
-/** `account members` and `account remove-member`. */
-export function memberCommands(program: Command): void {
-  const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
   defineCommand(
     account
       .command('members')

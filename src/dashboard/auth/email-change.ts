@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
+import { codeOf } from '../../errors.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { HOUR, SECOND } from '../../units.ts';
+import { hashOfToken, newLinkToken } from './link-token.ts';
 import { actorOf } from './members.ts';
 
 const LIFE_MS = 1 * HOUR;
@@ -23,10 +24,10 @@ export interface EmailChange {
  * @returns the token of the link, of which only a hash is stored
  */
 export async function askEmailChange(sql: Sql, userId: string, email: string): Promise<string> {
-  const token = randomBytes(24).toString('base64url');
+  const token = newLinkToken();
   await sql`
     INSERT INTO dashboard_email_changes (user_id, email, token_sha256, expires_at)
-    VALUES (${userId}, ${email.toLowerCase()}, ${hash(token)}, now() + ${LIFE_MS / SECOND} * interval '1 second')
+    VALUES (${userId}, ${email.toLowerCase()}, ${hashOfToken(token)}, now() + ${LIFE_MS / SECOND} * interval '1 second')
     ON CONFLICT (user_id) DO UPDATE SET
       email = excluded.email, token_sha256 = excluded.token_sha256, expires_at = excluded.expires_at`;
   return token;
@@ -35,7 +36,7 @@ export async function askEmailChange(sql: Sql, userId: string, email: string): P
 /** The new email that a link confirms; null when the link is unknown, used or too old. */
 export async function findEmailChange(sql: Sql, token: string): Promise<string | null> {
   const [row] = await sql<{ email: string }[]>`
-    SELECT email FROM dashboard_email_changes WHERE token_sha256 = ${hash(token)} AND now() < expires_at`;
+    SELECT email FROM dashboard_email_changes WHERE token_sha256 = ${hashOfToken(token)} AND now() < expires_at`;
   return row?.email ?? null;
 }
 
@@ -49,10 +50,10 @@ export async function confirmEmailChange(sql: Sql, token: string): Promise<Email
     const [account] = await sql<{ id: string }[]>`
       SELECT a.id FROM accounts a WHERE a.deleted_at IS NULL AND a.id = (
         SELECT m.account_id FROM dashboard_email_changes c JOIN dashboard_members m ON m.user_id = c.user_id
-        WHERE c.token_sha256 = ${hash(token)})
+        WHERE c.token_sha256 = ${hashOfToken(token)})
       FOR SHARE`;
     const [change] = await sql<{ userId: string; email: string }[]>`
-      DELETE FROM dashboard_email_changes WHERE token_sha256 = ${hash(token)} AND now() < expires_at
+      DELETE FROM dashboard_email_changes WHERE token_sha256 = ${hashOfToken(token)} AND now() < expires_at
       RETURNING user_id AS "userId", email`;
     if (account === undefined || change === undefined) return null;
     const { userId, email } = change;
@@ -72,11 +73,7 @@ export async function confirmEmailChange(sql: Sql, token: string): Promise<Email
     };
   });
   return confirm.catch((error) => {
-    if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return null;
+    if (codeOf(error) === UNIQUE_VIOLATION) return null;
     throw error;
   });
-}
-
-function hash(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }

@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
 import { requireAccount, unknownAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
+import { hashOfToken, newLinkToken } from './link-token.ts';
 import { actorOf } from './members.ts';
 
 const VALID_DAYS = 7;
@@ -28,12 +29,12 @@ export async function invite(
   const email = invitation.email.toLowerCase();
   await requireAccount(sql, accountId);
   await refuseAnothersEmail(sql, accountId, email);
-  const token = randomBytes(24).toString('base64url');
+  const token = newLinkToken();
   return sql.begin(async (sql) => {
     // The account's lock: an account that is being deleted gets no invitation.
     const [row] = await sql<{ expires: Date }[]>`
       INSERT INTO dashboard_invitations (token_sha256, account_id, email, actor, expires_at)
-      SELECT ${hash(token)}, id, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
+      SELECT ${hashOfToken(token)}, id, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
       FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL FOR SHARE
       RETURNING expires_at AS expires`;
     if (row === undefined) throw unknownAccount(accountId);
@@ -55,7 +56,7 @@ export async function findInvitation(sql: Sql, token: string): Promise<FoundInvi
     SELECT i.account_id AS "accountId", i.email, a.name AS "accountName", u."name" AS "userName"
     FROM dashboard_invitations i JOIN accounts a ON a.id = i.account_id
     LEFT JOIN dashboard_users u ON u."email" = i.email
-    WHERE token_sha256 = ${hash(token)} AND used_at IS NULL AND now() < expires_at`;
+    WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at`;
   return row ?? null;
 }
 
@@ -75,10 +76,10 @@ export async function acceptInvitation(
     // The account's lock comes first, as in a deletion of the account: after one, the invitation is gone.
     await sql`
       SELECT 1 FROM accounts WHERE id = (
-        SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hash(token)}) FOR SHARE`;
+        SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hashOfToken(token)}) FOR SHARE`;
     const [row] = await sql<Invitation[]>`
       UPDATE dashboard_invitations SET used_at = now()
-      WHERE token_sha256 = ${hash(token)} AND used_at IS NULL AND now() < expires_at
+      WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at
       RETURNING account_id AS "accountId", email`;
     if (row === undefined) throw new NotAcceptable();
     const { accountId, email } = row;
@@ -110,6 +111,22 @@ export async function acceptInvitation(
   });
 }
 
+/**
+ * Creates a user of an account without a link, for the demo.
+ * @throws RefusedError for an unknown account, or an email of another account
+ */
+export async function createUser(
+  sql: Sql,
+  accountId: string,
+  user: { name: string; email: string; password: string },
+  actor: string,
+): Promise<void> {
+  // Here, because commands that create no user do without better-auth.
+  const { hashPassword } = await import('better-auth/crypto');
+  const { token } = await invite(sql, { accountId, email: user.email }, actor);
+  await acceptInvitation(sql, token, user.name, await hashPassword(user.password));
+}
+
 /** Undoes the transaction. */
 class NotAcceptable extends Error {}
 
@@ -118,8 +135,4 @@ async function refuseAnothersEmail(sql: Sql | Transaction, accountId: string, em
     SELECT 1 FROM dashboard_users u LEFT JOIN dashboard_members m ON m.user_id = u."id"
     WHERE u."email" = ${email} AND m.account_id IS DISTINCT FROM ${accountId}`;
   if (other !== undefined) throw new RefusedError(`${email} signs in to another account already`);
-}
-
-function hash(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Sql } from '../../postgres/connect.ts';
 import { HOUR, MINUTE } from '../../units.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
-import { type Count, type Counter, countAttempt, forgetAttempts, takeBackAttempt } from './attempts.ts';
+import { TOKEN_LIFE_MS } from '../request/csrf.ts';
 
 /** Each sign-up makes an account with its own allowance, so sign-ups of one visitor are few. */
 const SIGN_UPS = { max: 5, windowMs: HOUR };
@@ -13,71 +13,138 @@ const GUESSES_OF_EMAIL = { max: 20, windowMs: HOUR };
 const MAILS_OF_ADDRESS = { max: 5, windowMs: HOUR };
 /** Mails to one person. */
 const MAILS_TO_EMAIL = { max: 5, windowMs: HOUR };
+/** A form is sent once in all the time that its token works. */
+const SENDINGS = { max: 1, windowMs: TOKEN_LIFE_MS };
+
+/** A limit of attempts within a window, which begins with the first attempt. */
+interface Limit {
+  key: string;
+  max: number;
+  windowMs: number;
+}
 
 /** Whether an attempt may go on. */
 export interface Admission {
-  /** Seconds to wait; null when it may go on. */
+  /** Seconds to wait; `null` means that it may go on. */
   retryAfterS: number | null;
 }
 
-/**
- * Counts a sign-up.
- * @param mails whether it sends a mail
- */
+/** @param mails whether the sign-up sends a mail */
 export async function admitSignUp(
   sql: Sql,
   address: ClientAddress,
   email: string,
   mails: boolean,
 ): Promise<Admission> {
-  const counters = [{ key: `sign-up ${networkOf(address.address)}`, ...SIGN_UPS }];
-  if (mails) counters.push(mailsTo(email));
-  return refusalOf(counters, await countAttempt(sql, counters));
+  const limits = [{ key: `sign-up ${networkOf(address.address)}`, ...SIGN_UPS }];
+  if (mails) limits.push(mailsTo(email));
+  return admit(sql, limits);
 }
 
 /** Counts mails that a visitor asks for, one to each email, whether or not there are users with them. */
 export async function admitMail(sql: Sql, address: ClientAddress, ...emails: string[]): Promise<Admission> {
-  const counters = emails.map(mailsTo);
-  if (!address.isShared) counters.push({ key: `mail ${networkOf(address.address)}`, ...MAILS_OF_ADDRESS });
-  return refusalOf(counters, await countAttempt(sql, counters));
+  const limits = emails.map(mailsTo);
+  if (!address.isShared) limits.push({ key: `mail ${networkOf(address.address)}`, ...MAILS_OF_ADDRESS });
+  return admit(sql, limits);
 }
 
 /**
- * Counts a guess of a password until {@link takeBack} says that it was right. An address that many visitors may share, such
- * as a proxy's that TRUST_PROXY doesn't name, is refused only for emails that failed within the hour: otherwise ten wrong
- * passwords from anywhere would keep everybody out.
+ * Whether a form is sent for the first time, on any instance: the second click of an impatient reader, and a reload of the
+ * answer, send the same form again.
+ *
+ * @param token the form's token, verified: each page has its own
  */
-export async function admitGuess(sql: Sql, address: ClientAddress, email: string): Promise<Guess> {
+export async function isFirstSending(sql: Sql, token: string): Promise<boolean> {
+  const { retryAfterS } = await admit(sql, [{ key: `form ${hash('sha256', token, 'base64')}`, ...SENDINGS }]);
+  return retryAfterS === null;
+}
+
+export type GuessOutcome =
+  | { isRight: true; cookies: string[] }
+  /** `retryAfterS`: the seconds to wait before the next guess; `null` means that this one was wrong. */
+  | { isRight: false; retryAfterS: number | null };
+
+/**
+ * Checks a password, unless too many guesses failed: from the address, or of this email's password. An address that many
+ * visitors may share, such as a proxy's that TRUST_PROXY doesn't name, is refused only for emails that failed within the hour:
+ * otherwise ten wrong passwords from anywhere would keep everybody out.
+ *
+ * @param check the cookies of a right guess, `null` for a wrong one; when it throws, nothing was guessed
+ */
+export async function guess(
+  sql: Sql,
+  address: ClientAddress,
+  email: string,
+  check: () => Promise<string[] | null>,
+): Promise<GuessOutcome> {
   const byEmail = { key: guessesOf(email), ...GUESSES_OF_EMAIL };
   const byAddress = { key: `guess ${networkOf(address.address)}`, ...GUESSES_OF_ADDRESS };
-  const counters = [byEmail, byAddress];
-  const [ofEmail, ofAddress] = (await countAttempt(sql, counters)) as [Count, Count];
-  const takeBack = () => takeBackAttempt(sql, counters);
-  const emailIsOver = ofEmail.attempts > byEmail.max;
-  const addressIsOver = ofAddress.attempts > byAddress.max && (!address.isShared || ofEmail.attempts > 1);
-  if (!emailIsOver && !addressIsOver) return { retryAfterS: null, takeBack };
-  await takeBack(); // a refused attempt has guessed nothing
-  return { retryAfterS: emailIsOver ? ofEmail.leftS : ofAddress.leftS, takeBack: async () => {} };
+  const limits = [byEmail, byAddress];
+  const [ofEmail, ofAddress] = (await countAttempt(sql, limits)) as [Count, Count];
+  const isAddressOver = ofAddress.attempts > byAddress.max && (!address.isShared || ofEmail.attempts > 1);
+  const ofAddressS = isAddressOver ? ofAddress.leftS : null;
+  const retryAfterS = ofEmail.attempts > byEmail.max ? ofEmail.leftS : ofAddressS;
+  let cookies: string[] | null = null;
+  try {
+    if (retryAfterS === null) cookies = await check();
+  } catch (error) {
+    await takeBackAttempt(sql, limits).catch(() => {}); // what failed the check fails this, too
+    throw error;
+  }
+  // A right guess doesn't count, and a refused one has guessed nothing.
+  if (cookies !== null || retryAfterS !== null) await takeBackAttempt(sql, limits);
+  return cookies === null ? { isRight: false, retryAfterS } : { isRight: true, cookies };
 }
 
-export interface Guess extends Admission {
-  /** The guess was right, or could not be checked: it doesn't count. */
-  takeBack(): Promise<void>;
-}
-
-/** Whoever has proven that an email is theirs may sign in, however many others have guessed its password. */
+/** Lets the owner of an email sign in after a proof that it is theirs, however many guesses of its password failed. */
 export async function forgetGuesses(sql: Sql, email: string): Promise<void> {
-  await forgetAttempts(sql, guessesOf(email));
+  await sql`DELETE FROM dashboard_attempts WHERE key = ${guessesOf(email)}`;
 }
 
-const guessesOf = (email: string) => `guess ${hashOf(email)}`;
-const mailsTo = (email: string) => ({ key: `mail ${hashOf(email)}`, ...MAILS_TO_EMAIL });
+const guessesOf = (email: string) => `guess ${hash('sha256', email.toLowerCase())}`;
+const mailsTo = (email: string): Limit => ({
+  key: `mail ${hash('sha256', email.toLowerCase())}`,
+  ...MAILS_TO_EMAIL,
+});
 
-function hashOf(email: string): string {
-  return createHash('sha256').update(email.toLowerCase()).digest('hex');
-}
-
-function refusalOf(counters: (Counter & { max: number })[], counts: Count[]): Admission {
-  const over = counts.filter(({ attempts }, index) => attempts > counters[index]!.max);
+async function admit(sql: Sql, limits: Limit[]): Promise<Admission> {
+  const counts = await countAttempt(sql, limits);
+  const over = counts.filter(({ attempts }, index) => attempts > limits[index]!.max);
   return { retryAfterS: over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS)) };
+}
+
+interface Count {
+  attempts: number;
+  /** Seconds until the window ends. */
+  leftS: number;
+}
+
+/**
+ * Counts one attempt of each limit, before its outcome is known: attempts at the same time can't all pass a count that
+ * none of them has reached.
+ *
+ * @returns the counts with this attempt, in the order of `limits`
+ */
+async function countAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
+  const keys = limits.map(({ key }) => key);
+  const windowsMs = limits.map(({ windowMs }) => windowMs);
+  // In the order of the keys, so that two statements never wait for each other.
+  const rows = await sql<({ key: string } & Count)[]>`
+    INSERT INTO dashboard_attempts AS a (key, attempts, ends_at)
+    SELECT key, 1, now() + window_ms * interval '1 millisecond'
+    FROM unnest(${keys}::text[], ${windowsMs}::float8[]) AS counter (key, window_ms)
+    ORDER BY key
+    ON CONFLICT (key) DO UPDATE SET
+      attempts = CASE WHEN a.ends_at <= now() THEN 1 ELSE a.attempts + 1 END,
+      ends_at = CASE WHEN a.ends_at <= now() THEN excluded.ends_at ELSE a.ends_at END
+    RETURNING key, attempts, extract(epoch FROM ends_at - now())::float8 AS "leftS"`;
+  return keys.map((key) => rows.find((row) => row.key === key)!);
+}
+
+async function takeBackAttempt(sql: Sql, limits: Limit[]): Promise<void> {
+  await sql`
+    UPDATE dashboard_attempts SET attempts = attempts - 1
+    WHERE attempts > 0 AND key IN (
+      SELECT key FROM dashboard_attempts WHERE key = ANY (${limits.map(({ key }) => key)}::text[])
+      ORDER BY key FOR UPDATE)`;
 }

@@ -1,3 +1,4 @@
+import { hash, randomBytes } from 'node:crypto';
 import type { PageContext } from '../request/page-context.ts';
 
 /** The shape of each kind of one-time token. Anything else is a dead link, and no store is asked about it. */
@@ -6,9 +7,8 @@ const SHAPES = {
   reset: /^[A-Za-z0-9]{24}$/,
   /** A JWT of better-auth's. */
   confirm: /^(?=.{1,2000}$)[\w-]+\.[\w-]+\.[\w-]+$/,
-  /** 24 random bytes (invitations.ts). */
+  /** Of {@link newLinkToken}. */
   invitation: /^[\w-]{32}$/,
-  /** 24 random bytes (email-change.ts). */
   email: /^[\w-]{32}$/,
 };
 
@@ -19,4 +19,13 @@ const SHAPES = {
 export function linkTokenOf({ request, url, fields }: PageContext, kind: keyof typeof SHAPES): string | null {
   const token = request.method === 'POST' ? fields('token') : (url.searchParams.get('token') ?? '');
   return SHAPES[kind].test(token) ? token : null;
+}
+
+export function newLinkToken(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+/** Only the hash of a token is stored, so that a copy of the database opens no link. */
+export function hashOfToken(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
 }

@@ -26,13 +26,7 @@ export interface UsageMail {
   language: Language;
 }
 
-export interface Mailer {
-  /** Sends in the background; a failure is logged, without the address and the link. */
-  send(mail: LinkMail): void;
-  /** @throws when the relay did not take it */
-  sendUsage(mail: UsageMail): Promise<void>;
-  close(): Promise<void>;
-}
+export type Mailer = ReturnType<typeof createMailer>;
 
 /**
  * Whether mail is only sent over TLS. Without this, an attacker on the way can strip STARTTLS and read reset links. A relay on
@@ -45,7 +39,7 @@ function requiresTls(smtpUrl: string): boolean {
 }
 
 /** @param from null: `no-reply@` the host of `publicUrl` */
-export function createMailer(smtpUrl: string, from: string | null, publicUrl: string, log: Log): Mailer {
+export function createMailer(smtpUrl: string, from: string | null, publicUrl: string, log: Log) {
   const transport = nodemailer.createTransport(
     {
       url: smtpUrl,
@@ -61,7 +55,8 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
   const sending = new Set<Promise<unknown>>();
 
   return {
-    send({ kind, to, url, language }) {
+    /** Sends in the background; a failure is logged, without the address and the link. */
+    send({ kind, to, url, language }: LinkMail): void {
       const messages = MESSAGES[language];
       const [subject, lead] = {
         confirm: [messages.mailConfirmSubject, messages.mailConfirm],
@@ -81,11 +76,12 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
         .finally(() => sending.delete(sent));
       sending.add(sent);
     },
-    async sendUsage({ to, subject, text, language }) {
+    /** @throws when the relay did not take it */
+    async sendUsage({ to, subject, text, language }: UsageMail): Promise<void> {
       const { brand } = MESSAGES[language];
       await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all(sending);
       transport.close();
     },

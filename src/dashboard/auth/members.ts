@@ -26,9 +26,8 @@ export async function accountOf(sql: Sql, user: User, language: Language): Promi
   return sql.begin(async (sql) => {
     // One account, also when two of a user's first requests come at once.
     await sql`SELECT 1 FROM dashboard_users WHERE "id" = ${user.id} FOR UPDATE`;
-    const [made] = await sql<{ account_id: string }[]>`
-      SELECT account_id FROM dashboard_members WHERE user_id = ${user.id}`;
-    if (made !== undefined) return made.account_id;
+    const made = await memberOf(sql, user.id);
+    if (made !== null) return made.accountId;
     const { id } = await createAccountIn(sql, { name: user.name, plan: 'free' }, actorOf(user));
     await sql`
       INSERT INTO dashboard_members (user_id, account_id, language, signed_in_at)
@@ -47,7 +46,7 @@ export interface Membership {
 }
 
 /** `null` for a user who has no account yet. */
-export async function memberOf(sql: Sql, userId: string): Promise<Membership | null> {
+export async function memberOf(sql: Sql | Transaction, userId: string): Promise<Membership | null> {
   const [member] = await sql<Membership[]>`
     SELECT account_id AS "accountId", usage_alerts AS "usageAlerts", language FROM dashboard_members
     WHERE user_id = ${userId}`;

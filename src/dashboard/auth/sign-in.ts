@@ -1,16 +1,10 @@
 import { recordEvent } from '../../accounts/events.ts';
+import { SECOND } from '../../units.ts';
 import type { MemberContext, PageContext } from '../request/page-context.ts';
-import { evenly } from './evenly.ts';
-import { type Admission, admitGuess, admitMail, type Guess } from './limits.ts';
+import { type Admission, admitMail, type GuessOutcome, guess } from './limits.ts';
 import { actorOf, recordSignIn } from './members.ts';
 import { logSecurity, type SecurityEvent } from './security-log.ts';
-import { findMember, keepSession, type Member } from './sessions.ts';
-
-/** What became of a guess of a password. */
-export type GuessOutcome =
-  | { isRight: true; cookies: string[] }
-  /** `retryAfterS`: null when it was wrong, otherwise the seconds to wait before the next. */
-  | { isRight: false; retryAfterS: number | null };
+import { findMember, keepSession } from './sessions.ts';
 
 /**
  * Signs in with a password. Failures count against the address and the email. A wrong email, a wrong password and an
@@ -31,9 +25,9 @@ export async function signInWith(
     await recordSignIn(tools.sql, member.userId);
     return answer.cookies;
   };
-  const guess = await admitGuess(tools.sql, client, email);
-  const outcome = await evenly(context, guessed(guess, check), ({ isRight }) => tools.mails && !isRight);
-  logOutcome(context, outcome, member, ['sign-in', 'sign-in failed', 'sign-in refused']);
+  const guessed = guess(tools.sql, client, email, check);
+  const outcome = await evenly(context, guessed, ({ isRight }) => tools.mails && !isRight);
+  logSecurity(context, eventOf(outcome, 'sign-in', 'sign-in failed', 'sign-in refused'), member);
   return outcome;
 }
 
@@ -43,37 +37,37 @@ export async function changePasswordWith(
   passwords: { present: string; next: string },
 ): Promise<GuessOutcome> {
   const { tools, client, user, account } = context;
-  const check = async () => {
-    const body = {
-      currentPassword: passwords.present,
-      newPassword: passwords.next,
-      revokeOtherSessions: true,
-    };
+  const body = { currentPassword: passwords.present, newPassword: passwords.next, revokeOtherSessions: true };
+  const outcome = await guess(tools.sql, client, user.email, async () => {
     const answer = await tools.auth.call('/change-password', body, client);
     if (!answer.ok) return null;
     await recordEvent(tools.sql, account.id, { kind: 'password-changed', actor: actorOf(user) });
     return answer.cookies;
-  };
-  const outcome = await guessed(await admitGuess(tools.sql, client, user.email), check);
-  const member = { userId: user.id, accountId: account.id };
-  logOutcome(context, outcome, member, [
-    'password changed',
-    'password change failed',
-    'password change refused',
-  ]);
+  });
+  const event = eventOf(outcome, 'password changed', 'password change failed', 'password change refused');
+  logSecurity(context, event, { userId: user.id, accountId: account.id });
   return outcome;
 }
 
 /** Checks the password of a member who is signed in. A wrong one counts as a failed sign-in. */
 export async function checkPassword(context: MemberContext, password: string): Promise<GuessOutcome> {
   const { tools, client, user, account } = context;
-  const check = async () => ((await tools.auth.isPassword(client.cookie, password)) ? [] : null);
-  const outcome = await guessed(await admitGuess(tools.sql, client, user.email), check);
-  if (!outcome.isRight) {
-    const event = outcome.retryAfterS === null ? 'password check failed' : 'password check refused';
-    logSecurity(context, event, { userId: user.id, accountId: account.id });
-  }
+  const outcome = await guess(tools.sql, client, user.email, async () =>
+    (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
+  );
+  const event = eventOf(outcome, null, 'password check failed', 'password check refused');
+  if (event !== null) logSecurity(context, event, { userId: user.id, accountId: account.id });
   return outcome;
+}
+
+function eventOf<Right extends SecurityEvent | null>(
+  outcome: GuessOutcome,
+  right: Right,
+  wrong: SecurityEvent,
+  refused: SecurityEvent,
+): Right | SecurityEvent {
+  if (outcome.isRight) return right;
+  return outcome.retryAfterS === null ? wrong : refused;
 }
 
 /** Sends the link that confirms an email, if its owner did not get too many mails. */
@@ -83,27 +77,22 @@ export async function sendConfirmation({ tools, client }: PageContext, email: st
   return admission;
 }
 
-/** @param check the cookies of a right guess, null for a wrong one; when it throws, nothing was guessed */
-async function guessed(guess: Guess, check: () => Promise<string[] | null>): Promise<GuessOutcome> {
-  if (guess.retryAfterS !== null) return { isRight: false, retryAfterS: guess.retryAfterS };
-  let cookies: string[] | null;
-  try {
-    cookies = await check();
-  } catch (error) {
-    await guess.takeBack().catch(() => {}); // what failed the check fails this, too
-    throw error;
-  }
-  if (cookies === null) return { isRight: false, retryAfterS: null };
-  await guess.takeBack();
-  return { isRight: true, cookies };
-}
+/** Longer than a sign-up or a sign-in takes, with its scrypt of 60 to 100 ms and its statements. */
+const EVEN_MS = 0.4 * SECOND;
 
-function logOutcome(
+/**
+ * Takes the same time for an email that has an account as for one that has none.
+ * @param tells whether an outcome must not tell which; a fault and any other outcome are answered at once
+ */
+export async function evenly<T>(
   context: PageContext,
-  outcome: GuessOutcome,
-  member: Pick<Member, 'userId' | 'accountId'> | null,
-  [right, wrong, refused]: [SecurityEvent, SecurityEvent, SecurityEvent],
-): void {
-  const failure = !outcome.isRight && outcome.retryAfterS !== null ? refused : wrong;
-  logSecurity(context, outcome.isRight ? right : failure, member);
+  work: Promise<T>,
+  tells: (outcome: T) => boolean = () => true,
+): Promise<T> {
+  const pause = Bun.sleep(EVEN_MS);
+  const outcome = await work;
+  if (!tells(outcome)) return outcome;
+  context.leave();
+  await pause;
+  return outcome;
 }

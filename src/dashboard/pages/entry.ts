@@ -1,13 +1,12 @@
 import { readPlan } from '../../accounts/plan.ts';
 import { isName } from '../../names.ts';
 import { MINUTE, SECOND } from '../../units.ts';
-import { evenly } from '../auth/evenly.ts';
 import { type Admission, admitSignUp } from '../auth/limits.ts';
 import { accountOf } from '../auth/members.ts';
 import { PASSWORD, passwordRefusal } from '../auth/passwords.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
-import { signInWith } from '../auth/sign-in.ts';
+import { evenly, signInWith } from '../auth/sign-in.ts';
 import { isEmail } from '../request/form.ts';
 import {
   type MemberContext,

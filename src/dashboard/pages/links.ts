@@ -1,6 +1,5 @@
 import { recordEvent } from '../../accounts/events.ts';
 import { isName } from '../../names.ts';
-import { evenly } from '../auth/evenly.ts';
 import { acceptInvitation, findInvitation } from '../auth/invitations.ts';
 import { admitMail, forgetGuesses } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
@@ -8,6 +7,7 @@ import { actorOf, recordSignIn } from '../auth/members.ts';
 import { passwordRefusal } from '../auth/passwords.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
+import { evenly } from '../auth/sign-in.ts';
 import { isEmail } from '../request/form.ts';
 import { type PageContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import { contactLink } from '../ui/contact.ts';
@@ -72,10 +72,12 @@ export async function reset(context: PageContext): Promise<PageResponse> {
   const newPassword = fields('password');
   const message = passwordRefusal(messages, newPassword);
   if (message !== null) return resetPage(context, linkToken, refusedFields({ password: message }));
-  const { ok, resetOf } = await tools.auth.call('/reset-password', { token: linkToken, newPassword }, client);
-  if (!ok || resetOf === null) return invalidLink(context);
-  await forgetGuesses(tools.sql, resetOf);
-  const member = await findMember(tools.sql, resetOf);
+  const email = await tools.auth.linkOwner('reset', linkToken);
+  if (email === null) return invalidLink(context);
+  const { ok } = await tools.auth.call('/reset-password', { token: linkToken, newPassword }, client);
+  if (!ok) return invalidLink(context);
+  await forgetGuesses(tools.sql, email);
+  const member = await findMember(tools.sql, email);
   logSecurity(context, 'password reset', member);
   if (member !== null && member.accountId !== null) {
     const actor = actorOf({ id: member.userId });
@@ -195,7 +197,8 @@ ${refusalAlert(refusal)}
 /** The token of the link that was opened; `null` means that the link is wrong, used or too old. */
 async function liveToken(context: PageContext, kind: 'reset' | 'confirm'): Promise<string | null> {
   const linkToken = linkTokenOf(context, kind);
-  return linkToken !== null && (await context.tools.auth.isLinkAlive(kind, linkToken)) ? linkToken : null;
+  const isAlive = linkToken !== null && (await context.tools.auth.linkOwner(kind, linkToken)) !== null;
+  return isAlive ? linkToken : null;
 }
 
 /** The page of a link that is wrong, used or too old. */

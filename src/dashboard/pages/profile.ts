@@ -1,6 +1,6 @@
 import { isName } from '../../names.ts';
 import { askEmailChange, confirmEmailChange, findEmailChange } from '../auth/email-change.ts';
-import { admitMail } from '../auth/limits.ts';
+import { admitMail, isFirstSending } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import type { LinkMail } from '../auth/mail.ts';
 import { memberOf, renameMember } from '../auth/members.ts';
@@ -9,7 +9,6 @@ import { findMember } from '../auth/sessions.ts';
 import { checkPassword } from '../auth/sign-in.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { isEmail } from '../request/form.ts';
-import { isFirstSending } from '../request/once.ts';
 import {
   type MemberContext,
   type PageContext,

@@ -1,7 +1,7 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import type { CallKind } from '../../credits/calls.ts';
+import { isFirstSending } from '../auth/limits.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { isFirstSending } from '../request/once.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { html } from '../ui/html.ts';
 import { alert, awaitsConfirmation, field, memberPage, token } from '../ui/layout.ts';

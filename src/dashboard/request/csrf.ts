@@ -1,7 +1,8 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { DAY } from '../../units.ts';
 
-export const LIFE_MS = 1 * DAY;
+/** How long a form can be sent after its page was made. */
+export const TOKEN_LIFE_MS = 1 * DAY;
 const COOKIE = 'dashboard.form';
 const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.form=([A-Za-z0-9_-]{22})(?:;|$)/;
 
@@ -41,12 +42,16 @@ export function formKeyOf(secret: string): string {
 
 /** Bun's own signed tokens: another one at each call, so that compressing the page gives nothing away. */
 export function formToken(key: string, owner: FormOwner): string {
-  return Bun.CSRF.generate(`${key}:${owner.id}`, { expiresIn: LIFE_MS, encoding: 'base64url' });
+  return Bun.CSRF.generate(`${key}:${owner.id}`, { expiresIn: TOKEN_LIFE_MS, encoding: 'base64url' });
 }
 
 export function isFormToken(key: string, owner: FormOwner, token: string): boolean {
   if (token === '' || token.length > 200) return false;
-  return Bun.CSRF.verify(token, { secret: `${key}:${owner.id}`, maxAge: LIFE_MS, encoding: 'base64url' });
+  return Bun.CSRF.verify(token, {
+    secret: `${key}:${owner.id}`,
+    maxAge: TOKEN_LIFE_MS,
+    encoding: 'base64url',
+  });
 }
 
 /**
