@@ -33,6 +33,5 @@ const PLAIN_WORDS: Record<string, string> = {
   EROFS: 'the file system is read-only',
   ELOOP: 'too many symbolic links',
   ENAMETOOLONG: 'the name is too long',
-  EBADF: 'is not open for writing',
   ENXIO: 'is a socket or device, not a file',
 };

@@ -1,10 +1,7 @@
 /** The file of `--rejects`: the rows that were not imported, and why, as CSV `line,reason,row` (contract, Files). */
 import { randomUUID } from 'node:crypto';
-import { write } from 'node:fs';
-import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { codeOf } from '../errors.ts';
 import { KIB } from '../units.ts';
 import { csvCell } from './cell.ts';
 import { FileError, writeError } from './file-error.ts';
@@ -18,20 +15,17 @@ export interface RejectsWriter {
   write(rejected: Iterable<RejectedRow>): Promise<void>;
   /** Moves the whole file into its place, over the one before. Without rejects it holds the header alone. */
   finish(): Promise<void>;
-  /** Leaves no trace. Does nothing after `finish`. */
-  discard(): Promise<void>;
+  /** Closes the file, and removes one that is not finished. */
+  close(): Promise<void>;
 }
 
 const FLUSH_AT_CHARACTERS = 64 * KIB;
-/** A full pipe that does not block is tried again after this long. */
-const FULL_PIPE_PAUSE_MS = 5;
 /** A file of rejects has NIFs and names of natural persons. One that replaces a stricter file is as strict. */
 const OWNER_ALONE = 0o600;
 
 /**
  * Opens a file for rejects. It is written under another name in the same folder and renamed by `finish`, so that nobody sees
- * half of it. A device or a pipe (`/dev/null`) is written to directly. So is a descriptor of this process (`/dev/stderr`,
- * `/dev/fd/3`): a log file behind it is neither emptied nor replaced.
+ * half of it. A device, a pipe, and the file behind `/dev/stderr` or `/dev/fd/3` are appended to.
  *
  * @param readFrom the file that is being read, which must not be overwritten
  * @throws {FileError} a directory, no permission, no such folder, or the file that is being read
@@ -45,19 +39,12 @@ export async function openRejects(path: string, readFrom?: string): Promise<Reje
     }
   };
   const target = await orFileError(() => openTarget(path, readFrom));
-  let isOpen = true;
   let pending = 'line,reason,row\n';
 
-  async function flush(): Promise<void> {
-    let bytes = Buffer.from(pending);
+  const flush = async () => {
+    await target.handle.appendFile(pending);
     pending = '';
-    while (bytes.length > 0) bytes = bytes.subarray(await writeSome(target.descriptor, bytes));
-  }
-  async function discard(): Promise<void> {
-    if (!isOpen) return;
-    isOpen = false;
-    await target.discard();
-  }
+  };
   return {
     write: (rejected) =>
       orFileError(async () => {
@@ -68,88 +55,41 @@ export async function openRejects(path: string, readFrom?: string): Promise<Reje
       }),
     finish: () =>
       orFileError(async () => {
-        try {
-          await flush();
-          await target.finish();
-        } catch (error) {
-          await discard();
-          throw error;
-        }
-        isOpen = false;
+        await flush();
+        if (target.unfinished === null) return;
+        await target.handle.sync();
+        await rename(target.unfinished, target.path);
       }),
-    discard,
+    async close() {
+      await target.handle.close();
+      if (target.unfinished !== null) await rm(target.unfinished, { force: true });
+    },
   };
 }
 
-/** Where the text goes; ended by `finish` or `discard`. */
+/** An open file; `unfinished` is its name until it replaces `path`, or `null` if it is written in place. */
 interface Target {
-  descriptor: number;
-  finish(): Promise<void>;
-  /** Also after a `finish` that failed. */
-  discard(): Promise<void>;
+  handle: FileHandle;
+  path: string;
+  unfinished: string | null;
 }
 
-async function openTarget(path: string, readFrom?: string): Promise<Target> {
-  const there = await stat(path).catch(() => null);
-  if (there?.isDirectory()) throw new FileError(`${path}: is a directory, not a file`);
+async function openTarget(given: string, readFrom?: string): Promise<Target> {
+  const there = await stat(given).catch(() => null);
+  if (there?.isDirectory()) throw new FileError(`${given}: is a directory, not a file`);
   const source = readFrom === undefined ? null : await stat(readFrom).catch(() => null);
   if (there?.isFile() && source?.ino === there.ino && source.dev === there.dev) {
-    throw new FileError(`${path}: is the file that is read: write the rejects to another`);
+    throw new FileError(`${given}: is the file that is read: write the rejects to another`);
   }
-  const descriptor = descriptorOf(path);
-  if (descriptor !== null) {
-    if (there === null) throw new FileError(`${path}: is not open`);
-    // It stays open, because the process goes on with it.
-    const nothing = async () => {};
-    return { descriptor, finish: nothing, discard: nothing };
-  }
-  if (there !== null && !there.isFile()) {
-    const handle = await open(path, 'w');
-    const close = () => handle.close();
-    return { descriptor: handle.fd, finish: close, discard: close };
-  }
-  // Through a link to what it names, so that the link stays.
-  return there === null
-    ? besideItsPlace(resolve(path), OWNER_ALONE)
-    : besideItsPlace(await realpath(path), OWNER_ALONE & there.mode);
-}
-
-/** @param mode of the new file, whatever the umask */
-async function besideItsPlace(path: string, mode: number): Promise<Target> {
+  const isDescriptor = /^\/(dev\/(stdout|stderr|fd\/)|proc\/)/.test(given);
+  if (isDescriptor && there === null) throw new FileError(`${given}: is not open`);
+  if (isDescriptor || there?.isFile() === false)
+    return { handle: await open(given, 'a'), path: given, unfinished: null };
+  // Through a link to its target, so that the link stays.
+  const path = there === null ? resolve(given) : await realpath(given);
   const unfinished = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID().slice(0, 8)}.tmp`);
   const handle = await open(unfinished, 'wx', OWNER_ALONE);
-  await handle.chmod(mode);
-  return {
-    descriptor: handle.fd,
-    async finish() {
-      await handle.sync();
-      await rename(unfinished, path);
-      await handle.close();
-    },
-    async discard() {
-      await handle.close();
-      await rm(unfinished, { force: true });
-    },
-  };
-}
-
-const STANDARD: Record<string, number> = { '/dev/stdout': 1, '/dev/stderr': 2 };
-
-/** The descriptor of this process that a path names, or `null`. Opening the path again would write from the file's beginning. */
-function descriptorOf(path: string): number | null {
-  const number = /^\/(?:dev|proc\/self)\/fd\/(\d{1,9})$/.exec(path)?.[1];
-  return STANDARD[path] ?? (number === undefined ? null : Number(number));
-}
-
-const writeOnce = promisify(write);
-
-/** Writes at the descriptor's position. @returns how many bytes were written */
-async function writeSome(descriptor: number, bytes: Buffer): Promise<number> {
-  try {
-    return (await writeOnce(descriptor, bytes)).bytesWritten;
-  } catch (error) {
-    if (codeOf(error) !== 'EAGAIN') throw error;
-    await Bun.sleep(FULL_PIPE_PAUSE_MS);
-    return 0;
-  }
+  // Whatever the umask.
+  await handle.chmod(there === null ? OWNER_ALONE : OWNER_ALONE & there.mode);
+  return { handle, path, unfinished };
 }

@@ -97,7 +97,7 @@ export async function stageFile(
     if (staged.usable === 0) throw nothingUsable(staged);
     return staged;
   } finally {
-    await rejects?.discard();
+    await rejects?.close();
   }
 }
 
