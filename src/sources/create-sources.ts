@@ -2,24 +2,10 @@
  * Sources of company records: nif.pt, then VIES or eInforma (one adapter each), with a shared client (`http.ts`), a circuit breaker
  * and text cleaning (`text.ts`). No source is trusted: every answer is checked and cleaned, and a fault never holds its text.
  */
-import type { Config } from '../config.ts';
 import { createEinforma } from './einforma.ts';
 import { createNifPt, isDefaultNifPtUrl, type LimitWindow } from './nif-pt.ts';
-import type { CompanySource, SourceName } from './types.ts';
+import type { CompanySource, SourceName, SourcesConfig } from './types.ts';
 import { createVies } from './vies.ts';
-
-/** The configuration of the sources. */
-export type SourcesConfig = Pick<
-  Config,
-  | 'nifPtUrl'
-  | 'nifPtKey'
-  | 'registry'
-  | 'viesUrl'
-  | 'einformaUrl'
-  | 'einformaClientId'
-  | 'einformaClientSecret'
-  | 'providerTimeoutMs'
->;
 
 export interface SourcesOptions {
   /** A monotonic clock in milliseconds for limit windows, the circuit breaker and the token's expiry. */
@@ -34,25 +20,11 @@ export interface SourcesOptions {
  */
 export function createSources(config: SourcesConfig, options: SourcesOptions = {}): CompanySource[] {
   const { now = () => performance.now(), onLimit = () => {} } = options;
-  const timeoutMs = config.providerTimeoutMs;
   const sources: CompanySource[] = [];
   if (config.nifPtKey !== null || !isDefaultNifPtUrl(config.nifPtUrl)) {
-    sources.push(
-      createNifPt({
-        url: config.nifPtUrl,
-        key: config.nifPtKey,
-        timeoutMs,
-        now,
-        onLimit: (window) => onLimit('nif.pt', window),
-      }),
-    );
+    sources.push(createNifPt(config, now, (window) => onLimit('nif.pt', window)));
   }
-  if (config.registry === 'vies') sources.push(createVies({ url: config.viesUrl, timeoutMs, now }));
-  if (config.registry === 'einforma') {
-    const { einformaUrl: url, einformaClientId, einformaClientSecret } = config;
-    // `readConfig` refuses this registry without credentials.
-    const credentials = { clientId: einformaClientId!, clientSecret: einformaClientSecret! };
-    sources.push(createEinforma({ url, ...credentials, timeoutMs, now }));
-  }
+  if (config.registry === 'vies') sources.push(createVies(config, now));
+  if (config.registry === 'einforma') sources.push(createEinforma(config, now));
   return sources;
 }

@@ -1,20 +1,12 @@
 import { aborted } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { type JsonClient, urlUnder } from './http.ts';
-import { SourceFault } from './types.ts';
+import { SourceFault, type SourcesConfig } from './types.ts';
 
 /** A token isn't used for this long before its end, because it could expire in flight. */
 const EXPIRY_MARGIN_MS = 30 * SECOND;
 /** OAuth leaves `expires_in` optional (RFC 6749, 5.1). */
 const DEFAULT_LIFETIME_S = 300;
-
-export interface TokensOptions {
-  client: JsonClient;
-  url: string;
-  clientId: string;
-  clientSecret: string;
-  now: () => number;
-}
 
 export interface Tokens {
   /** A valid token; requests one if there is none or it is about to expire. */
@@ -24,21 +16,22 @@ export interface Tokens {
 }
 
 /** OAuth client credentials at `POST {url}/oauth/token`. One request for a token runs at a time; all callers share it. */
-export function createTokens({ client, url, clientId, clientSecret, now }: TokensOptions): Tokens {
+export function createTokens(client: JsonClient, config: SourcesConfig, now: () => number): Tokens {
   let current: { token: string; usableUntilMs: number } | undefined;
   let pending: Promise<string> | undefined;
 
   async function request(signal: AbortSignal): Promise<string> {
     const form = new URLSearchParams({
       grant_type: 'client_credentials',
-      client_id: clientId,
-      client_secret: clientSecret,
+      // `readConfig` refuses this registry without credentials.
+      client_id: config.einformaClientId!,
+      client_secret: config.einformaClientSecret!,
       scope: 'buscar:consultar:empresas',
     });
     const askedAtMs = now();
     const { status, body } = await client.ask(
       {
-        url: urlUnder(url, '/oauth/token'),
+        url: urlUnder(config.einformaUrl, '/oauth/token'),
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
         body: form.toString(),

@@ -3,15 +3,13 @@ import { capitalText } from './capital.ts';
 import { createTokens } from './einforma-token.ts';
 import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
 import { cleanText, cleanTexts, joinTexts } from './text.ts';
-import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './types.ts';
-
-export interface EinformaOptions {
-  url: string;
-  clientId: string;
-  clientSecret: string;
-  timeoutMs: number;
-  now: () => number;
-}
+import {
+  type CompanyDetails,
+  type CompanySource,
+  type SourceAnswer,
+  SourceFault,
+  type SourcesConfig,
+} from './types.ts';
 
 /**
  * The members of a report. They are documented for Spain, and unconfirmed for Portugal; this is the one place to change them.
@@ -38,12 +36,12 @@ const CODE_AND_ACTIVITY = /^(\d{2,6})(?:\s*[-–:.]\s*|\s+)(\S.*)$/;
  * A commercial registry with OAuth client credentials: `GET {url}/companies/<nif>/report`. A 404 with a JSON body, under an
  * accepted token, is a definite "no such company". After a 401 the token is renewed once, within the same timeout.
  */
-export function createEinforma(options: EinformaOptions): CompanySource {
-  const { url, clientId, clientSecret, timeoutMs, now } = options;
+export function createEinforma(config: SourcesConfig, now: () => number): CompanySource {
+  const { einformaUrl: url, providerTimeoutMs: timeoutMs } = config;
   const name = 'einforma';
   const client = createJsonClient(name, timeoutMs);
   const guarded = createBreaker(name, now);
-  const tokens = createTokens({ client, url, clientId, clientSecret, now });
+  const tokens = createTokens(client, config, now);
 
   async function report(nif: string, token: string, signal: AbortSignal) {
     const headers = { authorization: `Bearer ${token}` };

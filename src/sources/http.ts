@@ -1,12 +1,40 @@
 import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import { Agent } from 'undici/index.js';
 import { codeOf } from '../errors.ts';
 import { certificateFault } from '../tls.ts';
-import { BodyFault, readBody } from './body.ts';
+import { KIB, MIB } from '../units.ts';
 import { type FaultReason, SourceFault, type SourceName } from './types.ts';
 
 /** Enough for a burst of lookups. Further ones wait for a connection within their timeout. */
 const MAX_CONNECTIONS = 32;
+/** An answer over 1 MiB is a failure (contract: not found). */
+const MAX_BODY_BYTES = MIB;
+/** 1 MiB that can't be compressed grows by a few bytes for every stored block. */
+const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
+
+/** The reason why an answer was refused. */
+class BodyFault extends Error {
+  readonly reason: FaultReason;
+
+  constructor(reason: FaultReason) {
+    super(reason);
+    this.reason = reason;
+  }
+}
+
+const identity = (bytes: Buffer) => Promise.resolve(bytes);
+
+/** We ask for gzip only, but servers may send another encoding. Several encodings at once are refused, as a bomb has them. */
+const DECODERS = new Map<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>([
+  ['', identity],
+  ['identity', identity],
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify(brotliDecompress)],
+]);
 
 export type JsonObject = Record<string, unknown>;
 
@@ -84,13 +112,37 @@ async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal)
     discard(body);
     throw new BodyFault(statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
   }
-  return { status: statusCode, body: parseObject(await readBody(body, headers['content-encoding'], signal)) };
+  return { status: statusCode, body: parseObject(await readBody(body, headers['content-encoding'])) };
 }
 
 /** Closes the connection without reading the rest, which could be endless. */
 function discard(body: Readable): void {
   body.on('error', () => {});
   body.destroy();
+}
+
+/** A body of at most 1 MiB, packed and unpacked. If it throws, it has closed the connection. */
+async function readBody(body: Readable, encoding: string | string[] | undefined): Promise<Buffer> {
+  const decode = DECODERS.get(
+    String(encoding ?? '')
+      .trim()
+      .toLowerCase(),
+  );
+  if (decode === undefined) {
+    discard(body);
+    throw new BodyFault('unreadable');
+  }
+  const pieces: Uint8Array[] = [];
+  const maxBytes = decode === identity ? MAX_BODY_BYTES : MAX_PACKED_BYTES;
+  let packedBytes = 0;
+  for await (const piece of body) {
+    packedBytes += piece.length;
+    if (packedBytes > maxBytes) throw new BodyFault('too-large');
+    pieces.push(piece);
+  }
+  return decode(Buffer.concat(pieces), { maxOutputLength: MAX_BODY_BYTES }).catch((error) => {
+    throw new BodyFault(codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : 'unreadable');
+  });
 }
 
 function parseObject(bytes: Uint8Array): JsonObject {

@@ -4,7 +4,13 @@ import { createBreaker } from './breaker.ts';
 import { capitalText, currencyText } from './capital.ts';
 import { createJsonClient, isObject, type JsonObject } from './http.ts';
 import { cleanText, cleanTexts, joinTexts } from './text.ts';
-import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './types.ts';
+import {
+  type CompanyDetails,
+  type CompanySource,
+  type SourceAnswer,
+  SourceFault,
+  type SourcesConfig,
+} from './types.ts';
 
 const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;
@@ -18,16 +24,6 @@ const WINDOW_MS: Record<LimitWindow, number> = { minute: MINUTE, hour: HOUR, day
 /** Within a longer window nif.pt is asked this often, so that newly bought credits are used before its end. */
 const PROBE_EVERY_MS = 1 * HOUR;
 
-export interface NifPtOptions {
-  url: string;
-  /** `null` means that no key is sent. */
-  key: string | null;
-  timeoutMs: number;
-  now: () => number;
-  /** Called for each answer that a limit is reached. */
-  onLimit: (window: LimitWindow) => void;
-}
-
 /** The default URL isn't asked without a key (docs/configuration.md, NIF_PT_KEY). */
 export function isDefaultNifPtUrl(url: string): boolean {
   return new URL(url).href === DEFAULT_NIF_PT_URL;
@@ -36,10 +32,16 @@ export function isDefaultNifPtUrl(url: string): boolean {
 /**
  * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`. It answers everything with HTTP 200; `result` has the kind. After
  * a limit answer it is asked once an hour only, until the named window ends or it gives an answer (contract: not found).
+ *
+ * @param onLimit called for each answer that a limit is reached
  */
-export function createNifPt({ url, key, timeoutMs, now, onLimit }: NifPtOptions): CompanySource {
+export function createNifPt(
+  { nifPtUrl, nifPtKey, providerTimeoutMs }: SourcesConfig,
+  now: () => number,
+  onLimit: (window: LimitWindow) => void,
+): CompanySource {
   const name = 'nif.pt';
-  const client = createJsonClient(name, timeoutMs);
+  const client = createJsonClient(name, providerTimeoutMs);
   const guarded = createBreaker(name, now);
   let limitedUntilMs = Number.NEGATIVE_INFINITY;
   let nextProbeMs = Number.NEGATIVE_INFINITY;
@@ -52,7 +54,7 @@ export function createNifPt({ url, key, timeoutMs, now, onLimit }: NifPtOptions)
   }
 
   async function ask(nif: string): Promise<SourceAnswer> {
-    const { body } = await client.ask({ url: questionUrl(url, nif, key) });
+    const { body } = await client.ask({ url: questionUrl(nifPtUrl, nif, nifPtKey) });
     if (body.result === 'success') return { kind: 'found', details: detailsOf(ownRecord(body.records, nif)) };
     if (body.result !== 'error') throw new SourceFault(name, 'unexpected');
     const message = cleanText(body.message);

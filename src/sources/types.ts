@@ -1,3 +1,18 @@
+import type { Config } from '../config.ts';
+
+/** The configuration of the sources. */
+export type SourcesConfig = Pick<
+  Config,
+  | 'nifPtUrl'
+  | 'nifPtKey'
+  | 'registry'
+  | 'viesUrl'
+  | 'einformaUrl'
+  | 'einformaClientId'
+  | 'einformaClientSecret'
+  | 'providerTimeoutMs'
+>;
+
 /**
  * A company as a source describes it (specification, Company record). Every text is clean (no tags, entities or control
  * characters), and '' if the source doesn't supply it. `capital` is a decimal string, '0' if unknown; `capitalCurrency` is

@@ -1,27 +1,27 @@
 import { createBreaker } from './breaker.ts';
 import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
 import { cleanLines, cleanText, joinTexts } from './text.ts';
-import { type CompanyDetails, type CompanySource, type SourceAnswer, SourceFault } from './types.ts';
+import {
+  type CompanyDetails,
+  type CompanySource,
+  type SourceAnswer,
+  SourceFault,
+  type SourcesConfig,
+} from './types.ts';
 
 const POSTAL_LINE = /^(\d{4}(?:-\d{3})?)(?:\s+(.*))?$/;
-
-export interface ViesOptions {
-  url: string;
-  timeoutMs: number;
-  now: () => number;
-}
 
 /**
  * The EU's VAT register: `GET {url}/ms/PT/vat/<nif>`. It has only name and address, and only of companies registered for trade
  * inside the EU. So "invalid" is `unknown`, never a 404 (contract: not found). It answers faults with HTTP 200, too.
  */
-export function createVies({ url, timeoutMs, now }: ViesOptions): CompanySource {
+export function createVies(config: SourcesConfig, now: () => number): CompanySource {
   const name = 'vies';
-  const client = createJsonClient(name, timeoutMs);
+  const client = createJsonClient(name, config.providerTimeoutMs);
   const guarded = createBreaker(name, now);
 
   async function ask(nif: string): Promise<SourceAnswer> {
-    const { body } = await client.ask({ url: urlUnder(url, `/ms/PT/vat/${nif}`) });
+    const { body } = await client.ask({ url: urlUnder(config.viesUrl, `/ms/PT/vat/${nif}`) });
     if (body.actionSucceed === false || hasMembers(body.errorWrappers))
       throw new SourceFault(name, 'provider-error');
     if (typeof body.isValid !== 'boolean') throw new SourceFault(name, 'unexpected');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { createSources, type SourcesConfig } from '../../src/sources/create-sources.ts';
+import { createSources } from '../../src/sources/create-sources.ts';
+import type { SourcesConfig } from '../../src/sources/types.ts';
 import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
 import { MEBIBYTE, paddedJson } from '../support/provider-faults.ts';
 import { faultOf, NIF, sourceAt } from './support.ts';

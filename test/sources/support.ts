@@ -1,6 +1,11 @@
 import { inspect } from 'node:util';
-import { createSources, type SourcesConfig, type SourcesOptions } from '../../src/sources/create-sources.ts';
-import { type CompanySource, SourceFault, type SourceName } from '../../src/sources/types.ts';
+import { createSources, type SourcesOptions } from '../../src/sources/create-sources.ts';
+import {
+  type CompanySource,
+  SourceFault,
+  type SourceName,
+  type SourcesConfig,
+} from '../../src/sources/types.ts';
 import { einformaReport, nifPtFound, type Provider, viesFound } from '../support/provider.ts';
 
 export const NIF = '509442013';
