@@ -53,7 +53,7 @@ export function accountDataCommands(program: Command): void {
       .description('delete an account with its members, keys and names; its ledger stays without them')
       .addHelpText('after', '\nExample:\n  bun directory account delete acc_… --yes'),
     async ({ sql, actor }, id: string) => {
-      const { deleted } = await deleteAccount(sql, id, actor);
+      const deleted = await deleteAccount(sql, id, actor);
       return { id, deleted: deleted.toISOString() };
     },
     ({ id, deleted }) => `${id} is deleted since ${deleted}`,

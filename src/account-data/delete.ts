@@ -6,20 +6,17 @@ import type { Sql } from '../postgres/connect.ts';
  * Deletes an account: revokes its keys and removes its members with their sessions, its invitations and all names. Its ledger
  * of grants, calls and changes stays, with `member` for every member. Repeating it keeps the first date.
  *
+ * @returns when it was deleted
  * @throws RefusedError for an unknown account
  */
-export async function deleteAccount(
-  sql: Sql,
-  id: string,
-  actor: Actor,
-): Promise<{ id: string; deleted: Date }> {
+export async function deleteAccount(sql: Sql, id: string, actor: Actor): Promise<Date> {
   return sql.begin(async (sql) => {
     // Lock keys before the account, as every change of a key does.
     await sql`SELECT 1 FROM api_keys WHERE account_id = ${id} ORDER BY id FOR UPDATE`;
     const [account] = await sql<{ deleted: Date | null }[]>`
       SELECT deleted_at AS deleted FROM accounts WHERE id = ${id} FOR UPDATE`;
     if (account === undefined) throw unknownAccount(id);
-    if (account.deleted !== null) return { id, deleted: account.deleted };
+    if (account.deleted !== null) return account.deleted;
     await lockAccount(sql, id);
     await sql`DELETE FROM dashboard_invitations WHERE account_id = ${id}`;
     const members = sql`SELECT user_id FROM dashboard_members WHERE account_id = ${id}`;
@@ -40,6 +37,6 @@ export async function deleteAccount(
     await recordEvent(sql, id, { kind: 'deleted', actor });
     await sql`
       UPDATE account_events SET actor = 'member' WHERE account_id = ${id} AND starts_with(actor, 'dashboard:')`;
-    return { id, deleted: row!.deleted };
+    return row!.deleted;
   });
 }

@@ -12,7 +12,6 @@ import { createRequestHandler, type RequestHandler } from './request/request-han
 import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
 import type { PageTools } from './ui/layout.ts';
-import { createExampleQuery } from './usage/example-query.ts';
 import { createUsageAlerts } from './usage/usage-alerts.ts';
 
 const ASSETS = '/assets/:file';
@@ -66,7 +65,6 @@ export async function createDashboard(parts: DashboardParts) {
       ...pageTools,
       auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
       readAccount: createAccountReader(sql),
-      exampleQuery: createExampleQuery(sql),
       secret,
       openApi: () => openApi!,
       mails: mailer !== null,

@@ -148,7 +148,7 @@ async function rowsWith(...texts: string[]): Promise<string[]> {
 describe('a deletion', () => {
   test('removes members, sessions, invitations and every name; the ledger stays without them', async () => {
     const { id, email, userId, key } = await createFullAccount();
-    const { deleted } = await deleteAccount(sql, id, `dashboard:${userId}`);
+    const deleted = await deleteAccount(sql, id, `dashboard:${userId}`);
     expect(await rowsWith(email, userId, 'Padaria Central', 'Ana Silva', 'Ana’s laptop')).toEqual(
       // Of other tests' accounts.
       (await rowsWith('Padaria Central', 'Ana Silva', 'Ana’s laptop')).filter((row) => !row.includes(email)),

@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { creditHistory } from '../../src/dashboard/usage/credit-history.ts';
-import { createExampleQuery, FALLBACK_QUERY } from '../../src/dashboard/usage/example-query.ts';
-import { runsOutAt } from '../../src/dashboard/usage/forecast.ts';
+import { creditHistory, runsOutAt } from '../../src/dashboard/usage/credits.ts';
+import { exampleQuery, FALLBACK_QUERY } from '../../src/dashboard/usage/example-query.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService, storeCalls } from './service.ts';
@@ -187,12 +186,12 @@ describe('CONTACT and the links', () => {
 
 describe('the example query', () => {
   test('is the first word of a name in the directory, for as long as Postgres answers', async () => {
-    expect(await createExampleQuery(service.sql)()).toBe(FALLBACK_QUERY);
+    expect(await exampleQuery(service.sql)).toBe(FALLBACK_QUERY);
     const table = (await readDirectory(service.sql)).current.tableName;
     await service.sql.unsafe(`
       INSERT INTO "${table}" (nif, legal_name, normalized_name, sort_key)
       VALUES ('500000000', '3 A', '3 a', '3 a'), ('500000018', 'Oficina X', 'oficina x', 'oficina x')`);
-    expect(await createExampleQuery(service.sql)()).toBe('oficina');
+    expect(await exampleQuery(service.sql)).toBe('oficina');
     const visitor = createVisitor(service.baseUrl);
     await signUp(visitor);
     await makeKey(visitor);

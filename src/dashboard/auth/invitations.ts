@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
 import { requireAccount, unknownAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
-import type { Sql, Transaction } from '../../postgres/connect.ts';
+import type { Sql } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from './link-token.ts';
 import { actorOf } from './members.ts';
 
@@ -28,7 +28,10 @@ export async function invite(
   const { accountId } = invitation;
   const email = invitation.email.toLowerCase();
   await requireAccount(sql, accountId);
-  await refuseAnothersEmail(sql, accountId, email);
+  const [other] = await sql`
+    SELECT 1 FROM dashboard_users u LEFT JOIN dashboard_members m ON m.user_id = u."id"
+    WHERE u."email" = ${email} AND m.account_id IS DISTINCT FROM ${accountId}`;
+  if (other !== undefined) throw new RefusedError(`${email} signs in to another account already`);
   const token = newLinkToken();
   return sql.begin(async (sql) => {
     // The account's lock: an account that is being deleted gets no invitation.
@@ -129,10 +132,3 @@ export async function createUser(
 
 /** Undoes the transaction. */
 class NotAcceptable extends Error {}
-
-async function refuseAnothersEmail(sql: Sql | Transaction, accountId: string, email: string): Promise<void> {
-  const [other] = await sql`
-    SELECT 1 FROM dashboard_users u LEFT JOIN dashboard_members m ON m.user_id = u."id"
-    WHERE u."email" = ${email} AND m.account_id IS DISTINCT FROM ${accountId}`;
-  if (other !== undefined) throw new RefusedError(`${email} signs in to another account already`);
-}

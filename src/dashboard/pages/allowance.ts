@@ -2,8 +2,7 @@ import type { AccountDetails } from '../../accounts/store.ts';
 import type { MemberContext } from '../request/page-context.ts';
 import { contactLink } from '../ui/contact.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import { loadCallsPerDay, runsOutAt } from '../usage/forecast.ts';
-import { availableCredits } from '../usage/usage-summary.ts';
+import { availableCredits, loadCallsPerDay, runsOutAt } from '../usage/credits.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
 const LOW_FROM = 0.8;

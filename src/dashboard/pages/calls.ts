@@ -1,9 +1,7 @@
 import type { MemberContext } from '../request/page-context.ts';
 import { type Html, html } from '../ui/html.ts';
-import type { DailyHistory } from '../usage/daily-calls.ts';
-import { plotDailyCalls } from '../usage/plot.ts';
-import { RANGES, type Range } from '../usage/range.ts';
-import { type Series, type Split, seriesOf } from '../usage/series.ts';
+import { type DailyHistory, RANGES, type Range } from '../usage/daily-calls.ts';
+import { plotDailyCalls, type Series, type Split, seriesOf } from '../usage/plot.ts';
 import { separatorQuery } from './csv.ts';
 
 /** The plot's range and split, from the address. */

@@ -3,7 +3,7 @@ import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
 import { copyable, memberPage } from '../ui/layout.ts';
-import { creditHistory, type Entry, loadGrants } from '../usage/credit-history.ts';
+import { creditHistory, type Entry, loadGrants } from '../usage/credits.ts';
 import { separatorQuery } from './csv.ts';
 
 /** GET /dashboard/credits: the plans, who adds credits, and the history of purchased credits. */

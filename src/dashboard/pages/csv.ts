@@ -1,8 +1,7 @@
 import { csvCell } from '../../ingest/cell.ts';
 import type { MemberContext, PageContext, PageResponse } from '../request/page-context.ts';
-import { creditHistory, loadGrants } from '../usage/credit-history.ts';
-import { loadDailyCalls } from '../usage/daily-calls.ts';
-import { rangeOf } from '../usage/range.ts';
+import { creditHistory, loadGrants } from '../usage/credits.ts';
+import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
 
 /**
  * GET /dashboard/usage.csv: the plot's numbers, a row for each day and key that has calls or errors, with English column names in every

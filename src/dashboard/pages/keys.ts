@@ -19,6 +19,7 @@ import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
 import { awaitsConfirmation, field, memberPage, messagePage, notice, token } from '../ui/layout.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
+import { exampleQuery } from '../usage/example-query.ts';
 import { type Refusal, refusalAlert, refusedFields, stateOf } from './entry.ts';
 
 /** A key that was not used for this long is marked. */
@@ -105,7 +106,7 @@ ${secret === null && notice(NOTICES.get(url.searchParams.get('done') ?? '')?.(me
   <span class="badge" data-figure="quota">${messages.keysUsed(formats.number(account.keys), limit)}</span>
 </div>
 <p class="lead">${messages.keysLead}</p>
-${secret !== null && newKey(context, secret, await tools.exampleQuery())}
+${secret !== null && newKey(context, secret, await exampleQuery(tools.sql))}
 ${active.length === 0 ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : list(context, active, lastUsed)}
 ${createForm(context, refusal)}
 ${

@@ -5,7 +5,8 @@ import { TOKEN_FIELD } from '../request/csrf.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { html } from '../ui/html.ts';
 import { alert, awaitsConfirmation, field, memberPage, token } from '../ui/layout.ts';
-import { availableCredits } from '../usage/usage-summary.ts';
+import { availableCredits } from '../usage/credits.ts';
+import { exampleQuery } from '../usage/example-query.ts';
 import { describeAnswer, type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;
@@ -83,7 +84,7 @@ ${alert(refusal !== null && !refusal.isSlip ? refusal.message : null)}
     type: 'search',
     value: queryOf(context),
     maxLength: MAX_QUERY,
-    placeholder: await tools.exampleQuery(),
+    placeholder: await exampleQuery(tools.sql),
     autocomplete: 'off',
     focus: tried === null,
     ...(refusal?.isSlip && { fault: refusal.message }),

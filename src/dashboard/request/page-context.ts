@@ -35,8 +35,6 @@ export interface DashboardParts {
 export interface Tools extends DashboardParts {
   auth: Auth;
   readAccount: ReadAccount;
-  /** A query that finds a company of the directory as it is. */
-  exampleQuery(): Promise<string>;
   /** The API's document, for its reference. */
   openApi(): OpenApi;
   /** Signs sessions; keys for other uses are derived from it (csrf.ts). */

@@ -11,30 +11,25 @@ const VISITOR_LIMIT = 300;
 const MAX_PAUSED = 10_000;
 const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?dashboard\.session_token=([^;]+)/;
 
-/** The dashboard's own token buckets: one a member, one an address for visitors. They are no account's API bucket. */
-export interface RequestLimit {
-  /**
-   * Whether the client was refused less than five seconds ago. It asks nobody, so that a crowd of refused requests costs no look
-   * at a session, and no place.
-   */
-  isPaused(client: AuthClient): boolean;
-  /**
-   * Takes a token if there is one; if not, the client is paused.
-   *
-   * @param userId whose session the client's cookie opens; `null` for a visitor
-   * @returns whether there was one
-   */
-  take(client: AuthClient, userId: string | null): Promise<boolean>;
-}
-
-/** @param nowMs a monotonic clock, for tests */
-export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => performance.now()): RequestLimit {
+/**
+ * The dashboard's own token buckets: one a member, one an address for visitors. They are no account's API bucket.
+ * @param nowMs a monotonic clock, for tests
+ */
+export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => performance.now()) {
   /** Until when clients are refused without a look at their buckets. */
   const paused = new Map<string, number>();
 
   return {
-    isPaused: (client) => nowMs() < (paused.get(nameOf(client)) ?? 0),
-    async take(client, userId) {
+    /** Whether the client was refused less than five seconds ago. No store is asked, so that refusals in a crowd are cheap. */
+    isPaused: (client: AuthClient) => nowMs() < (paused.get(nameOf(client)) ?? 0),
+
+    /**
+     * Takes a token if there is one; if not, the client is paused.
+     *
+     * @param userId whose session the client's cookie opens; `null` for a visitor
+     * @returns whether there was one
+     */
+    async take(client: AuthClient, userId: string | null): Promise<boolean> {
       const { admitted } = await (userId === null
         ? rateLimiter.take(`dash:${networkOf(client.address)}`, VISITOR_LIMIT)
         : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));

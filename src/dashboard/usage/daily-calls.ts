@@ -1,11 +1,15 @@
 import type { CallKind } from '../../credits/calls.ts';
 import type { Sql } from '../../postgres/connect.ts';
-import { withTimeout } from '../../runtime/timeout.ts';
-import { SECOND } from '../../units.ts';
 import type { ErrorKind } from '../../usage/error-answers.ts';
-import type { Range } from './range.ts';
 
-const QUERY_TIMEOUT_MS = 3 * SECOND;
+/** The range of the plot, the tables and the CSV: the last days with today, or the running period. */
+export type Range = 7 | 30 | 90 | 'period';
+
+export const RANGES: Range[] = [7, 30, 90, 'period'];
+/** The range that an address asks for with `?days=`; 90 days otherwise. */
+export function rangeOf(url: URL): Range {
+  return RANGES.find((range) => String(range) === url.searchParams.get('days')) ?? 90;
+}
 
 /** Error answers of a day, as src/usage/error-answers.ts counts them. */
 export interface Errors {
@@ -49,7 +53,7 @@ export async function loadDailyCalls(
     range === 'period'
       ? sql`(${account.period.start}::timestamptz AT TIME ZONE 'UTC')::date`
       : sql`today - ${range - 1}::integer`;
-  const query = sql<(DailyCalls & { today: string; from: string })[]>`
+  const rows = await sql<(DailyCalls & { today: string; from: string })[]>`
     WITH counted AS (
       SELECT day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${account.id}
       UNION ALL
@@ -67,7 +71,6 @@ export async function loadDailyCalls(
     LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${account.id}
     GROUP BY today, first, d.day, d.key_id, k.name, k.start, k.created_at
     ORDER BY d.day, k.created_at, d.key_id`;
-  const rows = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
   return {
     today: rows[0]!.today,
     from: rows[0]!.from,

@@ -1,7 +1,8 @@
 import { DAY } from '../../units.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
-import type { Series } from './series.ts';
+import type { Messages } from '../ui/messages.ts';
+import type { DailyCalls } from './daily-calls.ts';
 
 /** Height of the bars' area and of the line of days below it, in CSS pixels. */
 const HEIGHT = 232;
@@ -81,4 +82,69 @@ function niceTop(value: number): number {
       if (Number.isInteger(step * power) && top >= value) return top;
     }
   }
+}
+
+/** The dimension that the plot and the table split calls by. */
+export type Split = 'kind' | 'key';
+
+/** One colour of the plot, one column of the table. */
+export interface Series {
+  label: string;
+  /** By day, YYYY-MM-DD; a day without calls has none. */
+  calls: Map<string, number>;
+  total: number;
+}
+
+/** Keys that get a colour of their own; those with fewer calls share the last one. */
+const MAX_KEYS = 5;
+
+/** Calls a day: searches and lookups apart, or each key apart, the busiest first. */
+export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): Series[] {
+  return split === 'key'
+    ? byKey(rows, messages)
+    : [
+        series(messages.searches, rows, (row) => row.searches),
+        series(messages.lookups, rows, (row) => row.lookups),
+      ];
+}
+
+function byKey(rows: DailyCalls[], messages: Messages): Series[] {
+  const totalOf = (ofKey: DailyCalls[]) => ofKey.reduce((sum, row) => sum + both(row), 0);
+  const admitted = rows.filter((row) => both(row) > 0);
+  const keys = [...Map.groupBy(admitted, (row) => row.keyId).values()];
+  keys.sort((a, b) => totalOf(b) - totalOf(a));
+  const own = keys.length > MAX_KEYS + 1 ? keys.slice(0, MAX_KEYS) : keys;
+  const others = keys.slice(own.length).flat();
+  const all = own.map((ofKey) => series(keyLabel(ofKey[0]!, messages), ofKey, both));
+  return distinct(others.length === 0 ? all : [...all, series(messages.otherKeys, others, both)]);
+}
+
+const both = (row: DailyCalls) => row.searches + row.lookups;
+
+function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => number): Series {
+  const calls = new Map<string, number>();
+  let total = 0;
+  for (const row of rows) {
+    const added = count(row);
+    if (added === 0) continue;
+    calls.set(row.day, (calls.get(row.day) ?? 0) + added);
+    total += added;
+  }
+  return { label, calls, total };
+}
+
+/** How a key is named where there is room for a word: its name, or how it begins. */
+function keyLabel(key: DailyCalls, messages: Messages): string {
+  if (key.keyId === null) return messages.dashboardCalls;
+  return key.keyName === '' ? `${key.keyStart}…` : key.keyName;
+}
+
+/** Two keys of one name would share a colour: the later ones get a number. */
+function distinct(all: Series[]): Series[] {
+  const seen = new Map<string, number>();
+  return all.map((one) => {
+    const count = (seen.get(one.label) ?? 0) + 1;
+    seen.set(one.label, count);
+    return count === 1 ? one : { ...one, label: `${one.label} (${count})` };
+  });
 }

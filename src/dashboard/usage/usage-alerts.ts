@@ -12,12 +12,7 @@ const THRESHOLDS = [80, 100];
 /** After a mail that could not be sent, this process sends no alert for this time. */
 const PAUSE_MS = 5 * MINUTE;
 
-export interface UsageAlerts {
-  /** Sends the mails that are due, in the background. @param accountIds accounts that have made calls since the last time */
-  check(accountIds: Iterable<string>): void;
-  /** Waits for mails that are being sent. */
-  close(): Promise<void>;
-}
+export type UsageAlerts = ReturnType<typeof createUsageAlerts>;
 
 /** A mail that is due, and claimed: no other instance sends it. */
 interface Alert {
@@ -38,12 +33,7 @@ interface Alert {
  * Tells members with a confirmed email that their account's allowance is nearly used, or used: each mail once a period, however
  * many instances run. A mail is claimed before it is sent. If it can't be sent, the claim is withdrawn, and it is tried again later.
  */
-export function createUsageAlerts(parts: {
-  sql: Sql;
-  mailer: Mailer;
-  settingsUrl: string;
-  log: Log;
-}): UsageAlerts {
+export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl: string; log: Log }) {
   const { sql, mailer, settingsUrl, log } = parts;
   /** After a start or a failure, all accounts are checked: what was due before is not known. */
   let checkAll = true;
@@ -74,7 +64,8 @@ export function createUsageAlerts(parts: {
   }
 
   return {
-    check(accountIds) {
+    /** Sends the mails that are due, in the background. @param accountIds accounts that have made calls since the last time */
+    check(accountIds: Iterable<string>): void {
       const ids = [...accountIds];
       if (running !== null || performance.now() < pausedUntilMs) {
         if (ids.length > 0) checkAll = true;
@@ -84,7 +75,10 @@ export function createUsageAlerts(parts: {
         });
       }
     },
-    close: async () => void (await running),
+    /** Waits for mails that are being sent. */
+    async close(): Promise<void> {
+      await running;
+    },
   };
 }
 

@@ -1,0 +1,95 @@
+import type { AccountDetails } from '../../accounts/store.ts';
+import type { Sql } from '../../postgres/connect.ts';
+import type { RateDecision } from '../../rate-limit/bucket.ts';
+import { DAY } from '../../units.ts';
+import { presentUsage } from '../../usage/route.ts';
+
+/** Calls that the account can still make: what is left of the allowance, and purchased credits if it spends them. */
+export function availableCredits(account: AccountDetails): number {
+  const { includedCredits, used, credits, spendPurchased } = account;
+  return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
+}
+
+export type UsageSummary = ReturnType<typeof summarizeUsage>;
+
+/**
+ * The figures of the overview: the usage object of `GET /usage`, what is left of the allowance, what is available (specification,
+ * Get usage, Derived values; without purchased credits if they are not spent), and calls beyond the allowance.
+ */
+export function summarizeUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>) {
+  const usage = presentUsage(account, rate).data;
+  const { used, limit } = usage.quotas.requests;
+  const includedLeft = Math.max(0, limit - used);
+  return { usage, includedLeft, available: availableCredits(account), beyond: Math.max(0, used - limit) };
+}
+
+/** Days whose calls tell how fast an account spends. */
+const PACE_DAYS = 7;
+
+/** An account's calls a day over the last seven days; over fewer if its first call of them was later, but at least one. */
+export async function loadCallsPerDay(sql: Sql, accountId: string): Promise<number> {
+  const [row] = await sql<{ perDay: number }[]>`
+    SELECT coalesce(sum(calls) / greatest(1, extract(epoch FROM now() - min(day)::timestamp AT TIME ZONE 'UTC') / 86400), 0)::float8
+      AS "perDay"
+    FROM calls_by_day WHERE account_id = ${accountId} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
+  return row!.perDay;
+}
+
+/**
+ * When the available credits are spent at this pace.
+ * @returns `'enough'` if credits last until the period ends; `null` if none are being spent
+ */
+export function runsOutAt(
+  available: number,
+  perDay: number,
+  { now, periodEnd }: { now: Date; periodEnd: Date },
+): Date | 'enough' | null {
+  if (perDay <= 0) return null;
+  const at = new Date(now.getTime() + (available / perDay) * DAY);
+  return at < periodEnd ? at : 'enough';
+}
+
+/** A grant of purchased credits, from the ledger. */
+export interface Grant {
+  at: Date;
+  credits: number;
+  /** Purchased credits just afterwards. */
+  balance: number;
+  note: string;
+  /** Of the operator's, as an invoice's number. */
+  reference: string | null;
+}
+
+/** Every grant of the account, the latest first. */
+export async function loadGrants(sql: Sql, accountId: string): Promise<Grant[]> {
+  return sql<Grant[]>`
+    SELECT at, credits, balance, note, reference FROM account_events
+    WHERE account_id = ${accountId} AND kind = 'credits' ORDER BY id DESC`;
+}
+
+/** A line of the history of purchased credits. */
+export type Entry =
+  | ({ kind: 'grant' } & Grant)
+  /** The credits that calls beyond the allowance spent between two grants, or since the last one (`until` is `null`). */
+  | { kind: 'spent'; from: Date; until: Date | null; credits: number; balance: number };
+
+/**
+ * The grants, and between them what was spent: the ledger has the balance after each grant, and what is missing before the next
+ * one was spent by calls. The amounts add up to the balance.
+ *
+ * @param grants the latest first; @param balance purchased credits now
+ * @returns the latest first
+ */
+export function creditHistory(grants: Grant[], balance: number): Entry[] {
+  const entries: Entry[] = [];
+  let next: { balance: number; at: Date | null } = { balance, at: null };
+  for (const grant of grants) {
+    const credits = next.balance - grant.balance;
+    if (credits !== 0) {
+      entries.push({ kind: 'spent', from: grant.at, until: next.at, credits, balance: next.balance });
+    }
+    entries.push({ kind: 'grant', ...grant });
+    next = { balance: grant.balance - grant.credits, at: grant.at };
+  }
+  return entries;
+}
