@@ -45,15 +45,11 @@ export async function copyInto(connection: Sql, target: string): Promise<CopyWri
     },
     async finish() {
       await flush();
-      const ended = new Promise<boolean>((resolve) => stream.end(() => resolve(true)));
-      // postgres.js never settles the stream if Postgres fails it at its very end, or the connection is lost then. A query
-      // behind it settles. It can be sent when the stream has been handed over.
-      await new Promise((resolve) => setTimeout(resolve, 0));
-      const answered = stream.destroyed
-        ? failed.promise
-        : connection.unsafe('SELECT 1').then(() => Bun.sleep(0).then(() => false)); // `ended` comes first if it comes
-      const isComplete = await Promise.race([ended, answered, failed.promise]);
-      if (!isComplete) throw new Error('Postgres did not take the rows');
+      const ended = new Promise<void>((resolve, reject) => {
+        stream.end((error?: Error | null) => (error ? reject(error) : resolve()));
+      });
+      // First the error of Postgres; a stream that it has ended has another one.
+      await Promise.race([failed.promise, ended]);
     },
     abort(reason) {
       if (!stream.destroyed) stream.destroy(reason);

@@ -2,8 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { ledgerOf } from '../credits/ledger.ts';
-import { lockRow, waitingForLock } from '../credits/locks.ts';
 import { nif } from '../directory/support.ts';
+import { lockRow, waitingForLock } from '../support/locks.ts';
 import { storeRecord } from '../support/records.ts';
 import { eventually, until } from '../support/until.ts';
 import { type Api, ask, type Caller, type Instance, startApi } from './support.ts';
@@ -98,7 +98,7 @@ test('Postgres commits the charge of a batch and freezes before it answers: a 50
   await eventually(() => ledgerOf(api.sql, caller.accountId), { used: 51, credits: 69, calls: 51 });
   expect((await batch).kind).toBe('service-unavailable');
   api.proxies.postgres.up();
-  await eventually(() => ledgerOf(api.sql, caller.accountId), { used: 1, credits: 100, calls: 1 }, 15_000);
+  await eventually(() => ledgerOf(api.sql, caller.accountId), { used: 1, credits: 100, calls: 1 });
 });
 
 describe('a client that is slow', () => {

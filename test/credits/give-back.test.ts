@@ -9,6 +9,7 @@ import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
+import { inOneTurn } from '../support/stopped-clock.ts';
 import { until } from '../support/until.ts';
 import { attemptsOf, ledgerOf } from './ledger.ts';
 
@@ -24,9 +25,11 @@ afterAll(() => database.drop());
 async function charge(accountId: string, count: number) {
   let onAcknowledged = () => {};
   const credits = createCredits(sql, { onAcknowledged: () => onAcknowledged() });
-  const admissions = await Promise.all(
-    Array.from({ length: count }, (_, index) =>
-      credits.admit({ accountId, keyId: `key${index % 2}`, kind: 'lookup', credits: 1 }),
+  const admissions = await inOneTurn(() =>
+    Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        credits.admit({ accountId, keyId: `key${index % 2}`, kind: 'lookup', credits: 1 }),
+      ),
     ),
   );
   expect(await attemptsOf(sql, accountId)).toHaveLength(1);
@@ -124,7 +127,7 @@ test('what is owed while Postgres is away is returned when it is back, and the s
   const admission = await credits.admit(call);
   proxy.down();
   admission.giveBack();
-  await Bun.sleep(300);
+  await until('the first attempt', () => proxy.refused() > 0);
   expect((await ledgerOf(sql, accountId)).used).toBe(1);
   proxy.up();
   await credits.close(5000);

@@ -4,11 +4,11 @@ import { reverseVoided } from '../../src/credits/reverse.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { eventually } from '../support/until.ts';
 import { admit, admitMany, ledgerOf } from './ledger.ts';
-import { lockRow, waitingForLock } from './locks.ts';
 
 let database: TestDatabase;
 let proxy: TcpProxy;

@@ -10,11 +10,11 @@ import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { chargeCalls } from '../../src/credits/spend.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';
 import { admit, admitMany, ledgerOf } from './ledger.ts';
-import { lockRow, waitingForLock } from './locks.ts';
 
 let database: TestDatabase;
 let sql: Sql;
@@ -62,7 +62,7 @@ for (const [name, terms] of [
 test('kill -9 loses none of the admissions that were acknowledged', async () => {
   const { accountId } = await createCaller(sql, { included: 1_000_000 });
   const spender = await spawnSpender(accountId, 'forever');
-  await until('300 admissions', () => spender.lines.length >= 300, 20_000);
+  await until('300 admissions', () => spender.lines.length >= 300);
   spender.child.kill('SIGKILL');
   await spender.closed;
   const acknowledged = spender.lines.length;

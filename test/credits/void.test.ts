@@ -10,9 +10,9 @@ import { voidAttempt } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { DAY } from '../../src/units.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { lockRow, waitingForLock } from '../support/locks.ts';
 import { createCaller } from '../support/service.ts';
 import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
-import { lockRow, waitingForLock } from './locks.ts';
 
 let database: TestDatabase;
 let sql: Sql;

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, ask, type Caller, DAY_S, setAge, startApi } from '../api/support.ts';
-import { waitingForLock } from '../credits/locks.ts';
 import { nif } from '../directory/support.ts';
+import { waitingForLock } from '../support/locks.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 

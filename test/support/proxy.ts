@@ -19,6 +19,8 @@ export type TcpProxy = {
   delay(ms: number): void;
   /** Everything passes at once; what `hang` held back comes first. */
   up(): void;
+  /** How many connections have been reset because they came while it was `down`. */
+  refused(): number;
   close(): Promise<void>;
 };
 
@@ -28,11 +30,13 @@ type Pair = { client: Socket; upstream: Socket | undefined; late: Transform; pas
 export async function startProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   let mode: 'up' | 'hang' | 'down' = 'up';
   let delayMs = 0;
+  let refused = 0;
   const pairs = new Set<Pair>();
   const mute = new Set<Pair>();
 
   const accept = (client: Socket) => {
     if (mode === 'down') {
+      refused += 1;
       client.on('error', () => {});
       client.resetAndDestroy();
       return;
@@ -112,6 +116,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
       delayMs = 0;
       for (const pair of pairs) letPass(pair);
     },
+    refused: () => refused,
     close: async () => {
       for (const pair of [...pairs, ...mute]) end(pair, 'reset');
       await new Promise<void>((resolve) => server.close(() => resolve()));

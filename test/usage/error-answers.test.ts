@@ -5,8 +5,8 @@ import type { ProblemName } from '../../src/http/problems.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createErrorAnswers } from '../../src/usage/error-answers.ts';
-import { waitingForLock } from '../credits/locks.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { waitingForLock } from '../support/locks.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import {
   createCaller,
@@ -213,7 +213,7 @@ describe('several processes', () => {
     const processes = await Promise.all([1, 2, 3].map(() => spawnService(environment.env)));
     const [killed, ...stopped] = processes as [ServiceProcess, ServiceProcess, ServiceProcess];
     await ask(killed, caller.key, 5);
-    await eventually(() => countsOf(caller.accountId, sql), { [`${caller.keyId} 4xx`]: 5 }, 15_000);
+    await eventually(() => countsOf(caller.accountId, sql), { [`${caller.keyId} 4xx`]: 5 });
     await killed.kill('SIGKILL');
     // Four more are admitted and get 400; the others get 429.
     await Promise.all(stopped.map((process) => ask(process, caller.key, 20)));

@@ -1,5 +1,5 @@
 import type { Sql } from '../../src/postgres/connect.ts';
-import { eventually } from '../support/until.ts';
+import { eventually } from './until.ts';
 
 /** Takes the account's row lock as an operator's open transaction would; resolves once it is held. */
 export async function lockRow(sql: Sql, accountId: string): Promise<{ release(): Promise<void> }> {
