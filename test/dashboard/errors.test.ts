@@ -67,5 +67,5 @@ test('a call with an error, by a key, in a batch or in the dashboard, shows up w
     const { document } = await visitor.get('/dashboard');
     return [...document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
   };
-  await eventually(shown, ['0', '0', '3', '1'], 15_000);
+  await eventually(shown, ['0', '0', '3', '1']);
 });

@@ -36,7 +36,7 @@ const faults = ({ logLines }: TestService) => logLines.filter((line) => Number(l
 async function nextStatus(send: () => Promise<unknown>): Promise<unknown> {
   const before = requests(service).length;
   await send();
-  await until('the log line', async () => requests(service).length > before, 5000);
+  await until('the log line', async () => requests(service).length > before);
   return requests(service)[before]!.status;
 }
 

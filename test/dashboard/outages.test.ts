@@ -54,7 +54,7 @@ test('Postgres hung or away: pages and forms say so within seconds, and work aga
     // The process itself is well.
     expect((await fetch(`${service.baseUrl}/health/live`)).status).toBe(200);
     proxy.up();
-    await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200, 10_000);
+    await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200);
   }
 });
 
@@ -74,7 +74,7 @@ test('Postgres away: a confirmation link is not called dead, and works when Post
   } finally {
     proxy.up();
   }
-  await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200, 10_000);
+  await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200);
   expect((await stranger.post('/dashboard/confirm', { token, form_token })).status).toBe(200);
 });
 
@@ -90,7 +90,7 @@ test('an instance whose first visitor comes while Postgres is away serves the ne
     expect((await late.get('/dashboard')).status).toBe(503);
     expect((await createVisitor(instance.baseUrl).get('/dashboard/sign-in')).status).toBe(200);
     proxy.up();
-    await until('the dashboard', async () => (await late.get('/dashboard')).status === 200, 10_000);
+    await until('the dashboard', async () => (await late.get('/dashboard')).status === 200);
   } finally {
     proxy.up();
     await instance.kill();

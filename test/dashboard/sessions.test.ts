@@ -97,7 +97,7 @@ describe('a sign-in with the old password while a reset runs', () => {
       await reached();
       // Its own sign-in waits as well.
       const taken = invited.submit(`/dashboard/invitation?token=${token}`, { name: 'x', password: NEW });
-      await until('the invitation', async () => (await sessionsOf(person)).length === 0, 5000);
+      await until('the invitation', async () => (await sessionsOf(person)).length === 0);
       await go();
       expect((await signIn).status).toBe(401);
       expect((await taken).status).toBe(303);

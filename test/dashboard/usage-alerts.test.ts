@@ -155,10 +155,10 @@ test('calls of the API bring the mails about by themselves', async () => {
   const key = await makeKey(visitor);
   const call = () => fetch(`${service.url}/companies?q=a`, { headers: { Authorization: `Bearer ${key}` } });
   for (let calls = 0; calls < 8; calls += 1) expect((await call()).status).toBe(200);
-  await until('the mail at 80%', () => mail.received(email) === 1, 15_000);
+  await until('the mail at 80%', () => mail.received(email) === 1);
   expect((await mail.mailTo(email)).text).toContain('80%');
   for (let calls = 0; calls < 2; calls += 1) await call();
-  await until('the mail at 100%', () => mail.received(email) === 1, 15_000);
+  await until('the mail at 100%', () => mail.received(email) === 1);
   expect((await mail.mailTo(email)).text).toContain('100%');
 });
 

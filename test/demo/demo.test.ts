@@ -115,7 +115,7 @@ test('SIGTERM stops all of it', async () => {
   const exited = once(demo, 'exit');
   demo.kill('SIGTERM');
   await exited;
-  await until('Postgres to stop', () => postgresPid(dataDir) === null, 10_000);
+  await until('Postgres to stop', () => postgresPid(dataDir) === null);
   const address = /running at ([^\s,]+)/.exec(stdout)![1]!;
   expect(await fetch(`${address}/health/live`).catch(() => 'refused')).toBe('refused');
 });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SniffingTransport } from '@elastic/elasticsearch';
 import { normalizeName } from '../../src/companies/name.ts';
 import type { DirectoryContext } from '../../src/directory/context.ts';
 import { type ImportOptions, type ImportReport, importCompanies } from '../../src/directory/import.ts';
@@ -51,13 +52,24 @@ export interface WorkbenchOptions {
   realPauses?: boolean;
 }
 
+/** Retries without the client's pauses of seconds, so that a test of an outage takes none. */
+class ImpatientTransport extends SniffingTransport {
+  constructor(options: ConstructorParameters<typeof SniffingTransport>[0]) {
+    super({ ...options, retryBackoff: () => 0 });
+  }
+}
+
 export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}): Promise<Workbench> {
   const database = await createTestDatabase(`directory_${mode}`);
   const { alias, cleanup } = createTestIndexAlias();
   const folder = await mkdtemp(join(tmpdir(), 'directory-test-'));
   const { elasticsearchUrl = testServers().elasticsearchUrl } = options;
   const elasticsearch =
-    mode === 'full' ? createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null }) : null;
+    mode === 'full'
+      ? createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!.child({
+          Transport: ImpatientTransport,
+        })
+      : null;
   const tools: DirectoryContext = {
     config: { elasticsearchAlias: alias },
     sql: database.sql,

@@ -148,7 +148,7 @@ test('the node of the primary shard dies right after a swap: no search is lost, 
   await clients.more();
   expect(await clients.stop()).toEqual([]);
   expect((await ask(7))[1]).toBe('Empresa 000007 Nova');
-  await eventually(booked, used, 15_000);
+  await eventually(booked, used);
 }, 120_000);
 
 test('a rollback to an index that no node has builds it from Postgres', async () => {
@@ -194,5 +194,5 @@ test('the node that builds an index dies: the command says what to do, that does
   await clients.more();
   expect(await clients.stop()).toEqual([]);
   expect((await ask(10))[1]).toBe('Empresa 000010 Última');
-  await eventually(booked, used, 15_000);
+  await eventually(booked, used);
 }, 240_000);

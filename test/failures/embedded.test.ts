@@ -89,7 +89,7 @@ test('after kill -9 of the server the next command recovers, with everything tha
   expect(await used()).toBe(before + 1);
   expect(await command('companies', 'show', nif(2))).toMatchObject({ nif: Number(nif(2)) });
   // Whoever leaves last stops it.
-  await until('Postgres to stop', () => postgresPid(dataDir) === null, 10_000);
+  await until('Postgres to stop', () => postgresPid(dataDir) === null);
 });
 
 test('after kill -9 of server and Postgres alike the next start recovers', async () => {
@@ -107,5 +107,5 @@ test('after kill -9 of server and Postgres alike the next start recovers', async
 test('SIGTERM stops the server with exit 0, and its Postgres with it', async () => {
   expect(await service.kill('SIGTERM')).toBe(0);
   running = null;
-  await until('Postgres to stop', () => postgresPid(dataDir) === null, 10_000);
+  await until('Postgres to stop', () => postgresPid(dataDir) === null);
 });

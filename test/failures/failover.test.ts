@@ -66,15 +66,15 @@ test('every request of a client that repeats ends in its answer, and the books a
       answered += 1;
     }
   });
-  await until('some answers', () => answered > 200, 20_000);
+  await until('some answers', () => answered > 200);
   expect(await readiness()).toBe(200);
 
   pair.killPrimary();
   await until('readiness', async () => (await readiness()) === 503);
   await pair.promote();
-  await until('readiness', async () => (await readiness()) === 200, 15_000);
+  await until('readiness', async () => (await readiness()) === 200);
   const after = answered;
-  await until('more answers', () => answered > after + 200, 20_000);
+  await until('more answers', () => answered > after + 200);
   isOver = true;
   await Promise.all(clients);
 
@@ -86,5 +86,5 @@ test('every request of a client that repeats ends in its answer, and the books a
   const expected = ['200', '503 service-unavailable', '500 authentication-failed', failed];
   expect([...statuses.keys()].filter((status) => !expected.includes(status))).toEqual([]);
   const charged = answered + (statuses.get(failed) ?? 0);
-  await until('exact books', async () => (await findAccount(sql, accountId))!.used === charged, 15_000);
+  await until('exact books', async () => (await findAccount(sql, accountId))!.used === charged);
 }, 90_000);

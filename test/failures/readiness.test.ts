@@ -31,13 +31,13 @@ test('503 while Postgres answers reads and settles no batch of credits', async (
   await journal`BEGIN`;
   await journal`LOCK TABLE call_journal IN EXCLUSIVE MODE`;
   expect((await search()).status).toBe(503);
-  await until('the probe', async () => (await ready()).http === 503, 10_000);
+  await until('the probe', async () => (await ready()).http === 503);
   expect(await ready()).toEqual({ http: 503, status: 'unavailable', down: ['credits'] });
   await journal`ROLLBACK`;
   journal.release();
-  await until('readiness', async () => (await ready()).http === 200, 10_000);
+  await until('readiness', async () => (await ready()).http === 200);
   await until('search', async () => (await search()).status === 200);
-  await until('the ledger', async () => (await api.ledger({ accountId })).used === 2, 10_000);
+  await until('the ledger', async () => (await api.ledger({ accountId })).used === 2);
 }, 40_000);
 
 test('degraded while the index that serves answers no search', async () => {
@@ -47,6 +47,6 @@ test('degraded while the index that serves answers no search', async () => {
   await client.indices.close({ index: ELASTICSEARCH_ALIAS!, wait_for_active_shards: 0 });
   expect(await ready()).toEqual({ http: 200, status: 'degraded', down: ['directory'] });
   await client.indices.open({ index: ELASTICSEARCH_ALIAS!, wait_for_active_shards: 0 });
-  await until('the shard', async () => (await ready()).status === 'ready', 10_000);
+  await until('the shard', async () => (await ready()).status === 'ready');
   await client.close();
 }, 20_000);

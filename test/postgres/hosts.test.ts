@@ -60,12 +60,12 @@ test('a host that accepts and says nothing is tried once for the whole pool', as
   const given = sql`SELECT 1`;
   given.catch(() => {});
   given.cancel();
-  await until('the second host', () => answers(sql), 8000);
+  await until('the second host', () => answers(sql));
   const tried = connections;
   expect(await Promise.all([answers(sql), answers(sql)])).toEqual([true, true]);
   expect(connections).toBe(tried);
   silent.close();
-}, 15_000);
+});
 
 test('when every host refuses, the query fails instead of waiting', async () => {
   first.down();

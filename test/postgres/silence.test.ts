@@ -7,6 +7,7 @@ import { withTimeout } from '../../src/runtime/timeout.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 
+// Without the limit each of these tests would run into its timeout.
 const STATEMENT_TIMEOUT_MS = 200;
 /** With the margin of src/postgres/connect.ts. */
 const LIMIT_MS = STATEMENT_TIMEOUT_MS + 3000;
@@ -29,7 +30,8 @@ const connect = (max: number) =>
 /** A pool all of whose connections are open. */
 async function openAll(max: number): Promise<Sql> {
   const sql = connect(max);
-  await Promise.all(Array.from({ length: max }, () => sql`SELECT pg_sleep(0.1)`));
+  const reserved = await Promise.all(Array.from({ length: max }, () => sql.reserve()));
+  for (const connection of reserved) connection.release();
   return sql;
 }
 
@@ -42,29 +44,29 @@ test('a pool whose connections are all gone without a word works again after the
   expect(new Set(lost)).toEqual(new Set(['CONNECTION_CLOSED']));
   await Promise.all(Array.from({ length: 30 }, () => sql`SELECT 1`));
   await sql.end({ timeout: 5 });
-}, 10_000);
+});
 
 test('so does one that is asked again and again meanwhile', async () => {
   const sql = await openAll(3);
   proxy.mute();
-  // The test's timeout is the bound.
   for (let isBack = false; !isBack; ) {
     isBack = await withTimeout(sql`SELECT 1`, 50, 'Postgres').then(
       () => true,
       (error) => {
-        if (error.code !== 'CONNECTION_CLOSED') expect(error.message).toContain('did not answer within');
+        if (error.code !== 'CONNECTION_CLOSED')
+          expect(error.message).toMatch(/^Postgres (did not answer|answered while)/);
         return false;
       },
     );
   }
   await sql.end({ timeout: 5 });
-}, 10_000);
+});
 
 test('connections that were idle when their host went are closed for being idle, and not waited for longer', async () => {
   const sql = await openAll(3);
   proxy.mute();
-  await sql.end(); // the test's timeout is the bound
-}, 10_000);
+  await sql.end();
+});
 
 test('a server that lets in and then says nothing fails the query that it was asked for', async () => {
   const sockets = new Set<Socket>();
@@ -83,7 +85,7 @@ test('a server that lets in and then says nothing fails the query that it was as
   await sql.end({ timeout: 0 });
   for (const socket of sockets) socket.destroy();
   server.close();
-}, 10_000);
+});
 
 test('nobody is given up who has nothing to say: listeners, dedicated connections, migrations, transactions', async () => {
   const sql = connect(3);
@@ -118,7 +120,7 @@ test('nobody is given up who has nothing to say: listeners, dedicated connection
   await unlisten();
   await dedicated.end({ timeout: 5 });
   await sql.end({ timeout: 5 });
-}, 10_000);
+});
 
 test('a process that was busy for longer than the limit takes no server for gone', async () => {
   const sql = await openAll(1);
@@ -129,4 +131,4 @@ test('a process that was busy for longer than the limit takes no server for gone
   const [next] = await sql`SELECT pg_backend_pid() AS pid`;
   expect(next!.pid).toBe(row!.pid);
   await sql.end({ timeout: 5 });
-}, 10_000);
+});

@@ -1,6 +1,13 @@
-import { expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { type BatchOptions, createBatcher } from '../../src/runtime/batch.ts';
 import { OverloadedError } from '../../src/runtime/timeout.ts';
+import { stopClock } from '../support/stopped-clock.ts';
+
+let clock: ReturnType<typeof stopClock>;
+beforeEach(() => {
+  clock = stopClock();
+});
+afterEach(() => clock.restore());
 
 /** A batcher of numbers that are answered by their doubles, when the test says so. */
 function doubling(options: Partial<BatchOptions> = {}) {
@@ -93,8 +100,7 @@ test('an item that queued too long fails instead of starting, and one that has s
   const started = ask(0);
   await turn();
   const stale = ask(1);
-  const startMs = performance.now();
-  while (performance.now() - startMs < 550);
+  clock.pass(501);
   const fresh = ask(2);
   runs[0]!.finish();
   expect(await started).toBe(0);
@@ -110,8 +116,7 @@ test('in a long turn of the event loop, an item that comes later starts the batc
   const first = ask(1);
   const second = ask(2);
   expect(sizes()).toEqual([]);
-  const startMs = performance.now();
-  while (performance.now() - startMs < 20);
+  clock.pass(11);
   const third = ask(3);
   expect(sizes()).toEqual([3]);
   runs[0]!.finish();
@@ -127,7 +132,7 @@ test('in a long turn of the event loop, the end of a batch starts the next one, 
   setImmediate(() => {
     hasTurnEnded = true;
   });
-  Bun.sleepSync(11);
+  clock.pass(11);
   runs[0]!.finish();
   expect(await first).toBe(2);
   expect({ sizes: sizes(), hasTurnEnded }).toEqual({ sizes: [1, 1], hasTurnEnded: false });
@@ -140,7 +145,7 @@ test('after a failed batch the next one waits until its callers have seen the fa
   const first = ask(1);
   await turn();
   const second = ask(2);
-  Bun.sleepSync(11);
+  clock.pass(11);
   runs[0]!.fail(new Error('away'));
   await expect(first).rejects.toThrow('away');
   expect(sizes()).toEqual([1]);

@@ -6,8 +6,6 @@ import { runCommand } from '../support/command.ts';
 import { createTestEnvironment, type ServiceProcess, spawnService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-/** Three processes on a busy machine. */
-const START_MS = 20_000;
 /** Odd, so that no two workers can have answered as many. */
 const REQUESTS = 61;
 
@@ -30,7 +28,7 @@ afterAll(() => environment.remove());
 async function startTwo(port = 0): Promise<ServiceProcess> {
   const service = await spawnService({ ...environment.env, PORT: String(port) }, '--workers', '2');
   services.push(service);
-  await until('both workers', () => said(service, 'listening') === 2, START_MS);
+  await until('both workers', () => said(service, 'listening') === 2);
   return service;
 }
 
@@ -121,7 +119,7 @@ test('a worker that was killed is started again, and answers', async () => {
   const service = await startTwo();
   const [victim] = workersOf(service);
   process.kill(victim!.pid, 'SIGKILL');
-  await until('the third', () => said(service, 'listening') === 3, START_MS);
+  await until('the third', () => said(service, 'listening') === 3);
   const [, , third] = workersOf(service);
   expect(third!.worker).toBe(victim!.worker);
   expect(third!.pid).not.toBe(victim!.pid);
@@ -132,7 +130,7 @@ test('a worker that was killed is started again, and answers', async () => {
 test('after kill -9 of their parent they stop as by SIGTERM, and the next start has the port', async () => {
   const service = await startTwo();
   expect(await service.kill('SIGKILL')).toBe('SIGKILL');
-  await until('the port', () => isPortFree(portOf(service)), 10_000);
+  await until('the port', () => isPortFree(portOf(service)));
   await until('their last lines', () => said(service, 'stopping') === 2);
   const next = await startTwo(portOf(service));
   expect(portOf(next)).toBe(portOf(service));

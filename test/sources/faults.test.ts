@@ -126,7 +126,7 @@ describe.each(SOURCES)('%s', (name) => {
       expect(fault.reason).toBe('timeout');
       expect(performance.now() - startedMs).toBeGreaterThan(480);
       expectNothingOfTheirs(fault);
-      await until('their end', () => provider.unanswered() === 0, 2000);
+      await until('their end', () => provider.unanswered() === 0);
     },
   );
 
@@ -141,7 +141,7 @@ describe.each(SOURCES)('%s', (name) => {
     ] as const) {
       await provider.mode(mode);
       await faultOf(source.find(NIF));
-      await until('their end', () => provider.unanswered() === 0, 2000);
+      await until('their end', () => provider.unanswered() === 0);
     }
   });
 
@@ -180,7 +180,7 @@ describe.each(SOURCES)('%s', (name) => {
     await provider.mode('hung');
     const faults = await Promise.all(Array.from({ length: 100 }, () => faultOf(source.find(NIF))));
     expect(new Set(faults.map(({ reason }) => reason))).toEqual(new Set(['timeout']));
-    await until('their end', () => provider.unanswered() === 0, 2000);
+    await until('their end', () => provider.unanswered() === 0);
   });
 
   test('fails what is still being asked when it is closed', async () => {
@@ -192,7 +192,7 @@ describe.each(SOURCES)('%s', (name) => {
     await source.close();
     expect((await question).reason).toBe('unreachable');
     expect((await faultOf(source.find(NIF))).reason).toBe('unreachable');
-    await until('their end', () => provider.unanswered() === 0, 2000);
+    await until('their end', () => provider.unanswered() === 0);
   });
 });
 
@@ -212,7 +212,7 @@ describe('a provider that accepts connections and never completes TLS', () => {
       ...(name === 'nif.pt' ? { nifPtUrl: url } : { viesUrl: url, einformaUrl: url }),
     });
     expect((await faultOf(source.find(NIF))).reason).toBe('timeout');
-    await until('their end', () => open === 0, 2000);
+    await until('their end', () => open === 0);
     silent.close();
   });
 });

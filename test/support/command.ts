@@ -23,8 +23,37 @@ interface Outcome {
 }
 
 /** Runs `bun src/main.ts …` as a process and waits for its end. Of the service's variables it has only `env`. */
-export async function runCommand(env: Record<string, string>, ...words: string[]): Promise<Outcome> {
-  const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...words], {
+export function runCommand(env: Record<string, string>, ...words: string[]): Promise<Outcome> {
+  return runBun(env, join(ROOT, 'src/main.ts'), ...words);
+}
+
+/**
+ * Kills a command, with SIGKILL, in place of one of its messages to Postgres or Elasticsearch: the same moment on every machine.
+ * @param fraction of the messages that go out before, 0 to 1; `total` is their number ({@link countMessages})
+ */
+export async function killCommandAt(
+  { fraction, total }: { fraction: number; total: number },
+  env: Record<string, string>,
+  ...words: string[]
+): Promise<void> {
+  const at = 1 + Math.floor(fraction * total);
+  const { code, stderr } = await runWatched({ ...env, KILL_AT: String(at) }, words);
+  if (code !== 128 + 9)
+    throw new Error(`${words.join(' ')} → ${code}, not killed at message ${at}\n${stderr}`);
+}
+
+/** Runs a command. @returns how many messages it has sent to Postgres and Elasticsearch */
+export async function countMessages(env: Record<string, string>, ...words: string[]): Promise<number> {
+  const { code, stderr } = await runWatched(env, words);
+  if (code !== 0) throw new Error(`${words.join(' ')} → ${code}\n${stderr}`);
+  return Number(stderr.trimEnd().split('\n').at(-1));
+}
+
+const runWatched = (env: Record<string, string>, words: string[]) =>
+  runBun(env, '--preload', join(import.meta.dir, 'kill-at.ts'), join(ROOT, 'src/main.ts'), ...words);
+
+async function runBun(env: Record<string, string>, ...words: string[]): Promise<Outcome> {
+  const child = Bun.spawn([process.execPath, ...words], {
     cwd: ROOT,
     env: { ...bareEnvironment(), ...env },
     stdout: 'pipe',
