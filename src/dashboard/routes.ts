@@ -2,8 +2,8 @@ import { askDelete, deleteOwnAccount, downloadAccount, showHistory } from './pag
 import { showCredits } from './pages/credits.ts';
 import { downloadCredits, downloadUsage } from './pages/csv.ts';
 import { showSignIn, showSignUp, signIn, signOut, signUp } from './pages/entry.ts';
-import { askName, askRotate, rename, rotate } from './pages/key-changes.ts';
-import { askRevoke, makeKey, revoke, showKeys } from './pages/keys.ts';
+import { askName, askRevoke, askRotate, rename, revoke, rotate } from './pages/key-changes.ts';
+import { makeKey, showKeys } from './pages/keys.ts';
 import {
   confirm,
   forgot,

@@ -132,7 +132,7 @@ describe('plan and credits', () => {
     await grantCredits(service.sql, accountId, { credits: 50 }, 'test');
     await service.sql`UPDATE balances SET credits = credits - 2 WHERE account_id = ${accountId}`;
     const { document } = await visitor.get('/dashboard/credits');
-    const rows = [...document.querySelectorAll('.ledger tbody tr')].map((row) =>
+    const rows = [...document.querySelectorAll('.list tbody tr')].map((row) =>
       [...row.querySelectorAll('td')].map((cell) => cell.textContent!.trim()),
     );
     expect(rows).toEqual([

@@ -436,7 +436,7 @@ describe('text from outside', () => {
     await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: key!.id, kind: 'search', calls: 1 }]);
     await grantCredits(service.sql, accountId, { credits: 1, note: HOSTILE }, 'test');
     const tried = await visitor.submit('/dashboard/try', { q: NIF, kind: 'lookup' });
-    expect(tried.textOf('.json')).toContain('Nexperience');
+    expect(tried.textOf('#answer-json')).toContain('Nexperience');
     const pages = [tried];
     for (const page of ['', '?by=key', '/keys', '/credits', '/settings', `/keys/${key!.id}/revoke`]) {
       const answer = await visitor.get(`/dashboard${page}`);

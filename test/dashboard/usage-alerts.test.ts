@@ -113,7 +113,7 @@ test('no mail goes to an unconfirmed address, a member who turned them off, or a
   await service.sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${email}`;
   await use(9);
   await check(accountId);
-  const form = { form: '[data-choice=alerts]' };
+  const form = { form: 'form[action$="/alerts"]' };
   const turned = await visitor.submit('/dashboard/settings', {}, form);
   expect(turned.headers.get('location')).toBe('/dashboard/settings?done=saved');
   await service.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "email" = ${email}`;
@@ -167,13 +167,13 @@ test('the switch for purchased credits is in the settings, and the ledger says w
   const spends = async () =>
     (await service.sql`SELECT spend_purchased FROM balances WHERE account_id = ${accountId}`)[0]!
       .spend_purchased;
-  await visitor.submit('/dashboard/settings', {}, { form: '[data-choice=spending]' });
+  await visitor.submit('/dashboard/settings', {}, { form: 'form[action$="/spending"]' });
   expect(await spends()).toBe(false);
   await eventually(
     async () => (await visitor.get('/dashboard/settings')).text.includes('Purchased credits stay'),
     true,
   );
-  await visitor.submit('/dashboard/settings', {}, { form: '[data-choice=spending]' });
+  await visitor.submit('/dashboard/settings', {}, { form: 'form[action$="/spending"]' });
   expect(await spends()).toBe(true);
   const [event] = await service.sql`
     SELECT actor FROM account_events WHERE account_id = ${accountId} AND kind = 'limits' ORDER BY id DESC LIMIT 1`;

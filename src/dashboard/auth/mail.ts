@@ -59,10 +59,10 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
     send({ kind, to, url, language }: LinkMail): void {
       const messages = MESSAGES[language];
       const [subject, lead] = {
-        confirm: [messages.mailConfirmSubject, messages.mailConfirm],
-        reset: [messages.mailResetSubject, messages.mailReset],
+        confirm: [messages.confirmTitle, messages.mailConfirm],
+        reset: [messages.resetTitle, messages.mailReset],
         exists: [messages.mailExistsSubject, messages.mailExists],
-        'new-email': [messages.mailConfirmSubject, messages.mailNewEmail],
+        'new-email': [messages.confirmTitle, messages.mailNewEmail],
         'change-asked': [messages.mailChangeAskedSubject, messages.mailChangeAsked],
         changed: [messages.mailChangedSubject, messages.mailChanged],
       }[kind];

@@ -19,7 +19,7 @@ const REPEATS = /^(.{1,8}?)\1+$/su;
  */
 export function passwordRefusal(messages: Messages, password: string): string | null {
   if (password.length < PASSWORD.min || password.length > PASSWORD.max) {
-    return messages.passwordInvalid(PASSWORD.min, PASSWORD.max);
+    return messages.passwordInvalid(String(PASSWORD.min), String(PASSWORD.max));
   }
   return isCommon(password) ? messages.passwordCommon : null;
 }

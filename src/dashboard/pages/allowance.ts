@@ -1,7 +1,7 @@
 import type { AccountDetails } from '../../accounts/store.ts';
 import type { MemberContext } from '../request/page-context.ts';
-import { contactLink } from '../ui/contact.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
+import { contactLink } from '../ui/parts.ts';
 import { availableCredits, loadCallsPerDay, runsOutAt } from '../usage/credits.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */

@@ -1,5 +1,6 @@
 import type { MemberContext } from '../request/page-context.ts';
 import { type Html, html } from '../ui/html.ts';
+import { tableByDay } from '../ui/parts.ts';
 import { type DailyHistory, RANGES, type Range } from '../usage/daily-calls.ts';
 import { plotDailyCalls, type Series, type Split, seriesOf } from '../usage/plot.ts';
 import { separatorQuery } from './csv.ts';
@@ -29,7 +30,7 @@ export function callsSection(context: MemberContext, history: DailyHistory, view
       <p class="lead"><span data-figure="plotted">${messages.plotTotal(formats.number(total))}</span>${total > 0 && html` · ${messages.plotSince(formats.date(from))}`}</p>
     </div>
     <div class="choices">
-      <div class="tabs" role="group" aria-label="${messages.range}">${RANGES.map((range) => tab({ range }, range === 'period' ? messages.thisPeriod : messages.days(range)))}</div>
+      <div class="tabs" role="group" aria-label="${messages.range}">${RANGES.map((range) => tab({ range }, range === 'period' ? messages.thisPeriod : messages.days(String(range))))}</div>
       <div class="tabs" role="group" aria-label="${messages.split}">${tab({ split: 'kind' }, messages.byKind)}${tab({ split: 'key' }, messages.byKey)}</div>
     </div>
   </div>
@@ -51,32 +52,22 @@ ${plotDailyCalls(all, { from, today, label: messages.plotLabel(total), formats }
 <div class="under">
   <details>
     <summary>${messages.table}</summary>
-    ${table(context, all)}
+    ${tableOf(context, all)}
     <p class="hint">${messages.tableEmptyDays}</p>
   </details>
   <a href="${tools.base}/usage.csv?days=${range}&amp;${separatorQuery(context)}" download>${messages.csv}</a>
 </div>`;
 }
 
-function table({ messages, formats }: MemberContext, all: Series[]): Html {
+function tableOf(context: MemberContext, all: Series[]): Html {
   const days = [...new Set(all.flatMap((series) => [...series.calls.keys()]))].sort().reverse();
-  const at = (series: Series, day: string) => series.calls.get(day) ?? 0;
-  const sum = (count: (series: Series) => number) =>
-    formats.number(all.reduce((total, series) => total + count(series), 0));
-  return html`
-<div class="scroll" tabindex="0" role="group" aria-label="${messages.table}">
-<table class="numbers">
-  <thead><tr><th scope="col">${messages.day}</th>${all.map((series) => html`<th scope="col" title="${series.label}">${series.label}</th>`)}<th scope="col">${messages.total}</th></tr></thead>
-  <tbody>${days.map(
-    (day) => html`
-    <tr><th scope="row"><time datetime="${day}">${formats.date(new Date(`${day}T00:00:00Z`))}</time></th>${all.map(
-      (series) => html`<td>${formats.number(at(series, day))}</td>`,
-    )}<td>${sum((series) => at(series, day))}</td></tr>`,
-  )}
-  </tbody>
-  <tfoot><tr><th scope="row">${messages.total}</th>${all.map((series) => html`<td>${formats.number(series.total)}</td>`)}<td>${sum((series) => series.total)}</td></tr></tfoot>
-</table>
-</div>`;
+  const withSum = (counts: number[]) => [...counts, counts.reduce((sum, count) => sum + count, 0)];
+  return tableByDay(context, {
+    label: context.messages.table,
+    headings: [...all.map(({ label }) => label), context.messages.total],
+    rows: days.map((day) => [day, withSum(all.map(({ calls }) => calls.get(day) ?? 0))]),
+    total: withSum(all.map(({ total }) => total)),
+  });
 }
 
 const MAX_LABEL = 40;

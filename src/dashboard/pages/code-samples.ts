@@ -1,5 +1,6 @@
 import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
+import { copyable } from '../ui/parts.ts';
 
 /** A call of the API that works as it stands, with a key in the environment variable `API_KEY`. */
 export interface SampleCall {
@@ -26,12 +27,9 @@ export function codeSamples(messages: Messages, call: SampleCall): Html {
   <legend class="unseen">${messages.example}</legend>
   ${LANGUAGES.map(
     ([value, label], index) =>
-      html`<input type="radio" name="sample-${id}" id="${id}-${value}" value="${value}"${index === 0 && html` checked`}><label for="${id}-${value}">${label}</label>`,
+      html`<input class="unseen" type="radio" name="sample-${id}" id="${id}-${value}" value="${value}"${index === 0 && html` checked`}><label for="${id}-${value}">${label}</label>`,
   )}
-  ${LANGUAGES.map(
-    ([value, label, write]) => html`
-  <div class="copyable" data-sample="${value}"><pre id="sample-${id}-${value}" tabindex="0" role="group" aria-label="${label}">${write(call)}</pre><button class="small" type="button" data-copy="sample-${id}-${value}" data-copied="${messages.copied}" hidden>${messages.copy}</button></div>`,
-  )}
+  ${LANGUAGES.map(([value, label, write]) => copyable(messages, { id: `sample-${id}-${value}`, label, text: write(call), sample: value }))}
 </fieldset>`;
 }
 

@@ -1,8 +1,8 @@
 import { type Plan, type PlanQuotas, readPlan } from '../../accounts/plan.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
-import { contactLink } from '../ui/contact.ts';
 import { type Html, html } from '../ui/html.ts';
-import { copyable, memberPage } from '../ui/layout.ts';
+import { memberPage } from '../ui/layout.ts';
+import { type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
 import { creditHistory, type Entry, loadGrants } from '../usage/credits.ts';
 import { separatorQuery } from './csv.ts';
 
@@ -25,7 +25,7 @@ ${plansCard(context, { free, plus })}
   <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
 </div>
 ${entries.length === 0 ? empty : html`${history(context, entries)}<p><a href="${tools.base}/credits.csv?${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
-  return memberPage(context, { section: '/credits', title: messages.creditsTitle, body });
+  return memberPage(context, { title: messages.creditsTitle, body });
 }
 
 function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Html {
@@ -52,7 +52,7 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
   ${account.planUntil !== null && html`<p><strong>${planEnd(context, plans.free)}</strong></p>`}
   ${hasOwnLimits && html`<p>${messages.ownLimits}</p>`}
   <p>${messages.byHand} ${contactLink(context)}</p>
-  ${copyable(context, 'account-id', messages.accountId, account.id)}
+  ${copyable(messages, { id: 'account-id', label: messages.account, text: account.id })}
 </section>`;
 }
 
@@ -67,22 +67,20 @@ export function planEnd({ messages, formats, account }: MemberContext, free: Pla
 }
 
 function history({ messages, formats }: MemberContext, entries: Entry[]): Html {
-  const moment = (at: Date) => html`<time datetime="${at.toISOString()}">${formats.moment(at)}</time>`;
+  const when = (entry: Entry) =>
+    entry.kind === 'grant'
+      ? moment(formats, entry.at)
+      : html`${moment(formats, entry.from)} – ${entry.until === null ? messages.now : moment(formats, entry.until)}`;
   const signed = (credits: number) => `${credits < 0 ? '−' : '+'}${formats.number(Math.abs(credits))}`;
-  const line = (entry: Entry) => html`
-    <tr>
-      <th scope="row">${entry.kind === 'grant' ? moment(entry.at) : html`${moment(entry.from)} – ${entry.until === null ? messages.now : moment(entry.until)}`}</th>
-      <td class="amount" data-label="${messages.amount}"><strong>${signed(entry.credits)}</strong></td>
-      <td class="amount" data-label="${messages.balance}">${formats.number(entry.balance)}</td>
-      <td data-label="${messages.referenceOf}">${entry.kind === 'grant' && entry.reference !== null ? html`<code>${entry.reference}</code>` : '–'}</td>
-      <td data-label="${messages.note}"><span>${entry.kind === 'grant' ? entry.note || '–' : messages.spentOnCalls}</span></td>
-    </tr>`;
-  return html`
-<div class="card list">
-<table class="stacked ledger">
-  <thead><tr><th scope="col">${messages.dateUtc}</th><th scope="col" class="amount">${messages.amount}</th><th scope="col" class="amount">${messages.balance}</th><th scope="col">${messages.referenceOf}</th><th scope="col">${messages.note}</th></tr></thead>
-  <tbody>${entries.map(line)}
-  </tbody>
-</table>
-</div>`;
+  const columns: Column<Entry>[] = [
+    [messages.dateUtc, when],
+    [messages.credits, ({ credits }) => html`<strong>${signed(credits)}</strong>`, 'amount'],
+    [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
+    [
+      messages.referenceOf,
+      (entry) => (entry.kind === 'grant' && entry.reference ? html`<code>${entry.reference}</code>` : '–'),
+    ],
+    [messages.note, (entry) => (entry.kind === 'grant' ? entry.note || '–' : messages.spentOnCalls)],
+  ];
+  return html`<div class="card list">${table(columns, entries)}</div>`;
 }

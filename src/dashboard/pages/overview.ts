@@ -1,7 +1,7 @@
 import { readPlan } from '../../accounts/plan.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { memberPage, notice } from '../ui/layout.ts';
+import { memberPage } from '../ui/layout.ts';
 import { summarizeUsage, type UsageSummary } from '../usage/credits.ts';
 import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
 import { datasetsLine } from '../usage/datasets.ts';
@@ -28,7 +28,6 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
   const figures = summarizeUsage(account, rate);
   const isNew = history.rows.length === 0 && figures.usage.quotas.requests.used === 0;
   const body = html`
-${notice(url.searchParams.get('done') === 'confirmed' ? messages.confirmed : null)}
 <h1>${account.name}</h1>
 ${isNew && firstSteps(context)}
 <div class="figures" id="figures" data-live>
@@ -38,7 +37,7 @@ ${isNew && firstSteps(context)}
 ${callsSection(context, history, view)}
 ${errorsSection(context, history)}
 ${datasets}`;
-  return memberPage(context, { section: '', title: messages.overview, body });
+  return memberPage(context, { title: messages.overview, body });
 }
 
 function firstSteps({ messages, tools, account }: MemberContext): Html {
@@ -50,7 +49,7 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
   <ol>
     ${step(html`<a href="${tools.base}/keys">${messages.startKey}</a>`, messages.startKeyLead, account.keys > 0)}
     ${step(html`<a href="${tools.base}/try">${messages.startCall}</a>`, messages.startCallLead)}
-    ${step(html`<a href="#calls">${messages.startSee}</a>`, messages.startSeeLead)}
+    ${step(html`<a href="#calls">${messages.startSee}</a>`, messages.plotEmptyLead)}
   </ol>
 </section>`;
 }
@@ -98,7 +97,7 @@ function smallCards(context: MemberContext, { usage }: UsageSummary, ends: strin
   return html`
 <section class="card figure">
   <h2>${messages.bucket}</h2>
-  <p class="medium">${messages.bucketNow(html`<strong data-figure="remaining">${number(remaining)}</strong>`, number(limit))}</p>
+  <p class="medium"><strong data-figure="remaining">${number(remaining)}</strong> ${messages.bucketFree(number(limit))}</p>
   <p>${messages.bucketHint(number(limit))}</p>
 </section>
 <section class="card figure">

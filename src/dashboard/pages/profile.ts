@@ -15,56 +15,77 @@ import {
   type PageResponse,
   redirectTo,
 } from '../request/page-context.ts';
-import { contactLink } from '../ui/contact.ts';
-import { type Html, html } from '../ui/html.ts';
-import { field, memberPage, messagePage, token } from '../ui/layout.ts';
-import {
-  type Faults,
-  presentPassword,
-  presentPasswordField,
-  type Refusal,
-  refusalAlert,
-  stateOf,
-  tooMany,
-} from './entry.ts';
+import { guessRefusal, password, presentPassword, type Refusal, refusalOf, tooMany } from '../ui/forms.ts';
+import { html } from '../ui/html.ts';
+import { formPage, memberPage, messagePage } from '../ui/layout.ts';
+import { contactLink } from '../ui/parts.ts';
 import { confirmPage, invalidLink } from './links.ts';
 
 /** GET /dashboard/settings/name */
-export async function askOwnName(context: MemberContext): Promise<PageResponse> {
-  return namePage(context, null);
+export async function askOwnName(
+  context: MemberContext,
+  refusal: Refusal | null = null,
+): Promise<PageResponse> {
+  const { messages, user, fields } = context;
+  const value = refusal === null ? user.name : fields('name');
+  return formPage(context, {
+    title: messages.changeName,
+    path: '/settings/name',
+    fields: [
+      { name: 'name', label: messages.name, hint: messages.nameHint, value, autocomplete: 'organization' },
+    ],
+    button: messages.saveName,
+    cancel: '/settings',
+    refusal,
+  });
 }
 
 /** POST /dashboard/settings/name: also renames an account that has its name from the member. */
 export async function changeOwnName(context: MemberContext): Promise<PageResponse> {
   const { tools, messages, fields, account, user } = context;
   const name = fields('name').trim();
-  if (!isName(name)) return namePage(context, invalid(messages.nameInvalid, 'name'));
+  if (!isName(name)) return askOwnName(context, refusalOf({ name: messages.nameInvalid }));
   if (name !== user.name) await renameMember(tools.sql, account.id, user, name);
   return redirectTo(context, '/settings?done=saved');
 }
 
-function namePage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
-  const { messages, user, fields } = context;
-  const value = refusal === null ? user.name : fields('name');
-  return formPage(context, {
-    path: '/settings/name',
-    title: messages.changeName,
-    refusal,
-    inputs: field({
-      name: 'name',
-      label: messages.name,
-      hint: messages.nameHint,
-      value,
-      autocomplete: 'organization',
-      ...stateOf(refusal, 'name', 'name'),
-    }),
-    button: messages.saveName,
-  });
-}
-
 /** GET /dashboard/settings/email */
-export async function askOwnEmail(context: MemberContext): Promise<PageResponse> {
-  return emailPage(context, null);
+export async function askOwnEmail(
+  context: MemberContext,
+  refusal: Refusal | null = null,
+): Promise<PageResponse> {
+  const { messages, tools, user } = context;
+  const title = messages.changeEmail;
+  const present = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
+  if (!tools.mails) {
+    const body = html`
+<section class="card sheet narrow">
+  <h1>${title}</h1>
+  ${present}
+  <p>${messages.changeEmailNoMail} ${contactLink(context)}</p>
+</section>`;
+    return memberPage(context, { title, body });
+  }
+  return formPage(context, {
+    title,
+    lead: present,
+    path: '/settings/email',
+    username: user.email,
+    fields: [
+      {
+        name: 'email',
+        label: messages.newEmail,
+        type: 'email',
+        hint: messages.newEmailHint,
+        autocomplete: 'email',
+        maxLength: 254,
+      },
+      password('present', messages.presentPassword),
+    ],
+    button: messages.sendLink,
+    cancel: '/settings',
+    refusal,
+  });
 }
 
 /**
@@ -73,18 +94,17 @@ export async function askOwnEmail(context: MemberContext): Promise<PageResponse>
  */
 export async function changeOwnEmail(context: MemberContext): Promise<PageResponse> {
   const { tools, messages, fields, client, user, account } = context;
-  if (!tools.mails) return emailPage(context, null);
+  if (!tools.mails) return askOwnEmail(context);
   const email = fields('email').trim().toLowerCase();
-  if (!isEmail(email)) return emailPage(context, invalid(messages.emailInvalid, 'email'));
-  if (email === user.email) return emailPage(context, invalid(messages.emailSame, 'email'));
-  const outcome = await checkPassword(context, presentPassword(context));
-  if (!outcome.isRight) {
-    return emailPage(context, tooMany(context, outcome) ?? invalid(messages.wrongPassword, 'present'));
-  }
+  const fault = isEmail(email) ? email === user.email && messages.emailSame : messages.emailInvalid;
+  const refusal =
+    refusalOf({ email: fault }) ??
+    guessRefusal(context, await checkPassword(context, presentPassword(context)));
+  if (refusal !== null) return askOwnEmail(context, refusal);
   const done = redirectTo(context, '/settings?done=email');
   if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) return done;
-  const refusal = tooMany(context, await admitMail(tools.sql, client, email, user.email));
-  if (refusal !== null) return emailPage(context, refusal);
+  const tooManyMails = tooMany(context, await admitMail(tools.sql, client, email, user.email));
+  if (tooManyMails !== null) return askOwnEmail(context, tooManyMails);
   const isTaken = (await findMember(tools.sql, email)) !== null;
   const linkToken = await askEmailChange(tools.sql, user.id, email);
   if (isTaken) send(context, 'exists', email, '/forgot');
@@ -94,69 +114,12 @@ export async function changeOwnEmail(context: MemberContext): Promise<PageRespon
   return done;
 }
 
-async function emailPage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
-  const { messages, tools, user, fields } = context;
-  const present = html`<p>${messages.presentEmail} <strong class="email">${user.email}</strong></p>`;
-  if (!tools.mails) {
-    const body = html`
-<section class="card sheet confirm">
-  <h1>${messages.changeEmail}</h1>
-  ${present}
-  <p>${messages.changeEmailNoMail} ${contactLink(context)}</p>
-</section>`;
-    return memberPage(context, { section: '/settings', title: messages.changeEmail, body });
-  }
-  const emailField = field({
-    name: 'email',
-    label: messages.newEmail,
-    type: 'email',
-    value: fields('email'),
-    hint: messages.newEmailHint,
-    autocomplete: 'email',
-    maxLength: 254,
-    ...stateOf(refusal, 'email', 'email'),
-  });
-  return formPage(context, {
-    path: '/settings/email',
-    title: messages.changeEmail,
-    refusal,
-    lead: present,
-    inputs: html`${emailField}${presentPasswordField(context, stateOf(refusal, 'present', 'email'))}`,
-    button: messages.sendLink,
-  });
-}
-
-/** A page with one form of the settings. */
-async function formPage(
-  context: MemberContext,
-  form: { path: string; title: string; lead?: Html; refusal: Refusal | null; inputs: Html; button: string },
-): Promise<PageResponse> {
-  const { messages, tools } = context;
-  const { path, title, lead, refusal, inputs, button } = form;
-  const body = html`
-<section class="card sheet confirm">
-  <h1>${title}</h1>
-  ${lead}
-  ${refusalAlert(refusal)}
-  <form method="post" action="${tools.base}${path}">
-    ${token(context)}
-    ${inputs}
-    <div class="actions">
-      <button type="submit">${button}</button>
-      <a class="button quiet" href="${tools.base}/settings">${messages.cancel}</a>
-    </div>
-  </form>
-</section>`;
-  return memberPage(context, { section: '/settings', title, body, ...refusal });
-}
-
-/** GET /dashboard/email?token=: the press is a POST, since a mail scanner opens links too. */
+/** GET /dashboard/email?token=: the link only shows a button, because mail scanners open links too. */
 export async function showEmailChange(context: PageContext): Promise<PageResponse> {
   const { messages, tools } = context;
   const linkToken = linkTokenOf(context, 'email');
   const email = linkToken === null ? null : await findEmailChange(tools.sql, linkToken);
-  if (linkToken === null || email === null) return invalidLink(context);
-  return confirmPage(context, '/email', linkToken, messages.newEmailLead(email));
+  return confirmPage(context, '/email', email && linkToken, messages.newEmailLead(email ?? ''));
 }
 
 /** POST /dashboard/email: the new address is the user's, and the previous one is told. */
@@ -177,15 +140,10 @@ export async function takeEmailChange(context: PageContext): Promise<PageRespons
     });
   }
   if (context.session !== null) return redirectTo(context, '/settings?done=email-changed');
-  return messagePage(context, 200, messages.confirmTitle, messages.emailChanged);
+  return messagePage(context, 200, messages.confirmTitle, messages.done['email-changed']);
 }
 
 /** Sends a mail with a link below the dashboard, in the language of the page. */
 function send({ tools, messages }: PageContext, kind: LinkMail['kind'], to: string, path: string): void {
   tools.mailer?.send({ kind, to, url: `${tools.publicUrl}/dashboard${path}`, language: messages.language });
-}
-
-function invalid(message: string, name: string): Refusal {
-  const faults: Faults = { [name]: message };
-  return { message, status: 422, faults };
 }

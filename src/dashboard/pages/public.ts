@@ -2,11 +2,11 @@ import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { respond } from '../request/respond.ts';
-import { contactLink } from '../ui/contact.ts';
 import { html } from '../ui/html.ts';
 import { type Language, languageOf, preferredLanguage } from '../ui/language.ts';
 import { cardPage, memberPage, type PageTools, publicPage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
+import { contactLink } from '../ui/parts.ts';
 import { type OpenApi, problemText, prose, referenceBody } from './reference.ts';
 
 /** Pages of the service outside `/dashboard`, for anyone. */
@@ -75,5 +75,5 @@ ${contact && html`<p>${messages.contact}: ${contact}</p>`}
 export async function showReference(context: MemberContext): Promise<PageResponse> {
   const { messages, tools } = context;
   const body = referenceBody(messages, tools.openApi(), tools.root);
-  return memberPage(context, { section: '/reference', title: messages.reference, body });
+  return memberPage(context, { title: messages.reference, body });
 }

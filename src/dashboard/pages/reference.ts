@@ -84,7 +84,7 @@ function endpoint(
   if (body !== undefined) call.body = body.example;
   const rows = parameters.map(
     ({ name, in: place, description }) =>
-      html`<tr><th scope="row"><code>${name}</code></th><td>${messages.places[place] ?? place}</td><td>${prose(description)}</td></tr>`,
+      html`<tr><th scope="row"><code>${name}</code></th><td>${place in messages.places ? messages.places[place as 'path'] : place}</td><td>${prose(description)}</td></tr>`,
   );
   const kinds = Object.entries(responses).flatMap(([status, { content }]) =>
     Object.values(content).flatMap(({ examples }) =>
@@ -100,7 +100,7 @@ function endpoint(
     ${rows.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-label="${messages.parameters}: ${summary}"><table><thead><tr><th scope="col">${messages.parameter}</th><th scope="col">${messages.place}</th><th scope="col">${messages.meaning}</th></tr></thead><tbody>${rows}</tbody></table></div>`}
     ${body !== undefined && html`<p>${messages.requestBody}: ${typeOf(body.schema)}</p>`}
     <p>${messages.answer}: <code>200</code> ${typeOf(responses[200]!.content['application/json']!.schema)}</p>
-    <p class="hint">${kinds.map(({ status, kind }) => html`<a href="#problem-${kind}"><code>${status} ${kind}</code></a> `)}</p>
+    <p class="hint contents">${kinds.map(({ status, kind }) => html`<a href="#problem-${kind}"><code>${status} ${kind}</code></a> `)}</p>
   </div>
   ${codeSamples(messages, call)}
 </section>`;

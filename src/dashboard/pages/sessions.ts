@@ -3,41 +3,33 @@ import { logSecurity } from '../auth/security-log.ts';
 import { endOtherSessions, listSessions, type OwnSession } from '../auth/sessions.ts';
 import { networkOf } from '../request/client-address.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
+import { form } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
-import { memberPage, notice, token } from '../ui/layout.ts';
+import { memberPage } from '../ui/layout.ts';
+import { type Column, moment, table } from '../ui/parts.ts';
 
 /** GET /dashboard/settings/sessions: where the member is signed in. */
 export async function showSessions(context: MemberContext): Promise<PageResponse> {
-  const { messages, tools, formats, session, user, url } = context;
+  const { messages, tools, formats, session, user } = context;
   const sessions = await listSessions(tools.sql, user.id);
-  const moment = (at: Date) => html`<time datetime="${at.toISOString()}">${formats.moment(at)}</time>`;
-  const row = ({ id, userAgent, since, lastUsed, address }: OwnSession) => html`
-    <tr>
-      <th scope="row">${userAgent === null ? messages.unknownBrowser : browserName(userAgent)} ${id === session.id && html`<span class="badge">${messages.thisSession}</span>`}</th>
-      <td data-label="${messages.signedInSince}">${moment(since)}</td>
-      <td data-label="${messages.lastUsed}">${id === session.id ? messages.now : moment(lastUsed)}</td>
-      <td data-label="${messages.ipAddress}">${address === null ? '–' : html`<code>${networkOf(address)}</code>`}</td>
-    </tr>`;
+  const isThis = ({ id }: OwnSession) => id === session.id;
+  const browser = (one: OwnSession) => html`
+    ${one.userAgent === null ? messages.unknownBrowser : browserName(one.userAgent)} ${isThis(one) && html`<span class="badge">${messages.thisSession}</span>`}`;
+  const columns: Column<OwnSession>[] = [
+    [messages.browser, browser],
+    [messages.signedInSince, ({ since }) => moment(formats, since)],
+    [messages.lastUsed, (one) => (isThis(one) ? messages.now : moment(formats, one.lastUsed))],
+    [
+      messages.ipAddress,
+      ({ address }) => (address === null ? '–' : html`<code>${networkOf(address)}</code>`),
+    ],
+  ];
   const body = html`
-${notice(url.searchParams.get('done') === 'ended' ? messages.sessionsEnded : null)}
 <h1>${messages.sessions}</h1>
 <p class="lead">${messages.sessionsLead} ${messages.timesUtc}</p>
-<div class="card list">
-<table class="stacked">
-  <thead><tr><th scope="col">${messages.browser}</th><th scope="col">${messages.signedInSince}</th><th scope="col">${messages.lastUsed}</th><th scope="col">${messages.ipAddress}</th></tr></thead>
-  <tbody>${sessions.map(row)}
-  </tbody>
-</table>
-</div>
-${
-  sessions.length > 1 &&
-  html`
-<form class="actions" method="post" action="${tools.base}/settings/sessions">
-  ${token(context)}
-  <button type="submit">${messages.endSessions}</button>
-</form>`
-}`;
-  return memberPage(context, { section: '/settings', title: messages.sessions, body });
+<div class="card list">${table(columns, sessions)}</div>
+${sessions.length > 1 && form(context, { path: '/settings/sessions', button: messages.endSessions })}`;
+  return memberPage(context, { title: messages.sessions, body });
 }
 
 /** POST /dashboard/settings/sessions: signs the member out everywhere else. */

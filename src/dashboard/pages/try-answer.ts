@@ -4,8 +4,9 @@ import { type ProblemName, problemType } from '../../http/problems.ts';
 import type { Company, DebtBracket } from '../../lookup/schema.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../request/page-context.ts';
+import { token } from '../ui/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { token } from '../ui/layout.ts';
+import { copyable } from '../ui/parts.ts';
 import { problemText, prose } from './reference.ts';
 
 /** A call that was made, as it is shown. */
@@ -55,7 +56,7 @@ export function triedCall(context: MemberContext, tried: Tried): Html {
   const { messages, formats } = context;
   const { entries, company, problem, status } = tried;
   const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${tried.address.replaceAll("'", '%27')}'`;
-  const count = entries !== null && html` · ${messages.found(entries.length)}`;
+  const count = entries !== null && html` · ${messages.found(String(entries.length))}`;
   const cost = problem === null || CHARGED.includes(problem) ? messages.creditSpent : messages.noCreditSpent;
   return html`
 <section class="card" aria-labelledby="answer-title" data-forget-form>
@@ -70,18 +71,12 @@ export function triedCall(context: MemberContext, tried: Tried): Html {
   <details>
     <summary>${messages.headersAndJson}</summary>
     <pre class="headers" tabindex="0">${tried.headers.map(([name, value]) => html`<span>${name}:</span> ${value}\n`)}</pre>
-    <div class="copyable">
-      <pre class="json" id="answer-json" tabindex="0">${tried.body}</pre>
-      <button class="small" type="button" data-copy="answer-json" data-copied="${messages.copied}" hidden>${messages.copy}</button>
-    </div>
+    ${copyable(messages, { id: 'answer-json', label: 'JSON', text: tried.body })}
   </details>
 </section>
 <section class="card" aria-labelledby="request-title">
   <h2 id="request-title">${messages.request}</h2>
-  <div class="copyable">
-    <pre id="request" tabindex="0">${curl}</pre>
-    <button class="small" type="button" data-copy="request" data-copied="${messages.copied}" hidden>${messages.copy}</button>
-  </div>
+  ${copyable(messages, { id: 'request', label: messages.request, text: curl })}
 </section>`;
 }
 

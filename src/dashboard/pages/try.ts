@@ -3,18 +3,14 @@ import type { CallKind } from '../../credits/calls.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
+import { alert, field, type Refusal, refusalOf, token } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
-import { alert, awaitsConfirmation, field, memberPage, token } from '../ui/layout.ts';
+import { awaitsConfirmation, memberPage } from '../ui/layout.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { exampleQuery } from '../usage/example-query.ts';
 import { describeAnswer, type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;
-
-/** GET /dashboard/try */
-export async function showTry(context: MemberContext): Promise<PageResponse> {
-  return tryPage(context, null);
-}
 
 /**
  * What was asked for, of the form or of a link: cut to length, and never in the middle of a surrogate pair, because half of one
@@ -32,17 +28,17 @@ function queryOf({ fields, url }: MemberContext): string {
  */
 export async function tryCall(context: MemberContext): Promise<PageResponse> {
   const { tools, messages, fields, account, trace } = context;
-  if (account.suspended) return tryPage(context, null, { status: 403, message: null });
+  if (account.suspended) return showTry(context, null, { status: 403 });
   if (awaitsConfirmation(context))
-    return tryPage(context, null, { status: 403, message: messages.confirmToTry });
+    return showTry(context, null, { status: 403, message: messages.confirmToTry });
   const isLookup = fields('kind') === 'lookup' || fields('lookup') !== '';
   const kind: CallKind = isLookup ? 'lookup' : 'search';
   const query = queryOf(context);
   // The API would answer 400 and charge it: a slip of the finger is not to cost a credit here.
   const slip = slipOf(context, kind, query.trim());
-  if (slip !== null) return tryPage(context, null, { status: 422, message: slip, isSlip: true });
+  if (slip !== null) return showTry(context, null, refusalOf({ q: slip }));
   if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
-    return tryPage(context, null, { status: 409, message: messages.triedAlready });
+    return showTry(context, null, { status: 409, message: messages.triedAlready });
   }
   const path = kind === 'search' ? `?q=${encodeURIComponent(query)}` : `/${encodeURIComponent(query.trim())}`;
   const address = `${tools.publicUrl}/api/v1/companies${path}`;
@@ -55,7 +51,7 @@ export async function tryCall(context: MemberContext): Promise<PageResponse> {
   );
   const durationMs = performance.now() - startedAt;
   const tried = await describeAnswer(tools.publicUrl, { kind, address, durationMs }, answer);
-  return tryPage({ ...context, account: await tools.readAccount(account.id) }, tried);
+  return showTry({ ...context, account: await tools.readAccount(account.id) }, tried);
 }
 
 /** Why the API would refuse the query with 400; null when it would not. */
@@ -66,16 +62,17 @@ function slipOf({ messages }: MemberContext, kind: CallKind, query: string): str
   return isValidNif(nif) ? null : messages.nifWrong;
 }
 
-async function tryPage(
+/** GET /dashboard/try, and the answer of its form */
+export async function showTry(
   context: MemberContext,
-  tried: Tried | null,
-  refusal: { status: number; message: string | null; isSlip?: boolean } | null = null,
+  tried: Tried | null = null,
+  refusal: Refusal | null = null,
 ): Promise<PageResponse> {
   const { messages, formats, tools, account } = context;
   const body = html`
-<h1>${messages.tryTitle}</h1>
+<h1>${messages.tryIt}</h1>
 ${!account.suspended && html`<p class="lead">${messages.tryLead(formats.number(availableCredits(account)))}</p>`}
-${alert(refusal !== null && !refusal.isSlip ? refusal.message : null)}
+${alert(refusal?.message)}
 <form class="card try-form" method="post" action="${tools.base}/try" role="search">
   ${token(context)}
   ${field({
@@ -85,13 +82,12 @@ ${alert(refusal !== null && !refusal.isSlip ? refusal.message : null)}
     value: queryOf(context),
     maxLength: MAX_QUERY,
     placeholder: await exampleQuery(tools.sql),
-    autocomplete: 'off',
     focus: tried === null,
-    ...(refusal?.isSlip && { fault: refusal.message }),
+    fault: refusal?.faults?.q,
   })}
   <div class="actions">
     <button type="submit" name="kind" value="search">${messages.search} <small>${messages.costs}</small></button>
-    <button class="second" type="submit" name="kind" value="lookup">${messages.lookUp} <small>${messages.costs}</small></button>
+    <button class="quiet" type="submit" name="kind" value="lookup">${messages.lookUp} <small>${messages.costs}</small></button>
   </div>
 </form>
 ${
@@ -99,10 +95,5 @@ ${
     ? html`<div class="card empty"><h2>${messages.tryEmpty}</h2><p>${messages.tryEmptyLead}</p></div>`
     : triedCall(context, tried)
 }`;
-  return memberPage(context, {
-    section: '/try',
-    title: messages.tryTitle,
-    body,
-    ...(refusal !== null && { status: refusal.status }),
-  });
+  return memberPage(context, { title: messages.tryIt, body, ...refusal });
 }

@@ -9,7 +9,7 @@ import { accountOf } from '../auth/members.ts';
 import { ROUTES } from '../routes.ts';
 import { html } from '../ui/html.ts';
 import { chosenLanguage, formatsOf, languageCookie, languageOf, preferredLanguage } from '../ui/language.ts';
-import { cardPage, messagePage } from '../ui/layout.ts';
+import { cardPage, messagePage, notFoundPage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { createClientAddress } from './client-address.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
@@ -135,7 +135,7 @@ export function createRequestHandler(tools: Tools) {
     };
 
     const route = ROUTES[incoming.path];
-    if (route === undefined) return messagePage(context, 404, messages.notFound, messages.notFoundLead);
+    if (route === undefined) return notFoundPage(context);
     const isPost = form !== null;
     const method = isPost ? 'POST' : 'GET';
     if (route[method] === undefined || (!isPost && !['GET', 'HEAD'].includes(request.method))) {
@@ -200,7 +200,7 @@ export function createRequestHandler(tools: Tools) {
 /** The page of a member's form that came without a session. */
 function signedOutPage(context: PageContext, signIn: string): PageResponse {
   const { messages } = context;
-  const body = html`<p><a class="button wide" href="${signIn}">${messages.signIn}</a></p>`;
+  const body = html`<p><a class="button" href="${signIn}">${messages.signIn}</a></p>`;
   return cardPage(context, { title: messages.signedOut, lead: messages.signedOutLead, status: 403, body });
 }
 

@@ -1,78 +1,100 @@
 import { allowanceNotice } from '../pages/allowance.ts';
-import { TOKEN_FIELD } from '../request/csrf.ts';
 import type { MemberContext, PageContext, PageResponse, Tools } from '../request/page-context.ts';
-import { contactLink } from './contact.ts';
+import { pathBelow } from '../request/return-path.ts';
+import { type Form, form, token } from './forms.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
+import { contactLink } from './parts.ts';
 
 /** The context of a page without account data. */
 type LayoutContext = Pick<PageContext, 'messages'> & { tools: PageTools; url?: URL };
 export type PageTools = Pick<Tools, 'root' | 'base' | 'publicUrl' | 'config' | 'assets'>;
 
-type Section = '' | '/keys' | '/try' | '/credits' | '/settings' | '/reference';
-
-interface PageAnswer {
+interface PageOptions {
   title: string;
   status?: number;
   headers?: Record<string, string>;
 }
 
-function replyWith(context: LayoutContext, { title, status, headers }: PageAnswer, body: Html): PageResponse {
+function respondWith(context: LayoutContext, page: PageOptions, content: Html): PageResponse {
+  const { status, headers } = page;
   return {
-    page: documentOf(context, title, body),
+    page: documentOf(context, page.title, html`${content}\n${footer(context)}`),
     ...(status !== undefined && { status }),
     ...(headers !== undefined && { headers }),
   };
 }
 
-/** A page of a signed-in member, with the navigation. */
+/** A page of a signed-in member, with the navigation, and with the success of the form that led here. */
 export async function memberPage(
   context: MemberContext,
-  page: PageAnswer & { section: Section; body: HtmlValue },
+  page: PageOptions & { body: HtmlValue },
 ): Promise<PageResponse> {
-  const { messages, tools, user, account } = context;
-  const link = (section: Section, label: string) =>
-    html`<a href="${tools.base + section}"${page.section === section && html` aria-current="page"`}>${label}</a>`;
-  const body = html`
+  const { messages, tools, user, account, url } = context;
+  const section = pathBelow(url).split('/')[1] ?? '';
+  const link = (name: string, label: string) =>
+    html`<a href="${tools.base}${name && `/${name}`}"${section === name && html` aria-current="page"`}>${label}</a>`;
+  const content = html`
 <header class="bar">
   <div class="bar-inner">
     <a class="brand" href="${tools.base}">${mark()}<span>${messages.brand}</span></a>
-    <nav aria-label="${messages.nav}">
+    <nav aria-label="${messages.account}">
       ${link('', messages.overview)}
-      ${link('/keys', messages.keys)}
-      ${link('/try', messages.tryIt)}
-      ${link('/credits', messages.credits)}
-      ${link('/settings', messages.settings)}
-      ${link('/reference', messages.referenceShort)}
+      ${link('keys', messages.keys)}
+      ${link('try', messages.tryIt)}
+      ${link('credits', messages.credits)}
+      ${link('settings', messages.settings)}
+      ${link('reference', messages.referenceShort)}
     </nav>
     <form class="sign-out" method="post" action="${tools.base}/sign-out">
       ${token(context)}
       <span class="who" title="${user.email}">${user.email}</span>
-      <button class="quiet" type="submit">${messages.signOut}</button>
+      <button class="small quiet" type="submit">${messages.signOut}</button>
     </form>
   </div>
 </header>
 <main id="main" tabindex="-1">
   ${account.suspended ? html`<p class="notice bad" role="status"><span>${messages.suspended} ${contactLink(context)}</span></p>` : await allowanceNotice(context)}
   ${awaitsConfirmation(context) && confirmationNotice(context)}
+  ${doneNotice(context)}
   ${page.body}
-</main>
-${footer(context)}`;
-  return replyWith(context, page, body);
+</main>`;
+  return respondWith(context, page, content);
+}
+
+/** A page of a member with one form, which a link leaves without sending it. */
+export function formPage(
+  context: MemberContext,
+  page: Form & { title: string; heading?: string; lead?: HtmlValue; cancel: string },
+): Promise<PageResponse> {
+  const { title, heading = title, lead, refusal } = page;
+  const body = html`
+<section class="card sheet narrow">
+  <h1>${heading}</h1>
+  ${lead}
+  ${form(context, page)}
+</section>`;
+  return memberPage(context, { title, body, ...refusal });
+}
+
+/** The success of a form, by the `?done=` that its redirect has set. */
+function doneNotice({ messages, url }: LayoutContext): HtmlValue {
+  const done = url?.searchParams.get('done') ?? '';
+  if (!Object.hasOwn(messages.done, done)) return null;
+  return html`<p class="notice good" role="status" tabindex="-1" autofocus>${messages.done[done as keyof typeof messages.done]}</p>`;
 }
 
 /** A page for anyone that is as wide as those of members. */
 export function publicPage(context: LayoutContext, title: string, content: Html): PageResponse {
   const { messages, tools } = context;
-  const body = html`
+  const page = html`
 <header class="bar">
   <div class="bar-inner">
     <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${messages.brand}</span></a>
     <a class="button small quiet" href="${tools.base}/sign-in">${messages.openDashboard}</a>
   </div>
 </header>
-<main id="main" tabindex="-1">${content}</main>
-${footer(context)}`;
-  return replyWith(context, { title }, body);
+<main id="main" tabindex="-1">${content}</main>`;
+  return respondWith(context, { title }, page);
 }
 
 /**
@@ -89,37 +111,28 @@ function confirmationNotice(context: MemberContext): Html {
 <form class="notice warn" method="post" action="${tools.base}/confirm/send">
   ${token(context)}
   <p>${messages.confirmPending(user.email)}</p>
-  <button class="small" type="submit">${messages.confirmAgain}</button>
+  <button class="small quiet" type="submit">${messages.confirmAgain}</button>
 </form>`;
 }
 
 /** A page with one card in its middle: signing in and what belongs to it. */
 export function cardPage(
   context: LayoutContext,
-  page: PageAnswer & { lead?: HtmlValue; body: HtmlValue; after?: HtmlValue },
+  page: PageOptions & { lead?: HtmlValue; body?: HtmlValue; after?: HtmlValue },
 ): PageResponse {
   const { messages, tools } = context;
-  const body = html`
+  const content = html`
 <main id="main" class="centre" tabindex="-1">
   <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${messages.brand}</span></a>
   <section class="card sheet">
     <h1>${page.title}</h1>
     ${page.lead !== undefined && html`<p class="lead">${page.lead}</p>`}
+    ${doneNotice(context)}
     ${page.body}
   </section>
-  ${page.after}
-</main>
-${footer(context)}`;
-  return replyWith(context, page, body);
-}
-
-/** Text with a button that copies it, where scripts run. */
-export function copyable({ messages }: LayoutContext, id: string, label: string, text: string): Html {
-  return html`
-  <div class="copyable">
-    <code id="${id}" tabindex="0" role="group" aria-label="${label}">${text}</code>
-    <button class="small" type="button" data-copy="${id}" data-copied="${messages.copied}" hidden>${messages.copy}</button>
-  </div>`;
+  ${page.after && html`<p class="below">${page.after}</p>`}
+</main>`;
+  return respondWith(context, page, content);
 }
 
 /** The part of an address that the link to the other language keeps, in the only form that is put into a page. */
@@ -165,8 +178,13 @@ export function messagePage(
     lead,
     status,
     headers,
-    body: html`<p><a class="button wide" href="${tools.base}">${messages.back}</a></p>`,
+    body: html`<p><a class="button" href="${tools.base}">${messages.back}</a></p>`,
   });
+}
+
+/** The page of an address that has none, or none for this member. */
+export function notFoundPage(context: LayoutContext): PageResponse {
+  return messagePage(context, 404, context.messages.notFound, context.messages.notFoundLead);
 }
 
 function documentOf({ messages, tools }: LayoutContext, title: string, body: Html): Html {
@@ -189,56 +207,6 @@ ${body}
 </body>
 </html>
 `;
-}
-
-/** The hidden field without which a form is refused. */
-export function token({ formToken }: PageContext): Html {
-  return html`<input type="hidden" name="${TOKEN_FIELD}" value="${formToken}">`;
-}
-
-/** The failure of a form, which a screen reader announces at once. */
-export function alert(text: string | null): HtmlValue {
-  return text !== null && html`<p class="notice bad" role="alert">${text}</p>`;
-}
-
-/** The success of a form. */
-export function notice(text: string | null | undefined): HtmlValue {
-  return text && html`<p class="notice good" role="status" tabindex="-1" autofocus>${text}</p>`;
-}
-
-interface Field {
-  name: string;
-  label: string;
-  type?: 'text' | 'email' | 'password' | 'search' | 'date';
-  value?: string;
-  hint?: string;
-  autocomplete: string;
-  maxLength?: number;
-  minLength?: number;
-  focus?: boolean;
-  optional?: boolean;
-  placeholder?: string;
-  /** The fault of the sent value. */
-  fault?: HtmlValue;
-}
-
-/** A labelled input that must be filled in, unless it is `optional`. */
-export function field(field: Field): Html {
-  const { name, label, type = 'text', value = '', hint, autocomplete, maxLength = 200, minLength } = field;
-  const hintId = `${name}-hint`;
-  const faultId = `${name}-fault`;
-  const hasFault = field.fault !== undefined && field.fault !== null;
-  const describedBy = [hasFault && faultId, hint !== undefined && hintId].filter(Boolean).join(' ');
-  return html`
-<div class="field">
-  <label for="${name}">${label}</label>
-  <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${field.optional !== true && html` required`}
-    maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${
-      describedBy !== '' && html` aria-describedby="${describedBy}"`
-    }${hasFault && html` aria-invalid="true"`}${field.focus === true && html` autofocus`}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${['text', 'search'].includes(type) && html` spellcheck="false"`}>
-  ${hasFault && html`<p class="fault" id="${faultId}" role="alert">${field.fault}</p>`}
-  ${hint !== undefined && html`<p class="hint" id="${hintId}">${hint}</p>`}
-</div>`;
 }
 
 /** The mark beside the name: lines of a register. */

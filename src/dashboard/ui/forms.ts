@@ -1,0 +1,169 @@
+import { MINUTE, SECOND } from '../../units.ts';
+import type { GuessOutcome } from '../auth/limits.ts';
+import { PASSWORD } from '../auth/passwords.ts';
+import { TOKEN_FIELD } from '../request/csrf.ts';
+import type { PageContext } from '../request/page-context.ts';
+import { type Html, type HtmlValue, html } from './html.ts';
+import type { Messages } from './messages.ts';
+
+/** Why a sent form is refused. */
+export interface Refusal {
+  status: number;
+  /** Shown above the form. */
+  message?: string;
+  /** By the name of a field, in the order of the form: shown at the fields. */
+  faults?: Record<string, HtmlValue>;
+  headers?: Record<string, string>;
+}
+
+/** The refusal because of what the fields contain; `null` if none has a fault. */
+export function refusalOf(faults: Record<string, HtmlValue>, status = 422): Refusal | null {
+  const found = Object.entries(faults).filter(([, fault]) => fault);
+  return found.length === 0 ? null : { status, faults: Object.fromEntries(found) };
+}
+
+/** The refusal of an attempt that comes too early; `null` for any other. */
+export function tooMany(
+  { messages, formats }: PageContext,
+  { retryAfterS }: { retryAfterS: number | null },
+): Refusal | null {
+  if (retryAfterS === null) return null;
+  const waitS = Math.max(1, Math.ceil(retryAfterS));
+  const wait = formats.duration(Math.ceil((waitS * SECOND) / MINUTE) * MINUTE);
+  return { message: messages.tooMany(wait), status: 429, headers: { 'Retry-After': String(waitS) } };
+}
+
+/** The refusal of {@link presentPassword}; `null` if the password is right. */
+export function guessRefusal(context: PageContext, outcome: GuessOutcome): Refusal | null {
+  if (outcome.isRight) return null;
+  return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
+}
+
+/** The password that a member has given once more. */
+export function presentPassword({ fields }: PageContext): string {
+  return fields('present').slice(0, PASSWORD.max);
+}
+
+/** The hidden field without which a form is refused. */
+export function token({ formToken }: PageContext): Html {
+  return html`<input type="hidden" name="${TOKEN_FIELD}" value="${formToken}">`;
+}
+
+/** The failure of a form, which a screen reader announces at once. */
+export function alert(message: string | null | undefined): HtmlValue {
+  return message && html`<p class="notice bad" role="alert">${message}</p>`;
+}
+
+/** A labelled input that must be filled in, unless it is `optional`. */
+export interface Field {
+  name: string;
+  label: string;
+  type?: 'text' | 'email' | 'password' | 'search' | 'date';
+  /** Absent: the value that was sent. */
+  value?: string;
+  /** The values and labels of a list to choose from. */
+  options?: [value: string, label: string][];
+  hint?: string;
+  autocomplete?: string;
+  maxLength?: number;
+  minLength?: number;
+  optional?: boolean;
+  placeholder?: string;
+}
+
+/** The field in which a user chooses a password. */
+export function newPassword(messages: Messages, label: string): Field {
+  return {
+    name: 'password',
+    label,
+    type: 'password',
+    hint: messages.passwordHint(String(PASSWORD.min)),
+    autocomplete: 'new-password',
+    minLength: PASSWORD.min,
+    maxLength: PASSWORD.max,
+  };
+}
+
+/** The field in which a user gives their password. */
+export function password(name: string, label: string): Field {
+  return { name, label, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max };
+}
+
+/** @param fault of the sent value */
+export function field(field: Field & { fault?: HtmlValue; focus?: boolean }): Html {
+  const { name, label, type = 'text', value = '', options, hint, maxLength = 200, minLength } = field;
+  const described = [field.fault && `${name}-fault`, hint && `${name}-hint`].filter(Boolean).join(' ');
+  const states = html`${described !== '' && html` aria-describedby="${described}"`}${field.fault && html` aria-invalid="true"`}${field.focus === true && html` autofocus`}`;
+  return html`
+<div class="field">
+  <label for="${name}">${label}</label>
+  ${
+    options === undefined
+      ? html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${field.autocomplete ?? 'off'}"${field.optional !== true && html` required`}
+    maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${states}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${['text', 'search'].includes(type) && html` spellcheck="false"`}>`
+      : html`<select id="${name}" name="${name}"${states}>${options.map(([value, label]) => html`<option value="${value}">${label}</option>`)}</select>`
+  }
+  ${field.fault && html`<p class="fault" id="${name}-fault" role="alert">${field.fault}</p>`}
+  ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+</div>`;
+}
+
+export interface Form {
+  /** Below the dashboard. */
+  path: string;
+  fields?: Field[];
+  /** Values that the user doesn't see. */
+  hidden?: Record<string, string>;
+  /** The email that a password manager stores the password with. */
+  username?: string;
+  button: string;
+  refusal?: Refusal | null;
+  /** Whether the first field gets the focus, if none has a fault. */
+  focus?: boolean;
+  /** The page that a link beside the button leads back to. */
+  cancel?: string;
+  /** `bad` for a button whose effect can't be undone. */
+  look?: 'bad' | 'quiet';
+  /** Fields and button in one row. */
+  isInline?: boolean;
+}
+
+/** A form, and above it the refusal that is about none of its fields. */
+export function form(context: PageContext, options: Form): Html {
+  const { messages, tools, fields: sent } = context;
+  const {
+    path,
+    fields = [],
+    hidden = {},
+    username,
+    button,
+    refusal,
+    focus = true,
+    cancel,
+    look,
+    isInline,
+  } = options;
+  const faults = refusal?.faults ?? {};
+  const focused = Object.keys(faults)[0] ?? (focus && fields[0]?.name);
+  const submit = html`<button${look !== undefined && html` class="${look}"`} type="submit">${button}</button>`;
+  return html`
+${refusal?.faults === undefined && alert(refusal?.message)}
+<form${isInline && html` class="inline"`} method="post" action="${tools.base}${path}">
+  ${token(context)}
+  ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+  ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}
+  ${fields.map((one) =>
+    field({
+      ...one,
+      value: one.value ?? (one.type === 'password' ? '' : sent(one.name)),
+      fault: faults[one.name],
+      focus: one.name === focused,
+    }),
+  )}
+  ${
+    cancel === undefined
+      ? submit
+      : html`<div class="actions">${submit} <a class="button quiet" href="${tools.base}${cancel}">${messages.cancel}</a></div>`
+  }
+</form>`;
+}

@@ -1,0 +1,79 @@
+import type { PageContext, Tools } from '../request/page-context.ts';
+import { type Html, type HtmlValue, html } from './html.ts';
+import type { Formats } from './language.ts';
+import type { Messages } from './messages.ts';
+
+/** The link to the operator, after a text that says to ask them. Nothing if CONTACT is not set. */
+export function contactLink({
+  messages,
+  tools,
+}: Pick<PageContext, 'messages'> & { tools: Pick<Tools, 'config'> }): HtmlValue {
+  const { contact } = tools.config;
+  if (contact === null) return null;
+  const address = /^mailto:([^?]+)/i.exec(contact)?.[1];
+  return html`<a href="${contact}">${address === undefined ? messages.contact : decodeURIComponent(address)}</a>`;
+}
+
+/** Text with a button that copies it, which dashboard.js shows. */
+export function copyable(
+  messages: Messages,
+  { id, label, text, sample }: { id: string; label: string; text: string; sample?: string },
+): Html {
+  return html`
+<div class="copyable"${sample !== undefined && html` data-sample="${sample}"`}>
+  <pre id="${id}" tabindex="0" role="group" aria-label="${label}">${text}</pre>
+  <button class="small quiet" type="button" data-copy="${id}" data-copied="${messages.copied}" hidden>${messages.copy}</button>
+</div>`;
+}
+
+/** `21 Nov 2026, 10:00` */
+export function moment(formats: Formats, at: Date): Html {
+  return html`<time datetime="${at.toISOString()}">${formats.moment(at)}</time>`;
+}
+
+/** `21 Nov 2026` @param day YYYY-MM-DD */
+export function dayOf(formats: Formats, day: string): Html {
+  return html`<time datetime="${day}">${formats.date(new Date(`${day}T00:00:00Z`))}</time>`;
+}
+
+/** `amount`: a number. `end`: buttons, with a heading for screen readers only. */
+export type Column<Row> = [heading: string, cell: (row: Row) => HtmlValue, look?: 'amount' | 'end'];
+
+/** A table that is a list of labelled values on a phone. The first column names the row. */
+export function table<Row>(columns: Column<Row>[], rows: Row[]): Html {
+  const cell = (row: Row, [heading, content, look]: Column<Row>, index: number) => {
+    if (index === 0) return html`<th scope="row">${content(row)}</th>`;
+    return html`
+      <td${look && html` class="${look}"`}${look !== 'end' && html` data-label="${heading}"`}>${content(row)}</td>`;
+  };
+  return html`
+<table class="stacked">
+  <thead><tr>${columns.map(([heading, , look]) => html`<th scope="col"${look && html` class="${look}"`}>${look === 'end' ? html`<span class="unseen">${heading}</span>` : heading}</th>`)}</tr></thead>
+  <tbody>${rows.map(
+    (row) => html`
+    <tr>${columns.map((column, index) => cell(row, column, index))}</tr>`,
+  )}
+  </tbody>
+</table>`;
+}
+
+/** A table of numbers by day, in a box that scrolls. @param total the last row */
+export function tableByDay(
+  { messages, formats }: Pick<PageContext, 'messages' | 'formats'>,
+  {
+    label,
+    headings,
+    rows,
+    total,
+  }: { label: string; headings: string[]; rows: [day: string, counts: number[]][]; total?: number[] },
+): Html {
+  const cells = (counts: number[]) => counts.map((count) => html`<td>${formats.number(count)}</td>`);
+  return html`
+<div class="scroll" tabindex="0" role="group" aria-label="${label}">
+<table class="numbers">
+  <thead><tr><th scope="col">${messages.day}</th>${headings.map((heading) => html`<th scope="col" title="${heading}">${heading}</th>`)}</tr></thead>
+  <tbody>${rows.map(([day, counts]) => html`<tr><th scope="row">${dayOf(formats, day)}</th>${cells(counts)}</tr>`)}</tbody>
+  ${total !== undefined && html`<tfoot><tr><th scope="row">${messages.total}</th>${cells(total)}</tr></tfoot>`}
+</table>
+</div>`;
+}
