@@ -41,7 +41,6 @@ interface Setting<T> {
   read(env: Environment): T;
 }
 
-/** A variable with a default. */
 function setting<T>(name: string, fallback: string, parse: Parse<T>, meaning: string): Setting<T> {
   const shown = fallback === '' ? 'none' : `\`${fallback}\``;
   const read = (env: Environment) => parse(name, text(env, name) ?? fallback);

@@ -31,7 +31,6 @@ const MEMBER_EVENTS = [
   'email-changed',
 ] as const;
 
-/** A row of the ledger. */
 export interface AccountEvent {
   kind: EventKind;
   actor: Actor;

@@ -1,4 +1,3 @@
-/** Plans and their periods. */
 import { RefusedError } from '../errors.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 

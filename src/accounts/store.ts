@@ -1,4 +1,3 @@
-/** Creates and reads accounts. */
 import type { PendingQuery, Row } from 'postgres';
 import { RefusedError } from '../errors.ts';
 import { textArray } from '../postgres/arrays.ts';
@@ -127,7 +126,6 @@ interface AccountRow extends Omit<AccountDetails, 'period'> {
   created_at: Date;
 }
 
-/** A part of a statement. */
 type Fragment = PendingQuery<Row[]>;
 
 /** {@link findAccount} as a query, of several accounts in no order, for callers that bound its wait. */

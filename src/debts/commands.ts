@@ -70,7 +70,6 @@ function describeReport(report: DebtsReport): string {
   });
 }
 
-/** The text of a date that exists. */
 function realDate(text: string): string {
   if (isRealDate(text)) return text;
   throw new InvalidArgumentError('It must be a real date, as in 2026-10-31.');

@@ -11,7 +11,6 @@ import type { Sql, Transaction } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { count, type Progress } from '../terminal/progress.ts';
 
-/** The publishers of debt brackets. */
 export const DEBT_KINDS = ['tax', 'social-security'] as const;
 export type DebtKind = (typeof DEBT_KINDS)[number];
 
@@ -21,7 +20,6 @@ export interface DebtsImportOptions extends FileOptions {
   date: string;
   /** Import an older file too, or one that would keep far fewer of the present rows. */
   force: boolean;
-  /** Read, compare and report, and change nothing. */
   dryRun: boolean;
 }
 
@@ -33,7 +31,6 @@ export interface DebtsReport {
   rejected: number;
   /** Companies that the import removed from the dataset. */
   removed: number;
-  /** Numbers of rejected rows by reason. */
   reasons: Map<string, number>;
   milliseconds: number;
   dryRun: boolean;
@@ -93,7 +90,6 @@ export function importDebts(
 }
 
 interface Comparison {
-  /** Companies in the present dataset. */
   present: number;
   /** Companies that both the present dataset and the staged rows have. */
   kept: number;

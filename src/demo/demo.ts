@@ -51,7 +51,6 @@ function demoConfig(providerUrl: string): Config {
   return { ...readConfig(own), nifPtUrl: providerUrl, registry: 'none', signUp: 'open' };
 }
 
-/** Access to the demo's account. */
 interface Access {
   /** Of its API key. */
   secret: string;
@@ -60,7 +59,6 @@ interface Access {
   password: string;
 }
 
-/** Loads the example directory and creates an account. */
 async function prepare(config: Config): Promise<Access> {
   const stores = await openStores(config);
   try {
@@ -82,7 +80,6 @@ async function prepare(config: Config): Promise<Access> {
   }
 }
 
-/** The legal names of the example directory, by NIF. */
 async function exampleNames(): Promise<Map<string, string>> {
   const names = new Map<string, string>();
   const reader = await openRows({ path: EXAMPLE_FILE }, ['nif', 'legal_name']);

@@ -18,7 +18,6 @@ export function indexLines(nif: string, legalName: string): string {
   return `{"index":{"_id":"${nif}"}}\n${JSON.stringify(searchDocument(nif, legalName))}\n`;
 }
 
-/** A line of a bulk request that removes an entry. */
 export function deleteLine(nif: string): string {
   return `{"delete":{"_id":"${nif}"}}\n`;
 }
@@ -29,7 +28,6 @@ interface BulkAnswer {
   items?: Record<string, { error?: { type?: string; reason?: string } }>[];
 }
 
-/** The clock, which a test can replace. */
 export interface Clock {
   /** Monotonic. */
   nowMs(): number;

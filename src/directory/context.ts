@@ -16,5 +16,4 @@ export interface DirectoryContext {
   readersLeaveAfterMs?: number;
 }
 
-/** For work that must not be interrupted. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;

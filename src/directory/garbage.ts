@@ -14,7 +14,6 @@ import { REMOVING } from './steps.ts';
 /** Searches in the old index have ended by then, because they time out after 2 s. */
 const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
 
-/** Unneeded tables and indices. */
 interface Garbage {
   /** Generations that are neither current nor the previous one. */
   generations: Generation[];
@@ -56,7 +55,6 @@ async function findGarbage(
   };
 }
 
-/** Removes unneeded tables and indices, under the lock. */
 export async function collectGarbage(
   context: DirectoryContext,
   lock: DirectoryLock,

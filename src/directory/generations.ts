@@ -13,7 +13,6 @@ export interface Generation {
   tableName: string;
   /** The complete and checked index of these rows; `null` in embedded mode, or if Elasticsearch failed. */
   indexName: string | null;
-  /** The fingerprint of the index's mapping (mappingFingerprint). */
   indexFingerprint: string | null;
   rows: number;
   /** The fingerprint of the rows' normalization (normalizationFingerprint); `null` if there are no rows. */
@@ -38,7 +37,6 @@ export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'norm
 const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index_fingerprint AS "indexFingerprint",
   rows, normalization, origin`;
 
-/** The directory as it is now. */
 export async function readDirectory(sql: Sql): Promise<Directory> {
   // A copy of a database has the same id in its tables. If it counted as the same database, its imports would remove the
   // original's indices.

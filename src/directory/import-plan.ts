@@ -11,7 +11,6 @@ import type { Difference } from './tables.ts';
 /** The most characters (code points) of a legal name (contract, Files). */
 const MAX_NAME_LENGTH = 500;
 
-/** The reader of a directory file (contract, Files). */
 export const DIRECTORY_PLAN: StagingPlan = {
   columns: ['legal_name'],
   definition: 'legal_name text, normalized_name text COLLATE "C", sort_key text COLLATE "C"',

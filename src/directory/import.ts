@@ -7,7 +7,7 @@ import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { isSessionLost } from '../postgres/session-watch.ts';
 import { count, type Progress } from '../terminal/progress.ts';
-import { type BuiltIndex, buildIndex, takesChanges } from './build-index.ts';
+import { type BuiltIndex, indexRows, takesChanges } from './build-index.ts';
 import type { DirectoryContext } from './context.ts';
 import { failPlainly, failureOf } from './failures.ts';
 import { collectGarbage, tidyUp } from './garbage.ts';
@@ -27,21 +27,13 @@ import { buildAnew } from './rebuild.ts';
 import { reconcile } from './reconcile.ts';
 import { servedIndex } from './status.ts';
 import { DRY_RUN_STEPS, importSteps } from './steps.ts';
-import {
-  buildSearchIndexes,
-  compareStaged,
-  copyNormalized,
-  type Difference,
-  fillTable,
-  finishTable,
-} from './tables.ts';
+import { compareStaged, copyNormalized, type Difference, fillTable, finishTable } from './tables.ts';
 
 export interface ImportOptions extends FileOptions {
   /** The file is the whole directory, so companies that it doesn't have are removed. */
   replace: boolean;
   /** With `replace`, import also a file that leaves far fewer companies. */
   force: boolean;
-  /** Read, compare and report, and change nothing. */
   dryRun: boolean;
 }
 
@@ -56,7 +48,6 @@ export interface ImportReport {
   removed: number;
   /** The index that searches use, or the table in embedded mode. */
   index: string;
-  /** Numbers of rejected rows by reason. */
   reasons: Map<string, number>;
   milliseconds: number;
   dryRun: boolean;
@@ -151,7 +142,6 @@ async function readAndCompare(
   return { report, difference };
 }
 
-/** Whether the index that searches use is the current generation's. */
 async function isServed(
   { elasticsearch: client }: DirectoryContext,
   { id, current }: Directory,
@@ -196,32 +186,20 @@ async function replaceGeneration(
     file,
   };
   context.signal.throwIfAborted();
-  const { elasticsearch: client } = context;
-  let index: BuiltIndex | null = null;
-  if (client === null) {
-    progress.phase('indexing');
-    await buildSearchIndexes(sql, next.tableName);
-  } else {
-    try {
-      index = await buildIndex(context, client, {
-        directoryId: directory.id,
-        generation: next.id,
-        table: next.tableName,
-        rows: difference.rows,
-        progress,
-        since: { generation: current, changes },
-      });
-    } catch (error) {
-      context.signal.throwIfAborted();
-      if (isSessionLost(error)) throw error;
-      await finishing;
-      // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
-      await makeCurrent(lock, directory, generation, null, context.actor);
-      throw new RefusedError(
-        `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
-          ` directory; run "index rebuild" when Elasticsearch is well`,
-      );
-    }
+  const since = { generation: current, changes };
+  let index: BuiltIndex | null;
+  try {
+    index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress, since });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (context.elasticsearch === null || isSessionLost(error)) throw error;
+    await finishing;
+    // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
+    await makeCurrent(lock, directory, generation, null, context.actor);
+    throw new RefusedError(
+      `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
+        ` directory; run "index rebuild" when Elasticsearch is well`,
+    );
   }
   await finishing;
   return publish(context, lock, directory, generation, index, { change: 'import', progress });

@@ -9,9 +9,7 @@ import { MINUTE, SECOND } from '../units.ts';
 export interface IndexMeta {
   /** The directory's id, because an index of another database must not be changed. */
   directory: string;
-  /** The generation whose rows it holds. */
   generation: number;
-  /** The mappingFingerprint() that it was built with. */
   fingerprint: string;
 }
 
@@ -97,7 +95,6 @@ export async function cloneIndex(
   await client.indices.putMapping({ index: name, _meta: { ...meta } }, { ...LONG, signal });
 }
 
-/** Makes everything written so far searchable. */
 export async function refreshIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
   await client.indices.refresh({ index: name }, { ...LONG, signal });
 }
@@ -120,7 +117,6 @@ export async function finishIndex(client: Client, name: string, signal: AbortSig
   await client.indices.putSettings({ index: name, settings: servingSettings() }, { ...LONG, signal });
 }
 
-/** The number of searchable documents. */
 export async function countDocuments(client: Client, name: string, signal: AbortSignal): Promise<number> {
   const { count } = await client.count({ index: name }, { ...SHORT, signal });
   return count;

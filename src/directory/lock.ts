@@ -24,9 +24,7 @@ export interface DirectoryLock {
   changed(): Promise<void>;
 }
 
-/** Options of the lock's holder. */
 export interface LockOptions {
-  /** The time to wait for another holder. */
   patienceMs?: number;
   /** The progress of the work, for a process that waits for the lock. */
   progress?: Pick<Progress, 'describe'>;
@@ -109,7 +107,6 @@ async function acquire(
   }
 }
 
-/** The process that changes the directory now. */
 export interface LockHolder {
   /** User, host and process, e.g. `cli:maria on host, process 7`. */
   holder: string;

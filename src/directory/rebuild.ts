@@ -1,7 +1,7 @@
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { Progress } from '../terminal/progress.ts';
-import { type BuiltIndex, buildIndex } from './build-index.ts';
+import { indexRows } from './build-index.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { isSearchable } from './copies.ts';
 import { failAfterChange, failPlainly } from './failures.ts';
@@ -13,7 +13,7 @@ import { publish } from './publish.ts';
 import { reconcile } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
 import { rebuildSteps } from './steps.ts';
-import { buildSearchIndexes, copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
+import { copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 
 /**
  * Builds a new index from Postgres's directory, by the present mapping and normalization. Searches use it when it is complete
@@ -71,21 +71,9 @@ export async function buildAnew(
     origin: 'rebuild' as const,
   };
   signal.throwIfAborted();
-  let index: BuiltIndex | null = null;
-  if (client === null) {
-    progress.phase('indexing');
-    await buildSearchIndexes(sql, tableName);
-  } else {
-    index = await failPlainly(() =>
-      buildIndex(context, client, {
-        directoryId: directory.id,
-        generation: next.id,
-        table: tableName,
-        rows: current.rows,
-        progress,
-      }),
-    );
-  }
+  const index = await failPlainly(() =>
+    indexRows(context, sql, { directoryId: directory.id, of: generation, progress }),
+  );
   return publish(context, lock, directory, generation, index, { change, progress });
 }
 
@@ -109,35 +97,23 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
       );
     }
     const { elasticsearch: client } = context;
-    if (client === null) {
-      // A directory that was loaded in full mode has no indexes for searches in Postgres.
-      if (!(await hasSearchIndexes(lock.sql, previous.tableName))) {
-        progress.phase('indexing');
-        await buildSearchIndexes(lock.sql, previous.tableName);
-      }
-      await makePreviousCurrent(lock, previous, null);
-      return indexStatus(context);
-    }
     const index = await failPlainly(async () => {
       const { indexName } = previous;
-      if (indexName !== null && (await isOurs(client, indexName, id))) {
+      if (client === null) {
+        // A directory that was loaded in full mode has no indexes for searches in Postgres.
+        if (await hasSearchIndexes(lock.sql, previous.tableName)) return null;
+      } else if (indexName !== null && (await isOurs(client, indexName, id))) {
         if (await isSearchable(client, indexName)) {
           return { name: indexName, fingerprint: previous.indexFingerprint! };
         }
         progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
       }
-      return buildIndex(context, client, {
-        directoryId: id,
-        generation: previous.id,
-        table: previous.tableName,
-        rows: previous.rows,
-        progress,
-      });
+      return indexRows(context, lock.sql, { directoryId: id, of: previous, progress });
     });
     context.signal.throwIfAborted();
     await makePreviousCurrent(lock, previous, index);
     return failAfterChange('rollback', async () => {
-      await pointAlias(client, context.config.elasticsearchAlias, index.name);
+      if (client !== null) await pointAlias(client, context.config.elasticsearchAlias, index!.name);
       return indexStatus({ ...context, signal: NEVER_ABORTED });
     });
   };

@@ -8,7 +8,6 @@ import { type Directory, type Generation, readDirectory } from './generations.ts
 import { aliasTargets, createIndex, finishIndex, isOurs, newIndexName, pointAlias } from './indices.ts';
 import { assertHeld, type DirectoryLock } from './lock.ts';
 
-/** The directory after its repair. */
 export interface Reconciled extends Directory {
   /** The index that searches now go to, because the last change was not finished; `null` means that it was. */
   movedTo: string | null;

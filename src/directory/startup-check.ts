@@ -34,10 +34,14 @@ export async function ensureSearchable(
 ): Promise<DirectoryHealth> {
   const all = { signal: NEVER_ABORTED, ...context, actor: 'server' };
   try {
-    if (await needsWork(all)) await repair(all);
+    let health = await directoryHealth(all);
+    if (!health.ok) {
+      await repair(all);
+      health = await directoryHealth(all);
+    }
     // A failure is no warning, because leftovers do no harm, and the next check retries.
     await tidyUpLeftovers(all).catch(() => {});
-    return await directoryHealth(all);
+    return health;
   } catch (error) {
     return { ok: false, warnings: ['the directory could not be checked'], error };
   }
@@ -47,7 +51,8 @@ async function repair(context: DirectoryContext): Promise<void> {
   const isEmbedded = context.elasticsearch === null;
   const work = async (lock: DirectoryLock) => {
     const { current } = await reconcile(context, lock);
-    if (isEmbedded) await buildSearchIndexes(lock.sql, current.tableName);
+    if (isEmbedded && !(await hasSearchIndexes(lock.sql, current.tableName)))
+      await buildSearchIndexes(lock.sql, current.tableName);
   };
   await withDirectoryLock(context, 'check by a server', work, {
     patienceMs: isEmbedded ? EMBEDDED_PATIENCE_MS : 0,
@@ -55,13 +60,6 @@ async function repair(context: DirectoryContext): Promise<void> {
     // A running import or rebuild repairs the directory itself.
     if (!(error instanceof RefusedError)) throw error;
   });
-}
-
-async function needsWork({ sql, elasticsearch, config }: DirectoryContext): Promise<boolean> {
-  const { current } = await readDirectory(sql);
-  if (elasticsearch === null) return !(await hasSearchIndexes(sql, current.tableName));
-  const targets = await aliasTargets(elasticsearch, config.elasticsearchAlias);
-  return targets.length !== 1 || (current.indexName !== null && targets[0] !== current.indexName);
 }
 
 /**
@@ -72,7 +70,7 @@ export async function directoryHealth({
   sql,
   elasticsearch,
   config,
-}: Pick<DirectoryContext, 'sql' | 'elasticsearch' | 'config'>): Promise<DirectoryHealth> {
+}: DirectoryContext): Promise<DirectoryHealth> {
   const directory = await readDirectory(sql);
   const { current } = directory;
   const warnings: string[] = [];

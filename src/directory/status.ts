@@ -17,19 +17,15 @@ export interface IndexStatus {
   index: string;
   /** The index or table that a rollback returns to, or `null`. */
   previous: string | null;
-  /** Entries that searches can find. */
   documents: number;
   /** The number of rows that searches don't see yet and of old entries that they still see; absent if there are none. */
   drift?: number;
 }
 
-/** The answer of the command `index status`. */
 export interface StatusReport extends IndexStatus {
   /** The consequence of the drift for searches; absent if there is no drift. */
   driftMeans?: string;
-  /** The age and origin of the directory and the debts. */
   datasets: Datasets;
-  /** The process that changes the directory now, with its progress. */
   running: LockHolder | null;
 }
 
@@ -71,7 +67,6 @@ export async function servedIndex(
   return (await aliasTargets(elasticsearch, config.elasticsearchAlias))[0] ?? NO_INDEX;
 }
 
-/** The index that searches use, the one that a rollback returns to, and the drift between Postgres and the index. */
 export async function indexStatus(context: DirectoryContext): Promise<IndexStatus> {
   const { sql, elasticsearch } = context;
   const directory = await readDirectory(sql);
@@ -93,7 +88,6 @@ export async function indexStatus(context: DirectoryContext): Promise<IndexStatu
   };
 }
 
-/** The number of entries that differ between the current generation and the index. */
 async function driftOf(
   { sql }: DirectoryContext,
   { current }: Directory,

@@ -24,7 +24,6 @@ const CHECK: Step = { name: 'checking the index', weight: 2 };
 const REMOVE: Step = { name: REMOVING, weight: 3 };
 const IN_POSTGRES: Step = { name: 'indexing', weight: 40 };
 
-/** Steps of an import that changes nothing. */
 export const DRY_RUN_STEPS: readonly Step[] = READ;
 
 /** @param indexed how the search index is updated; `postgres` means that there is no Elasticsearch */

@@ -6,11 +6,10 @@ import { copyInto, copyValue } from '../postgres/copy.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
-import { eachPage } from './pages.ts';
+import { eachPage } from './load.ts';
 
 const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
 
-/** The numbers of rows that an import would change. */
 export interface Difference {
   /** New, or with another legal name. */
   imported: number;
@@ -21,7 +20,6 @@ export interface Difference {
   rows: number;
 }
 
-/** Compares the staged rows with a generation's table. */
 export async function compareStaged(
   sql: Sql,
   table: string,
@@ -132,7 +130,6 @@ export async function buildSearchIndexes(sql: Sql, table: string): Promise<void>
   await sql.unsafe(`VACUUM (ANALYZE) ${quoted(table)}`);
 }
 
-/** Whether a table has every index that searches in Postgres need. */
 export async function hasSearchIndexes(sql: Sql, table: string): Promise<boolean> {
   const [row] = await sql<{ indexes: number }[]>`
     SELECT count(*) AS indexes FROM pg_indexes

@@ -20,7 +20,6 @@ export interface Cursor {
   bytesBefore: number;
 }
 
-/** The rows found so far. */
 export interface Found {
   rows: Row[];
   rejected: RejectedRow[];

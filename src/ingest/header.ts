@@ -10,7 +10,6 @@ const DELIMITER_NAMES: Record<string, string> = { ',': 'commas', ';': 'semicolon
 
 interface Header {
   delimiter: string;
-  /** As written. */
   names: string[];
   /** The beginning of the first row. */
   at: number;

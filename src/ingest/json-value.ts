@@ -9,7 +9,6 @@ const COMMA = 0x2c;
  * `JSON.parse` checks the value.
  */
 export class JsonValueEnd {
-  /** Line breaks so far. */
   lineBreaks = 0;
   #depth = 0;
   #inString = false;
@@ -49,7 +48,6 @@ function isOpening(byte: number): boolean {
   return (byte & 0xdf) === 0x5b;
 }
 
-/** `]` and `}`, too. */
 function isClosing(byte: number): boolean {
   return (byte & 0xdf) === 0x5d;
 }

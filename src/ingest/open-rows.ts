@@ -38,7 +38,6 @@ export interface OpenOptions {
   sources?: ColumnNames | undefined;
   /** The member of a JSON object that holds the list of rows. */
   list?: string | null | undefined;
-  /** Aborts reading with its reason. */
   signal?: AbortSignal | undefined;
 }
 

@@ -13,7 +13,6 @@ export function fileOptions(command: Command, plan: StagingPlan): Command {
     .option('--rejects <file>', 'write the rows that could not be used to a CSV file: line,reason,row');
 }
 
-/** The given options. */
 export function readFileOptions({ columns, list, legalPersons, rejects }: Partial<FileOptions>): FileOptions {
   return { columns, list, legalPersons, rejects: rejects ?? null };
 }

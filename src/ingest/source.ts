@@ -7,7 +7,6 @@ import { codeOf } from '../errors.ts';
 import { KIB } from '../units.ts';
 import { FileError, fileSystemError } from './file-error.ts';
 
-/** The origin of rows. */
 export type RowSource = { path: string } | { stdin: ReadableStream<Uint8Array> };
 
 /** The source that the command line names: a path, or `-` for standard input. */

@@ -35,9 +35,7 @@ export interface FileOptions {
   columns?: ColumnNames | undefined;
   /** The member of a JSON document that holds the list of rows. */
   list?: string | undefined;
-  /** Skip the rows of natural persons. */
   legalPersons?: boolean | undefined;
-  /** The file for rejected rows; `null` means none. */
   rejects: string | null;
 }
 
@@ -46,14 +44,11 @@ export interface StagingOptions extends FileOptions {
   progress: Progress;
 }
 
-/** The result of reading a file. */
 export interface Staged {
-  /** Rows in the file, without the header. */
   read: number;
   /** Rows in the staging table, one for a NIF. */
   usable: number;
   rejected: number;
-  /** Numbers of rejected rows by reason. */
   reasons: Map<string, number>;
 }
 
@@ -201,7 +196,6 @@ async function rejectSuperseded(
   }
 }
 
-/** The error of a file without a usable row. */
 function nothingUsable({ read, reasons }: Staged): RefusedError {
   if (read === 0) return new RefusedError('the file has no rows: nothing has changed');
   const [reason, rows] = byFrequency(reasons)[0]!;

@@ -11,7 +11,6 @@ import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 
-/** The account and the limit of a valid key. */
 export interface Caller {
   keyId: string;
   accountId: string;

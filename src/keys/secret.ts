@@ -6,7 +6,6 @@ export const RANDOM_BYTES = 21;
 const CHECKSUM_BYTES = 4;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 const SHAPE = /^svc_[a-z2-7]{40}$/;
-/** Characters of a key. */
 export const SECRET_LENGTH = KEY_PREFIX.length + 40;
 
 /** A new key: `svc_` and 40 characters of base32, 168 random bits and their CRC-32. */

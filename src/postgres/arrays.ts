@@ -9,7 +9,6 @@ export function textArray(texts: string[]): string | string[] {
   return json.includes('\\') ? texts : `{${json.slice(1, -1)}}`;
 }
 
-/** An array of whole numbers. */
 export function numberArray(numbers: number[]): string {
   return `{${numbers.join(',')}}`;
 }

@@ -22,7 +22,6 @@ const POINT_QUERY_SETTINGS = {
 };
 
 export interface PostgresOptions {
-  /** The most connections. */
   max?: number;
   /** The name in `pg_stat_activity`. */
   applicationName?: string;

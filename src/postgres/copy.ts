@@ -12,7 +12,6 @@ export interface CopyWriter {
   abort(reason: Error): void;
 }
 
-/** The size of a message. */
 const MESSAGE_BYTES = 128 * KIB;
 
 /**

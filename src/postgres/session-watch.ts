@@ -17,7 +17,6 @@ const LONGEST_SILENCE_MS = 10 * SECOND;
 
 const NOTHING_HALF_DONE = 'readers see the old data or the new, never a mix; run the command again';
 
-/** The error of a command that has lost its connection to Postgres. */
 export function sessionLost(cause?: unknown): RefusedError {
   return new RefusedError(`the connection to Postgres was lost: ${NOTHING_HALF_DONE}`, { cause });
 }
@@ -30,7 +29,6 @@ function postgresSilent(): RefusedError {
 
 const LOST = /^(CONNECTION_\w+|CONNECT_TIMEOUT|ECONNRESET|ECONNREFUSED|EPIPE|57P0[123])$/;
 
-/** Whether an error of postgres.js says that its connection is gone. */
 export const isSessionLost = (error: unknown): boolean => LOST.test(codeOf(error) ?? '');
 
 /**

@@ -14,7 +14,6 @@ const MAX_BODY_BYTES = MIB;
 /** 1 MiB that can't be compressed grows by a few bytes for every stored block. */
 const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
 
-/** The reason why an answer was refused. */
 class BodyFault extends Error {
   readonly reason: FaultReason;
 

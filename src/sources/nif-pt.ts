@@ -16,7 +16,6 @@ const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;
 const BAD_KEY = /\bkey is not valid\b/i;
 
-/** The periods of nif.pt's limits. */
 export type LimitWindow = 'minute' | 'hour' | 'day' | 'month';
 
 /** Rolling windows, because nif.pt doesn't say when a period begins. */

@@ -1,6 +1,5 @@
 import type { Config } from '../config.ts';
 
-/** The configuration of the sources. */
 export type SourcesConfig = Pick<
   Config,
   | 'nifPtUrl'

@@ -13,7 +13,6 @@ import { openStores } from '../stores.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 
-/** The resources of a command. */
 export interface Tools {
   config: Config;
   sql: Sql;

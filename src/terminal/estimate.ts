@@ -1,6 +1,5 @@
 import { SECOND } from '../units.ts';
 
-/** A planned step of long work. */
 export interface Step {
   /** The beginning of its phases' names. */
   name: string;
@@ -8,7 +7,6 @@ export interface Step {
   weight: number;
 }
 
-/** The progress of work in several steps. */
 export interface Estimate {
   /** Sets the steps of the whole work. They may change when more is known. */
   plan(steps: readonly Step[]): void;

@@ -24,7 +24,6 @@ export interface Progress {
   end(): void;
 }
 
-/** The target of progress: `process.stderr`, or a stand-in. */
 export interface ProgressStream {
   isTTY?: boolean;
   columns?: number;

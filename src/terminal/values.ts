@@ -11,7 +11,6 @@ export function wholeNumber({ min, max }: { min: number; max: number }): (text: 
   };
 }
 
-/** Reads an option that is one of these words. */
 export function oneOf<T extends string>(...words: T[]): (text: string) => T {
   return (text) => {
     if (words.includes(text as T)) return text as T;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { checkIndex } from '../../src/directory/check.ts';
+import { checkIndex } from '../../src/directory/build-index.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { createIndex } from '../../src/directory/indices.ts';

@@ -31,7 +31,6 @@ interface RunOptions {
   stdout?: number;
   /** A further open file that the program and its children inherit. */
   inherited?: number;
-  /** Interrupts the run. */
   signal?: AbortSignal | undefined;
 }
 

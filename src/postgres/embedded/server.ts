@@ -210,7 +210,6 @@ async function removeStalePidFile(layout: Layout): Promise<void> {
   rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
 }
 
-/** The last start. */
 interface Endpoint {
   port: number;
   pidNamespace: string;
