@@ -2,6 +2,9 @@
  * An open-loop load generator: requests are sent at the times of a fixed schedule, however slowly they are answered, as long
  * as a connection is free; how late one was sent is told apart from how long its answer took.
  *
+ * It shares the machine with the service, so it keeps to buffers: a request over 15,000 connections takes it 13 to 17 µs, 10 to 14 of
+ * them in the kernel.
+ *
  * `bun bench/open-loop.ts` reads a {@link Schedule} from stdin and writes an {@link Arrivals} to stdout: a process of its
  * own, so that nothing else delays it.
  */
@@ -44,15 +47,17 @@ interface Line {
   socket: Bun.Socket<Line>;
   /** When its request was sent; null: it is free. */
   sentMs: number | null;
-  received: string;
+  /** The beginning of an answer that did not arrive whole. */
+  received: Buffer | null;
   closed: boolean;
 }
 
 async function generate(schedule: Schedule): Promise<Arrivals> {
-  const { host, port, perSecond, seconds, connections, requests } = schedule;
+  const { host, port, perSecond, seconds, connections } = schedule;
+  const requests = schedule.requests.map((request) => Buffer.from(request));
   const total = Math.round(perSecond * seconds);
   const arrivals: Arrivals = { times: {}, unanswered: 0, latestMs: 0 };
-  const free: Line[] = [];
+  const free = createRing<Line>(connections);
   let sent = 0;
   let answered = 0;
   let startMs = 0;
@@ -67,20 +72,24 @@ async function generate(schedule: Schedule): Promise<Arrivals> {
     times.push(performance.now() - line.sentMs);
     answered += 1;
     line.sentMs = null;
-    line.received = '';
+    line.received = null;
   }
 
   async function connect(): Promise<void> {
-    const line: Partial<Line> = { sentMs: null, received: '', closed: false };
+    const line: Partial<Line> = { sentMs: null, received: null, closed: false };
     line.socket = await Bun.connect<Line>({
       hostname: host,
       port,
       data: line as Line,
       socket: {
         data({ data }, chunk) {
-          data.received += chunk.toString('latin1');
-          const status = completeStatus(data.received);
-          if (status === null) return;
+          const received = data.received === null ? chunk : Buffer.concat([data.received, chunk]);
+          const status = completeStatus(received);
+          if (status === null) {
+            // Copied: Bun uses the chunk's memory again.
+            data.received = Buffer.from(received);
+            return;
+          }
           settle(data, status);
           free.push(data);
           send();
@@ -124,12 +133,34 @@ async function generate(schedule: Schedule): Promise<Arrivals> {
   return arrivals;
 }
 
+/** A queue of at most so many items, without the cost of `Array.shift`. */
+function createRing<Item>(size: number): { push(item: Item): void; shift(): Item | undefined } {
+  const items: (Item | undefined)[] = new Array(size);
+  let first = 0;
+  let count = 0;
+  return {
+    push(item) {
+      items[(first + count) % size] = item;
+      count += 1;
+    },
+    shift() {
+      if (count === 0) return undefined;
+      const item = items[first];
+      items[first] = undefined;
+      first = (first + 1) % size;
+      count -= 1;
+      return item;
+    },
+  };
+}
+
 /** The status of an answer that has arrived whole; null: not yet. Every answer of the service says its length. */
-function completeStatus(received: string): number | null {
+function completeStatus(received: Buffer): number | null {
   const end = received.indexOf('\r\n\r\n');
   if (end === -1) return null;
-  const length = /\r\ncontent-length: (\d+)/i.exec(received.slice(0, end + 2))?.[1];
-  return received.length >= end + 4 + Number(length ?? 0) ? Number(received.slice(9, 12)) : null;
+  const head = received.toString('latin1', 0, end + 2);
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+  return received.length >= end + 4 + Number(length ?? 0) ? Number(head.slice(9, 12)) : null;
 }
 
 if (import.meta.main) {

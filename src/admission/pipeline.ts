@@ -12,6 +12,7 @@ import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { createQueueDelay } from './queue-delay.ts';
+import { createTurnDelay } from './turn-delay.ts';
 
 /**
  * Requests expected to queue longer than this are refused immediately and cost nothing. Queueing them would slow everyone
@@ -68,6 +69,11 @@ export interface Pipeline {
    * @param caller for a request that was authenticated in another way (the dashboard's); it skips the key alone
    */
   serve(request: Request, trace: Trace, handler: Handler, caller?: Caller): Promise<Answer>;
+  /**
+   * Whether `serve` would refuse the request with {@link OVERLOADED}. Asked of each request of the API before Elysia makes
+   * anything for it (src/service/app.ts).
+   */
+  wouldRefuse(request: Request, handler: Pick<Handler, 'charge'>): boolean;
 }
 
 export interface PipelineParts {
@@ -85,10 +91,16 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   // waits for nothing of ours, and says nothing about how busy the service is.
   const admissions = createQueueDelay();
   const searches = createQueueDelay();
+  const turns = createTurnDelay();
 
   function isOverloaded(charge: CallKind | null, calls = 1): boolean {
-    const waitMs = admissions.estimateMs(calls) + (charge === 'search' ? searches.estimateMs() : 0);
-    return waitMs > MAX_EXPECTED_WAIT_MS;
+    const searchMs = charge === 'search' ? searches.estimateMs() : 0;
+    return turns.estimateMs() + admissions.estimateMs(calls) + searchMs > MAX_EXPECTED_WAIT_MS;
+  }
+
+  function wouldRefuse(request: Request, { charge }: Pick<Handler, 'charge'>): boolean {
+    turns.read();
+    return isOverloaded(charge) && bearerSecret(request.headers.get('authorization')) !== null;
   }
 
   async function serve(
@@ -196,15 +208,19 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     return answer;
   }
 
-  return { serve };
+  return { serve, wouldRefuse };
 }
 
 function unauthorized(): Answer {
   return problem('unauthorized', undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
+/** The problem of a request that an overloaded service refuses. */
+export const OVERLOADED = unavailable('The service is overloaded.').problem;
+
+/** A copy, because `end` adds headers. */
 function overloaded(): ProblemAnswer {
-  return unavailable('The service is overloaded.');
+  return { ok: false, problem: { ...OVERLOADED } };
 }
 
 function rateLimitExceeded(rate: RateDecision): Answer {

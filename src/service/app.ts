@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import type { Handler, Pipeline } from '../admission/pipeline.ts';
+import { type Handler, OVERLOADED, type Pipeline } from '../admission/pipeline.ts';
 import { type Dashboard, dashboardRoutes } from '../dashboard/dashboard.ts';
 import { datasetsRoute } from '../datasets/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
@@ -36,13 +36,7 @@ export interface AppParts {
  */
 export function createApp(parts: AppParts) {
   const { publicUrl, observer } = parts;
-  const endpoints: Endpoint[] = [
-    { route: searchRoute, handler: parts.search },
-    { route: lookupRoute, handler: parts.lookup },
-    { route: lookupsRoute, handler: parts.batchLookup },
-    { route: usageRoute, handler: parts.usage },
-    { route: datasetsRoute, handler: parts.datasets },
-  ];
+  const endpoints = endpointsOf(parts);
   return (
     new Elysia({
       aot: true,
@@ -85,6 +79,35 @@ export function createApp(parts: AppParts) {
 interface Endpoint {
   route: ApiRoute;
   handler: Handler;
+}
+
+function endpointsOf(parts: AppParts): Endpoint[] {
+  return [
+    { route: searchRoute, handler: parts.search },
+    { route: lookupRoute, handler: parts.lookup },
+    { route: lookupsRoute, handler: parts.batchLookup },
+    { route: usageRoute, handler: parts.usage },
+    { route: datasetsRoute, handler: parts.datasets },
+  ];
+}
+
+/** Answers a request that Elysia need not see; `null` leaves it to Elysia's route. */
+export type Shortcut = (request: Request) => Response | null;
+
+/**
+ * The pipeline's refusals under overload, by method and path of Elysia's routes. Through Elysia and with one log line each, a
+ * refusal took 2.5 µs more of its 20, and the service had time for a quarter fewer of the others.
+ */
+export function createShortcuts(parts: AppParts): Map<string, Shortcut> {
+  const { pipeline, observer } = parts;
+  return new Map(
+    endpointsOf(parts).map(({ route, handler }) => {
+      const refuse = observer.refusal(BASE_PATH + templateOf(route.path), OVERLOADED);
+      const shortcut: Shortcut = (request) =>
+        pipeline.wouldRefuse(request, handler) ? refuse(request) : null;
+      return [`${methodOf(route)} ${BASE_PATH}${route.path}`, shortcut];
+    }),
+  );
 }
 
 /**

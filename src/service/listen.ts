@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import { pathOf } from '../http/url.ts';
 import { KIB, SECOND } from '../units.ts';
+import type { Shortcut } from './app.ts';
 
 /**
  * Bun answers a longer body with a bare 413. The bounds of a batch lookup (64 KiB) and of a form (16 KiB) are lower, so that a
@@ -25,10 +26,17 @@ const MAX_HEADER_BYTES = 64 * KIB;
  * Elysia's `listen` always offers WebSockets, and Bun then answers `Expect: 100-continue` once for each of a path's routes. It
  * also leaves some paths to Elysia's router, which only sees normalized ones ({@link routesOf}).
  *
+ * @param shortcuts asked before Elysia, by method and path of its routes
  * @param sharePort whether other processes listen there too; the kernel then distributes connections
  * @throws RefusedError when the port is taken, or the host is not one of this machine's
  */
-export function listen(app: AnyElysia, config: Config, port: number, sharePort: boolean): void {
+export function listen(
+  app: AnyElysia,
+  shortcuts: Map<string, Shortcut>,
+  config: Config,
+  port: number,
+  sharePort: boolean,
+): void {
   // Bun's idle timeout also ends a request in flight without output, so it must be longer than the slowest lookup.
   const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
   const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
@@ -44,7 +52,7 @@ export function listen(app: AnyElysia, config: Config, port: number, sharePort: 
       development: false,
       idleTimeout,
       maxRequestBodySize: MAX_BODY_BYTES,
-      ...routesOf(app),
+      ...routesOf(app, shortcuts),
     });
   } catch (error) {
     throw notListening(config.host, port, error);
@@ -64,7 +72,7 @@ type Routes = Record<string, RouteHandler | Partial<Record<string, RouteHandler>
  * router, which sees that address, does not match paths. So a path that is not normalized matches no route, and no path
  * bypasses the rules of a proxy. Parameters match any one segment, so they are checked.
  */
-function routesOf(app: AnyElysia) {
+function routesOf(app: AnyElysia, shortcuts: Map<string, Shortcut>) {
   app.compile();
   const routes: Routes = {};
   let notFound: RouteHandler = () => new Response(null, { status: 404 });
@@ -74,7 +82,10 @@ function routesOf(app: AnyElysia) {
     // Without a list of methods, because Bun then closes the connection of an unknown method.
     else if (route.path.endsWith('*')) routes[route.path] = handle;
     else {
-      const handler = route.path.includes(':') ? withNormalParameters(handle, () => notFound) : handle;
+      const whole = route.path.includes(':') ? withNormalParameters(handle, () => notFound) : handle;
+      const shortcut = shortcuts.get(`${route.method} ${route.path}`);
+      const handler: RouteHandler =
+        shortcut === undefined ? whole : (request, server) => shortcut(request) ?? whole(request, server);
       const ofPath = (routes[route.path] ?? {}) as Partial<Record<string, RouteHandler>>;
       for (const method of route.method === 'ALL' ? METHODS : [route.method]) ofPath[method] ??= handler;
       routes[route.path] = ofPath;

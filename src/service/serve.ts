@@ -26,7 +26,7 @@ import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
 import { createErrorAnswers } from '../usage/error-answers.ts';
 import { createUsageHandler } from '../usage/route.ts';
-import { createApp } from './app.ts';
+import { createApp, createShortcuts } from './app.ts';
 import { freePort, listen } from './listen.ts';
 import { creditsProbe, storeProbes } from './probes.ts';
 import { DRAIN_TIMEOUT_MS, LONGEST_STOP_MS } from './stop.ts';
@@ -152,7 +152,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     onCounted = dashboard.callsCounted;
     tasks.add('the dashboard', () => dashboard.close());
 
-    const app = createApp({
+    const parts = {
       publicUrl,
       pipeline,
       observer,
@@ -169,8 +169,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
       usage: createUsageHandler(createAccountReader(stores.sql)),
       datasets: createDatasetsHandler(stores.sql),
       dashboard,
-    });
-    listen(app, config, port, options.sharePort === true);
+    };
+    const app = createApp(parts);
+    listen(app, createShortcuts(parts), config, port, options.sharePort === true);
     // The parent of workers has logged them once.
     if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl }, 'listening');
