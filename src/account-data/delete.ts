@@ -4,7 +4,7 @@ import type { Sql } from '../postgres/connect.ts';
 
 /**
  * Deletes an account: revokes its keys and removes its members with their sessions, its invitations and all names. Its ledger
- * of grants, calls and changes stays, with `member` for every member. Repeating it keeps the first date.
+ * of grants, calls and changes stays, with `member` in place of each member. Repeating it keeps the first date.
  *
  * @returns when it was deleted
  * @throws RefusedError for an unknown account
@@ -21,7 +21,7 @@ export async function deleteAccount(sql: Sql, id: string, actor: Actor): Promise
     await sql`DELETE FROM dashboard_invitations WHERE account_id = ${id}`;
     const members = sql`SELECT user_id FROM dashboard_members WHERE account_id = ${id}`;
     await sql`DELETE FROM dashboard_verifications WHERE "value" IN (${members})`;
-    // Their sessions, passwords and memberships are deleted in cascade.
+    // Sessions, passwords and memberships are deleted in cascade.
     await sql`DELETE FROM dashboard_users WHERE "id" IN (${members})`;
     await sql`
       DELETE FROM api_key_previous_secrets

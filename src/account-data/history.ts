@@ -23,7 +23,7 @@ export interface HistoryEntry {
 /**
  * The ledger of an account, oldest first, also of a deleted account.
  *
- * @param latest how many of its latest events; `null`: all
+ * @param latest the number of its latest events; `null` means all of them
  * @throws RefusedError for an unknown account
  */
 export async function loadHistory(

@@ -18,7 +18,7 @@ const ASSETS = '/assets/:file';
 
 export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
 
-/** The account dashboard: its pages and files, and the sign-in that opens them. */
+/** The account dashboard: its pages, its files and its sign-in. */
 export async function createDashboard(parts: DashboardParts) {
   const { config, publicUrl, sql, log, observer } = parts;
   const root = new URL(publicUrl).pathname.replace(/\/$/, '');
@@ -59,11 +59,10 @@ export async function createDashboard(parts: DashboardParts) {
   /** At the first page: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API saves. */
   async function open(): Promise<RequestHandler> {
     const { createAuth } = await import('./auth/auth.ts');
-    const { signUp } = config;
     return createRequestHandler({
       ...parts,
       ...pageTools,
-      auth: createAuth({ sql, dashboardUrl: `${publicUrl}/dashboard`, secret, signUp, mailer, log }),
+      auth: createAuth({ ...parts, secret, mailer }),
       readAccount: createAccountReader(sql),
       secret,
       openApi: () => openApi!,
@@ -95,14 +94,14 @@ export async function createDashboard(parts: DashboardParts) {
       });
     },
     /**
-     * The pages of the service that need no sign-in. To be called once, before requests: the dashboard shows the same reference.
+     * The pages of the service that need no sign-in. Call it once, before requests, because the dashboard shows the same document.
      * @param document the OpenAPI document
      */
     publicPages(document: Record<string, unknown>) {
       openApi = document as unknown as OpenApi;
       return createPublicPages(pageTools, openApi);
     },
-    /** Takes note of accounts that have made calls, for usage alerts. */
+    /** Sends usage alerts that are due to accounts that have made calls. */
     callsCounted: (accountIds: Set<string>) => alerts?.check(accountIds),
     async close() {
       await Promise.all([removals.stop(), alerts?.close()]);

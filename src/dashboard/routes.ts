@@ -45,8 +45,8 @@ interface Methods<Context> {
 export type Route = ({ for: 'anyone' } & Methods<PageContext>) | ({ for: 'member' } & Methods<MemberContext>);
 
 /**
- * Every page of the dashboard by its path, below the dashboard's own. The only parameter is `:id`. What changes something is
- * a POST, and every POST carries its form's token.
+ * Every page by its path below the dashboard. The only parameter is `:id`. Every change is a POST, and every POST has its
+ * form's token.
  */
 export const ROUTES: Record<string, Route> = {
   '/sign-in': { for: 'anyone', GET: showSignIn, POST: signIn },

@@ -39,7 +39,7 @@ describe('the buckets', () => {
     expect(await limit.take(second, 'user')).toBe(false);
   });
 
-  test('an client that was refused is paused for five seconds, by its session’s cookie', async () => {
+  test('a client that was refused is paused for five seconds, by its session’s cookie', async () => {
     const { limit, client, takeAll, pass } = setUp();
     const refused = client(`${SESSION}=one`);
     expect(limit.isPaused(refused)).toBe(false);

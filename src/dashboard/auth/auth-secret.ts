@@ -7,10 +7,7 @@ import type { Log } from '../../observability/log.ts';
 
 const FILE = 'auth-secret';
 
-/**
- * {@link keptAuthSecret}, or one for as long as the process runs where nothing can be written: the API does not end for
- * want of the dashboard's sessions.
- */
+/** {@link keptAuthSecret}. If nothing can be written, the API still starts, with a secret that ends with the process. */
 export async function ownAuthSecret(dataDir: string, log: Log): Promise<string> {
   try {
     return await keptAuthSecret(dataDir);
@@ -22,15 +19,15 @@ export async function ownAuthSecret(dataDir: string, log: Log): Promise<string> 
 }
 
 /**
- * The secret that signs the dashboard's sessions where `AUTH_SECRET` is not set: kept in `dataDir`, readable by its owner
- * alone, made by whoever needs it first. Instances on several machines don't share it and need `AUTH_SECRET`.
+ * The secret that signs the dashboard's sessions if `AUTH_SECRET` is not set. The first process makes it and keeps it in
+ * `dataDir`, readable by its owner alone. Instances on several machines don't share it and need `AUTH_SECRET`.
  */
 export async function keptAuthSecret(dataDir: string): Promise<string> {
   const path = join(dataDir, FILE);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const existing = await read(path);
   if (existing !== null) return existing;
-  // Written whole under a random name, then linked: two processes that start at once end with one secret.
+  // The draft is complete before it is linked, so two processes that start at once end with one secret.
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
   await writeFile(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
   try {
@@ -46,12 +43,11 @@ export async function keptAuthSecret(dataDir: string): Promise<string> {
 }
 
 /**
- * `null` when there is no such file.
- *
  * Other users may be able to write `DATA_DIR`. Their files are refused, because they would know the secret: a link, a
  * file of theirs, or a second name of a file that they can read.
  *
- * @throws RefusedError when the file is not a secret of ours.
+ * @returns `null` if there is no such file
+ * @throws RefusedError if the file is not a secret of ours
  */
 async function read(path: string): Promise<string | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
@@ -81,7 +77,7 @@ async function read(path: string): Promise<string | null> {
   }
 }
 
-/** Root also reads what the service made under the user that owns `DATA_DIR`. */
+/** Root also reads a file of the user that owns `DATA_DIR`, because the service may have made it. */
 async function isOwner(uid: number, path: string): Promise<boolean> {
   const own = process.geteuid?.();
   return uid === own || (own === 0 && uid === (await stat(dirname(path))).uid);

@@ -2,10 +2,9 @@ import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
 import { Kysely } from 'kysely';
-import type { Log } from '../../observability/log.ts';
-import type { Sql } from '../../postgres/connect.ts';
 import { HOUR, SECOND } from '../../units.ts';
 import type { ClientAddress } from '../request/client-address.ts';
+import type { DashboardParts } from '../request/page-context.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { kyselyDialect } from './kysely.ts';
 import type { LinkMail, Mailer } from './mail.ts';
@@ -46,22 +45,18 @@ type AuthEndpoint =
 
 export type Auth = ReturnType<typeof createAuth>;
 
-interface AuthParts {
-  sql: Sql;
-  /** The dashboard's address, e.g. `https://example.com/dashboard`. */
-  dashboardUrl: string;
+interface AuthParts extends Pick<DashboardParts, 'sql' | 'publicUrl' | 'config' | 'log'> {
   secret: string;
-  signUp: 'open' | 'closed';
-  /** null: no mail is sent. */
+  /** `null` means that no mail is sent. */
   mailer: Mailer | null;
-  log: Log;
 }
 
 /**
- * Sessions, passwords and mail links: better-auth, on the service's own Postgres pool.
- * Its HTTP endpoints are not served; the dashboard's forms call them in the process.
+ * Sessions, passwords and mail links by better-auth, on the dashboard's Postgres pool. Its HTTP endpoints are not served; the
+ * forms call them in the process.
  */
-export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: AuthParts) {
+export function createAuth({ sql, publicUrl, secret, config, mailer, log }: AuthParts) {
+  const dashboardUrl = `${publicUrl}/dashboard`;
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
   const mail = (kind: LinkMail['kind'], to: string, path: string, request?: Request) =>
@@ -93,12 +88,12 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
     },
     emailAndPassword: {
       enabled: true,
-      disableSignUp: signUp === 'closed',
+      disableSignUp: config.signUp === 'closed',
       minPasswordLength: PASSWORD.min,
       maxPasswordLength: PASSWORD.max,
       revokeSessionsOnPasswordReset: true,
       ...(mailer !== null && {
-        // With mail, a sign-up answers alike whether or not the email has an account; its owner reads which.
+        // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
         requireEmailVerification: true,
         onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
         sendResetPassword: async ({ user, token }, request) =>
@@ -117,22 +112,21 @@ export function createAuth({ sql, dashboardUrl, secret, signUp, mailer, log }: A
     advanced: {
       cookiePrefix: 'dashboard',
       useSecureCookies: origin.startsWith('https:'),
-      // Never sent to /api/v1; lax, so that a link in a mail finds who follows it signed in.
+      // The path keeps it from /api/v1. `lax` sends it with a link that is followed from a mail.
       defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', path: pathname },
-      // Our migrations make the tables and the tests use them: a look at the schema that falls into an outage of Postgres
-      // would be remembered as a failure.
+      // better-auth would remember a check of the schema that failed in an outage of Postgres. Our migrations make the tables.
       database: { validateSchema: false },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
-      // Said outright, because better-auth turns both off where NODE_ENV is `test`.
+      // Without these, better-auth turns both checks off if NODE_ENV is `test`.
       disableCSRFCheck: false,
       disableOriginCheck: false,
     },
     logger: {
       level: 'error',
-      // Its messages alone: what comes with them may hold an address of a person.
+      // Its messages alone, because its details may hold a person's email.
       log: (_level, message) => log.error({ auth: String(message) }, 'better-auth'),
     },
-    // Otherwise it prints what Postgres says, with the row's values, to the console; thrown, it reaches the log without.
+    // Otherwise it prints Postgres's error with the row's values to the console. Our log leaves the values out.
     onAPIError: { throw: true },
     telemetry: { enabled: false },
   });

@@ -1,4 +1,4 @@
-/** How browsers name themselves, the most particular first: Edge says that it is Chrome, and Chrome that it is Safari. */
+/** Browsers by their `User-Agent`. Edge also names Chrome and Safari, and Chrome also names Safari, so the order matters. */
 const BROWSERS: [pattern: RegExp, name: string][] = [
   [/\bEdg(?:A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -7,7 +7,7 @@ const BROWSERS: [pattern: RegExp, name: string][] = [
   [/\b(?:Headless)?Chrome\/|\bCriOS\//, 'Chrome'],
   [/\bSafari\//, 'Safari'],
 ];
-/** The same of systems: Android says that it is Linux, and an iPhone that it is like a Mac. */
+/** Systems. Android also names Linux, and an iPhone also names Mac OS X. */
 const SYSTEMS: [pattern: RegExp, name: string][] = [
   [/\biP(?:hone|ad)\b/, 'iOS'],
   [/\bAndroid\b/, 'Android'],
@@ -18,7 +18,7 @@ const SYSTEMS: [pattern: RegExp, name: string][] = [
 ];
 const MAX_LENGTH = 40;
 
-/** A `User-Agent` in few words, as `Firefox, Windows`; the beginning of one that is not known. */
+/** A short name of a `User-Agent`, such as `Firefox, Windows`; the beginning of an unknown one. */
 export function browserName(userAgent: string): string {
   const find = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent))?.[1];
   const names = [find(BROWSERS), find(SYSTEMS)].filter(Boolean);

@@ -18,10 +18,10 @@ export interface EmailChange {
 }
 
 /**
- * Keeps a new email until its owner confirms it. A user has one at a time: the links of earlier ones are dead. A new password
- * ends it, too (0031_members.sql).
+ * Keeps a new email until its owner confirms it. It replaces an earlier one, whose link is dead then. A new password ends it,
+ * too (0031_members.sql).
  *
- * @returns the token of the link, of which only a hash is stored
+ * @returns the token of the link
  */
 export async function askEmailChange(sql: Sql, userId: string, email: string): Promise<string> {
   const token = newLinkToken();
@@ -33,7 +33,7 @@ export async function askEmailChange(sql: Sql, userId: string, email: string): P
   return token;
 }
 
-/** The new email that a link confirms; null when the link is unknown, used or too old. */
+/** The new email that a link confirms; `null` if the link is unknown, used or too old. */
 export async function findEmailChange(sql: Sql, token: string): Promise<string | null> {
   const [row] = await sql<{ email: string }[]>`
     SELECT email FROM dashboard_email_changes WHERE token_sha256 = ${hashOfToken(token)} AND now() < expires_at`;
@@ -42,7 +42,7 @@ export async function findEmailChange(sql: Sql, token: string): Promise<string |
 
 /**
  * Makes the new email the user's, and confirmed. Links and invitations that were sent to the previous one are dead.
- * @returns null when the link is unknown, used or too old, or another user has the email
+ * @returns `null` if the link is unknown, used or too old, or another user has the email
  */
 export async function confirmEmailChange(sql: Sql, token: string): Promise<EmailChange | null> {
   const confirm = sql.begin(async (sql) => {

@@ -14,11 +14,11 @@ export interface Invitation {
 }
 
 /**
- * Makes a one-time link's token. Its visitor chooses a password and signs in as `email`, a user of the account. For a
- * user that the account has already it sets a new password, which is how a service without mail resets one.
+ * Invites a user by a one-time link, on which they choose a password and become a member of the account. An existing member
+ * gets a new password by it, which is the reset of a service without mail.
  *
- * @returns the token, of which only a hash is stored, and when it ends
- * @throws RefusedError for an unknown account, or an email that is another account's
+ * @returns the token of the link, and when it ends
+ * @throws RefusedError for an unknown account, or an email of another account's member
  */
 export async function invite(
   sql: Sql,
@@ -34,7 +34,7 @@ export async function invite(
   if (other !== undefined) throw new RefusedError(`${email} signs in to another account already`);
   const token = newLinkToken();
   return sql.begin(async (sql) => {
-    // The account's lock: an account that is being deleted gets no invitation.
+    // The lock keeps an account that is being deleted from getting an invitation.
     const [row] = await sql<{ expires: Date }[]>`
       INSERT INTO dashboard_invitations (token_sha256, account_id, email, actor, expires_at)
       SELECT ${hashOfToken(token)}, id, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
@@ -46,14 +46,14 @@ export async function invite(
   });
 }
 
-/** What its page says of an invitation. */
+/** An invitation as its page shows it. */
 export interface FoundInvitation extends Invitation {
   accountName: string;
   /** Of the user with this email; `null` if there is none yet. */
   userName: string | null;
 }
 
-/** What a token invites to; null when it is unknown, used or too old. */
+/** The invitation of a token; `null` if it is unknown, used or too old. */
 export async function findInvitation(sql: Sql, token: string): Promise<FoundInvitation | null> {
   const [row] = await sql<FoundInvitation[]>`
     SELECT i.account_id AS "accountId", i.email, a.name AS "accountName", u."name" AS "userName"
@@ -64,10 +64,10 @@ export async function findInvitation(sql: Sql, token: string): Promise<FoundInvi
 }
 
 /**
- * Uses up a token: the user exists afterwards, with this password, its email confirmed, and signed in nowhere.
+ * Uses up a token: the user exists afterwards, with this password and a confirmed email, and without sessions.
  *
  * @param passwordHash better-auth's
- * @returns the user's email; null when the token is unknown, used or too old, or its email has become another account's
+ * @returns the user's email; `null` if the token is unknown, used or too old, or its email is another account's by now
  */
 export async function acceptInvitation(
   sql: Sql,
@@ -76,7 +76,7 @@ export async function acceptInvitation(
   passwordHash: string,
 ): Promise<string | null> {
   const accept = sql.begin(async (sql) => {
-    // The account's lock comes first, as in a deletion of the account: after one, the invitation is gone.
+    // The account is locked first, as in its deletion, which removes the invitation.
     await sql`
       SELECT 1 FROM accounts WHERE id = (
         SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hashOfToken(token)}) FOR SHARE`;
@@ -124,7 +124,7 @@ export async function createUser(
   user: { name: string; email: string; password: string },
   actor: string,
 ): Promise<void> {
-  // Here, because commands that create no user do without better-auth.
+  // Imported here, because most commands need no better-auth.
   const { hashPassword } = await import('better-auth/crypto');
   const { token } = await invite(sql, { accountId, email: user.email }, actor);
   await acceptInvitation(sql, token, user.name, await hashPassword(user.password));

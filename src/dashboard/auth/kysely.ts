@@ -11,11 +11,11 @@ import type postgres from 'postgres';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
 
 /**
- * Kysely, which better-auth speaks, on the service's own postgres.js pool.
+ * Kysely, which better-auth queries by, on our postgres.js pool.
  *
- * Not `kysely-postgres-js`: it reserves a connection for every query, and postgres.js puts a reserved connection that
- * has broken back among the open ones, so that one restart of Postgres would fail every later query of the pool. Queries
- * here go through the pool, and transactions through `sql.begin`: both survive it (test/dashboard/outages.test.ts).
+ * `kysely-postgres-js` reserves a connection for every query. postgres.js takes a reserved connection that broke for an open
+ * one, so that after a restart of Postgres every later query fails. Queries here go through the pool, and transactions
+ * through `sql.begin`; both survive a restart (test/dashboard/outages.test.ts).
  */
 export function kyselyDialect(sql: Sql): Dialect {
   return {
@@ -38,7 +38,7 @@ export function kyselyDialect(sql: Sql): Dialect {
 class PoolConnection implements DatabaseConnection {
   #sql: Sql | Transaction;
   readonly #pool: Sql;
-  /** Lets `sql.begin` commit, or roll back because of an error; settles with the transaction. */
+  /** Lets `sql.begin` commit, or roll back if given an error. It settles with the transaction. */
   #finish: (error?: Error) => Promise<unknown> = async () => {};
 
   constructor(pool: Sql) {
@@ -60,7 +60,7 @@ class PoolConnection implements DatabaseConnection {
         resolve();
         return promise;
       });
-      // Before the work has begun, this error is why it could not; later errors reach `end`.
+      // An error before the transaction has begun; later ones reach `end`.
       done.catch(reject);
     });
   }

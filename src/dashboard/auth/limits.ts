@@ -4,16 +4,15 @@ import { HOUR, MINUTE } from '../../units.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
 
-/** Each sign-up makes an account with its own allowance, so sign-ups of one visitor are few. */
+/** Sign-ups of one visitor are few, because each makes an account with an allowance. */
 const SIGN_UPS = { max: 5, windowMs: HOUR };
 /** Failed guesses of passwords from one address. */
 const GUESSES_OF_ADDRESS = { max: 10, windowMs: 5 * MINUTE };
 /** Failed guesses of one user's password, from anywhere (ASVS 2.2.1 wants at most 100). */
 const GUESSES_OF_EMAIL = { max: 20, windowMs: HOUR };
 const MAILS_OF_ADDRESS = { max: 5, windowMs: HOUR };
-/** Mails to one person. */
 const MAILS_TO_EMAIL = { max: 5, windowMs: HOUR };
-/** A form is sent once in all the time that its token works. */
+/** A form is sent once while its token works. */
 const SENDINGS = { max: 1, windowMs: TOKEN_LIFE_MS };
 
 /** A limit of attempts within a window, which begins with the first attempt. */
@@ -41,7 +40,7 @@ export async function admitSignUp(
   return admit(sql, limits);
 }
 
-/** Counts mails that a visitor asks for, one to each email, whether or not there are users with them. */
+/** Counts mails that a visitor asks for, one to each email, even if no user has it. */
 export async function admitMail(sql: Sql, address: ClientAddress, ...emails: string[]): Promise<Admission> {
   const limits = emails.map(mailsTo);
   if (!address.isShared) limits.push({ key: `mail ${networkOf(address.address)}`, ...MAILS_OF_ADDRESS });
@@ -49,8 +48,7 @@ export async function admitMail(sql: Sql, address: ClientAddress, ...emails: str
 }
 
 /**
- * Whether a form is sent for the first time, on any instance: the second click of an impatient reader, and a reload of the
- * answer, send the same form again.
+ * Whether a form is sent for the first time, on any instance. A second click and a reload of the answer send it again.
  *
  * @param token the form's token, verified: each page has its own
  */
@@ -65,8 +63,8 @@ export type GuessOutcome =
   | { isRight: false; retryAfterS: number | null };
 
 /**
- * Checks a password, unless too many guesses failed: from the address, or of this email's password. An address that many
- * visitors may share, such as a proxy's that TRUST_PROXY doesn't name, is refused only for emails that failed within the hour:
+ * Checks a password, unless too many guesses failed from the address, or of this email's password. Many visitors may share an
+ * address, such as a proxy's that TRUST_PROXY doesn't name. It is refused only for emails that failed within the hour, because
  * otherwise ten wrong passwords from anywhere would keep everybody out.
  *
  * @param check the cookies of a right guess, `null` for a wrong one; when it throws, nothing was guessed
@@ -96,7 +94,7 @@ export async function guess(
   return cookies === null ? { isRight: false, retryAfterS } : { isRight: true, cookies };
 }
 
-/** Lets the owner of an email sign in after a proof that it is theirs, however many guesses of its password failed. */
+/** Lets the owner of an email sign in after they proved that it is theirs, even if guesses of its password failed. */
 export async function forgetGuesses(sql: Sql, email: string): Promise<void> {
   await sql`DELETE FROM dashboard_attempts WHERE key = ${guessesOf(email)}`;
 }
@@ -120,15 +118,14 @@ interface Count {
 }
 
 /**
- * Counts one attempt of each limit, before its outcome is known: attempts at the same time can't all pass a count that
- * none of them has reached.
+ * Counts one attempt of each limit before its outcome is known, so that simultaneous attempts can't all pass below it.
  *
  * @returns the counts with this attempt, in the order of `limits`
  */
 async function countAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
   const keys = limits.map(({ key }) => key);
   const windowsMs = limits.map(({ windowMs }) => windowMs);
-  // In the order of the keys, so that two statements never wait for each other.
+  // Rows are locked in the order of their keys, so that two statements can't deadlock.
   const rows = await sql<({ key: string } & Count)[]>`
     INSERT INTO dashboard_attempts AS a (key, attempts, ends_at)
     SELECT key, 1, now() + window_ms * interval '1 millisecond'

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { PageContext } from '../request/page-context.ts';
 
-/** The shape of each kind of one-time token. Anything else is a dead link, and no store is asked about it. */
+/** The shape of each kind of one-time token. Any other text is a dead link, without a query. */
 const SHAPES = {
   /** better-auth's identifier. */
   reset: /^[A-Za-z0-9]{24}$/,
@@ -13,8 +13,8 @@ const SHAPES = {
 };
 
 /**
- * The token of a link, out of the page's address or out of its form.
- * @returns null when no token of this kind looks like it
+ * The token of a link, from the page's address or from its form.
+ * @returns `null` if no token of this kind looks like it
  */
 export function linkTokenOf({ request, url, fields }: PageContext, kind: keyof typeof SHAPES): string | null {
   const token = request.method === 'POST' ? fields('token') : (url.searchParams.get('token') ?? '');

@@ -9,8 +9,8 @@ import { MESSAGES } from '../ui/messages.ts';
 /** A message with one link in it. */
 export interface LinkMail {
   /**
-   * `exists`: someone signed up with the email of an account, or wants to change theirs to it. `new-email` confirms a change of
-   * email; the previous address is told by `change-asked` and `changed`.
+   * `exists` answers a sign-up, or a change of email, with the email of an existing user. `new-email` confirms a change of
+   * email; `change-asked` and `changed` warn the previous address.
    */
   kind: 'confirm' | 'reset' | 'exists' | 'new-email' | 'change-asked' | 'changed';
   to: string;
@@ -29,8 +29,8 @@ export interface UsageMail {
 export type Mailer = ReturnType<typeof createMailer>;
 
 /**
- * Whether mail is only sent over TLS. Without this, an attacker on the way can strip STARTTLS and read reset links. A relay on
- * this machine is exempt, and so is an address that says itself how it wants it (`?ignoreTLS=true`).
+ * Whether mail is only sent over TLS. Otherwise an attacker on the way can strip STARTTLS and read reset links. Exempt are a
+ * relay on this machine, and an address with its own choice (`?ignoreTLS=true`).
  */
 function requiresTls(smtpUrl: string): boolean {
   const { hostname, searchParams } = new URL(smtpUrl);
@@ -38,7 +38,7 @@ function requiresTls(smtpUrl: string): boolean {
   return !isSaid && !isLoopbackHost(hostname);
 }
 
-/** @param from null: `no-reply@` the host of `publicUrl` */
+/** @param from `null` means `no-reply@` the host of `publicUrl` */
 export function createMailer(smtpUrl: string, from: string | null, publicUrl: string, log: Log) {
   const transport = nodemailer.createTransport(
     {
@@ -76,7 +76,7 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
         .finally(() => sending.delete(sent));
       sending.add(sent);
     },
-    /** @throws when the relay did not take it */
+    /** @throws if the relay did not take it */
     async sendUsage({ to, subject, text, language }: UsageMail): Promise<void> {
       const { brand } = MESSAGES[language];
       await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });

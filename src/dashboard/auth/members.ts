@@ -4,16 +4,16 @@ import type { Sql, Transaction } from '../../postgres/connect.ts';
 import type { Language } from '../ui/language.ts';
 import type { User } from './auth.ts';
 
-/** Written to the ledger with everything that a user of the dashboard does. */
+/** The actor of a user's changes in the ledger. */
 export function actorOf(user: Pick<User, 'id'>): Actor {
   return `dashboard:${user.id}`;
 }
 
 /**
- * The account of a user. Whoever has none yet gets a Free one: that is what a sign-up makes, and asking for it here
- * repairs a sign-up that was cut off between its two steps.
+ * The account of a user. A user without one gets a Free one. A sign-up makes its account by this, and a sign-up that failed
+ * between its two steps is repaired at the next request.
  *
- * @param language of this visit, kept for mails that nobody asks for
+ * @param language of this request, kept for mails that answer no request
  */
 export async function accountOf(sql: Sql, user: User, language: Language): Promise<string> {
   const member = await memberOf(sql, user.id);
@@ -24,7 +24,7 @@ export async function accountOf(sql: Sql, user: User, language: Language): Promi
     return member.accountId;
   }
   return sql.begin(async (sql) => {
-    // One account, also when two of a user's first requests come at once.
+    // The lock lets two first requests of a user make one account.
     await sql`SELECT 1 FROM dashboard_users WHERE "id" = ${user.id} FOR UPDATE`;
     const made = await memberOf(sql, user.id);
     if (made !== null) return made.accountId;
@@ -36,16 +36,16 @@ export async function accountOf(sql: Sql, user: User, language: Language): Promi
   });
 }
 
-/** What a member sees and wants. */
+/** A user's place in an account, and their choices. */
 export interface Membership {
   accountId: string;
-  /** Whether they want a mail when the allowance is nearly used, and when it is. */
+  /** Whether they get a mail when the allowance is nearly used, and when it is used. */
   usageAlerts: boolean;
-  /** Of their latest visit: mails that nobody asks for are written in it. */
+  /** Of their latest request, for mails that answer none. */
   language: Language | null;
 }
 
-/** `null` for a user who has no account yet. */
+/** @returns `null` for a user without an account yet */
 export async function memberOf(sql: Sql | Transaction, userId: string): Promise<Membership | null> {
   const [member] = await sql<Membership[]>`
     SELECT account_id AS "accountId", usage_alerts AS "usageAlerts", language FROM dashboard_members
@@ -64,7 +64,7 @@ export interface AccountMember {
   /** In lower case. */
   email: string;
   since: Date;
-  /** null: not since this was first kept. */
+  /** `null` means not since this time was first kept. */
   lastSignIn: Date | null;
 }
 
@@ -77,10 +77,10 @@ export async function listMembers(sql: Sql | Transaction, accountId: string): Pr
 }
 
 /**
- * Removes a member with their sessions, password and links. The last member stays: nobody could sign in any more.
+ * Removes a member with their sessions, password and links. The last member stays, because nobody else could sign in.
  *
  * @param isMeant picks the member
- * @returns who was removed; `null` when no member is meant, `last` when they are the only one
+ * @returns the removed member; `null` if no member is meant, `last` if they are the only one
  * @throws RefusedError for an unknown account
  */
 export async function removeMember(
@@ -90,7 +90,7 @@ export async function removeMember(
   actor: Actor,
 ): Promise<AccountMember | 'last' | null> {
   return sql.begin(async (sql) => {
-    // Two members who remove each other: the second one waits, and is the last.
+    // If two members remove each other, the second removal waits for this lock and finds a last member.
     await lockAccount(sql, accountId);
     const members = await listMembers(sql, accountId);
     const member = members.find(isMeant);
@@ -98,14 +98,14 @@ export async function removeMember(
     if (members.length === 1) return 'last';
     await sql`DELETE FROM dashboard_verifications WHERE "value" = ${member.id}`;
     await sql`DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${member.email}`;
-    // Their sessions, password and membership go with them.
+    // Sessions, password and membership are deleted in cascade.
     await sql`DELETE FROM dashboard_users WHERE "id" = ${member.id}`;
     await recordEvent(sql, accountId, { kind: 'member-removed', actor });
     return member;
   });
 }
 
-/** Takes note of a sign-in, for the list of members and the account's history. */
+/** Keeps the time of a sign-in for the list of members, and the event for the account's history. */
 export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
   const [member] = await sql<{ account_id: string }[]>`
     UPDATE dashboard_members SET signed_in_at = now() WHERE user_id = ${userId} RETURNING account_id`;
@@ -114,7 +114,7 @@ export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
 }
 
 /**
- * Gives a member another name. An account that took its name from theirs, as a sign-up's does, takes the new one.
+ * Gives a member another name. An account with the same name, such as a sign-up's, takes the new one.
  * @param user as they are now
  */
 export async function renameMember(

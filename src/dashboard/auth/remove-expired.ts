@@ -2,15 +2,15 @@ import type { Sql } from '../../postgres/connect.ts';
 import { HOUR, SECOND } from '../../units.ts';
 import { SESSION_MAX_MS } from './sessions.ts';
 
-/** A sign-up that nobody confirmed is removed after this many days, so that no stranger's email is kept. */
+/** An unconfirmed sign-up is removed after this many days, because its email may be a stranger's. */
 const UNCONFIRMED_DAYS = 7;
 
-/** Sign-ins stay in the history of their account for so many days. */
+/** Sign-ins stay in the history of their account for this many days. */
 const SIGN_IN_DAYS = 90;
 
 /**
- * Forgets what is over: sessions, links, invitations, counted attempts, old sign-ins, and users who never confirmed their email nor
- * signed in. better-auth passes over expired sessions and links, but keeps them.
+ * Deletes expired sessions, links, invitations and attempts, old sign-ins, and users who never confirmed their email nor
+ * signed in. better-auth ignores expired sessions and links, but keeps them.
  */
 export async function removeExpired(sql: Sql): Promise<void> {
   await sql`
@@ -26,6 +26,6 @@ export async function removeExpired(sql: Sql): Promise<void> {
     DELETE FROM dashboard_users u
     WHERE NOT "emailVerified" AND "createdAt" < now() - ${UNCONFIRMED_DAYS} * interval '1 day'
       AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = u."id")`;
-  // Of the previous version, whose times are its process's.
+  // The previous version writes this table, with times of its process's clock.
   await sql`DELETE FROM dashboard_rate_limits WHERE "lastRequest" < ${Date.now() - HOUR}`;
 }

@@ -1,6 +1,6 @@
 import type { PageContext } from '../request/page-context.ts';
 
-/** What is worth knowing when an account was broken into (ASVS 7.1.3, 7.2.1). */
+/** Events that show how an account was broken into (ASVS 7.1.3, 7.2.1). */
 export type SecurityEvent =
   | 'sign-in'
   | 'sign-in failed'
@@ -20,7 +20,7 @@ export type SecurityEvent =
   | 'other sessions ended'
   | 'account deleted';
 
-/** Written in each line for whoever keeps the log: a line holds an address (docs/data-protection.md). */
+/** Written into each line, because a line holds an address (docs/data-protection.md). */
 const KEEP_DAYS = 30;
 
 /** Logs an event with the visitor's address. It never holds an email, a password or a token. */

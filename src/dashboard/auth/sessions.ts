@@ -3,23 +3,23 @@ import type { Sql } from '../../postgres/connect.ts';
 import { DAY, MINUTE, SECOND } from '../../units.ts';
 import { actorOf } from './members.ts';
 
-/** A session ends this long after its last visit. */
+/** A session ends this long after its last request. */
 export const SESSION_IDLE_MS = 7 * DAY;
-/** A session ends this long after it began, however often it is used (ASVS 3.3.2). */
+/** A session ends this long after it began, even if it is in use (ASVS 3.3.2). */
 export const SESSION_MAX_MS = 30 * DAY;
 
-/** How exact the time of a session's last use is. */
+/** The time of a session's last use is written this often. */
 export const SESSION_UPDATE_MS = 10 * MINUTE;
 
-/** Who signs in with an email, before their password is checked. */
+/** The user of an email, before their password is checked. */
 export interface Member {
   userId: string;
-  /** null for a user without an account yet. */
+  /** `null` for a user without an account yet. */
   accountId: string | null;
   passwordHash: string | null;
 }
 
-/** @returns null when nobody signs in with this email */
+/** @returns `null` if no user has this email */
 export async function findMember(sql: Sql, email: string): Promise<Member | null> {
   const [row] = await sql<Member[]>`
     SELECT u."id" AS "userId", m.account_id AS "accountId", c."password" AS "passwordHash"
@@ -31,9 +31,9 @@ export async function findMember(sql: Sql, email: string): Promise<Member | null
 }
 
 /**
- * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms, in
- * which a reset can end all sessions; this one begins after that. The row lock waits for a reset that is not committed yet,
- * and the trigger of 0015_dashboard_attempts.sql ends what began before the reset wrote the password.
+ * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms. A reset
+ * in that time ends all sessions, but not this one, which begins later. The row lock waits for a reset that is not committed
+ * yet. The trigger of 0015_dashboard_attempts.sql ends sessions that began before the reset wrote the password.
  *
  * @returns whether the session stays
  */
@@ -53,16 +53,16 @@ export interface OwnSession {
   since: Date;
   /** Exact to {@link SESSION_UPDATE_MS}. */
   lastUsed: Date;
-  /** The visitor's address when it began; null: not known. */
+  /** The client's address when it began; `null` if it is not known. */
   address: string | null;
-  /** The browser's `User-Agent`; null: not known. */
+  /** `null` if it is not known. */
   userAgent: string | null;
 }
 
 /** Sessions shown at most. */
 const MAX_LISTED = 100;
 
-/** The sessions of a user that still open the dashboard, the latest used first. */
+/** The sessions of a user that have not ended, the latest used first. */
 export async function listSessions(sql: Sql, userId: string): Promise<OwnSession[]> {
   return sql<OwnSession[]>`
     SELECT "id", "createdAt" AS since, "updatedAt" AS "lastUsed", nullif("ipAddress", '') AS address,

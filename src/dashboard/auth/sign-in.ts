@@ -70,19 +70,19 @@ function eventOf<Right extends SecurityEvent | null>(
   return outcome.retryAfterS === null ? wrong : refused;
 }
 
-/** Sends the link that confirms an email, if its owner did not get too many mails. */
+/** Sends the link that confirms an email, unless too many mails were sent to it. */
 export async function sendConfirmation({ tools, client }: PageContext, email: string): Promise<Admission> {
   const admission = await admitMail(tools.sql, client, email);
   if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
   return admission;
 }
 
-/** Longer than a sign-up or a sign-in takes, with its scrypt of 60 to 100 ms and its statements. */
+/** Longer than a sign-up or a sign-in takes: a scrypt of 60 to 100 ms and a few statements. */
 const EVEN_MS = 0.4 * SECOND;
 
 /**
- * Takes the same time for an email that has an account as for one that has none.
- * @param tells whether an outcome must not tell which; a fault and any other outcome are answered at once
+ * Takes the same time whether or not an email has an account, so that the answer's time does not tell.
+ * @param tells whether the time of this outcome could tell; a fault and any other outcome are answered at once
  */
 export async function evenly<T>(
   context: PageContext,

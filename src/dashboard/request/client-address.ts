@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Where a request is from, as far as that can be known. */
+/** The address of a request's client, as far as it can be known. */
 export interface ClientAddress {
   address: string;
   /**
-   * Whether many visitors may have this address: it is not a public one, or its sender names others in `X-Forwarded-For`
-   * and is not trusted. So are all visitors behind a proxy that TRUST_PROXY doesn't name.
+   * Whether many visitors may have this address: it is not public, or its sender is not trusted and sends `X-Forwarded-For`.
+   * The second is the case of all visitors behind a proxy that TRUST_PROXY doesn't name.
    */
   isShared: boolean;
 }
@@ -27,12 +27,12 @@ const NOT_PUBLIC = networks([
 ]);
 
 /**
- * The address that sign-ups and sign-in attempts are counted against: the connection's own, unless that is a trusted
- * proxy. Then the rightmost `X-Forwarded-For` entry that is not a trusted proxy itself: what stands further left could
- * have been written by anyone.
+ * Reads the address that sign-ups and sign-in attempts are counted against. It is the connection's own, unless that is a
+ * trusted proxy's. Then it is the rightmost entry of `X-Forwarded-For` that is no trusted proxy, because any client can
+ * write the entries to its left.
  *
  * @param trusted addresses and networks, as `TRUST_PROXY` has them
- * @param onIgnored told of the first untrusted peer that sends `X-Forwarded-For`
+ * @param onIgnored called with the first untrusted peer that sends `X-Forwarded-For`
  */
 export function createClientAddress(
   trusted: string[],
@@ -60,7 +60,7 @@ export function createClientAddress(
   };
 }
 
-/** An IPv4 address, or the /64 of an IPv6 one: who has one address of it has them all. */
+/** An IPv4 address, or the /64 of an IPv6 one, because a client with one address of a /64 has them all. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
   const [head = [], tail = []] = address.split('::').map((part) => part.split(':').filter(Boolean));
@@ -83,7 +83,7 @@ function networks(entries: string[]): BlockList {
 const contains = (list: BlockList, address: string) =>
   list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-/** An address without its zone (`%eth0`), and one of IPv4 that came over an IPv6 socket as IPv4. */
+/** An address without its zone (`%eth0`); an IPv4 one that came over an IPv6 socket in its own form. */
 function plain(address: string): string {
   const bare = address.replace(/%.*$/s, '');
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1] ?? bare;

@@ -1,21 +1,21 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { DAY } from '../../units.ts';
 
-/** How long a form can be sent after its page was made. */
+/** A form can be sent this long after its page was made. */
 export const TOKEN_LIFE_MS = 1 * DAY;
 const COOKIE = 'dashboard.form';
 const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.form=([A-Za-z0-9_-]{22})(?:;|$)/;
 
-/** The field that every form carries its token in. */
+/** The field of every form that holds its token. */
 export const TOKEN_FIELD = 'form_token';
 
 /**
- * The holder of a form's token: the session, or a random cookie without a session, so that a token that an attacker
- * fetches for themselves is of no use in anyone else's browser.
+ * The holder of a form's token: the session, or a random cookie if there is none. An attacker can fetch a token, but it does
+ * not work in another browser.
  */
 export interface FormOwner {
   id: string;
-  /** To be set where the browser has none yet. */
+  /** The cookie to set; `null` if the browser has it, or a session. */
   setCookie: string | null;
 }
 
@@ -33,14 +33,14 @@ export function formOwner(
 }
 
 /**
- * The key of the forms' tokens. better-auth signs cookies and links with the secret itself: one key for each use, so that
- * what was signed for one is worth nothing for the other.
+ * The key of the forms' tokens. better-auth signs cookies and links with the secret itself. With a key for each use, a
+ * signature of one use is worth nothing in another.
  */
 export function formKeyOf(secret: string): string {
   return Buffer.from(hkdfSync('sha256', secret, '', 'dashboard forms', 32)).toString('base64url');
 }
 
-/** Bun's own signed tokens: another one at each call, so that compressing the page gives nothing away. */
+/** A signed token of Bun's, different at each call, so that the size of a compressed page gives nothing away. */
 export function formToken(key: string, owner: FormOwner): string {
   return Bun.CSRF.generate(`${key}:${owner.id}`, { expiresIn: TOKEN_LIFE_MS, encoding: 'base64url' });
 }
@@ -55,8 +55,8 @@ export function isFormToken(key: string, owner: FormOwner, token: string): boole
 }
 
 /**
- * Random bytes that belong to one form: the same whenever the same form is sent, so that a form that is sent twice creates one
- * thing. Each page has its own token with 128 random bits, which is stored nowhere; without the key it tells nothing.
+ * Bytes that are the same whenever a form is sent again, so that a form that is sent twice creates one thing. They look
+ * random without the key. Each page has its own token with 128 random bits, which is stored nowhere.
  *
  * @param secret the dashboard's secret; @param token the form's token, verified; @param content what the form asks for
  */

@@ -2,15 +2,14 @@ import { readBody, type Unread as UnreadBody } from '../../http/body.ts';
 import { KIB, SECOND } from '../../units.ts';
 
 const MAX_FORM_BYTES = 16 * KIB;
-/** For the whole body. A form is a packet or two; a slower sender only holds a connection. */
+/** The bound of reading a body. A form is a packet or two. */
 const FORM_TIMEOUT_MS = 10 * SECOND;
 
-/** Why the form of a request was not read. */
+/** The reason why the form of a request was not read. */
 export type Unread = 'not a form' | UnreadBody;
 
 /**
- * Reads the form of a request: at most 16 KiB, within ten seconds, and not beyond a stop of the service. It never throws
- * because of what a sender does.
+ * Reads the form of a request: at most 16 KiB, within ten seconds, and until the service stops. No sender can make it throw.
  *
  * @param stopping aborted when the service stops
  */
@@ -21,7 +20,7 @@ export async function readForm(request: Request, stopping: AbortSignal): Promise
   return typeof body === 'string' ? body : new URLSearchParams(body.toString('utf8'));
 }
 
-/** One `@`, a dot behind it, nothing that could end a mail header. better-auth checks it again. */
+/** Whether a text has one `@`, a dot behind it, and nothing that could end a mail header. better-auth checks it again. */
 export function isEmail(text: string): boolean {
   return (
     text.length <= 254 &&

@@ -43,8 +43,8 @@ export function createGate({ maxRunning, maxWaiting, maxWaitMs, maxOfOne }: Gate
 
   return {
     /**
-     * Runs a task when fewer than `maxRunning` are in flight, in the order in which they came. The task may `leave` before
-     * its end, when what is left of it needs no bound.
+     * Runs a task when fewer than `maxRunning` are in flight, in the order in which they came. A task can `leave` before its
+     * end, if its rest needs no bound.
      *
      * @throws OverloadedError when too many wait, or the turn does not come in time
      */

@@ -18,10 +18,9 @@ export interface DashboardParts {
   /** The dashboard's own pool. */
   sql: Sql;
   config: Config;
-  /** The service's own address: links are built from it alone. */
+  /** The service's own address. Links are made from it alone. */
   publicUrl: string;
   log: Log;
-  /** Its log line and count for each request. */
   observer: Observer;
   pipeline: Pipeline;
   rateLimiter: RateLimiter;
@@ -41,7 +40,7 @@ export interface Tools extends DashboardParts {
   secret: string;
   /** Whether mail can be sent. */
   mails: boolean;
-  /** null: no mail is sent. */
+  /** `null` means that no mail is sent. */
   mailer: Mailer | null;
   /** Path of the service, '' unless the public address has one. */
   root: string;
@@ -50,7 +49,7 @@ export interface Tools extends DashboardParts {
   assets: { style: string; script: string; icon: string; font: string };
 }
 
-/** What a page gets for one request. */
+/** A request for a page, with the tools to answer it. */
 export interface PageContext {
   request: Request;
   url: URL;
@@ -58,7 +57,7 @@ export interface PageContext {
   id: string;
   /** A field of the form, as it was sent; '' without one. */
   fields(name: string): string;
-  /** Gives this request's place among the pages in flight to the next one: what is left of it needs none. */
+  /** Gives the request's place among the pages in flight to the next one, because its rest needs none. */
   leave(): void;
   client: AuthClient;
   session: Session | null;
@@ -66,7 +65,6 @@ export interface PageContext {
   messages: Messages;
   formats: Formats;
   tools: Tools;
-  /** For the request's log line. */
   trace: RequestTrace;
 }
 
@@ -83,7 +81,7 @@ export type PageResponse =
   | { redirect: string; cookies?: string[] }
   | { file: string; type: string; headers: Record<string, string> };
 
-/** To another page of the dashboard, after a form has done its work. */
+/** Redirects to another page of the dashboard, after a form has done its work. */
 export function redirectTo(context: PageContext, path: string, cookies: string[] = []): PageResponse {
   return { redirect: context.tools.base + path, cookies };
 }

@@ -5,18 +5,18 @@ import { MESSAGES } from '../ui/messages.ts';
 import type { PageResponse, Tools } from './page-context.ts';
 import { respond } from './respond.ts';
 
-/** Why a request gets no page. */
+/** The reason why a request gets no page. */
 export type RefusalKind = 'too many requests' | 'busy';
 
 /**
- * A refusal is answered this late, spread over a second. Bun reads all that has arrived before it goes on with anything else:
- * 600 connections that ask again as soon as they are refused would keep the API from reading Postgres's answers for seconds.
+ * A refusal is delayed this long, spread over a second. Bun reads all requests that have arrived before any answer of Postgres.
+ * 600 connections that repeat a refused request at once would stop the API for seconds.
  */
 const DELAY_MS = 0.5 * SECOND;
 const SPREAD_MS = 1 * SECOND;
-/** More are answered at once: each holds memory as long as it waits. */
+/** Further refusals are answered at once, because each one that waits holds memory. */
 const MAX_DELAYED = 10_000;
-/** Longer than the next token takes, so that refused requests cost few looks at sessions and buckets. */
+/** Longer than the next token takes, so that refused requests cost few queries of sessions and buckets. */
 export const PAUSE_MS = 5 * SECOND;
 
 /** Answers refused requests late, with pages that are rendered once. */

@@ -22,9 +22,9 @@ import { respond } from './respond.ts';
 import { pageWithText, pathBelow, signInAddress } from './return-path.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
-/** The bound of a page. Calls made by hand have the API's own limits, which are longer. */
+/** The bound of a page, except `Try it`, whose call has the API's own limits. */
 const PAGE_TIMEOUT_MS = 10 * SECOND;
-/** The dashboard shares its process with the API: pages are made few at a time, over a pool of half as many connections. */
+/** Few pages are made at a time, because the API shares the process. Their pool has half as many connections. */
 const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 12 };
 
 /** Characters of a `User-Agent` that are kept: as many as a list of sessions can show. */
@@ -44,7 +44,7 @@ type Incoming = Pick<PageContext, 'request' | 'url' | 'client' | 'messages' | 't
 };
 
 /**
- * What every request passes before its page, in this order: the request limit, a place among the requests in flight, the
+ * The stages of every request before its page, in this order: the request limit, a place among the requests in flight, the
  * session, the form's token, the account.
  */
 export function createRequestHandler(tools: Tools) {
@@ -71,7 +71,7 @@ export function createRequestHandler(tools: Tools) {
     trace: RequestTrace,
   ): Promise<Response> {
     const { headers } = request;
-    // At the service's own origin: the caller's Host can be anything.
+    // At the service's own origin, because the client's Host can be any text.
     const url = new URL(origin + pathOf(request.url) + searchOf(request.url));
     const cookie = headers.get('cookie');
     const asked = languageOf(url.searchParams.get('lang'));
@@ -102,7 +102,7 @@ export function createRequestHandler(tools: Tools) {
 
   async function answer(incoming: Incoming): Promise<PageResponse | RefusalKind> {
     const { request, path, client } = incoming;
-    // Outside the gate: a slow sender would keep a place.
+    // Outside the gate, because a slow sender would keep a place.
     const hasForm = request.method === 'POST' && ROUTES[path]?.POST !== undefined;
     const form = hasForm ? await readForm(request, tools.stopping) : null;
     if (typeof form === 'string') return failurePage(incoming, form);
@@ -145,12 +145,12 @@ export function createRequestHandler(tools: Tools) {
 
     if (session === null && route.for === 'member') {
       if (!isPost) return { redirect: signInAddress(tools.base, path + url.search) };
-      // The page that a form is on has mostly the form's own address.
+      // Most forms are on a page with the form's own path.
       return signedOutPage(context, signInAddress(tools.base, route.GET ? pageWithText(path, form) : ''));
     }
     if (isPost) {
       if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
-      // Another tab has signed in, or the same form was sent a moment ago: there is nothing left to do.
+      // Another tab has signed in, or the same form was sent a moment ago.
       if (session !== null && ENTRIES.includes(path)) return redirectTo(context, '');
       const from = request.headers.get('origin');
       if (from !== null && from !== origin) {
@@ -173,7 +173,7 @@ export function createRequestHandler(tools: Tools) {
     const account = await tools.readAccount(accountId);
     const page = route[method]!({ ...context, session: session!, user, account });
     if (path !== '/try') return withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
-    // A call has the API's own limits; a slow source must not keep pages from being shown.
+    // A call can wait for a slow source, and must not keep a place from other pages.
     leave();
     return page;
   }
@@ -186,7 +186,7 @@ export function createRequestHandler(tools: Tools) {
   }
 
   /**
-   * Whether a browser on this machine says `localhost` for the `127.0.0.1` of the public address, or the other way round: its
+   * Whether a browser on this machine says `localhost` for the `127.0.0.1` of the public address, or the other way round. Its
    * forms would be refused as another site's.
    */
   function hasOtherLoopbackName({ method, headers }: Request): boolean {
@@ -197,14 +197,14 @@ export function createRequestHandler(tools: Tools) {
   return { handle };
 }
 
-/** The page of a member's form that came without a session. */
+/** The page for a member's form that came without a session. */
 function signedOutPage(context: PageContext, signIn: string): PageResponse {
   const { messages } = context;
   const body = html`<p><a class="button" href="${signIn}">${messages.signIn}</a></p>`;
   return cardPage(context, { title: messages.signedOut, lead: messages.signedOutLead, status: 403, body });
 }
 
-// What is left of a body is not read, so the connection can't be used again.
+// The rest of the body is not read, so the connection can't be used again.
 const CLOSE = { Connection: 'close' };
 const RETRY = { 'Retry-After': '5' };
 
@@ -218,7 +218,7 @@ const FAILURES = {
   failed: { status: 503, title: 'failed', lead: 'failedLead', headers: RETRY },
 } as const;
 
-/** The page of a form that was not read, or of a fault. */
+/** The page for a form that was not read, or for a fault. */
 function failurePage(incoming: Incoming, failure: Unread | 'failed'): PageResponse {
   const { status, title, lead, headers } = FAILURES[failure];
   return messagePage(incoming, status, incoming.messages[title], incoming.messages[lead], headers);

@@ -4,9 +4,9 @@ import type { AuthClient } from '../auth/auth.ts';
 import { networkOf } from './client-address.ts';
 import { PAUSE_MS } from './refusals.ts';
 
-/** Requests a minute of one member: two a second, which no reader of pages needs for long. */
+/** Requests a minute of one member. Readers of pages need less than two a second. */
 const MEMBER_LIMIT = 120;
-/** Requests a minute of all visitors at one address: they may be an office, or everyone behind a proxy that is not trusted. */
+/** Requests a minute of all visitors at one address, which may be an office, or a proxy that is not trusted. */
 const VISITOR_LIMIT = 300;
 const MAX_PAUSED = 10_000;
 const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?dashboard\.session_token=([^;]+)/;
@@ -16,7 +16,7 @@ const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?dashboard\.session_token=([^;]+)
  * @param nowMs a monotonic clock, for tests
  */
 export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => performance.now()) {
-  /** Until when clients are refused without a look at their buckets. */
+  /** The end of each client's pause. */
   const paused = new Map<string, number>();
 
   return {
@@ -43,7 +43,7 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
   };
 }
 
-/** How a client is told apart before its session is read: by the session's cookie, hashed, or else by the network. */
+/** The name of a client before its session is read: the hash of the session's cookie, or its network. */
 export function nameOf({ cookie, address }: AuthClient): string {
   const session = SESSION_COOKIE.exec(cookie ?? '')?.[1];
   return session === undefined ? networkOf(address) : hash('sha256', session, 'base64');

@@ -1,6 +1,6 @@
 import type { PageResponse } from './page-context.ts';
 
-/** Everything comes from here; nothing inline, nothing framed. */
+/** Everything is loaded from here. Nothing is inline or framed. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -22,8 +22,8 @@ const HEADERS = {
 };
 
 /**
- * The policy of a page whose address holds a one-time token: not even the dashboard's own files are told the address.
- * Not `no-referrer`: browsers then send `Origin: null` with the page's form, which is refused as another site's.
+ * The policy of a page whose address holds a one-time token, so that even requests for the dashboard's own files don't hold
+ * it. With `no-referrer`, browsers send `Origin: null` with the page's form, which is refused as another site's.
  */
 const REFERRER_OF_LINKS = 'strict-origin';
 
@@ -61,7 +61,7 @@ export function respond(
   if (!/\bgzip\b/.test(acceptEncoding)) {
     return new Response(response.page.markup, { status, headers });
   }
-  // Safe with secrets on the page: a key is shown in one answer only, and a form's token is another one in each.
+  // The size gives no secret away: a key is in one answer only, and a form's token differs in each.
   headers.set('Content-Encoding', 'gzip');
   return new Response(Bun.gzipSync(response.page.markup), { status, headers });
 }

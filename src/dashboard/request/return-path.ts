@@ -1,12 +1,12 @@
-/** Where a sign-in leads: the page that was asked for without a session. */
+/** The way back after a sign-in, to the page that was requested without a session. */
 
 const OWN_PATH = /^(\/[\w-]+)*(\?([\w=&.+*-]|%[\dA-F]{2})*)?$/;
 const MAX_LENGTH = 1000;
 
-/** The typed field of a form that survives the end of a session: the one that its page takes from the address. */
+/** The field of a form that survives the end of a session, because its page takes it from the address. */
 const KEPT_FIELDS: Record<string, string> = { '/keys': 'name', '/try': 'q' };
 
-/** The path below the dashboard that was asked for: '' for the overview. A proxy has taken the public address's own path away. */
+/** The path below the dashboard; '' for the overview. A proxy has removed the path of the public address. */
 export function pathBelow(url: URL): string {
   return url.pathname.replace(/^\/dashboard/, '').replace(/\/$/, '');
 }
@@ -18,14 +18,14 @@ export function signInAddress(base: string, path: string): string {
 }
 
 /**
- * The path below the dashboard that a sign-in was asked to lead to; '' for the overview, and for anything that is no plain path.
- * It is put behind the dashboard's own address, so that it can't lead to another site.
+ * The path below the dashboard that a sign-in leads to; '' for the overview, and for any text that is no plain path. It is
+ * appended to the dashboard's address, so that it can't lead to another site.
  */
 export function returnPath(to: string | null): string {
   return to !== null && to.length <= MAX_LENGTH && OWN_PATH.test(to) ? to : '';
 }
 
-/** The page that a form is on, with what was typed. */
+/** The path of a form's page, with the typed text. */
 export function pageWithText(path: string, form: URLSearchParams | null): string {
   const field = KEPT_FIELDS[path];
   const text = field === undefined ? null : form?.get(field);

@@ -4,7 +4,7 @@ import type { RateDecision } from '../../rate-limit/bucket.ts';
 import { DAY } from '../../units.ts';
 import { presentUsage } from '../../usage/route.ts';
 
-/** Calls that the account can still make: what is left of the allowance, and purchased credits if it spends them. */
+/** Calls that the account can still make: the rest of its allowance, and purchased credits if it spends them. */
 export function availableCredits(account: AccountDetails): number {
   const { includedCredits, used, credits, spendPurchased } = account;
   return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
@@ -13,7 +13,7 @@ export function availableCredits(account: AccountDetails): number {
 export type UsageSummary = ReturnType<typeof summarizeUsage>;
 
 /**
- * The figures of the overview: the usage object of `GET /usage`, what is left of the allowance, what is available (specification,
+ * The figures of the overview: the usage object of `GET /usage`, the rest of the allowance, the available credits (specification,
  * Get usage, Derived values; without purchased credits if they are not spent), and calls beyond the allowance.
  */
 export function summarizeUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>) {
@@ -23,10 +23,10 @@ export function summarizeUsage(account: AccountDetails, rate: Pick<RateDecision,
   return { usage, includedLeft, available: availableCredits(account), beyond: Math.max(0, used - limit) };
 }
 
-/** Days whose calls tell how fast an account spends. */
+/** Days whose calls give the pace of an account. */
 const PACE_DAYS = 7;
 
-/** An account's calls a day over the last seven days; over fewer if its first call of them was later, but at least one. */
+/** An account's calls a day over the last seven days, or since its first call in them, but at least over one day. */
 export async function loadCallsPerDay(sql: Sql, accountId: string): Promise<number> {
   const [row] = await sql<{ perDay: number }[]>`
     SELECT coalesce(sum(calls) / greatest(1, extract(epoch FROM now() - min(day)::timestamp AT TIME ZONE 'UTC') / 86400), 0)::float8
@@ -36,7 +36,7 @@ export async function loadCallsPerDay(sql: Sql, accountId: string): Promise<numb
 }
 
 /**
- * When the available credits are spent at this pace.
+ * The time when the available credits are spent at this pace.
  * @returns `'enough'` if credits last until the period ends; `null` if none are being spent
  */
 export function runsOutAt(
@@ -53,10 +53,10 @@ export function runsOutAt(
 export interface Grant {
   at: Date;
   credits: number;
-  /** Purchased credits just afterwards. */
+  /** Purchased credits after it. */
   balance: number;
   note: string;
-  /** Of the operator's, as an invoice's number. */
+  /** The operator's, such as the number of an invoice. */
   reference: string | null;
 }
 
@@ -67,15 +67,15 @@ export async function loadGrants(sql: Sql, accountId: string): Promise<Grant[]> 
     WHERE account_id = ${accountId} AND kind = 'credits' ORDER BY id DESC`;
 }
 
-/** A line of the history of purchased credits. */
+/** An entry of the history of purchased credits. */
 export type Entry =
   | ({ kind: 'grant' } & Grant)
   /** The credits that calls beyond the allowance spent between two grants, or since the last one (`until` is `null`). */
   | { kind: 'spent'; from: Date; until: Date | null; credits: number; balance: number };
 
 /**
- * The grants, and between them what was spent: the ledger has the balance after each grant, and what is missing before the next
- * one was spent by calls. The amounts add up to the balance.
+ * The grants, and between them the credits that calls spent. The ledger has the balance after each grant; the credits that are
+ * missing before the next one were spent. The amounts add up to the balance.
  *
  * @param grants the latest first; @param balance purchased credits now
  * @returns the latest first

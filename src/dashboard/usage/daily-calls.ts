@@ -2,11 +2,11 @@ import type { CallKind } from '../../credits/calls.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { ErrorKind } from '../../usage/error-answers.ts';
 
-/** The range of the plot, the tables and the CSV: the last days with today, or the running period. */
+/** The range of the plot, the tables and the CSV: so many days with today, or the current period. */
 export type Range = 7 | 30 | 90 | 'period';
 
 export const RANGES: Range[] = [7, 30, 90, 'period'];
-/** The range that an address asks for with `?days=`; 90 days otherwise. */
+/** The range in the address, `?days=`; 90 days if it has none. */
 export function rangeOf(url: URL): Range {
   return RANGES.find((range) => String(range) === url.searchParams.get('days')) ?? 90;
 }
@@ -35,13 +35,13 @@ export interface DailyCalls extends Errors {
 export interface DailyHistory {
   /** The last of the days, by Postgres's clock: YYYY-MM-DD. */
   today: string;
-  /** The first of the days: the range's, or that of the account's first call if that was later. */
+  /** The first of the days: the range's, or the day of the account's first call if it was later. */
   from: string;
   /** Oldest first; a day and key without calls and errors has no row. */
   rows: DailyCalls[];
 }
 
-/** The account's calls in a range, as the admissions counted them, and its error answers. */
+/** The account's charged calls and its error answers in a range. */
 export async function loadDailyCalls(
   sql: Sql,
   account: { id: string; period: { start: Date } },

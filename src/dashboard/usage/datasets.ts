@@ -2,7 +2,7 @@ import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
 import type { MemberContext } from '../request/page-context.ts';
 import { type Html, html } from '../ui/html.ts';
 
-/** A line on how old the data is that the API answers from; the same facts as GET /datasets. */
+/** A line with the age of the API's data, as GET /datasets has it. */
 export async function datasetsLine({ tools, messages, formats }: MemberContext): Promise<Html> {
   const { directory, debts } = await readDatasets(tools.sql);
   const companies = (count: number) => messages.dataCompanies(formats.number(count));

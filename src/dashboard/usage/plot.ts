@@ -8,7 +8,7 @@ import type { DailyCalls } from './daily-calls.ts';
 const HEIGHT = 232;
 const DAYS_HEIGHT = 28;
 const INTERVALS = 4;
-/** A plot is not narrower than a week: a new account sees the days to come, empty. */
+/** A plot has a week at least. A new account sees the days to come, empty. */
 const MIN_DAYS = 7;
 
 export interface PlotOptions {
@@ -21,8 +21,8 @@ export interface PlotOptions {
 }
 
 /**
- * Stacked bars of calls a day, as an SVG that is as wide as its place: x is in percent, y in pixels, so that no text is scaled.
- * The style sheet has its colours.
+ * Stacked bars of calls a day, as an SVG that fills its place's width. x is in percent and y in pixels, so that no text is
+ * scaled. The style sheet has the colours.
  */
 export function plotDailyCalls(all: Series[], { from, today, label, formats }: PlotOptions): Html {
   const first = Date.parse(from);
@@ -37,7 +37,7 @@ export function plotDailyCalls(all: Series[], { from, today, label, formats }: P
   const slot = 100 / count;
   const y = (calls: number) => round(HEIGHT * (1 - calls / top));
   const ticks = Array.from({ length: INTERVALS + 1 }, (_, index) => top - (top / INTERVALS) * index);
-  // Counted from the last day, about nine of them; a phone has room for every third.
+  // About nine days have a label, counted from the last. A phone has room for every third label.
   const step = Math.ceil(count / 9);
   const bar = ({ day, parts, total }: (typeof days)[number], index: number) => {
     let below = 0;
@@ -95,7 +95,7 @@ export interface Series {
   total: number;
 }
 
-/** Keys that get a colour of their own; those with fewer calls share the last one. */
+/** Keys with a colour of their own. Keys with fewer calls share the last colour. */
 const MAX_KEYS = 5;
 
 /** Calls a day: searches and lookups apart, or each key apart, the busiest first. */
@@ -133,13 +133,13 @@ function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => n
   return { label, calls, total };
 }
 
-/** How a key is named where there is room for a word: its name, or how it begins. */
+/** The name of a key, or the beginning of its secret. */
 function keyLabel(key: DailyCalls, messages: Messages): string {
   if (key.keyId === null) return messages.dashboardCalls;
   return key.keyName === '' ? `${key.keyStart}…` : key.keyName;
 }
 
-/** Two keys of one name would share a colour: the later ones get a number. */
+/** Gives keys of the same name a number, so that labels differ. */
 function distinct(all: Series[]): Series[] {
   const seen = new Map<string, number>();
   return all.map((one) => {

@@ -9,12 +9,12 @@ import { MESSAGES } from '../ui/messages.ts';
 
 /** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
 const THRESHOLDS = [80, 100];
-/** After a mail that could not be sent, this process sends no alert for this time. */
+/** After a failed mail, this process sends no alert for this time. */
 const PAUSE_MS = 5 * MINUTE;
 
 export type UsageAlerts = ReturnType<typeof createUsageAlerts>;
 
-/** A mail that is due, and claimed: no other instance sends it. */
+/** A mail that is due and claimed, so that no other instance sends it. */
 interface Alert {
   userId: string;
   percent: number;
@@ -30,12 +30,12 @@ interface Alert {
 }
 
 /**
- * Tells members with a confirmed email that their account's allowance is nearly used, or used: each mail once a period, however
- * many instances run. A mail is claimed before it is sent. If it can't be sent, the claim is withdrawn, and it is tried again later.
+ * Mails members with a confirmed email when their account's allowance is nearly used, and when it is used. Each mail is sent
+ * once a period, by one of the instances. It is claimed before it is sent; a failure withdraws the claim, for a retry later.
  */
 export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl: string; log: Log }) {
   const { sql, mailer, settingsUrl, log } = parts;
-  /** After a start or a failure, all accounts are checked: what was due before is not known. */
+  /** All accounts are checked after a start or a failure, because mails may be due from before. */
   let checkAll = true;
   let pausedUntilMs = 0;
   let running: Promise<void> | null = null;
@@ -64,7 +64,7 @@ export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl
   }
 
   return {
-    /** Sends the mails that are due, in the background. @param accountIds accounts that have made calls since the last time */
+    /** Sends the mails that are due, in the background. @param accountIds with calls since the last time */
     check(accountIds: Iterable<string>): void {
       const ids = [...accountIds];
       if (running !== null || performance.now() < pausedUntilMs) {
