@@ -8,15 +8,6 @@ import { actorOf } from './members.ts';
 const LIFE_MS = 1 * HOUR;
 const UNIQUE_VIOLATION = '23505';
 
-/** A change of email that its link has confirmed. */
-export interface EmailChange {
-  userId: string;
-  accountId: string;
-  previous: string;
-  /** Whether the previous email was confirmed, so that mail to it reaches its owner. */
-  previousIsConfirmed: boolean;
-}
-
 /**
  * Keeps a new email until its owner confirms it. It replaces an earlier one, whose link is dead then. A new password ends it,
  * too (0031_members.sql).
@@ -42,9 +33,11 @@ export async function findEmailChange(sql: Sql, token: string): Promise<string |
 
 /**
  * Makes the new email the user's, and confirmed. Links and invitations that were sent to the previous one are dead.
- * @returns `null` if the link is unknown, used or too old, or another user has the email
+ *
+ * @returns the user with their previous email, and whether that was confirmed, so that mail to it reaches its owner; `null` if the
+ * link is unknown, used or too old, or another user has the new email
  */
-export async function confirmEmailChange(sql: Sql, token: string): Promise<EmailChange | null> {
+export async function confirmEmailChange(sql: Sql, token: string) {
   const confirm = sql.begin(async (sql) => {
     // The account's lock comes first, as in its deletion.
     const [account] = await sql<{ id: string }[]>`

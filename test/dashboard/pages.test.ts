@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { grantCredits } from '../../src/accounts/grant.ts';
+import { storeRecord } from '../support/records.ts';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService, storeCalls } from './service.ts';
+import { createVisitor, makeKey, signUp } from './visitor.ts';
+
+const NIF = '509442013';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startDashboardService();
+  await storeRecord(service.sql, NIF, 'Nexperience <script>alert(1)</script> Lda');
+});
+afterAll(() => service.stop());
+
+describe('credit history', () => {
+  test('lists every grant with date, amount, reference and note, the latest first', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    await grantCredits(
+      service.sql,
+      accountId,
+      { credits: 1000, note: 'invoice 17', reference: '17' },
+      'test',
+    );
+    await grantCredits(
+      service.sql,
+      accountId,
+      { credits: 1000, note: 'invoice 17', reference: '17' },
+      'test',
+    );
+    await grantCredits(service.sql, accountId, { credits: 5 }, 'test');
+    const { document } = await visitor.get('/dashboard/credits');
+    const rows = [...document.querySelectorAll('.list tbody tr')].map((row) =>
+      [...row.children].map((cell) => cell.textContent!.trim()),
+    );
+    expect(rows.map((row) => row.slice(1))).toEqual([
+      ['+5', '1,005', '–', '–'],
+      ['+1,000', '1,000', '17', 'invoice 17'],
+    ]);
+    expect(rows[0]![0]).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d$/);
+    const csv = (await visitor.get('/dashboard/credits.csv')).text.split('\r\n');
+    expect(csv[0]).toBe('"kind","from","until","credits","balance","reference","note"');
+    expect(csv.slice(1, -1).map((line) => line.split(',').toSpliced(1, 2).join())).toEqual([
+      '"grant","5","1005","",""',
+      '"grant","1000","1000","17","invoice 17"',
+    ]);
+  });
+});
+
+describe('text from outside', () => {
+  const HOSTILE = '<script>alert(1)</script>"\'&<img src=x onerror=alert(1)>';
+
+  test('an account, a user, a key, a note and a company called <script> stay text everywhere', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor, {
+      name: HOSTILE,
+      email: 'hostile@example.com',
+      password: 'a long password',
+    });
+    await makeKey(visitor, HOSTILE);
+    const [key] = await service.sql<
+      { id: string }[]
+    >`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
+    await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: key!.id, kind: 'search', calls: 1 }]);
+    await grantCredits(service.sql, accountId, { credits: 1, note: HOSTILE }, 'test');
+    const tried = await visitor.submit('/dashboard/try', { q: NIF, kind: 'lookup' });
+    expect(tried.textOf('#answer-json')).toContain('Nexperience');
+    const pages = [tried];
+    for (const page of ['', '?by=key', '/keys', '/credits', '/settings', `/keys/${key!.id}/revoke`]) {
+      const answer = await visitor.get(`/dashboard${page}`);
+      expect([page, answer.textOf('main')!.includes('alert(1)')]).toEqual([page, true]);
+      pages.push(answer);
+    }
+    for (const { text } of pages) {
+      expect(text).not.toContain('<script>');
+      expect(text).not.toContain('<img');
+    }
+  });
+
+  test('nothing from an address gets into a page', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    for (const path of [`?done=${HOSTILE}&by=${HOSTILE}`, `/keys/${HOSTILE}/revoke`, `/${HOSTILE}`]) {
+      const { text } = await visitor.get(`/dashboard${encodeURI(path)}`);
+      expect(text).not.toContain('alert(1)');
+    }
+  });
+});
+
+test('a name of what every object has is no notice', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  for (const name of ['constructor', '__proto__', 'toString']) {
+    const page = await visitor.get(`/dashboard/settings?done=${name}`);
+    expect(page.textOf('[role=status]')).toBeNull();
+  }
+});
+
+describe('languages', () => {
+  test('Portuguese and English by the preference of the browser, with their numbers and dates', async () => {
+    const visitor = createVisitor(service.baseUrl, { language: 'fr, pt-PT;q=0.8, en;q=0.5' });
+    const { accountId } = await signUp(visitor);
+    await grantCredits(service.sql, accountId, { credits: 12345 }, 'test');
+    const portuguese = await visitor.get('/dashboard');
+    expect(portuguese.headers.get('content-language')).toBe('pt-PT');
+    expect(portuguese.document.documentElement.getAttribute('lang')).toBe('pt-PT');
+    expect(portuguese.textOf('main')).toContain('Chamadas disponíveis');
+    expect(portuguese.textOf('[data-figure=credits]')!.replace(/\s/g, ' ')).toBe('12 345');
+    const english = await visitor.get('/dashboard', { 'Accept-Language': 'en-GB' });
+    expect(english.textOf('main')).toContain('Available calls');
+    expect(english.textOf('[data-figure=credits]')).toBe('12,345');
+  });
+});

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { changeLimits } from '../../src/accounts/changes.ts';
+import { call } from '../support/client.ts';
+import { storeRecord } from '../support/records.ts';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, makeKey, signUp } from './visitor.ts';
+
+const NIF = '509442013';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startDashboardService();
+  await storeRecord(service.sql, NIF, 'Nexperience <script>alert(1)</script> Lda');
+});
+afterAll(() => service.stop());
+
+describe('Try it', () => {
+  test('runs the metered chain: a token and a credit each, counted as made in the dashboard', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const key = await makeKey(visitor);
+    const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+    expect(search.textOf('.badge[role=status]')).toBe('200 · 0 companies');
+    expect(search.text).toContain('RateLimit-Remaining');
+    expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
+    expect(search.textOf('main .lead')).toContain('499 left');
+    expect(search.textOf('main .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);
+    // As the button beside a company that was found sends it.
+    const lookup = await visitor.submit('/dashboard/try', { q: 'abaco', lookup: NIF });
+    expect(lookup.textOf('.badge[role=status]')).toBe('200');
+    expect(lookup.document.querySelector('#q')!.getAttribute('value')).toBe(NIF);
+    expect(lookup.textOf('main dl')).toContain('Nexperience');
+    const { body } = await call(service.url, '/usage', { key });
+    expect(body.data.quotas.requests.used).toBe(2);
+    expect(body.data.rateLimit.remaining).toBeLessThanOrEqual(18);
+    const csv = (await visitor.get('/dashboard/usage.csv')).text;
+    expect(csv).toContain(',"","dashboard","1","1","2"');
+  });
+
+  test('a problem is a sentence in the language of the reader, and says what it cost', async () => {
+    const visitor = createVisitor(service.baseUrl, { language: 'pt' });
+    const { accountId } = await signUp(visitor);
+    const unknown = await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
+    expect(unknown.textOf('main')).toContain('Não foi possível consultar a empresa.');
+    expect(unknown.textOf('main .hint')).toEndWith('1 crédito gasto');
+    await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+    const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+    expect(refused.textOf('main .hint')).toEndWith('nenhum crédito gasto');
+    const link = refused.document.querySelector('[data-forget-form] p a')!;
+    expect(link.getAttribute('href')).toBe('/problems/monthly-quota-exceeded?lang=pt');
+  });
+
+  test('what the API would answer 400 is no call, and the page says so', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const slips = [
+      ...['', '  ', '.', '..', 'costa', '123', 'PT500002576'].map((q) => [
+        'lookup',
+        q,
+        'Write the NIF to look up',
+      ]),
+      ['lookup', '500 002 577', 'The check digit of this NIF is wrong'],
+      ['search', '  ', 'Write a name or a NIF'],
+    ] as [kind: string, q: string, message: string][];
+    for (const [kind, q, message] of slips) {
+      const answer = await visitor.submit('/dashboard/try', { q, kind });
+      expect([q, answer.status]).toEqual([q, 422]);
+      expect(answer.textOf('[role=alert]')).toStartWith(message);
+      expect(answer.textOf('[role=alert]')).toEndWith('Nothing was charged.');
+      expect(answer.textOf('#request')).toBe(null);
+    }
+    const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
+    expect(account!.used).toBe(0);
+  });
+
+  test('a query that is too long is cut between its characters', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const cut = 'a'.repeat(499);
+    const answer = await visitor.submit('/dashboard/try', { q: `${cut}😀b`, kind: 'search' });
+    expect(answer.status).toBe(200);
+    expect(answer.textOf('#request')).toEndWith(`${cut}'`);
+    expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(cut);
+  });
+
+  test('is refused as any call is: without credits 429, without tokens 429', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    await changeLimits(service.sql, accountId, { includedCredits: 1, requestsPerMinute: 3 }, 'test');
+    const status = async () => {
+      const answer = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+      return `${answer.textOf('.badge[role=status]')} ${/problems\/([a-z-]+)/.exec(answer.text)?.[1] ?? ''}`;
+    };
+    expect(await status()).toBe('200 · 0 companies ');
+    expect(await status()).toBe('429 monthly-quota-exceeded');
+    expect(await status()).toBe('429 monthly-quota-exceeded');
+    expect(await status()).toBe('429 rate-limit-exceeded');
+    const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
+    expect(account!.used).toBe(1);
+  });
+
+  test('hostile queries come back as text', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const queries = [
+      '<script>alert(1)</script>',
+      '"><img src=x onerror=alert(1)>',
+      "'; curl evil #",
+      '\u202e%00%zz',
+      '*',
+    ];
+    for (const q of queries) {
+      const answer = await visitor.submit('/dashboard/try', { q, kind: 'search' });
+      expect([q, answer.status]).toEqual([q, 200]);
+      expect(answer.document.querySelectorAll('script:not([src]), img').length).toBe(0);
+      expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(q);
+      // Between its single quotes the address holds none: the line can be pasted into a shell.
+      expect(answer.textOf('#request')!.match(/'/g)!.length).toBe(2);
+    }
+  });
+});
