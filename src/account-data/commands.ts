@@ -14,15 +14,12 @@ export function accountDataCommands(program: Command): void {
       .argument('<id>')
       .description('what changed an account, when, and by whom; also of a deleted one')
       .addHelpText('after', '\nExample:\n  bun directory account history acc_… --json'),
-    async ({ sql }, id: string) => {
-      const entries = await loadHistory(sql, id);
-      return entries.map((entry) => ({ ...entry, at: entry.at.toISOString() }));
-    },
+    ({ sql }, id: string) => loadHistory(sql, id),
     (entries) =>
       table([
         ['AT', 'KIND', 'BY', 'CREDITS', 'BALANCE', 'REFERENCE', 'KEY', 'CHANGED TO', 'NOTE'],
         ...entries.map((entry) => [
-          entry.at,
+          entry.at.toISOString(),
           entry.kind,
           entry.actor,
           String(entry.credits ?? '–'),

@@ -1,39 +1,17 @@
-import { askDelete, deleteOwnAccount, downloadAccount, showHistory } from './pages/account-data.ts';
-import { showCredits } from './pages/credits.ts';
-import { downloadCredits, downloadUsage } from './pages/csv.ts';
-import { showSignIn, showSignUp, signIn, signOut, signUp } from './pages/entry.ts';
-import { askName, askRevoke, askRotate, rename, revoke, rotate } from './pages/key-changes.ts';
-import { makeKey, showKeys } from './pages/keys.ts';
-import {
-  confirm,
-  forgot,
-  reset,
-  showConfirm,
-  showForgot,
-  showInvitation,
-  showReset,
-  takeInvitation,
-} from './pages/links.ts';
-import { askRemoveMember, removeOther, showMembers } from './pages/members.ts';
-import { showOverview } from './pages/overview.ts';
-import {
-  askOwnEmail,
-  askOwnName,
-  changeOwnEmail,
-  changeOwnName,
-  showEmailChange,
-  takeEmailChange,
-} from './pages/profile.ts';
-import { showReference } from './pages/public.ts';
-import { showSessions, signOutOthers } from './pages/sessions.ts';
-import {
-  changeAlerts,
-  changePassword,
-  changeSpending,
-  sendConfirmationAgain,
-  showSettings,
-} from './pages/settings.ts';
-import { showTry, tryCall } from './pages/try.ts';
+import * as accountData from './pages/account-data.ts';
+import * as credits from './pages/credits.ts';
+import * as csv from './pages/csv.ts';
+import * as entry from './pages/entry.ts';
+import * as keyChanges from './pages/key-changes.ts';
+import * as keys from './pages/keys.ts';
+import * as links from './pages/links.ts';
+import * as members from './pages/members.ts';
+import * as overview from './pages/overview.ts';
+import * as profile from './pages/profile.ts';
+import * as publicPages from './pages/public.ts';
+import * as sessions from './pages/sessions.ts';
+import * as settings from './pages/settings.ts';
+import * as tryIt from './pages/try.ts';
 import type { MemberContext, PageContext, PageResponse } from './request/page-context.ts';
 
 interface Methods<Context> {
@@ -49,34 +27,34 @@ export type Route = ({ for: 'anyone' } & Methods<PageContext>) | ({ for: 'member
  * form's token.
  */
 export const ROUTES: Record<string, Route> = {
-  '/sign-in': { for: 'anyone', GET: showSignIn, POST: signIn },
-  '/sign-up': { for: 'anyone', GET: showSignUp, POST: signUp },
-  '/sign-out': { for: 'anyone', POST: signOut },
-  '/forgot': { for: 'anyone', GET: showForgot, POST: forgot },
-  '/reset': { for: 'anyone', GET: showReset, POST: reset },
-  '/confirm': { for: 'anyone', GET: showConfirm, POST: confirm },
-  '/confirm/send': { for: 'member', POST: sendConfirmationAgain },
-  '/email': { for: 'anyone', GET: showEmailChange, POST: takeEmailChange },
-  '/invitation': { for: 'anyone', GET: showInvitation, POST: takeInvitation },
-  '': { for: 'member', GET: showOverview },
-  '/usage.csv': { for: 'member', GET: downloadUsage },
-  '/keys': { for: 'member', GET: showKeys, POST: makeKey },
-  '/keys/:id/rotate': { for: 'member', GET: askRotate, POST: rotate },
-  '/keys/:id/rename': { for: 'member', GET: askName, POST: rename },
-  '/keys/:id/revoke': { for: 'member', GET: askRevoke, POST: revoke },
-  '/credits': { for: 'member', GET: showCredits },
-  '/credits.csv': { for: 'member', GET: downloadCredits },
-  '/try': { for: 'member', GET: showTry, POST: tryCall },
-  '/reference': { for: 'member', GET: showReference },
-  '/settings': { for: 'member', GET: showSettings, POST: changePassword },
-  '/settings/name': { for: 'member', GET: askOwnName, POST: changeOwnName },
-  '/settings/email': { for: 'member', GET: askOwnEmail, POST: changeOwnEmail },
-  '/settings/members': { for: 'member', GET: showMembers },
-  '/settings/members/:id/remove': { for: 'member', GET: askRemoveMember, POST: removeOther },
-  '/settings/sessions': { for: 'member', GET: showSessions, POST: signOutOthers },
-  '/settings/history': { for: 'member', GET: showHistory },
-  '/settings/account.json': { for: 'member', GET: downloadAccount },
-  '/settings/delete': { for: 'member', GET: askDelete, POST: deleteOwnAccount },
-  '/settings/spending': { for: 'member', POST: changeSpending },
-  '/settings/alerts': { for: 'member', POST: changeAlerts },
+  '/sign-in': { for: 'anyone', GET: entry.showSignIn, POST: entry.signIn },
+  '/sign-up': { for: 'anyone', GET: entry.showSignUp, POST: entry.signUp },
+  '/sign-out': { for: 'anyone', POST: entry.signOut },
+  '/forgot': { for: 'anyone', GET: links.showForgot, POST: links.forgot },
+  '/reset': { for: 'anyone', GET: links.showReset, POST: links.reset },
+  '/confirm': { for: 'anyone', GET: links.showConfirm, POST: links.confirm },
+  '/confirm/send': { for: 'member', POST: settings.sendConfirmationAgain },
+  '/email': { for: 'anyone', GET: profile.showEmailChange, POST: profile.takeEmailChange },
+  '/invitation': { for: 'anyone', GET: links.showInvitation, POST: links.takeInvitation },
+  '': { for: 'member', GET: overview.showOverview },
+  '/usage.csv': { for: 'member', GET: csv.downloadUsage },
+  '/keys': { for: 'member', GET: keys.showKeys, POST: keys.makeKey },
+  '/keys/:id/rotate': { for: 'member', GET: keyChanges.askRotate, POST: keyChanges.rotate },
+  '/keys/:id/rename': { for: 'member', GET: keyChanges.askName, POST: keyChanges.rename },
+  '/keys/:id/revoke': { for: 'member', GET: keyChanges.askRevoke, POST: keyChanges.revoke },
+  '/credits': { for: 'member', GET: credits.showCredits },
+  '/credits.csv': { for: 'member', GET: csv.downloadCredits },
+  '/try': { for: 'member', GET: tryIt.showTry, POST: tryIt.tryCall },
+  '/reference': { for: 'member', GET: publicPages.showReference },
+  '/settings': { for: 'member', GET: settings.showSettings, POST: settings.changePassword },
+  '/settings/name': { for: 'member', GET: profile.askOwnName, POST: profile.changeOwnName },
+  '/settings/email': { for: 'member', GET: profile.askOwnEmail, POST: profile.changeOwnEmail },
+  '/settings/members': { for: 'member', GET: members.showMembers },
+  '/settings/members/:id/remove': { for: 'member', GET: members.askRemoveMember, POST: members.removeOther },
+  '/settings/sessions': { for: 'member', GET: sessions.showSessions, POST: sessions.signOutOthers },
+  '/settings/history': { for: 'member', GET: accountData.showHistory },
+  '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
+  '/settings/delete': { for: 'member', GET: accountData.askDelete, POST: accountData.deleteOwnAccount },
+  '/settings/spending': { for: 'member', POST: settings.changeSpending },
+  '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };

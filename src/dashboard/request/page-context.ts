@@ -76,10 +76,11 @@ export interface MemberContext extends PageContext {
 }
 
 /** The answer of a page. */
-export type PageResponse =
-  | { page: Html; status?: number; headers?: Record<string, string>; cookies?: string[] }
-  | { redirect: string; cookies?: string[] }
-  | { file: string; type: string; headers: Record<string, string> };
+export type PageResponse = { headers?: Record<string, string>; cookies?: string[] } & (
+  | { page: Html; status?: number }
+  | { redirect: string }
+  | { file: string; type: string }
+);
 
 /** Redirects to another page of the dashboard, after a form has done its work. */
 export function redirectTo(context: PageContext, path: string, cookies: string[] = []): PageResponse {

@@ -42,26 +42,22 @@ export function respond(
   response: PageResponse,
   { acceptEncoding = '', cookies = [], language, hasLinkToken = false }: RespondOptions,
 ): Response {
-  const headers = new Headers(HEADERS);
-  if ('file' in response) {
-    headers.set('Content-Type', response.type);
-    for (const [name, value] of Object.entries(response.headers)) headers.set(name, value);
-    return new Response(response.file, { headers });
-  }
+  const headers = new Headers({ ...HEADERS, ...response.headers });
   for (const cookie of [...cookies, ...(response.cookies ?? [])]) headers.append('Set-Cookie', cookie);
   if ('redirect' in response) {
     headers.set('Location', response.redirect);
     return new Response(null, { status: 303, headers });
   }
+  if ('file' in response) {
+    headers.set('Content-Type', response.type);
+    return new Response(response.file, { headers });
+  }
   headers.set('Content-Type', 'text/html; charset=utf-8');
   headers.set('Content-Language', language);
   if (hasLinkToken) headers.set('Referrer-Policy', REFERRER_OF_LINKS);
-  for (const [name, value] of Object.entries(response.headers ?? {})) headers.set(name, value);
-  const status = response.status ?? 200;
-  if (!/\bgzip\b/.test(acceptEncoding)) {
-    return new Response(response.page.markup, { status, headers });
-  }
+  const { page, status = 200 } = response;
+  if (!/\bgzip\b/.test(acceptEncoding)) return new Response(page.markup, { status, headers });
   // The size gives no secret away: a key is in one answer only, and a form's token differs in each.
   headers.set('Content-Encoding', 'gzip');
-  return new Response(Bun.gzipSync(response.page.markup), { status, headers });
+  return new Response(Bun.gzipSync(page.markup), { status, headers });
 }
