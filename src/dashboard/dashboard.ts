@@ -41,18 +41,7 @@ export async function createDashboard(parts: DashboardParts) {
       : (await import('./auth/mail.ts')).createMailer(smtpUrl, mailFrom, publicUrl, log);
   const alerts =
     mailer && createUsageAlerts({ sql, mailer, settingsUrl: `${publicUrl}/dashboard/settings`, log });
-  const pageTools: PageTools = {
-    config,
-    publicUrl,
-    root,
-    base,
-    assets: {
-      style: assets.address('dashboard.css'),
-      script: assets.address('dashboard.js'),
-      icon: assets.address('mark.svg'),
-      font: assets.address('geist.woff2'),
-    },
-  };
+  const pageTools: PageTools = { config, publicUrl, root, base, assets };
   let openApi: OpenApi | null = null;
   let opening: Promise<RequestHandler> | null = null;
 

@@ -9,6 +9,7 @@ import type { RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Auth, AuthClient, Session, User } from '../auth/auth.ts';
 import type { Mailer } from '../auth/mail.ts';
 import type { OpenApi } from '../pages/reference.ts';
+import type { Assets } from '../ui/assets.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
@@ -46,7 +47,7 @@ export interface Tools extends DashboardParts {
   root: string;
   /** Path of the dashboard, `/dashboard` behind the public address's own path. */
   base: string;
-  assets: { style: string; script: string; icon: string; font: string };
+  assets: Assets;
 }
 
 /** A request for a page, with the tools to answer it. */

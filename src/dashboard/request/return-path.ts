@@ -27,7 +27,7 @@ export function returnPath(to: string | null): string {
 
 /** The path of a form's page, with the typed text. */
 export function pageWithText(path: string, form: URLSearchParams | null): string {
-  const field = KEPT_FIELDS[path];
-  const text = field === undefined ? null : form?.get(field);
-  return field === undefined || !text ? path : `${path}?${new URLSearchParams({ [field]: text })}`;
+  const field = KEPT_FIELDS[path] ?? '';
+  const text = form?.get(field);
+  return text ? `${path}?${new URLSearchParams({ [field]: text })}` : path;
 }

@@ -188,7 +188,7 @@ export function notFoundPage(context: LayoutContext): PageResponse {
 }
 
 function documentOf({ messages, tools }: LayoutContext, title: string, body: Html): Html {
-  const { assets } = tools;
+  const { address } = tools.assets;
   return html`<!doctype html>
 <html lang="${messages.lang}">
 <head>
@@ -196,10 +196,10 @@ function documentOf({ messages, tools }: LayoutContext, title: string, body: Htm
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · ${messages.brand}</title>
-<link rel="icon" href="${assets.icon}" type="image/svg+xml">
-<link rel="preload" href="${assets.font}" as="font" type="font/woff2" crossorigin>
-<link rel="stylesheet" href="${assets.style}">
-<script src="${assets.script}" defer></script>
+<link rel="icon" href="${address('mark.svg')}" type="image/svg+xml">
+<link rel="preload" href="${address('geist.woff2')}" as="font" type="font/woff2" crossorigin>
+<link rel="stylesheet" href="${address('dashboard.css')}">
+<script src="${address('dashboard.js')}" defer></script>
 </head>
 <body data-show="${messages.showPassword}" data-hide="${messages.hidePassword}" data-press="${messages.pressCopy}">
 <a class="skip" href="#main">${messages.skip}</a>
