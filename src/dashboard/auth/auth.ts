@@ -34,15 +34,6 @@ export interface AuthClient extends ClientAddress {
   userAgent: string | null;
 }
 
-type AuthEndpoint =
-  | '/sign-up/email'
-  | '/sign-in/email'
-  | '/sign-out'
-  | '/request-password-reset'
-  | '/reset-password'
-  | '/send-verification-email'
-  | '/change-password';
-
 export type Auth = ReturnType<typeof createAuth>;
 
 interface AuthParts extends Pick<DashboardParts, 'sql' | 'publicUrl' | 'config' | 'log'> {
@@ -148,14 +139,15 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     },
 
     /**
-     * One of better-auth's endpoints, with its check of the request's origin. Its rate limits are off, because they also count
-     * successes (limits.ts has ours).
+     * Calls one of better-auth's endpoints, with its check of the request's origin. Its rate limits are off, because they also
+     * count successes (limits.ts has ours).
      *
+     * @param endpoint such as `/sign-in/email`
      * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`); `cookies` are `Set-Cookie` values to pass on; `token` is
      * that of the opened session
      * @throws when it could not do it, as with Postgres away
      */
-    async call(endpoint: AuthEndpoint, body: Record<string, unknown>, client: AuthClient) {
+    async call(endpoint: string, body: Record<string, unknown>, client: AuthClient) {
       const { cookie, address, acceptLanguage, userAgent } = client;
       const headers = new Headers({ 'Content-Type': 'application/json', Origin: origin });
       headers.set(ADDRESS_HEADER, address);

@@ -18,8 +18,7 @@ export interface LinkMail {
   language: Language;
 }
 
-/** A message that says how much of the allowance is used. */
-export interface UsageMail {
+export interface TextMail {
   to: string;
   subject: string;
   text: string;
@@ -54,32 +53,30 @@ export function createMailer(smtpUrl: string, from: string | null, publicUrl: st
   );
   const sending = new Set<Promise<unknown>>();
 
+  /** @throws if the relay did not take it */
+  async function sendText({ to, subject, text, language }: TextMail): Promise<void> {
+    const { brand } = MESSAGES[language];
+    await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });
+  }
+
   return {
+    sendText,
     /** Sends in the background; a failure is logged, without the address and the link. */
     send({ kind, to, url, language }: LinkMail): void {
       const messages = MESSAGES[language];
-      const [subject, lead] = {
-        confirm: [messages.confirmTitle, messages.mailConfirm],
-        reset: [messages.resetTitle, messages.mailReset],
-        exists: [messages.mailExistsSubject, messages.mailExists],
-        'new-email': [messages.confirmTitle, messages.mailNewEmail],
-        'change-asked': [messages.mailChangeAskedSubject, messages.mailChangeAsked],
-        changed: [messages.mailChangedSubject, messages.mailChanged],
-      }[kind];
-      const isWarning = kind === 'change-asked' || kind === 'changed';
-      const text = [lead, url, ...(isWarning ? [] : [messages.mailIgnore]), `${messages.brand}\n`].join(
-        '\n\n',
-      );
-      const sent = transport
-        .sendMail({ to, subject: `${messages.brand}: ${subject}`, text })
+      const ignore = `\n\n${messages.mailIgnore}`;
+      const [subject, lead, end] = {
+        confirm: [messages.confirmTitle, messages.mailConfirm, ignore],
+        reset: [messages.resetTitle, messages.mailReset, ignore],
+        exists: [messages.mailExistsSubject, messages.mailExists, ignore],
+        'new-email': [messages.confirmTitle, messages.mailNewEmail, ignore],
+        'change-asked': [messages.mailChangeAskedSubject, messages.mailChangeAsked, ''],
+        changed: [messages.mailChangedSubject, messages.mailChanged, ''],
+      }[kind] as [string, string, string];
+      const sent = sendText({ to, subject, text: `${lead}\n\n${url}${end}`, language })
         .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))
         .finally(() => sending.delete(sent));
       sending.add(sent);
-    },
-    /** @throws if the relay did not take it */
-    async sendUsage({ to, subject, text, language }: UsageMail): Promise<void> {
-      const { brand } = MESSAGES[language];
-      await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });
     },
     async close(): Promise<void> {
       await Promise.all(sending);

@@ -48,7 +48,7 @@ function plotAndTable(
   const total = formats.number(all.reduce((sum, series) => sum + series.total, 0));
   return html`
 <ul class="legend">${all.map((series, index) => html`<li class="series-${Math.min(index + 1, 6)}"><span title="${series.label}">${shortened(series.label)}</span> <strong>${formats.number(series.total)}</strong></li>`)}</ul>
-${plotDailyCalls(all, { from, today, label: messages.plotLabel(total), formats })}
+${plotDailyCalls(all, { from, today }, messages.plotLabel(total), formats)}
 <div class="under">
   <details>
     <summary>${messages.table}</summary>

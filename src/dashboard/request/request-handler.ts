@@ -5,6 +5,7 @@ import { isLoopbackHost } from '../../loopback.ts';
 import { LOCK_NOT_AVAILABLE } from '../../postgres/connect.ts';
 import { OverloadedError, withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
+import type { Session } from '../auth/auth.ts';
 import { accountOf } from '../auth/members.ts';
 import { ROUTES } from '../routes.ts';
 import { html } from '../ui/html.ts';
@@ -15,7 +16,13 @@ import { createClientAddress } from './client-address.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
 import { readForm, type Unread } from './form.ts';
 import { createGate } from './gate.ts';
-import { type PageContext, type PageResponse, redirectTo, type Tools } from './page-context.ts';
+import {
+  type MemberContext,
+  type PageContext,
+  type PageResponse,
+  redirectTo,
+  type Tools,
+} from './page-context.ts';
 import { createRefusals, type RefusalKind } from './refusals.ts';
 import { createRequestLimit, nameOf } from './request-limit.ts';
 import { respond } from './respond.ts';
@@ -115,7 +122,7 @@ export function createRequestHandler(tools: Tools) {
     form: URLSearchParams | null,
     leave: () => void,
   ): Promise<PageResponse | RefusalKind> {
-    const { request, url, client, messages, trace, cookies } = incoming;
+    const { request, url, client, messages, cookies } = incoming;
     const known = await withTimeout(tools.auth.session(client.cookie), SESSION_TIMEOUT_MS, 'Postgres');
     const { session } = known;
     cookies.push(...known.cookies);
@@ -163,19 +170,19 @@ export function createRequestHandler(tools: Tools) {
     }
 
     if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
-    const { user } = session!;
-    const accountId = await withTimeout(
-      accountOf(tools.sql, user, messages.language),
-      SESSION_TIMEOUT_MS,
-      'Postgres',
-    );
-    trace.account = accountId;
-    const account = await tools.readAccount(accountId);
-    const page = route[method]!({ ...context, session: session!, user, account });
-    if (path !== '/try') return withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
-    // A call can wait for a slow source, and must not keep a place from other pages.
-    leave();
-    return page;
+    const page = openMember(context, session!).then((member) => {
+      // A call can wait for a slow source, and must not keep a place from other pages.
+      if (path === '/try') leave();
+      return route[method]!(member);
+    });
+    return path === '/try' ? page : withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
+  }
+
+  async function openMember(context: PageContext, session: Session): Promise<MemberContext> {
+    const { user } = session;
+    const id = await accountOf(tools.sql, user, context.messages.language);
+    context.trace.account = id;
+    return { ...context, session, user, account: await tools.readAccount(id) };
   }
 
   function failed(incoming: Incoming, error: unknown): PageResponse | RefusalKind {

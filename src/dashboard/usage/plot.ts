@@ -11,20 +11,18 @@ const INTERVALS = 4;
 /** A plot has a week at least. A new account sees the days to come, empty. */
 const MIN_DAYS = 7;
 
-export interface PlotOptions {
-  /** The first and the last day, YYYY-MM-DD. */
-  from: string;
-  today: string;
-  /** The text for a screen reader. */
-  label: string;
-  formats: Formats;
-}
-
 /**
  * Stacked bars of calls a day, as an SVG that fills its place's width. x is in percent and y in pixels, so that no text is
  * scaled. The style sheet has the colours.
+ *
+ * @param days the first and the last, YYYY-MM-DD; @param label the text for a screen reader
  */
-export function plotDailyCalls(all: Series[], { from, today, label, formats }: PlotOptions): Html {
+export function plotDailyCalls(
+  all: Series[],
+  { from, today }: { from: string; today: string },
+  label: string,
+  formats: Formats,
+): Html {
   const first = Date.parse(from);
   const count = Math.max(MIN_DAYS, Math.round((Date.parse(today) - first) / DAY) + 1);
   const days = Array.from({ length: count }, (_, index) => {

@@ -3,7 +3,7 @@ import type { Log } from '../../observability/log.ts';
 import { textArray } from '../../postgres/arrays.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { MINUTE } from '../../units.ts';
-import type { Mailer, UsageMail } from '../auth/mail.ts';
+import type { Mailer, TextMail } from '../auth/mail.ts';
 import { formatsOf, type Language, preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 
@@ -42,7 +42,7 @@ export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl
 
   async function send(alert: Alert): Promise<void> {
     try {
-      await mailer.sendUsage(mailOf(alert, settingsUrl));
+      await mailer.sendText(mailOf(alert, settingsUrl));
     } catch (error) {
       checkAll = true;
       pausedUntilMs = performance.now() + PAUSE_MS;
@@ -115,7 +115,7 @@ async function withdraw(sql: Sql, { userId, percent, openedAt }: Alert): Promise
     WHERE user_id = ${userId} AND percent = ${percent} AND period_opened_at = ${openedAt}::text::timestamptz`;
 }
 
-function mailOf(alert: Alert, settingsUrl: string): UsageMail {
+function mailOf(alert: Alert, settingsUrl: string): TextMail {
   const language = alert.language ?? preferredLanguage(null);
   const { number, date } = formatsOf(language);
   const messages = MESSAGES[language];
