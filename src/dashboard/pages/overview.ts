@@ -1,14 +1,18 @@
 import { readPlan } from '../../accounts/plan.ts';
+import { presentUsage } from '../../usage/route.ts';
+import type { UsageAnswer } from '../../usage/schema.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage } from '../ui/layout.ts';
-import { summarizeUsage, type UsageSummary } from '../usage/credits.ts';
+import { availableCredits } from '../usage/credits.ts';
 import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
 import { datasetsLine } from '../usage/datasets.ts';
 import { allowanceState, forecastText } from './allowance.ts';
 import { type CallsView, callsSection } from './calls.ts';
 import { planEnd } from './credits.ts';
 import { errorsSection } from './errors-section.ts';
+
+type Usage = UsageAnswer['data'];
 
 /** GET /dashboard: how many calls are left, the rate limit, keys, plan, and the calls a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
@@ -25,14 +29,14 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
     allowanceState(account) === 'fine' ? forecastText(context) : null,
     readPlan(tools.sql, 'free'),
   ]);
-  const figures = summarizeUsage(account, rate);
-  const isNew = history.rows.length === 0 && figures.usage.quotas.requests.used === 0;
+  const usage = presentUsage(account, rate).data;
+  const isNew = history.rows.length === 0 && account.used === 0;
   const body = html`
 <h1>${account.name}</h1>
 ${isNew && firstSteps(context)}
 <div class="figures" id="figures" data-live>
-  ${availableCard(context, figures, forecast)}
-  ${smallCards(context, figures, planEnd(context, free))}
+  ${availableCard(context, usage, forecast)}
+  ${smallCards(context, usage, planEnd(context, free))}
 </div>
 ${callsSection(context, history, view)}
 ${errorsSection(context, history)}
@@ -55,11 +59,12 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
 }
 
 /** The main figure: calls that are left, what of, and until when. */
-function availableCard(context: MemberContext, figures: UsageSummary, forecast: string | null): Html {
+function availableCard(context: MemberContext, usage: Usage, forecast: string | null): Html {
   const { messages, formats, tools, account } = context;
-  const { usage, includedLeft, available, beyond } = figures;
   const { number } = formats;
   const { used, limit } = usage.quotas.requests;
+  const includedLeft = Math.max(0, limit - used);
+  const beyond = Math.max(0, used - limit);
   const resetAt = new Date(usage.resetAt);
   // A period that Plus ends in is followed by one of the Free plan: nothing is reset.
   const isLastPeriod = account.planUntil !== null && account.planUntil <= account.period.end;
@@ -69,8 +74,8 @@ function availableCard(context: MemberContext, figures: UsageSummary, forecast: 
 <section class="card figure main-figure ${allowanceState(account)}">
   <div class="stock">
     <h2>${messages.available}</h2>
-    <p class="big" data-figure="available">${number(available)}</p>
-    ${stockBar(messages.available, [includedLeft, purchased], Math.max(limit - includedLeft, 0))}
+    <p class="big" data-figure="available">${number(availableCredits(account))}</p>
+    ${stockBar(messages.available, [includedLeft, purchased], limit - includedLeft)}
     <ul class="legend">
       <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(limit))}</strong></li>
       <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(usage.credits)}</strong></li>
@@ -88,7 +93,7 @@ function availableCard(context: MemberContext, figures: UsageSummary, forecast: 
 </section>`;
 }
 
-function smallCards(context: MemberContext, { usage }: UsageSummary, ends: string | null): Html {
+function smallCards(context: MemberContext, usage: Usage, ends: string | null): Html {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
   const { limit, remaining } = usage.rateLimit;

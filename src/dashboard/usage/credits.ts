@@ -1,26 +1,14 @@
 import type { AccountDetails } from '../../accounts/store.ts';
 import type { Sql } from '../../postgres/connect.ts';
-import type { RateDecision } from '../../rate-limit/bucket.ts';
 import { DAY } from '../../units.ts';
-import { presentUsage } from '../../usage/route.ts';
 
-/** Calls that the account can still make: the rest of its allowance, and purchased credits if it spends them. */
+/**
+ * Calls that the account can still make: the rest of its allowance, and purchased credits if it spends them (specification, Get
+ * usage, Derived values).
+ */
 export function availableCredits(account: AccountDetails): number {
   const { includedCredits, used, credits, spendPurchased } = account;
   return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
-}
-
-export type UsageSummary = ReturnType<typeof summarizeUsage>;
-
-/**
- * The figures of the overview: the usage object of `GET /usage`, the rest of the allowance, the available credits (specification,
- * Get usage, Derived values; without purchased credits if they are not spent), and calls beyond the allowance.
- */
-export function summarizeUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>) {
-  const usage = presentUsage(account, rate).data;
-  const { used, limit } = usage.quotas.requests;
-  const includedLeft = Math.max(0, limit - used);
-  return { usage, includedLeft, available: availableCredits(account), beyond: Math.max(0, used - limit) };
 }
 
 /** Days whose calls give the pace of an account. */
