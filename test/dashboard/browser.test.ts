@@ -137,7 +137,7 @@ describe('in a real browser', () => {
       expect([await focus(), await described('name'), await described('expires')]).toEqual([
         'expires',
         null,
-        'The last day of a key must be today or later.',
+        'The last day must be today or later.',
       ]);
       await page.fill('#expires', '');
       await page.click('form.inline button[type=submit]');

@@ -65,10 +65,7 @@ export async function downloadAccount({ tools, account }: MemberContext): Promis
 const isMember = (actor: string) => actor.startsWith('dashboard:');
 
 /** GET /dashboard/settings/delete */
-export async function askDelete(
-  context: MemberContext,
-  refusal: Refusal | null = null,
-): Promise<PageResponse> {
+export async function askDelete(context: MemberContext, refusal?: Refusal | null): Promise<PageResponse> {
   const { messages, account, user } = context;
   return formPage(context, {
     title: messages.deleteAccount,

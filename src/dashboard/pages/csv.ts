@@ -15,8 +15,7 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
   const lines = rows.map((row) => {
     const key = row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName];
     const calls = [row.searches, row.lookups, row.searches + row.lookups];
-    const failed = [row.rateLimited, row.outOfCredits, row.clientErrors, row.serverErrors];
-    return [row.day, ...key, ...[...calls, ...failed].map(String)];
+    return [row.day, ...key, ...calls, row.rateLimited, row.outOfCredits, row.clientErrors, row.serverErrors];
   });
   return csvFile(context, `calls-${today}`, [[...columns, ...errors], ...lines]);
 }
@@ -26,20 +25,12 @@ export async function downloadCredits(context: MemberContext): Promise<PageRespo
   const { tools, account } = context;
   const entries = creditHistory(await loadGrants(tools.sql, account.id), account.credits);
   const lines = entries.map((entry) => {
-    const { kind, credits, balance } = entry;
     const [from, until, reference, note] =
-      kind === 'grant'
-        ? [entry.at, entry.at, entry.reference ?? '', entry.note]
+      entry.kind === 'grant'
+        ? [entry.at, entry.at, entry.reference, entry.note]
         : [entry.from, entry.until, '', ''];
-    return [
-      kind,
-      from.toISOString(),
-      until?.toISOString() ?? '',
-      String(credits),
-      String(balance),
-      reference,
-      note,
-    ];
+    const { kind, credits, balance } = entry;
+    return [kind, from.toISOString(), until?.toISOString(), credits, balance, reference, note];
   });
   const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'];
   return csvFile(context, 'credits', [columns, ...lines]);
@@ -50,15 +41,18 @@ export function separatorQuery({ messages }: Pick<PageContext, 'messages'>): str
   return messages.language === 'pt' ? 'separator=semicolon' : 'separator=comma';
 }
 
+type Cell = string | number | null | undefined;
+
 /**
  * A CSV file (RFC 4180): every field is quoted, and none is a formula, because names and notes are free text. One that is
  * separated by semicolons begins with a BOM, because it is for spreadsheets.
  */
-function csvFile({ url }: PageContext, name: string, lines: string[][]): PageResponse {
+function csvFile({ url }: PageContext, name: string, lines: Cell[][]): PageResponse {
   const isForSpreadsheet = url.searchParams.get('separator') === 'semicolon';
   const [start, separator] = isForSpreadsheet ? ['\ufeff', ';'] : ['', ','];
+  const row = (cells: Cell[]) => `${cells.map((cell) => csvCell(String(cell ?? ''))).join(separator)}\r\n`;
   return {
-    file: start + lines.map((line) => `${line.map(csvCell).join(separator)}\r\n`).join(''),
+    file: start + lines.map(row).join(''),
     type: 'text/csv; charset=utf-8',
     headers: { 'Content-Disposition': `attachment; filename="${name}.csv"` },
   };

@@ -22,10 +22,7 @@ import { cardPage, messagePage } from '../ui/layout.ts';
 import { contactLink } from '../ui/parts.ts';
 
 /** GET /dashboard/sign-in */
-export async function showSignIn(
-  context: PageContext,
-  refusal: Refusal | null = null,
-): Promise<PageResponse> {
+export async function showSignIn(context: PageContext, refusal?: Refusal | null): Promise<PageResponse> {
   const { messages, tools, fields, url, session } = context;
   const to = returnPath(url.searchParams.get('to') ?? fields('to'));
   if (session !== null) return redirectTo(context, to);
@@ -67,10 +64,7 @@ export async function signIn(context: PageContext): Promise<PageResponse> {
 }
 
 /** GET /dashboard/sign-up */
-export async function showSignUp(
-  context: PageContext,
-  refusal: Refusal | null = null,
-): Promise<PageResponse> {
+export async function showSignUp(context: PageContext, refusal?: Refusal | null): Promise<PageResponse> {
   const { messages, tools, formats, session } = context;
   if (session !== null) return redirectTo(context, '');
   const title = messages.signUp;

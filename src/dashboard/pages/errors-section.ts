@@ -24,7 +24,7 @@ export function errorsSection(context: MemberContext, { from, rows }: DailyHisto
   )}</dl>
   <details>
     <summary>${messages.table}</summary>
-    ${tableByDay(context, { label: messages.errorsTitle, headings: KINDS.map((kind) => messages.errorColumns[kind]), rows: days })}
+    ${tableByDay(context, { label: messages.errorsTitle, headings: KINDS.map((kind) => messages.errorKinds[kind]), rows: days })}
   </details>
 </section>`;
 }

@@ -61,7 +61,7 @@ export async function askName(context: MemberContext, refusal: Refusal | null = 
   const { messages, fields } = context;
   const key = await activeKey(context);
   if (key === null) return notFoundPage(context);
-  const value = refusal === null ? key.name : fields('name');
+  const value = refusal ? fields('name') : key.name;
   return formPage(context, {
     title: messages.rename,
     heading: messages.renameTitle(nameOf(key, context)),

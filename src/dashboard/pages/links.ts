@@ -16,10 +16,7 @@ import { cardPage, messagePage } from '../ui/layout.ts';
 import { contactLink } from '../ui/parts.ts';
 
 /** GET /dashboard/forgot */
-export async function showForgot(
-  context: PageContext,
-  refusal: Refusal | null = null,
-): Promise<PageResponse> {
+export async function showForgot(context: PageContext, refusal?: Refusal | null): Promise<PageResponse> {
   const { messages, tools } = context;
   const title = messages.forgotTitle;
   const after = html`<a href="${tools.base}/sign-in">${messages.signIn}</a>`;
@@ -117,10 +114,7 @@ export async function confirm(context: PageContext): Promise<PageResponse> {
 }
 
 /** GET /dashboard/invitation?token= */
-export async function showInvitation(
-  context: PageContext,
-  refusal: Refusal | null = null,
-): Promise<PageResponse> {
+export async function showInvitation(context: PageContext, refusal?: Refusal | null): Promise<PageResponse> {
   const { messages, tools } = context;
   const linkToken = linkTokenOf(context, 'invitation');
   const invitation = linkToken === null ? null : await findInvitation(tools.sql, linkToken);

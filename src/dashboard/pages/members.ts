@@ -34,7 +34,7 @@ export async function showMembers(context: MemberContext): Promise<PageResponse>
 /** GET /dashboard/settings/members/:id/remove */
 export async function askRemoveMember(
   context: MemberContext,
-  refusal: Refusal | null = null,
+  refusal?: Refusal | null,
 ): Promise<PageResponse> {
   const { messages, tools, id, account, user } = context;
   const member = (await listMembers(tools.sql, account.id)).find((member) => member.id === id);

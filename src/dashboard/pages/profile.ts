@@ -22,12 +22,9 @@ import { contactLink } from '../ui/parts.ts';
 import { confirmPage, invalidLink } from './links.ts';
 
 /** GET /dashboard/settings/name */
-export async function askOwnName(
-  context: MemberContext,
-  refusal: Refusal | null = null,
-): Promise<PageResponse> {
+export async function askOwnName(context: MemberContext, refusal?: Refusal | null): Promise<PageResponse> {
   const { messages, user, fields } = context;
-  const value = refusal === null ? user.name : fields('name');
+  const value = refusal ? fields('name') : user.name;
   return formPage(context, {
     title: messages.changeName,
     path: '/settings/name',
@@ -50,10 +47,7 @@ export async function changeOwnName(context: MemberContext): Promise<PageRespons
 }
 
 /** GET /dashboard/settings/email */
-export async function askOwnEmail(
-  context: MemberContext,
-  refusal: Refusal | null = null,
-): Promise<PageResponse> {
+export async function askOwnEmail(context: MemberContext, refusal?: Refusal | null): Promise<PageResponse> {
   const { messages, tools, user } = context;
   const title = messages.changeEmail;
   const present = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;

@@ -3,8 +3,8 @@ import { pathOf, searchOf } from '../../http/url.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { respond } from '../request/respond.ts';
 import { html } from '../ui/html.ts';
-import { type Language, languageOf, preferredLanguage } from '../ui/language.ts';
-import { cardPage, memberPage, type PageTools, publicPage } from '../ui/layout.ts';
+import { languageOf, preferredLanguage } from '../ui/language.ts';
+import { cardPage, type LayoutContext, memberPage, type PageTools, publicPage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
 import { type OpenApi, problemText, prose, referenceBody } from './reference.ts';
@@ -21,39 +21,33 @@ export interface PublicPages {
 export function createPublicPages(tools: PageTools, document: OpenApi): PublicPages {
   const made = new Map<string, Response>();
 
-  function show(
-    request: Request,
-    name: string,
-    make: (language: Language, url: URL) => PageResponse,
-  ): Response {
+  function show(request: Request, name: string, make: (context: LayoutContext) => PageResponse): Response {
     const url = new URL(tools.publicUrl + pathOf(request.url) + searchOf(request.url));
     const language =
       languageOf(url.searchParams.get('lang')) ?? preferredLanguage(request.headers.get('accept-language'));
+    const messages = MESSAGES[language];
     const acceptEncoding = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '') ? 'gzip' : '';
     const key = `${name} ${language} ${acceptEncoding}`;
-    const { lang } = MESSAGES[language];
-    const response = made.get(key) ?? respond(make(language, url), { acceptEncoding, language: lang });
+    const response =
+      made.get(key) ?? respond(make({ messages, tools, url }), { acceptEncoding, language: messages.lang });
     made.set(key, response);
     return response.clone() as Response;
   }
 
   return {
     reference: (request) =>
-      show(request, 'reference', (language, url) => {
-        const messages = MESSAGES[language];
-        const body = referenceBody(messages, document, tools.root);
-        return publicPage({ messages, tools, url }, messages.reference, body);
+      show(request, 'reference', (context) => {
+        const { messages } = context;
+        return publicPage(context, messages.reference, referenceBody(messages, document, tools.root));
       }),
     problem: (request, kind) =>
       Object.hasOwn(PROBLEMS, kind)
-        ? show(request, kind, (language, url) =>
-            problemPage({ messages: MESSAGES[language], tools, url }, kind as ProblemName),
-          )
+        ? show(request, kind, (context) => problemPage(context, kind as ProblemName))
         : null,
   };
 }
 
-function problemPage(context: Parameters<typeof cardPage>[0], kind: ProblemName): PageResponse {
+function problemPage(context: LayoutContext, kind: ProblemName): PageResponse {
   const { messages, tools } = context;
   const { title, cause, fix } = problemText(kind, messages.language);
   const contact = contactLink(context);

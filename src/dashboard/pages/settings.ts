@@ -17,10 +17,7 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage } from '../ui/layout.ts';
 
 /** GET /dashboard/settings */
-export async function showSettings(
-  context: MemberContext,
-  refusal: Refusal | null = null,
-): Promise<PageResponse> {
+export async function showSettings(context: MemberContext, refusal?: Refusal | null): Promise<PageResponse> {
   const { messages, tools, user, account } = context;
   const member = await memberOf(tools.sql, user.id);
   const isAlerted = member?.usageAlerts === true;

@@ -9,53 +9,30 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { copyable } from '../ui/parts.ts';
 import { problemText, prose } from './reference.ts';
 
-/** A call that was made, as it is shown. */
+/** A call that was made. */
 export interface Tried {
   kind: CallKind;
   address: string;
   durationMs: number;
-  status: number;
-  headers: [name: string, value: string][];
-  /** JSON, indented. */
-  body: string;
-  /** The entries of a search; `null` for a lookup or a problem. */
-  entries: SearchAnswer['data'] | null;
-  /** The record of a lookup; `null` for a search or a problem. */
-  company: Company | null;
-  problem: ProblemName | null;
+  answer: Answer;
 }
 
 /** Problems of calls that were admitted: they cost a credit (specification, Errors). */
 const CHARGED: ProblemName[] = ['validation', 'company-not-found', 'search-failed', 'company-lookup-failed'];
 
-export async function describeAnswer(
-  publicUrl: string,
-  call: Pick<Tried, 'kind' | 'address' | 'durationMs'>,
-  answer: Answer,
-): Promise<Tried> {
-  const response = responseTo(publicUrl, answer);
-  const data = answer.ok ? JSON.parse(answer.json).data : null;
-  return {
-    ...call,
-    status: response.status,
-    headers: [...response.headers].map(([name, value]) => [titleCase(name), value]),
-    body: JSON.stringify(await response.json(), null, 2),
-    entries: call.kind === 'search' ? (data as SearchAnswer['data'] | null) : null,
-    company: call.kind === 'lookup' ? (data as Company | null) : null,
-    problem: answer.ok ? null : answer.problem.kind,
-  };
-}
-
-function titleCase(name: string): string {
-  const known = /^ratelimit-/.test(name) ? name.replace('ratelimit', 'RateLimit') : name;
-  return known.replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
-}
-
-/** The call as a program would send it, and its answer: what it says first, then its headers and its JSON. */
-export function triedCall(context: MemberContext, tried: Tried): Html {
-  const { messages, formats } = context;
-  const { entries, company, problem, status } = tried;
-  const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${tried.address.replaceAll("'", '%27')}'`;
+/** The call as a program would send it, and its answer: its meaning first, then its headers and its JSON. */
+export async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
+  const { messages, formats, tools } = context;
+  const { kind, answer, address, durationMs } = tried;
+  const response = responseTo(tools.publicUrl, answer);
+  const { status } = response;
+  const headers = [...response.headers].map(
+    ([name, value]) => html`<span>${titleCase(name)}:</span> ${value}\n`,
+  );
+  const json = (await response.json()) as { data: unknown };
+  const problem = answer.ok ? null : answer.problem.kind;
+  const entries = answer.ok && kind === 'search' ? (json.data as SearchAnswer['data']) : null;
+  const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${address.replaceAll("'", '%27')}'`;
   const count = entries !== null && html` · ${messages.found(String(entries.length))}`;
   const cost = problem === null || CHARGED.includes(problem) ? messages.creditSpent : messages.noCreditSpent;
   return html`
@@ -64,20 +41,25 @@ export function triedCall(context: MemberContext, tried: Tried): Html {
     <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
     <span class="badge ${status < 400 ? 'good' : 'bad'}" role="status">${status}${count}</span>
   </div>
-  <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(tried.durationMs))))} · ${cost}</p>
+  <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${cost}</p>
   ${problem !== null && problemSentence(context, problem)}
   ${entries !== null && entries.length > 0 && found(context, entries)}
-  ${company !== null && details(context, company)}
+  ${answer.ok && kind === 'lookup' && details(context, json.data as Company)}
   <details>
     <summary>${messages.headersAndJson}</summary>
-    <pre class="headers" tabindex="0">${tried.headers.map(([name, value]) => html`<span>${name}:</span> ${value}\n`)}</pre>
-    ${copyable(messages, { id: 'answer-json', label: 'JSON', text: tried.body })}
+    <pre class="headers" tabindex="0">${headers}</pre>
+    ${copyable(messages, { id: 'answer-json', label: 'JSON', text: JSON.stringify(json, null, 2) })}
   </details>
 </section>
 <section class="card" aria-labelledby="request-title">
   <h2 id="request-title">${messages.request}</h2>
   ${copyable(messages, { id: 'request', label: messages.request, text: curl })}
 </section>`;
+}
+
+function titleCase(name: string): string {
+  const known = /^ratelimit-/.test(name) ? name.replace('ratelimit', 'RateLimit') : name;
+  return known.replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
 }
 
 /** The meaning of a problem in the reader's language, with a link to more. */

@@ -8,7 +8,7 @@ import { html } from '../ui/html.ts';
 import { awaitsConfirmation, memberPage } from '../ui/layout.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { exampleQuery } from '../usage/example-query.ts';
-import { describeAnswer, type Tried, triedCall } from './try-answer.ts';
+import { type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;
 
@@ -50,8 +50,10 @@ export async function tryCall(context: MemberContext): Promise<PageResponse> {
     { keyId: '', accountId: account.id, requestsPerMinute: account.requestsPerMinute },
   );
   const durationMs = performance.now() - startedAt;
-  const tried = await describeAnswer(tools.publicUrl, { kind, address, durationMs }, answer);
-  return showTry({ ...context, account: await tools.readAccount(account.id) }, tried);
+  return showTry(
+    { ...context, account: await tools.readAccount(account.id) },
+    { kind, address, durationMs, answer },
+  );
 }
 
 /** Why the API would refuse the query with 400; null when it would not. */
@@ -93,7 +95,7 @@ ${alert(refusal?.message)}
 ${
   tried === null
     ? html`<div class="card empty"><h2>${messages.tryEmpty}</h2><p>${messages.tryEmptyLead}</p></div>`
-    : triedCall(context, tried)
+    : await triedCall(context, tried)
 }`;
   return memberPage(context, { title: messages.tryIt, body, ...refusal });
 }

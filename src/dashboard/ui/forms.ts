@@ -117,7 +117,7 @@ export interface Form {
   /** The email that a password manager stores the password with. */
   username?: string;
   button: string;
-  refusal?: Refusal | null;
+  refusal?: Refusal | null | undefined;
   /** Whether the first field gets the focus, if none has a fault. */
   focus?: boolean;
   /** The page that a link beside the button leads back to. */

@@ -6,7 +6,7 @@ import { type Html, type HtmlValue, html } from './html.ts';
 import { contactLink } from './parts.ts';
 
 /** The context of a page without account data. */
-type LayoutContext = Pick<PageContext, 'messages'> & { tools: PageTools; url?: URL };
+export type LayoutContext = Pick<PageContext, 'messages'> & { tools: PageTools; url?: URL };
 export type PageTools = Pick<Tools, 'root' | 'base' | 'publicUrl' | 'config' | 'assets'>;
 
 interface PageOptions {

@@ -275,12 +275,6 @@ const TEXTS = {
     clientErrors: ['Not valid, or not found (400, 404)', 'Inválidas, ou não encontradas (400, 404)'],
     serverErrors: ['Failed here (500 to 503)', 'Falharam aqui (500 a 503)'],
   },
-  errorColumns: {
-    rateLimited: ['Rate', 'Ritmo'],
-    outOfCredits: ['Credits', 'Créditos'],
-    clientErrors: ['4xx', '4xx'],
-    serverErrors: ['5xx', '5xx'],
-  },
 
   data: ['Data', 'Dados'],
   dataDirectory: ['Directory', 'Diretório'],
@@ -362,10 +356,7 @@ const TEXTS = {
     'Optional: the key is refused from the end of this day on, in UTC.',
     'Opcional: a chave é recusada a partir do fim deste dia, em UTC.',
   ],
-  keyExpiryInvalid: [
-    'The last day of a key must be today or later.',
-    'O último dia de uma chave tem de ser hoje ou mais tarde.',
-  ],
+  keyExpiryInvalid: ['The last day must be today or later.', 'O último dia tem de ser hoje ou depois.'],
   expired: ['Expired', 'Expirada'],
   expiresOn: [(end) => `Until ${end}`, (end) => `Até ${end}`],
   idle: ['Not used for 90 days', 'Sem uso há 90 dias'],
@@ -529,10 +520,7 @@ const TEXTS = {
   endSessions: ['Sign out the others', 'Terminar as outras'],
   dataTitle: ['Your data', 'Os seus dados'],
   accountHistory: ['Account history', 'Histórico da conta'],
-  exportAccount: [
-    'Download what is stored about this account (JSON)',
-    'Descarregar o que está guardado sobre esta conta (JSON)',
-  ],
+  exportAccount: ['Download the data of this account (JSON)', 'Descarregar os dados desta conta (JSON)'],
   deleteAccount: ['Delete this account', 'Eliminar esta conta'],
   deleteTitle: [(name) => `Delete “${name}”?`, (name) => `Eliminar “${name}”?`],
   deleteLead: [
@@ -699,10 +687,7 @@ const TEXTS = {
     'Until then, calls beyond the plan are refused.',
     'Até lá, as chamadas além do plano são recusadas.',
   ],
-  mailUsageOff: [
-    'You can turn these mails off in the settings:',
-    'Pode desativar estas mensagens nas definições:',
-  ],
+  mailUsageOff: ['Turn these mails off in the settings:', 'Desative estas mensagens nas definições:'],
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não foi você que pediu, não faça nada.'],
 } satisfies InBoth & { events: Record<EventKind, [string, string]> };
 
