@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nodesOf, postgresHosts } from '../src/addresses.ts';
 import { readConfig } from '../src/config.ts';
@@ -10,7 +11,7 @@ import { ROOT } from './support/command.ts';
 type Compose = {
   services: Record<
     string,
-    { image?: string; environment?: Record<string, string>; stop_grace_period?: string }
+    { image?: string; environment?: Record<string, string>; stop_grace_period?: string; volumes?: string[] }
   >;
 };
 
@@ -48,5 +49,17 @@ test("the example's servers are those of docker-compose.yml", async () => {
       .filter(([name]) => name.startsWith(`${server}-`))
       .map(([, { image }]) => image);
     expect(images).toEqual(Array(count).fill(main!.services[server]!.image));
+  }
+});
+
+test('the files that the example mounts are there, and its scripts can be run', async () => {
+  const { services } = await compose('examples/three-machines/docker-compose.yml');
+  const mounted = Object.values(services)
+    .flatMap(({ volumes = [] }) => volumes)
+    .flatMap((volume) => /^\.\/([^:]+):/.exec(volume)?.[1] ?? []);
+  expect([...new Set(mounted)].toSorted()).toEqual(['haproxy.cfg', 'postgres-first.sh', 'postgres.sh']);
+  for (const file of mounted) {
+    const mode = file.endsWith('.sh') ? constants.X_OK : constants.R_OK;
+    await access(join(ROOT, 'examples/three-machines', file), mode);
   }
 });
