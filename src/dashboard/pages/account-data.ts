@@ -13,7 +13,7 @@ import { type Column, moment, table } from '../ui/parts.ts';
 /** Rows of the history on its page, the latest first. All are in the export. */
 const SHOWN = 200;
 
-/** GET /dashboard/settings/history: what changed the account, the latest first. */
+/** GET /dashboard/settings/history: the events of the account, the latest first. */
 export async function showHistory(context: MemberContext): Promise<PageResponse> {
   const { messages, tools, formats, account, user } = context;
   const entries = (await loadHistory(tools.sql, account.id, SHOWN)).toReversed();

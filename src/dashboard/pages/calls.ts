@@ -64,7 +64,7 @@ function tableOf(context: MemberContext, all: Series[]): Html {
   const withSum = (counts: number[]) => [...counts, counts.reduce((sum, count) => sum + count, 0)];
   return tableByDay(context, {
     label: context.messages.table,
-    headings: [...all.map(({ label }) => label), context.messages.total],
+    headings: [...all.map(({ label }) => shortened(label)), context.messages.total],
     rows: days.map((day) => [day, withSum(all.map(({ calls }) => calls.get(day) ?? 0))]),
     total: withSum(all.map(({ total }) => total)),
   });
@@ -72,7 +72,7 @@ function tableOf(context: MemberContext, all: Series[]): Html {
 
 const MAX_LABEL = 40;
 
-/** A label of the legend: names of keys have up to 200 characters. */
+/** Names of keys have up to 200 characters. The legend has the whole label as a title. */
 function shortened(label: string): string {
   const characters = [...label];
   return characters.length <= MAX_LABEL ? label : `${characters.slice(0, MAX_LABEL - 1).join('')}…`;

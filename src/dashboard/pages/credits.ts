@@ -6,7 +6,7 @@ import { type Column, contactLink, copyable, moment, table } from '../ui/parts.t
 import { creditHistory, type Entry, loadGrants } from '../usage/credits.ts';
 import { separatorQuery } from './csv.ts';
 
-/** GET /dashboard/credits: the plans, who adds credits, and the history of purchased credits. */
+/** GET /dashboard/credits: the plans, the way to more credits, and the history of purchased credits. */
 export async function showCredits(context: MemberContext): Promise<PageResponse> {
   const { messages, formats, tools, account } = context;
   const [free, plus, grants] = await Promise.all([
@@ -56,7 +56,7 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
 </section>`;
 }
 
-/** That the Plus subscription ends, and what the account has afterwards. */
+/** The sentence on the end of a Plus subscription and the limits after it; `null` without an end. */
 export function planEnd({ messages, formats, account }: MemberContext, free: PlanQuotas): string | null {
   if (account.planUntil === null) return null;
   return messages.planEnds(

@@ -109,7 +109,7 @@ export async function signUp(context: PageContext): Promise<PageResponse> {
   const name = fields('name').trim();
   const email = fields('email').trim();
   const password = fields('password');
-  // Checked before the sign-up counts, so that a slip of the finger is not one of an address's few.
+  // A typing error must not count as one of the few sign-ups that an address has.
   const refusal =
     refusalOf({
       name: !isName(name) && messages.nameInvalid,

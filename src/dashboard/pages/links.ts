@@ -143,7 +143,7 @@ export async function takeInvitation(context: PageContext): Promise<PageResponse
   const { tools, messages, fields, client } = context;
   const linkToken = linkTokenOf(context, 'invitation');
   if (linkToken === null) return invalidLink(context);
-  // Asked before the password is hashed, which is slow on purpose: a wrong link is not to cost that.
+  // Before the password is hashed, which is slow on purpose: a wrong link must not cost that time.
   const invitation = await findInvitation(tools.sql, linkToken);
   if (invitation === null) return invalidLink(context);
   const name = invitation.userName ?? fields('name').trim();

@@ -58,7 +58,7 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
 </section>`;
 }
 
-/** The main figure: calls that are left, what of, and until when. */
+/** The main figure: the calls that are left, the total, and the end of the period. */
 function availableCard(context: MemberContext, usage: Usage, forecast: string | null): Html {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
@@ -66,7 +66,7 @@ function availableCard(context: MemberContext, usage: Usage, forecast: string | 
   const includedLeft = Math.max(0, limit - used);
   const beyond = Math.max(0, used - limit);
   const resetAt = new Date(usage.resetAt);
-  // A period that Plus ends in is followed by one of the Free plan: nothing is reset.
+  // If Plus ends with this period, the next one is of the Free plan: nothing is reset.
   const isLastPeriod = account.planUntil !== null && account.planUntil <= account.period.end;
   const inclusiveEnd = new Date(account.period.end.getTime() - 1);
   const purchased = account.spendPurchased ? usage.credits : 0;

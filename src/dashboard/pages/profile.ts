@@ -84,7 +84,7 @@ export async function askOwnEmail(context: MemberContext, refusal?: Refusal | nu
 
 /**
  * POST /dashboard/settings/email: sends a link to the new address. The answer does not tell whether another user has it. The
- * present address is told: a new password ends the change.
+ * present address gets a warning: a new password ends the change.
  */
 export async function changeOwnEmail(context: MemberContext): Promise<PageResponse> {
   const { tools, messages, fields, client, user, account } = context;
@@ -116,7 +116,7 @@ export async function showEmailChange(context: PageContext): Promise<PageRespons
   return confirmPage(context, '/email', email && linkToken, messages.newEmailLead(email ?? ''));
 }
 
-/** POST /dashboard/email: the new address is the user's, and the previous one is told. */
+/** POST /dashboard/email: the user gets the new address, and the previous one gets a warning. */
 export async function takeEmailChange(context: PageContext): Promise<PageResponse> {
   const { tools, messages } = context;
   const linkToken = linkTokenOf(context, 'email');

@@ -13,11 +13,11 @@ import { type OpenApi, problemText, prose, referenceBody } from './reference.ts'
 export interface PublicPages {
   /** GET /openapi */
   reference(request: Request): Response;
-  /** GET /problems/:kind: where the `type` of a problem leads. `null` for a kind that isn't in the catalogue. */
+  /** GET /problems/:kind, the address that is the `type` of a problem. `null` for a kind that isn't in the catalogue. */
   problem(request: Request, kind: string): Response | null;
 }
 
-/** Each page is made once for each language, because whoever asks needs no key. */
+/** Renders each page once for each language, because requests for it need no key and may be many. */
 export function createPublicPages(tools: PageTools, document: OpenApi): PublicPages {
   const made = new Map<string, Response>();
 

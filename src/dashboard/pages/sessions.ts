@@ -8,7 +8,7 @@ import { html } from '../ui/html.ts';
 import { memberPage } from '../ui/layout.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
 
-/** GET /dashboard/settings/sessions: where the member is signed in. */
+/** GET /dashboard/settings/sessions: the browsers in which the member is signed in. */
 export async function showSessions(context: MemberContext): Promise<PageResponse> {
   const { messages, tools, formats, session, user } = context;
   const sessions = await listSessions(tools.sql, user.id);

@@ -13,7 +13,7 @@ import { type Tried, triedCall } from './try-answer.ts';
 const MAX_QUERY = 500;
 
 /**
- * What was asked for, of the form or of a link: cut to length, and never in the middle of a surrogate pair, because half of one
+ * The query of the form or of a link: cut to length, but never in the middle of a surrogate pair, because half of one
  * can't be escaped. `lookup` is the NIF of a button beside a company that was found.
  */
 function queryOf({ fields, url }: MemberContext): string {
@@ -24,7 +24,7 @@ function queryOf({ fields, url }: MemberContext): string {
 
 /**
  * POST /dashboard/try: the same pipeline as a call with a key, for the member's account. It costs a token and a credit, and
- * its answer is shown whatever it is. What the API would refuse as `validation` is no call and costs nothing.
+ * any answer is shown. A query that the API would refuse as `validation` makes no call and costs nothing.
  */
 export async function tryCall(context: MemberContext): Promise<PageResponse> {
   const { tools, messages, fields, account, trace } = context;
@@ -34,7 +34,7 @@ export async function tryCall(context: MemberContext): Promise<PageResponse> {
   const isLookup = fields('kind') === 'lookup' || fields('lookup') !== '';
   const kind: CallKind = isLookup ? 'lookup' : 'search';
   const query = queryOf(context);
-  // The API would answer 400 and charge it: a slip of the finger is not to cost a credit here.
+  // The API would answer 400 and charge a credit. Here a typing error costs none.
   const slip = slipOf(context, kind, query.trim());
   if (slip !== null) return showTry(context, null, refusalOf({ q: slip }));
   if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {

@@ -115,7 +115,7 @@ function confirmationNotice(context: MemberContext): Html {
 </form>`;
 }
 
-/** A page with one card in its middle: signing in and what belongs to it. */
+/** A page with one card in its middle, for users who are not signed in. */
 export function cardPage(
   context: LayoutContext,
   page: PageOptions & { lead?: HtmlValue; body?: HtmlValue; after?: HtmlValue },

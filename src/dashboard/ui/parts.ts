@@ -71,7 +71,7 @@ export function tableByDay(
   return html`
 <div class="scroll" tabindex="0" role="group" aria-label="${label}">
 <table class="numbers">
-  <thead><tr><th scope="col">${messages.day}</th>${headings.map((heading) => html`<th scope="col" title="${heading}">${heading}</th>`)}</tr></thead>
+  <thead><tr><th scope="col">${messages.day}</th>${headings.map((heading) => html`<th scope="col">${heading}</th>`)}</tr></thead>
   <tbody>${rows.map(([day, counts]) => html`<tr><th scope="row">${dayOf(formats, day)}</th>${cells(counts)}</tr>`)}</tbody>
   ${total !== undefined && html`<tfoot><tr><th scope="row">${messages.total}</th>${cells(total)}</tr></tfoot>`}
 </table>

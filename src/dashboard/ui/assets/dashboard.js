@@ -1,4 +1,4 @@
-// What the pages do beyond HTML; without it everything still works but the copy buttons.
+// Pages work without this script, except for the copy buttons.
 
 // A second click must not send a form again. A flag, because a disabled button would take its value out of the form. It ends with
 // the page, or after a wait that no answer exceeds: an answer that is a file leaves the page as it is.
@@ -31,7 +31,7 @@ for (const button of document.querySelectorAll('[data-copy]')) {
   });
 }
 
-// A button in each field of a password shows what was typed.
+// A button beside each password shows the typed text.
 for (const input of document.querySelectorAll('input[type=password]')) {
   const { show, hide } = document.body.dataset;
   const button = Object.assign(document.createElement('button'), {
@@ -59,7 +59,7 @@ for (const time of document.querySelectorAll('time[datetime*=T]')) {
   });
 }
 
-// What a form has done is said once, not again at each reload.
+// The success of a form is shown once, not again at each reload.
 if (new URLSearchParams(location.search).has('done')) {
   const address = new URL(location.href);
   address.searchParams.delete('done');
@@ -81,8 +81,8 @@ addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
 
-// Figures that move: the page is fetched again, and its parts marked `data-live` are exchanged. Not while nobody looks: a page in
-// the background, or one that was not touched for ten minutes, does not ask.
+// Live figures: the page is fetched again, and its parts marked `data-live` are replaced. A page in the background, or one that was
+// not touched for ten minutes, makes no requests.
 const LIVE_MS = 10_000;
 const WATCHED_MS = 600_000;
 let touchedAt = Date.now();
@@ -104,7 +104,7 @@ async function refresh() {
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
   for (const part of document.querySelectorAll('[data-live]')) {
     const next = fresh.getElementById(part.id);
-    // What the reader is in stays as it is.
+    // The part that has the focus stays as it is.
     if (next === null || part.contains(document.activeElement)) continue;
     const details = next.querySelector('details');
     if (details !== null) details.open = part.querySelector('details')?.open === true;
