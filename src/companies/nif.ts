@@ -6,6 +6,8 @@
  */
 
 const NIF_DIGITS = 9;
+/** The usual form, which is not copied. */
+const NINE_DIGITS = /^[0-9]{9}$/;
 
 /** Separators between digits: spaces, tabs, no-break spaces, hyphens and periods (contract: NIF or name). */
 function isSeparator(code: number): boolean {
@@ -21,6 +23,7 @@ function isDigit(code: number): boolean {
  * name). The text has no `PT` and ASCII digits only. The check digit is not checked.
  */
 export function normalizeNif(text: string): string | null {
+  if (NINE_DIGITS.test(text)) return text;
   let digits = '';
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

@@ -3,7 +3,8 @@
  * caller's Host, which can be any text. If it can't be a host, Bun's address is the path alone.
  */
 export function pathOf(url: string): string {
-  const [address = ''] = url.split('?', 1);
+  const query = url.indexOf('?');
+  const address = query === -1 ? url : url.slice(0, query);
   if (address.startsWith('/')) return address;
   const path = address.indexOf('/', address.indexOf('://') + 3);
   return path === -1 ? '/' : address.slice(path);
