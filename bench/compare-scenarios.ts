@@ -10,15 +10,11 @@ export interface ComparedScenario {
   status: number;
   /** `true` means that each burst gets requests that no burst before it had. */
   fresh: boolean;
-  warmUpSeconds: number;
   /** Whole requests as they go over the wire; the same for both revisions, except for the keys. */
   requests(keys: SeededKeys): string[];
 }
 
 const DISTINCT_REQUESTS = 50_000;
-const WARM_UP_SECONDS = 5;
-/** Java's compiler takes longer. */
-const SEARCHES_WARM_UP_SECONDS = 12;
 
 /** @param companies in the directory @param records of companies with stored details */
 export function comparedScenarios(companies: number, records: number): ComparedScenario[] {
@@ -31,42 +27,36 @@ export function comparedScenarios(companies: number, records: number): ComparedS
       name: 'lookups',
       status: 200,
       fresh: false,
-      warmUpSeconds: WARM_UP_SECONDS,
       requests: ({ rich }) => lookups(rich),
     },
     {
       name: 'searches',
       status: 200,
       fresh: true,
-      warmUpSeconds: SEARCHES_WARM_UP_SECONDS,
       requests: ({ rich }) => searches(companies, rich),
     },
     {
       name: 'limited',
       status: 429,
       fresh: false,
-      warmUpSeconds: WARM_UP_SECONDS,
       requests: ({ limited }) => lookups(limited),
     },
     {
       name: 'exhausted',
       status: 429,
       fresh: false,
-      warmUpSeconds: WARM_UP_SECONDS,
       requests: ({ exhausted }) => lookups(exhausted),
     },
     {
       name: 'usage',
       status: 200,
       fresh: false,
-      warmUpSeconds: WARM_UP_SECONDS,
       requests: ({ rich }) => drawn((random) => call('/usage', rich, random)),
     },
     {
       name: 'hot',
       status: 200,
       fresh: false,
-      warmUpSeconds: WARM_UP_SECONDS,
       requests: ({ rich }) => lookups(rich.slice(0, 1)),
     },
   ];
