@@ -1,5 +1,6 @@
 /** Reads a file or standard input of any length in constant memory, and decompresses gzip. */
-import { access, constants, type FileHandle, open } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { access, constants, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import type { ReadableStreamDefaultReader } from 'node:stream/web';
 import { createGunzip } from 'node:zlib';
@@ -118,39 +119,17 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
 interface Input {
   name: string;
   bytesTotal: number | null;
-  chunks: AsyncGenerator<Uint8Array>;
+  chunks: AsyncIterable<Uint8Array>;
   close(): Promise<void>;
 }
 
 async function openFile(path: string): Promise<Input> {
-  let handle: FileHandle;
-  try {
-    handle = await open(path, 'r');
-  } catch (error) {
+  const found = await stat(path).catch((error) => {
     throw fileSystemError(path, error);
-  }
-  let closing: Promise<void> | null = null;
-  const close = () => {
-    closing ??= handle.close();
-    return closing;
-  };
-  const stat = await handle.stat();
-  if (stat.isDirectory()) {
-    await close();
-    throw new FileError(`${path}: is a directory, not a file`);
-  }
-  const bytesTotal = stat.isFile() ? stat.size : null;
-  return { name: path, bytesTotal, chunks: chunksOfFile(handle), close };
-}
-
-async function* chunksOfFile(handle: FileHandle): AsyncGenerator<Uint8Array> {
-  for (;;) {
-    // A new buffer each time, because the decompressor queues them.
-    const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-    const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, null);
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
-  }
+  });
+  const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  const close = async () => void stream.destroy();
+  return { name: path, bytesTotal: found.isFile() ? found.size : null, chunks: stream, close };
 }
 
 function openStream(stream: ReadableStream<Uint8Array>): Input {
@@ -173,7 +152,7 @@ function openStream(stream: ReadableStream<Uint8Array>): Input {
 }
 
 async function* counted(
-  chunks: AsyncGenerator<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array>,
   progress: { bytesRead: number },
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {

@@ -41,21 +41,26 @@ for (const mode of MODES) {
         async () => ['index', 'rebuild'],
         async (next) => ['companies', 'import', await file(next)],
       ];
-      let served = 'Primeira';
-      await bench.importFile(await file(served));
+      await bench.importFile(await file('Primeira'));
       const totals: number[] = [];
       for (const way of ways) totals.push(await countMessages(env(bench), ...(await way('Medida'))));
-      served = 'Medida';
+      const names = ['Medida'];
 
       for (let round = 0; round < ROUNDS; round++) {
         const next = `Volta${round}`;
         const way = round % ways.length;
         const moment = { fraction: round / ROUNDS, total: totals[way]! };
         await killCommandAt(moment, env(bench), ...(await ways[way]!(next)));
-        const found = [await bench.search(served), await bench.search(next)];
-        // Twenty names of one directory, none of the other.
-        expect(found.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, 20]);
-        if (found[1]!.length > 0) served = next;
+        // Twenty names of one directory, none of the others. A run that died between Postgres's change and the alias's is
+        // served when the next run has repaired the alias, so an earlier name than the last may come.
+        names.push(next);
+        const found = await Promise.all(names.map((name) => bench.search(name)));
+        expect(found.map((hits) => hits.length).filter((hits) => hits > 0)).toEqual([20]);
+        // No directory comes back.
+        names.splice(
+          0,
+          found.findIndex((hits) => hits.length > 0),
+        );
       }
       const { imported } = await bench.importFile(await file('Última'));
       expect(imported).toBe(ROWS);
