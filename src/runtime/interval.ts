@@ -7,13 +7,30 @@ export interface Periodic {
 
 /**
  * Runs a task at an interval until it is stopped. Never two runs at once.
- * @param task handles its own failures, because nothing awaits most of its runs
+ * @param onFailed called when a run fails and the one before did not, so that an outage is logged once. Without it the task
+ *   handles its own failures, because nothing awaits most of its runs
  */
-export function startInterval(task: () => Promise<void>, everyMs: number): Periodic {
+export function startInterval(
+  task: () => Promise<void>,
+  everyMs: number,
+  onFailed?: (error: unknown) => void,
+): Periodic {
   let running: Promise<void> | null = null;
+  let isFailing = false;
+
+  async function runTask(): Promise<void> {
+    try {
+      await task();
+      isFailing = false;
+    } catch (error) {
+      if (onFailed === undefined) throw error;
+      if (!isFailing) onFailed(error);
+      isFailing = true;
+    }
+  }
 
   const run = () => {
-    running ??= task().finally(() => {
+    running ??= runTask().finally(() => {
       running = null;
     });
     return running;

@@ -94,23 +94,18 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS): ErrorA
   }
 
   function start(log: Log): () => Promise<void> {
-    let failing = false;
-    async function writeOrLog(): Promise<void> {
-      try {
-        await write();
-        if (uncounted > 0)
-          log.warn({ answers: uncounted }, 'error answers were not counted: too many accounts');
-        uncounted = 0;
-        failing = false;
-      } catch (error) {
-        if (!failing) log.warn({ err: error }, 'error answers were not written; they are kept');
-        failing = true;
-      }
+    async function writeAndWarn(): Promise<void> {
+      await write();
+      if (uncounted > 0)
+        log.warn({ answers: uncounted }, 'error answers were not counted: too many accounts');
+      uncounted = 0;
     }
-    const writes = startInterval(writeOrLog, WRITE_EVERY_MS);
+    const writes = startInterval(writeAndWarn, WRITE_EVERY_MS, (error) =>
+      log.warn({ err: error }, 'error answers were not written; they are kept'),
+    );
     return async () => {
       await writes.stop();
-      await writeOrLog();
+      await writes.run();
     };
   }
 

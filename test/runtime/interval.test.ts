@@ -58,3 +58,17 @@ test('a stop waits for the run that is under way, and none begins after it', asy
   jest.advanceTimersByTime(5 * EVERY_MS);
   expect(begun()).toBe(1);
 });
+
+test('an outage is reported once, when it begins', async () => {
+  const failures: unknown[] = [];
+  let isAway = false;
+  const task = async () => {
+    if (isAway) throw new Error('away');
+  };
+  const { run } = startInterval(task, EVERY_MS, (error) => failures.push(error));
+  for (const away of [false, true, true, false, true]) {
+    isAway = away;
+    await run();
+  }
+  expect(failures).toEqual([new Error('away'), new Error('away')]);
+});
