@@ -1,7 +1,6 @@
 import type { Sql } from '../postgres/connect.ts';
-import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
+import { createBatcher } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
-import { withTimeout } from '../runtime/timeout.ts';
 import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 
 /** Reads an account as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
@@ -15,9 +14,8 @@ const BATCHES = { name: 'Postgres', totals: batchTotals.usage, maxConcurrentBatc
  * @param instant the instant to read at, for tests; by default Postgres's clock
  */
 export function createAccountReader(sql: Sql, instant?: () => Date): ReadAccount {
-  const ask = createBatcher(async (ids: string[]) => {
-    const query = findAccountsQuery(sql, [...new Set(ids)], instant?.());
-    const rows = await withTimeout(query, BATCH_TIMEOUT_MS, 'Postgres');
+  const ask = createBatcher(async (ids: string[], bound) => {
+    const rows = await bound(findAccountsQuery(sql, [...new Set(ids)], instant?.()));
     const accounts = new Map(rows.map((row) => [row.id, detailsOf(row)]));
     return ids.map((id) => accounts.get(id) ?? null);
   }, BATCHES);

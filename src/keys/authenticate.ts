@@ -5,9 +5,9 @@
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
+import { createBatcher } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
-import { withTimeout } from '../runtime/timeout.ts';
+import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 
@@ -23,7 +23,7 @@ export interface Authenticator {
    * The caller of a key's secret ({@link bearerSecret}); `null` when the key is malformed, unknown, revoked or expired, when
    * the secret was replaced and its overlap is over, or when the account is suspended. All are answered alike (contract: 401).
    *
-   * @throws OverloadedError when the queue for Postgres is full, or this process is too busy
+   * @throws OverloadedError when the secret queued too long for Postgres, or this process is too busy
    * @throws another error when Postgres could not be asked (problem `authentication-failed`)
    */
   authenticate(secret: string): Promise<Caller | null>;
@@ -47,12 +47,7 @@ const REFRESH_AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
 const LISTEN_TIMEOUT_MS = 2 * SECOND;
 /** Two in flight, so that one silent connection doesn't delay every key. */
-const BATCHES = {
-  name: 'Postgres',
-  totals: batchTotals.key,
-  maxConcurrentBatches: 2,
-  maxQueued: 5_000,
-} as const;
+const BATCHES = { name: 'Postgres', totals: batchTotals.key, maxConcurrentBatches: 2 } as const;
 /** The scheme is matched without regard to case (contract: 401). */
 const BEARER = /^bearer +([^ ]+) *$/i;
 
@@ -162,14 +157,14 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     }
   }
 
-  async function askAll(hashes: string[]): Promise<(Caller | null)[]> {
+  async function askAll(hashes: string[], bound: Bound): Promise<(Caller | null)[]> {
     const asked = new Set([...hashes, ...dueForRefresh()]);
     const askedAtMs = nowMs();
     const overlap: Overlap = { changed: new Set(), allChanged: false };
     inFlight.add(overlap);
     let rows: Awaited<ReturnType<typeof callersQuery>>;
     try {
-      rows = await withTimeout(callersQuery(sql, [...asked]), BATCH_TIMEOUT_MS, 'Postgres');
+      rows = await bound(callersQuery(sql, [...asked]));
     } finally {
       inFlight.delete(overlap);
     }

@@ -3,7 +3,7 @@ import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
-import { withTimeout } from '../runtime/timeout.ts';
+import type { Bound } from '../runtime/timeout.ts';
 import type { SourceName } from '../sources/types.ts';
 
 /** A range of debt, as the dataset of that date has it. */
@@ -53,24 +53,27 @@ export function createCompanyReader(
   maxAgeS: number,
   timeoutMs = Number.POSITIVE_INFINITY,
 ): CompanyReader {
-  const options = { name: 'Postgres', queueTimeoutMs: Math.min(QUEUE_TIMEOUT_MS, timeoutMs / 4) };
-  const batchTimeoutMs = Math.min(BATCH_TIMEOUT_MS, (3 * timeoutMs) / 4);
-  const read = async (nifs: string[]) =>
-    companiesOf(await withTimeout(companiesQuery(sql, nifs, maxAgeS), batchTimeoutMs, 'Postgres'));
+  const options = {
+    name: 'Postgres',
+    queueTimeoutMs: Math.min(QUEUE_TIMEOUT_MS, timeoutMs / 4),
+    timeoutMs: Math.min(BATCH_TIMEOUT_MS, (3 * timeoutMs) / 4),
+  };
+  const read = async (nifs: string[], bound: Bound) =>
+    companiesOf(await bound(companiesQuery(sql, nifs, maxAgeS)));
   return {
     findCompany: createBatcher(
-      async (nifs: string[]) => {
-        const companies = await read(nifs);
+      async (nifs: string[], bound) => {
+        const companies = await read(nifs, bound);
         return nifs.map((nif) => companies.get(nif) ?? null);
       },
       { ...options, totals: batchTotals.record },
     ),
     findCompanies: createBatcher(
-      async (requests: string[][]) => {
-        const companies = await read(requests.flat());
+      async (requests: string[][], bound) => {
+        const companies = await read(requests.flat(), bound);
         return requests.map(() => companies);
       },
-      { ...options, maxBatch: REQUESTS_IN_A_QUERY },
+      { ...options, totals: batchTotals.records, maxBatch: REQUESTS_IN_A_QUERY },
     ),
   };
 }

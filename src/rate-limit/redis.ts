@@ -1,7 +1,7 @@
 import Redis from 'ioredis';
 import { createBatcher } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
-import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
+import { OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
@@ -19,7 +19,7 @@ const KEY_PREFIX = 'tokens:';
  * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
  * next one isn't sent, because its requests have waited long enough.
  */
-const BATCHES = { name: 'Redis', totals: batchTotals.bucket } as const;
+const BATCHES = { name: 'Redis', totals: batchTotals.bucket, timeoutMs: REDIS_TIMEOUT_MS } as const;
 
 interface BucketCommands extends Redis {
   takeTokensBuffer(keys: number, ...keysAndArgument: (string | Buffer)[]): Promise<Buffer>;
@@ -31,7 +31,7 @@ export function connectRedis(url: string): Redis {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2 * SECOND,
-    // Drops commands that Redis never answers. `withTimeout` bounds the callers, and sees an answer that has arrived in time.
+    // Drops commands that Redis never answers. The batcher bounds the callers, and sees an answer that has arrived in time.
     commandTimeout: 2 * SECOND,
     retryStrategy: (attempt) => Math.min(attempt * 50, 500),
   });
@@ -73,7 +73,7 @@ export function createRedisRateLimiter(
   const ask = createBatcher(async (wants: Want[]) => {
     // Requests that gathered while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
-    return withTimeout(takeAll(wants), REDIS_TIMEOUT_MS, 'Redis');
+    return takeAll(wants);
   }, BATCHES);
   let pausedUntilMs = 0;
   let away = false;

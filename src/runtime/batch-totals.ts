@@ -6,9 +6,23 @@ export interface BatchTotals {
   runMs: number;
   /** Time in which items waited though a batch could have started. */
   gapMs: number;
+  /** When a batch ended last, by `performance.now()`. */
+  endedAtMs: number;
 }
 
-export const noBatches = (): BatchTotals => ({ batches: 0, items: 0, runMs: 0, gapMs: 0 });
+export const noBatches = (): BatchTotals => ({ batches: 0, items: 0, runMs: 0, gapMs: 0, endedAtMs: 0 });
+
+/** Counts a batch that starts now. @returns a function to call when it ends */
+export function countBatch(totals: BatchTotals, items: number, waitingSinceMs: number): () => void {
+  const startedAtMs = performance.now();
+  totals.batches += 1;
+  totals.items += items;
+  totals.gapMs += startedAtMs - Math.max(totals.endedAtMs, waitingSinceMs);
+  return () => {
+    totals.endedAtMs = performance.now();
+    totals.runMs += totals.endedAtMs - startedAtMs;
+  };
+}
 
 /** Of this process since it started, by stage. */
 export const batchTotals = {
@@ -16,6 +30,8 @@ export const batchTotals = {
   key: noBatches(),
   credit: noBatches(),
   record: noBatches(),
+  /** An item is the records of a batch lookup. */
+  records: noBatches(),
   search: noBatches(),
   usage: noBatches(),
 };

@@ -1,6 +1,6 @@
 import { SECOND } from '../units.ts';
-import { type BatchTotals, noBatches } from './batch-totals.ts';
-import { OverloadedError } from './timeout.ts';
+import { type BatchTotals, countBatch, noBatches } from './batch-totals.ts';
+import { type Bound, OverloadedError, withTimeout } from './timeout.ts';
 
 export interface BatchOptions {
   /** The dependency that answers, for error messages. */
@@ -11,13 +11,13 @@ export interface BatchOptions {
   maxBatch?: number;
   /** Batches in flight at once. Meanwhile items queue for the next. */
   maxConcurrentBatches?: number;
-  /** Items in the queue at most. Further ones fail with an {@link OverloadedError}. */
-  maxQueued?: number;
   /** An item that has queued for longer fails with an {@link OverloadedError} instead of starting. */
   queueTimeoutMs?: number;
+  /** A batch that takes longer fails, and so does each of its items. */
+  timeoutMs?: number;
 }
 
-/** Together the 2 s after which a caller is answered: a quarter in the queue, the rest in a batch, whose `run` sees to it. */
+/** Together the 2 s after which a caller is answered: a quarter in the queue, the rest in a batch. */
 export const QUEUE_TIMEOUT_MS = 0.5 * SECOND;
 export const BATCH_TIMEOUT_MS = 1.5 * SECOND;
 
@@ -32,24 +32,24 @@ const LONGEST_TURN_MS = 10;
  * its oldest item is older than {@link LONGEST_TURN_MS}. While `maxConcurrentBatches` are in flight, items queue, so
  * batches grow with the load and a lone item waits for nothing.
  *
- * @param run answers all items in their order, and bounds its own time (`withTimeout`). Its failure is the failure of each.
+ * @param run answers all items in their order. Its failure is the failure of each. It passes its queries through `bound`
+ *   ({@link withTimeout}).
  */
 export function createBatcher<Item, Result>(
-  run: (items: Item[]) => Promise<Result[]>,
+  run: (items: Item[], bound: Bound) => Promise<Result[]>,
   {
     name,
     totals = noBatches(),
     maxBatch = 500,
     maxConcurrentBatches = 1,
-    maxQueued = 20_000,
     queueTimeoutMs = QUEUE_TIMEOUT_MS,
+    timeoutMs = BATCH_TIMEOUT_MS,
   }: BatchOptions,
 ): (item: Item) => Promise<Result> {
   type Queued = PromiseWithResolvers<Result> & { item: Item; queuedAtMs: number };
   let queue: Queued[] = [];
   let inFlight = 0;
   let isScheduled = false;
-  let lastEndMs = 0;
 
   const isOverdue = (nowMs: number) => queue.length > 0 && nowMs - queue[0]!.queuedAtMs > LONGEST_TURN_MS;
 
@@ -71,37 +71,32 @@ export function createBatcher<Item, Result>(
     while (inFlight < maxConcurrentBatches && queue.length > 0) {
       const batch = queue.length <= maxBatch ? queue : queue.slice(0, maxBatch);
       queue = queue.slice(batch.length);
-      void settle(batch, nowMs);
+      void settle(batch);
     }
   }
 
-  async function settle(batch: Queued[], startedAtMs: number): Promise<void> {
+  async function settle(batch: Queued[]): Promise<void> {
     inFlight += 1;
-    totals.batches += 1;
-    totals.items += batch.length;
-    totals.gapMs += startedAtMs - Math.max(lastEndMs, batch[0]!.queuedAtMs);
+    const countEnd = countBatch(totals, batch.length, batch[0]!.queuedAtMs);
     let isAnswered = false;
     try {
-      const results = await run(batch.map(({ item }) => item));
+      const items = batch.map(({ item }) => item);
+      const results = await withTimeout((bound) => run(items, bound), timeoutMs, name);
       for (let index = 0; index < batch.length; index += 1) batch[index]!.resolve(results[index] as Result);
       isAnswered = true;
     } catch (error) {
       for (const { reject } of batch) reject(error);
     } finally {
       inFlight -= 1;
-      lastEndMs = performance.now();
-      totals.runMs += lastEndMs - startedAtMs;
+      countEnd();
       // A turn that refuses everything is long, and brings no item that would start the next batch. After a failure the
       // callers come first: they may want to leave the dependency alone.
-      if (isAnswered && isOverdue(lastEndMs)) start();
+      if (isAnswered && isOverdue(performance.now())) start();
       else startAtEndOfTurn();
     }
   }
 
   return (item) => {
-    if (queue.length >= maxQueued) {
-      return Promise.reject(new OverloadedError(`the queue for ${name} is full`));
-    }
     const queued = { item, queuedAtMs: performance.now(), ...Promise.withResolvers<Result>() };
     queue.push(queued);
     const isDue = queue.length >= maxBatch || isOverdue(queued.queuedAtMs);

@@ -1,4 +1,4 @@
-/** Too much is asked of this process: a queue is full, or an answer could not be read in time. */
+/** Too much is asked of this process: an item queued too long, or an answer could not be read in time. */
 export class OverloadedError extends Error {
   override readonly name = 'OverloadedError';
 }
@@ -9,23 +9,35 @@ interface Cancellable<T> extends PromiseLike<T> {
   cancel?: () => unknown;
 }
 
+/** The outcome of work, or the error of the deadline. */
+export type Bound = <T>(work: Cancellable<T>) => Promise<T>;
+
 /**
  * The outcome of `work`, or an error after `timeoutMs`; an {@link OverloadedError} if this process was too busy to read the
  * answer by then. An answer that arrived while the event loop was blocked counts as on time.
  *
  * A frozen server leaves the promises of postgres.js unsettled until its connection is given up. A query that still waits
  * for a connection is taken out of the client's queue, so that a hung server gathers no backlog. Therefore pass the query
- * itself and read its rows afterwards: a promise hides it.
+ * itself and read its rows afterwards: a promise hides it. Work of several queries is a function that passes each through
+ * `bound`; they fail at the moment at which the whole does.
  */
-export function withTimeout<T>(work: Cancellable<T>, timeoutMs: number, what: string): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const timer = setTimeoutAfterIo((isBusy) => {
-      if (isBusy) reject(new OverloadedError(`${what} answered while this process was busy, or not at all`));
-      else reject(new Error(`${what} did not answer within ${Math.round(timeoutMs)} ms`));
-      if (work.state === null) work.cancel?.();
-    }, timeoutMs);
-    work.then(resolve, reject).then(() => clearTimeout(timer));
-  });
+export function withTimeout<T>(
+  work: Cancellable<T> | ((bound: Bound) => Promise<T>),
+  timeoutMs: number,
+  what: string,
+): Promise<T> {
+  const { promise: deadline, reject } = Promise.withResolvers<never>();
+  const bounded: Cancellable<unknown>[] = [];
+  const timer = setTimeoutAfterIo((isBusy) => {
+    if (isBusy) reject(new OverloadedError(`${what} answered while this process was busy, or not at all`));
+    else reject(new Error(`${what} did not answer within ${Math.round(timeoutMs)} ms`));
+    for (const query of bounded) if (query.state === null) query.cancel?.();
+  }, timeoutMs);
+  const bound: Bound = (work) => {
+    bounded.push(work);
+    return Promise.race([work, deadline]);
+  };
+  return bound(typeof work === 'function' ? work(bound) : work).finally(() => clearTimeout(timer));
 }
 
 /** A timer that is late by more shows that the event loop was blocked. */

@@ -17,7 +17,6 @@ const BATCHES = {
   totals: batchTotals.search,
   maxBatch: 32,
   maxConcurrentBatches: 2,
-  maxQueued: 2_000,
   queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
 } as const;
 

@@ -9,7 +9,6 @@ import {
 import { generateSecret, hashSecret } from '../../src/keys/secret.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { OverloadedError } from '../../src/runtime/timeout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
@@ -277,27 +276,6 @@ describe('what is remembered', () => {
     await bearer(generateSecret());
     await bearer(first);
     expect(queries).toBe(2);
-  });
-
-  test('of a crowd of keys that must all be asked for, those too many are told at once', async () => {
-    await startAfresh();
-    const { promise, resolve: release } = Promise.withResolvers<void>();
-    held = promise;
-    const inFlight: Promise<unknown>[] = [];
-    for (let batch = 1; batch <= 2; batch += 1) {
-      inFlight.push(bearer(generateSecret()));
-      await until('a batch in flight', () => queries === batch);
-    }
-    // Two batches are in flight, and 5,000 keys may queue.
-    const outcomes = Promise.allSettled(Array.from({ length: 5100 }, () => bearer(generateSecret())));
-    release();
-    await Promise.allSettled(inFlight);
-    const refused = (await outcomes).flatMap((outcome) =>
-      outcome.status === 'rejected' ? [outcome.reason] : [],
-    );
-    expect(refused.every((reason) => reason instanceof OverloadedError)).toBe(true);
-    const full = refused.filter(({ message }) => message === 'the queue for Postgres is full');
-    expect(full).toHaveLength(100);
   });
 
   test('a key that was refused works a second later when it is created afterwards', async () => {

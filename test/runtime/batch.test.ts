@@ -83,18 +83,6 @@ test('a run that fails fails all of its own, and nobody else', async () => {
   expect(await next).toBe(6);
 });
 
-test('what does not fit is refused at once', async () => {
-  const { ask, runs } = doubling({ maxQueued: 2 });
-  const first = ask(0);
-  await turn();
-  const waiting = Promise.all([ask(1), ask(2)]);
-  await expect(ask(3)).rejects.toThrow(OverloadedError);
-  runs[0]!.finish();
-  await turn();
-  runs[1]!.finish();
-  expect([await first, ...(await waiting)]).toEqual([0, 2, 4]);
-});
-
 test('an item that queued too long fails instead of starting, and one that has started waits for its batch', async () => {
   const { ask, runs, sizes } = doubling({ queueTimeoutMs: 500 });
   const started = ask(0);
@@ -164,4 +152,26 @@ test('a full batch starts at once', async () => {
   await turn();
   runs[1]!.finish();
   expect(await Promise.all(answers)).toEqual([2, 4, 6]);
+});
+
+test('a batch that gets no answer fails all of its items at its timeout, and the next one starts', async () => {
+  const runs: number[][] = [];
+  const ask = createBatcher<number, number>(
+    (items) => {
+      runs.push(items);
+      return items[0] === 0 ? new Promise(() => {}) : Promise.resolve(items);
+    },
+    { name: 'the doubler', timeoutMs: 20, queueTimeoutMs: 60_000 },
+  );
+  const failing = Promise.allSettled([ask(0), ask(1)]);
+  await turn();
+  const next = ask(2);
+  for (const outcome of await failing) {
+    expect(outcome).toMatchObject({
+      status: 'rejected',
+      reason: { message: 'the doubler did not answer within 20 ms' },
+    });
+  }
+  expect(await next).toBe(2);
+  expect(runs).toEqual([[0, 1], [2]]);
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { OverloadedError, withTimeout } from '../../src/runtime/timeout.ts';
 import { stopClock } from '../support/stopped-clock.ts';
+import { poll } from '../support/until.ts';
 
 let clock: ReturnType<typeof stopClock>;
 beforeEach(() => {
@@ -31,6 +32,30 @@ test('a query that takes too long fails; one that was not sent leaves the queue 
     );
     expect(query.cancelled).toBe(cancelled);
   }
+});
+
+test('all queries of a run fail at its deadline, and a query that comes later fails, too', async () => {
+  const [sent, unsent, late] = [unanswered({}), unanswered(null), unanswered({})];
+  const failures: string[] = [];
+  const run = withTimeout(
+    async (bound) => {
+      for (const outcome of await Promise.allSettled([bound(sent), bound(unsent)])) {
+        failures.push((outcome as PromiseRejectedResult).reason.message);
+      }
+      await bound(late).catch((error) => failures.push(error.message));
+    },
+    20,
+    'the server',
+  );
+  const message = 'the server did not answer within 20 ms';
+  await expect(run).rejects.toThrow(message);
+  expect(
+    await poll(
+      () => failures,
+      ({ length }) => length === 3,
+    ),
+  ).toEqual([message, message, message]);
+  expect([sent.cancelled, unsent.cancelled]).toEqual([0, 1]);
 });
 
 test('an answer that arrived while the process was busy is in time', async () => {
