@@ -62,19 +62,7 @@ export interface Handler<Prefetched = unknown> {
   handle(context: AdmissionContext<Prefetched>): Promise<Answer>;
 }
 
-export interface Pipeline {
-  /**
-   * Answers one request of the API: overload, key, token, credit, handler. Each stage can end the request.
-   *
-   * @param caller for a request that was authenticated in another way (the dashboard's); it skips the key alone
-   */
-  serve(request: Request, trace: Trace, handler: Handler, caller?: Caller): Promise<Answer>;
-  /**
-   * Whether `serve` would refuse the request with {@link OVERLOADED}. Asked of each request of the API before Elysia makes
-   * anything for it (src/service/app.ts).
-   */
-  wouldRefuse(request: Request, handler: Pick<Handler, 'charge'>): boolean;
-}
+export type Pipeline = ReturnType<typeof createPipeline>;
 
 export interface PipelineParts {
   authenticator: Authenticator;
@@ -85,8 +73,7 @@ export interface PipelineParts {
   log: Log;
 }
 
-export function createPipeline(parts: PipelineParts): Pipeline {
-  const { authenticator, rateLimiter, credits, countError, log } = parts;
+export function createPipeline({ authenticator, rateLimiter, credits, countError, log }: PipelineParts) {
   // The two queues that can grow: for the admission, and for the directory's search. A lookup that waits for a source
   // waits for nothing of ours, and says nothing about how busy the service is.
   const admissions = createQueueDelay();
@@ -98,11 +85,20 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     return turns.estimateMs() + admissions.estimateMs(calls) + searchMs > MAX_EXPECTED_WAIT_MS;
   }
 
+  /**
+   * Whether `serve` would refuse the request with {@link OVERLOADED}. Asked of each request of the API before Elysia makes
+   * anything for it (src/service/app.ts).
+   */
   function wouldRefuse(request: Request, { charge }: Pick<Handler, 'charge'>): boolean {
     turns.read();
     return isOverloaded(charge) && bearerSecret(request.headers.get('authorization')) !== null;
   }
 
+  /**
+   * Answers one request of the API: overload, key, token, credit, handler. Each stage can end the request.
+   *
+   * @param known the caller of a request that was authenticated in another way (the dashboard's); it skips the key alone
+   */
   async function serve(
     request: Request,
     trace: Trace,
@@ -178,13 +174,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   async function pay(request: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
     const { accountId, keyId } = caller;
     try {
-      const admission = await credits.admit({
-        accountId,
-        keyId,
-        kind,
-        credits: count,
-        signal: request.signal,
-      });
+      const call = { accountId, keyId, kind, credits: count, signal: request.signal };
+      const admission = await credits.admit(call);
       return { ...admission, refusal: admission.admitted ? null : quotaExceeded(admission) };
     } catch (error) {
       if (isBug(error)) throw error;

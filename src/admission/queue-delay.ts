@@ -1,17 +1,5 @@
 import { SECOND } from '../units.ts';
 
-/** How long a request would queue in one stage of the pipeline. */
-export interface QueueDelay {
-  /**
-   * A request enters the stage; it leaves with `leave`, whatever its outcome.
-   * @param calls how many calls it counts as: a batch lookup is several
-   */
-  enter(calls?: number): void;
-  leave(calls?: number): void;
-  /** The expected wait of a request of so many calls that enters now: calls in the stage divided by its rate. */
-  estimateMs(calls?: number): number;
-}
-
 /** Fewer calls than this are no queue: their completion rate shows only how few requests came. */
 const MIN_RUNNING = 64;
 const WINDOW_MS = 0.25 * SECOND;
@@ -30,18 +18,11 @@ const STANDING = 0.75;
  *
  * @param nowMs a monotonic clock, for tests
  */
-export function createQueueDelay(nowMs = () => performance.now()): QueueDelay {
+export function createQueueDelay(nowMs = () => performance.now()) {
   let running = 0;
   let done = 0;
   let windowStartMs = 0;
   let ratePerMs = UNMEASURED_PER_MS;
-
-  function beginQueue(): void {
-    windowStartMs = nowMs();
-    done = 0;
-    // The stage has drained since the last window, so a stall is over.
-    ratePerMs = Math.max(ratePerMs, UNMEASURED_PER_MS);
-  }
 
   function closeWindow(): void {
     const elapsedMs = nowMs() - windowStartMs;
@@ -55,16 +36,25 @@ export function createQueueDelay(nowMs = () => performance.now()): QueueDelay {
   }
 
   return {
-    enter(calls = 1) {
-      const isQueue = running >= MIN_RUNNING;
+    /**
+     * A request enters the stage; it leaves with `leave`, whatever its outcome.
+     * @param calls how many calls it counts as: a batch lookup is several
+     */
+    enter(calls = 1): void {
+      const wasQueue = running >= MIN_RUNNING;
       running += calls;
-      if (!isQueue && running >= MIN_RUNNING) beginQueue();
+      if (wasQueue || running < MIN_RUNNING) return;
+      windowStartMs = nowMs();
+      done = 0;
+      // The stage has drained since the last window, so a stall is over.
+      ratePerMs = Math.max(ratePerMs, UNMEASURED_PER_MS);
     },
-    leave(calls = 1) {
+    leave(calls = 1): void {
       running -= calls;
       done += calls;
     },
-    estimateMs(calls = 1) {
+    /** The expected wait of a request of so many calls that enters now: calls in the stage divided by its rate. */
+    estimateMs(calls = 1): number {
       const ahead = running + calls - 1;
       if (ahead < MIN_RUNNING) return 0;
       if (running >= MIN_RUNNING) closeWindow();

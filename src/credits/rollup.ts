@@ -3,7 +3,7 @@ import type { Sql } from '../postgres/connect.ts';
 import { type Periodic, startInterval } from '../runtime/interval.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../units.ts';
-import { reverseVoided } from './reverse.ts';
+import { reverseVoided } from './void.ts';
 
 const ROLL_UP_EVERY_MS = 5 * SECOND;
 /**
@@ -20,10 +20,7 @@ const ROWS_AT_ONCE = 2000;
  *
  * @returns how many rows of the journal were counted, and the accounts of their calls
  */
-export async function rollUpCalls(
-  sql: Sql,
-  atOnce = ROWS_AT_ONCE,
-): Promise<{ rows: number; accounts: string[] }> {
+export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE) {
   const [row] = await sql<{ rows: number; accounts: string[] }[]>`
     WITH batch AS (
       UPDATE call_journal SET counted = true
@@ -62,26 +59,19 @@ export function startCallRollup(
   cleanup: Cleanup,
   onCounted: (accountIds: Set<string>) => void = () => {},
 ): Periodic {
-  let failing = false;
-
   async function rollUp(): Promise<void> {
-    try {
-      await reverseVoided(sql);
-      for (let rows = ROWS_AT_ONCE; rows === ROWS_AT_ONCE; ) {
-        const counted = await rollUpCalls(sql);
-        rows = counted.rows;
-        onCounted(new Set(counted.accounts));
-      }
-      await purgeJournal(sql);
-      failing = false;
-    } catch (error) {
-      // Logged once: while Postgres is away, every call that needs a credit says so.
-      if (!failing) log.warn({ err: error }, 'the journal of calls was not rolled up');
-      failing = true;
+    await reverseVoided(sql);
+    for (let rows = ROWS_AT_ONCE; rows === ROWS_AT_ONCE; ) {
+      const counted = await rollUpCalls(sql);
+      rows = counted.rows;
+      onCounted(new Set(counted.accounts));
     }
+    await purgeJournal(sql);
   }
 
-  const rollups = startInterval(rollUp, ROLL_UP_EVERY_MS);
+  const rollups = startInterval(rollUp, ROLL_UP_EVERY_MS, (error) =>
+    log.warn({ err: error }, 'the journal of calls was not rolled up'),
+  );
   cleanup.add('the roll-up of calls', rollups.stop);
   return rollups;
 }

@@ -115,9 +115,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
         if (what === 'batch') metrics.batchVoided();
         void rollups.run();
       },
-      onLost: ({ attempts, calls }, error) => {
+      onLost: ({ attempts, calls }) => {
         metrics.refundFailed(Object.values(calls).reduce((sum, count) => sum + count, 0));
-        log.error({ attempts, calls, err: error }, 'credits may have been spent for requests answered 503');
+        log.error({ attempts, calls }, 'credits may have been spent for requests answered 503');
       },
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);

@@ -7,7 +7,7 @@ import {
   type PipelineParts,
 } from '../../src/admission/pipeline.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { reverseVoided } from '../../src/credits/reverse.ts';
+import { reverseVoided } from '../../src/credits/void.ts';
 import { type Answer, ok, type ProblemAnswer, problem, unavailable } from '../../src/http/answer.ts';
 import type { Trace } from '../../src/http/observe.ts';
 import { type Authenticator, createAuthenticator } from '../../src/keys/authenticate.ts';

@@ -1,11 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { findAccount } from '../../src/accounts/store.ts';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
 import type { Admission } from '../../src/credits/calls.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
-import { createAccountAt, createTestClock } from '../accounts/account-at.ts';
+import {
+  createAccountAt,
+  createTestClock,
+  installTestClock,
+  releaseTestClock,
+} from '../accounts/account-at.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 import { admit, admitMany, ledgerOf } from './ledger.ts';
@@ -16,9 +21,11 @@ let credits: Credits;
 
 beforeAll(async () => {
   database = await createTestDatabase('credits');
+  await installTestClock(database.url);
   sql = database.sql;
   credits = createCredits(sql);
 });
+afterEach(() => releaseTestClock(sql));
 afterAll(() => database.drop());
 
 const shown = async (id: string, at?: Date) => {
@@ -89,13 +96,12 @@ describe('one credit a call', () => {
   });
 
   test('calls are counted by day, key and kind as they are admitted, and refused ones are not', async () => {
-    const clock = createTestClock('2026-03-31T23:59:59.900Z');
+    const clock = await createTestClock(sql, '2026-03-31T23:59:59.900Z');
     const id = await createAccountAt(sql, clock.now(), {
       plan: 'plus',
       included: 6,
       periodStart: new Date('2026-03-20T00:00:00Z'),
     });
-    const credits = createCredits(sql, { instant: clock.now });
     const call = (keyId: string, kind: 'search' | 'lookup') =>
       credits.admit({ accountId: id, keyId, kind, credits: 1 });
     const first = await Promise.all([
@@ -104,7 +110,7 @@ describe('one credit a call', () => {
       call('key_a', 'search'),
       call('key_a', 'lookup'),
     ]);
-    clock.set('2026-04-01T00:00:00Z');
+    await clock.set('2026-04-01T00:00:00Z');
     const second = await Promise.all([
       call('key_b', 'search'),
       call('key_b', 'search'),
@@ -169,13 +175,12 @@ describe('an allowance of the account’s own', () => {
 
 describe('a refusal', () => {
   test('says the allowance, when it is there again, and the whole seconds until then', async () => {
-    const clock = createTestClock('2026-02-28T12:00:00.001Z');
+    const clock = await createTestClock(sql, '2026-02-28T12:00:00.001Z');
     const id = await createAccountAt(sql, clock.now(), {
       plan: 'plus',
       included: 0,
       periodStart: new Date('2026-01-31T12:00:00Z'),
     });
-    const credits = createCredits(sql, { instant: clock.now });
     const reset = new Date('2026-03-31T12:00:00Z');
     expect(await admit(credits, id)).toEqual({
       admitted: false,
@@ -185,11 +190,11 @@ describe('a refusal', () => {
       resetAt: reset,
       retryAfterS: 31 * 24 * 3600,
     });
-    clock.set('2026-03-31T11:59:58.500Z');
+    await clock.set('2026-03-31T11:59:58.500Z');
     expect(await admit(credits, id)).toMatchObject({ retryAfterS: 2, resetAt: reset });
-    clock.set('2026-03-31T11:59:59.999Z');
+    await clock.set('2026-03-31T11:59:59.999Z');
     expect(await admit(credits, id)).toMatchObject({ retryAfterS: 1, resetAt: reset });
-    clock.set('2026-03-31T12:00:00Z');
+    await clock.set('2026-03-31T12:00:00Z');
     expect(await admit(credits, id)).toMatchObject({
       retryAfterS: 30 * 24 * 3600,
       resetAt: new Date('2026-04-30T12:00:00Z'),
@@ -199,75 +204,70 @@ describe('a refusal', () => {
 
 describe('periods roll over by themselves', () => {
   test('the first admission after a boundary opens the next period with one credit used', async () => {
-    const clock = createTestClock('2026-01-31T10:00:00Z');
+    const clock = await createTestClock(sql, '2026-01-31T10:00:00Z');
     const id = await createAccountAt(sql, clock.now(), {
       plan: 'plus',
       included: 2,
       periodStart: clock.now(),
     });
-    const credits = createCredits(sql, { instant: clock.now });
     expect(await admitMany(credits, id, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
-    clock.set('2026-02-28T09:59:59.999Z');
+    await clock.set('2026-02-28T09:59:59.999Z');
     expect((await admit(credits, id)).admitted).toBe(false);
-    clock.set('2026-02-28T10:00:00Z');
+    await clock.set('2026-02-28T10:00:00Z');
     expect((await shown(id, clock.now())).used).toBe(0); // before any admission
     expect((await admit(credits, id)).admitted).toBe(true);
     expect(await shown(id, clock.now())).toMatchObject({ used: 1, end: '2026-03-31T10:00:00.000Z' });
     // Periods in which nothing happened are skipped.
-    clock.set('2026-08-31T10:00:00Z');
+    await clock.set('2026-08-31T10:00:00Z');
     expect(await shown(id, clock.now())).toMatchObject({ used: 0, end: '2026-09-30T10:00:00.000Z' });
     expect(await admitMany(credits, id, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
     expect(await shown(id, clock.now())).toMatchObject({ used: 2, end: '2026-09-30T10:00:00.000Z' });
   });
 
   test('Free allowances come back at the turn of the year', async () => {
-    const clock = createTestClock('2025-12-31T23:59:59.999Z');
+    const clock = await createTestClock(sql, '2025-12-31T23:59:59.999Z');
     const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 1 });
-    const credits = createCredits(sql, { instant: clock.now });
     expect((await admit(credits, id)).admitted).toBe(true);
     expect(await admit(credits, id)).toMatchObject({ admitted: false, retryAfterS: 1 });
-    clock.set('2026-01-01T00:00:00Z');
+    await clock.set('2026-01-01T00:00:00Z');
     expect((await admit(credits, id)).admitted).toBe(true);
     expect(await shown(id, clock.now())).toMatchObject({ used: 1, end: '2026-02-01T00:00:00.000Z' });
   });
 
   test('purchased credits outlive the period, and a reset does not replenish them', async () => {
-    const clock = createTestClock('2026-05-15T00:00:00Z');
+    const clock = await createTestClock(sql, '2026-05-15T00:00:00Z');
     const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 1 });
     await grantCredits(sql, id, { credits: 3 }, 'test');
-    const credits = createCredits(sql, { instant: clock.now });
     await admitMany(credits, id, 2);
-    clock.set('2026-06-01T00:00:00Z');
+    await clock.set('2026-06-01T00:00:00Z');
     expect(await shown(id, clock.now())).toMatchObject({ used: 0, credits: 2 });
     expect(await admitMany(credits, id, 5)).toEqual({ admitted: 3, refused: 2, failed: 0 });
     expect(await shown(id, clock.now())).toMatchObject({ used: 3, credits: 0 });
   });
 
   test('from the lapse on the account is Free: a period of its own, nothing used, the Free allowance', async () => {
-    const clock = createTestClock('2026-02-20T05:59:59.999Z');
+    const clock = await createTestClock(sql, '2026-02-20T05:59:59.999Z');
     const id = await createAccountAt(sql, clock.now(), {
       plan: 'plus',
       periodStart: new Date('2026-01-10T00:00:00Z'),
       until: new Date('2026-02-20T06:00:00Z'),
     });
-    const credits = createCredits(sql, { instant: clock.now });
     expect(await admitMany(credits, id, 1252)).toEqual({ admitted: 1250, refused: 2, failed: 0 });
     expect(await admit(credits, id)).toMatchObject({ limit: 1250, retryAfterS: 1 });
-    clock.set('2026-02-20T06:00:00Z');
+    await clock.set('2026-02-20T06:00:00Z');
     const lapsed = { plan: 'free', includedCredits: 500, end: '2026-03-01T00:00:00.000Z' };
     expect(await shown(id, clock.now())).toMatchObject({ ...lapsed, used: 0 });
     expect(await admitMany(credits, id, 501)).toEqual({ admitted: 500, refused: 1, failed: 0 });
     expect(await shown(id, clock.now())).toMatchObject({ ...lapsed, used: 500 });
-    clock.set('2026-03-01T00:00:00Z');
+    await clock.set('2026-03-01T00:00:00Z');
     expect((await admit(credits, id)).admitted).toBe(true);
   });
 
   test('an admission that Postgres begins before the boundary does not bring the old period back', async () => {
-    const clock = createTestClock('2026-07-01T00:00:00Z');
+    const clock = await createTestClock(sql, '2026-07-01T00:00:00Z');
     const id = await createAccountAt(sql, new Date('2026-06-15T00:00:00Z'), { plan: 'free', included: 5 });
-    const credits = createCredits(sql, { instant: clock.now });
     await admit(credits, id);
-    clock.set('2026-06-30T23:59:59.999Z');
+    await clock.set('2026-06-30T23:59:59.999Z');
     await admit(credits, id);
     expect(await shown(id, new Date('2026-07-01T00:00:01Z'))).toMatchObject({
       used: 2,

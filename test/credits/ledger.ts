@@ -1,7 +1,6 @@
 import type { Credits } from '../../src/credits/admit.ts';
 import type { Admission } from '../../src/credits/calls.ts';
-import { reverseVoided } from '../../src/credits/reverse.ts';
-import { voidAttempt } from '../../src/credits/void.ts';
+import { reverseVoided, voidAttempt } from '../../src/credits/void.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 
 /** One search by no key in particular. */

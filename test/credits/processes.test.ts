@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createCredits } from '../../src/credits/admit.ts';
-import { reverseVoided } from '../../src/credits/reverse.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { chargeCalls } from '../../src/credits/spend.ts';
+import { reverseVoided } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
@@ -186,7 +186,7 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
           kind: 'search' as const,
           credits: 1,
         }));
-        const [charged] = await chargeCalls(pools[instance]!, calls, randomUUID(), null);
+        const [charged] = await chargeCalls(pools[instance]!, calls, randomUUID());
         expect(charged).toEqual({ spent: null, purchased: null });
       }
     });

@@ -1,11 +1,16 @@
 /** `account limits --spend-purchased no`: an account stops at its allowance, and its purchased credits stay. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { changeLimits } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
-import { reverseVoided } from '../../src/credits/reverse.ts';
+import { reverseVoided } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { createAccountAt, createTestClock } from '../accounts/account-at.ts';
+import {
+  createAccountAt,
+  createTestClock,
+  installTestClock,
+  releaseTestClock,
+} from '../accounts/account-at.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -18,10 +23,12 @@ let pools: Sql[];
 let instances: Credits[];
 beforeAll(async () => {
   database = await createTestDatabase('spend_purchased');
+  await installTestClock(database.url);
   sql = database.sql;
   pools = [0, 1].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));
   instances = pools.map((pool) => createCredits(pool));
 });
+afterEach(() => releaseTestClock(sql));
 afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
   await database.drop();
@@ -51,13 +58,13 @@ test('turned on again, purchased credits pay at once; turned off beyond the allo
 });
 
 test('a new period opens with its allowance, and stops at it', async () => {
-  const clock = createTestClock('2026-03-15T00:00:00Z');
+  const clock = await createTestClock(sql, '2026-03-15T00:00:00Z');
   const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 2 });
   await grantCredits(sql, id, { credits: 5 }, 'test');
   await setSpending(id, false);
-  const credits = createCredits(sql, { instant: clock.now });
+  const credits = createCredits(sql);
   expect(await admitMany(credits, id, 3)).toMatchObject({ admitted: 2, refused: 1 });
-  clock.set('2026-04-01T00:00:00Z');
+  await clock.set('2026-04-01T00:00:00Z');
   expect(await admitMany(credits, id, 5)).toMatchObject({ admitted: 2, refused: 3 });
   expect(await ledgerOf(sql, id)).toEqual({ used: 2, credits: 5, calls: 4 });
 });

@@ -3,10 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { reverseVoided } from '../../src/credits/reverse.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { chargeCalls } from '../../src/credits/spend.ts';
-import { voidAttempt } from '../../src/credits/void.ts';
+import { reverseVoided, voidAttempt } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { DAY } from '../../src/units.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -39,12 +38,7 @@ describe.each(PERIODS)('an attempt to charge %s', (_, prepare) => {
     return accountId;
   }
   const charge = (sql: Sql, accountId: string, attempt: string) =>
-    chargeCalls(
-      sql,
-      Array(3).fill({ accountId, keyId: 'a', kind: 'search', credits: 1 }),
-      attempt,
-      null,
-    ).execute();
+    chargeCalls(sql, Array(3).fill({ accountId, keyId: 'a', kind: 'search', credits: 1 }), attempt).execute();
 
   test('that was voided before it comes charges nothing, and fails', async () => {
     const accountId = await createAccount();

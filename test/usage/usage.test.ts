@@ -6,7 +6,12 @@ import { createKey, revokeKey } from '../../src/keys/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createUsageHandler } from '../../src/usage/route.ts';
 import type { UsageAnswer } from '../../src/usage/schema.ts';
-import { createAccountAt } from '../accounts/account-at.ts';
+import {
+  createAccountAt,
+  createTestClock,
+  installTestClock,
+  releaseTestClock,
+} from '../accounts/account-at.ts';
 import { admitMany } from '../credits/ledger.ts';
 import { call } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -19,6 +24,7 @@ describe('the usage object', () => {
   let sql: Sql;
   beforeAll(async () => {
     database = await createTestDatabase('usage');
+    await installTestClock(database.url);
     sql = database.sql;
   });
   afterAll(() => database.drop());
@@ -96,8 +102,9 @@ describe('the usage object', () => {
       new Date('2026-02-10T00:00:00Z'),
       plus('2026-01-10T00:00:00Z', '2026-02-20T06:00:00Z'),
     );
-    const credits = createCredits(sql, { instant: () => new Date('2026-02-15T00:00:00Z') });
-    await admitMany(credits, id, 3);
+    await createTestClock(sql, '2026-02-15T00:00:00Z');
+    await admitMany(createCredits(sql), id, 3);
+    await releaseTestClock(sql);
     expect(await usageAt(id, '2026-02-20T05:59:59.999Z')).toMatchObject({
       plan: 'plus',
       resetAt: '2026-02-20T06:00:00.000Z',
