@@ -1,39 +1,44 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Api, ask, startApi } from '../api/support.ts';
-import { csv } from '../directory/support.ts';
+import { lockRow, waitingForLock } from '../support/locks.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
 let api: Api;
+/** Before Postgres, for the instance that stops alone. The others must not hang with it, or the end of the test would, too. */
+let proxy: TcpProxy;
 beforeAll(async () => {
-  api = await startApi({ proxied: ['postgres'], directory: csv(1, 3) });
+  api = await startApi();
+  const { hostname, port } = new URL(api.env.DATABASE_URL!);
+  proxy = await startProxy({ host: hostname, port: Number(port) });
 });
 
-afterAll(() => api.stop());
+afterAll(async () => {
+  proxy.up();
+  await api.stop();
+  await proxy.close();
+});
 
 test('a credit that may have been spent for a request answered 503 is logged and counted when the service stops without an answer', async () => {
-  const caller = await api.caller({ included: 10 });
-  const { proxies, sql } = api;
-  const service = await api.startInstance();
-  expect((await ask(service, '/usage', { key: caller.key })).status).toBe(200);
-  let answer: ReturnType<typeof ask> | undefined;
-  await sql.begin(async (holding) => {
-    await holding`SELECT 1 FROM balances WHERE account_id = ${caller.accountId} FOR UPDATE`;
-    answer = ask(service, '/companies?q=empresa', { key: caller.key });
-    await until('the statement that waits', async () => {
-      const [row] = await sql`SELECT count(*) AS waiting FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      return row!.waiting === 1;
-    });
-    // It commits, and is not heard of any more.
-    proxies.postgres.hang();
+  const { accountId, key } = await api.caller({ included: 10 });
+  const service = await api.startInstance({ DATABASE_URL: proxy.url(api.env.DATABASE_URL!) });
+  expect((await ask(service, '/usage', { key })).status).toBe(200);
+  const lock = await lockRow(api.sql, accountId);
+  const answer = ask(service, '/companies?q=empresa', { key });
+  await waitingForLock(api.sql, 1);
+  // The charge commits, and its answer is lost.
+  proxy.hang();
+  await lock.release();
+  expect((await answer).status).toBe(503);
+  const stopping = service.stop();
+  const report = () => service.logLines.find(({ msg }) => msg.startsWith('credits may have been spent'));
+  await until('the report of the credit', () => report() !== undefined);
+  proxy.up();
+  await stopping;
+  expect(report()).toMatchObject({
+    msg: 'credits may have been spent for requests answered 503',
+    attempts: [expect.any(String)],
+    calls: { [accountId]: 1 },
   });
-  expect((await answer!).status).toBe(503);
-  await service.stop();
-  expect(service.logLines).toContainEqual(
-    expect.objectContaining({
-      msg: 'credits may have been spent for requests answered 503',
-      attempts: [expect.any(String)],
-      calls: { [caller.accountId]: 1 },
-    }),
-  );
+  expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
 });
