@@ -7,13 +7,6 @@ const MIN_REQUESTS = 256;
  */
 const TURNS_OF_A_REQUEST = 6;
 
-/** How long a request waits until this process reads its sockets. */
-export interface TurnDelay {
-  /** A request was read. */
-  read(): void;
-  estimateMs(): number;
-}
-
 /**
  * Estimates how long a request waits until this process reads sockets: its own, and those of the stores.
  *
@@ -26,19 +19,20 @@ export interface TurnDelay {
 export function createTurnDelay(
   nowMs = () => performance.now(),
   atEndOfTurn: (end: () => void) => unknown = setImmediate,
-): TurnDelay {
+) {
   let requests = 0;
   let startMs = 0;
   const end = () => {
     requests = 0;
   };
   return {
-    read() {
+    /** A request was read. */
+    read(): void {
       requests += 1;
       if (requests > 1) return;
       startMs = nowMs();
       atEndOfTurn(end);
     },
-    estimateMs: () => (requests > MIN_REQUESTS ? TURNS_OF_A_REQUEST * (nowMs() - startMs) : 0),
+    estimateMs: (): number => (requests > MIN_REQUESTS ? TURNS_OF_A_REQUEST * (nowMs() - startMs) : 0),
   };
 }
