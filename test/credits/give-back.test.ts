@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { inOneTurn } from '../support/stopped-clock.ts';
-import { until } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 import { attemptsOf, ledgerOf } from './ledger.ts';
 
 let database: TestDatabase;
@@ -127,10 +127,10 @@ test('what is owed while Postgres is away is returned when it is back, and the s
   proxy.down();
   admission.giveBack();
   await until('the first attempt', () => proxy.refused() > 0);
-  expect((await ledgerOf(sql, accountId)).used).toBe(1);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   proxy.up();
   await credits.close(5000);
-  await until('the credit', async () => (await ledgerOf(sql, accountId)).used === 0);
+  await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 0, calls: 0 });
   await pool.end({ timeout: 1 });
   await proxy.close();
 });

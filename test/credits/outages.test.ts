@@ -152,7 +152,7 @@ describe('a frozen Postgres', () => {
     expect(lost).toEqual([]);
     await credits.close(1000);
     expect(lost).toEqual([{ attempts: [expect.any(String)], calls: { [accountId]: 1 } }]);
-    expect((await ledgerOf(sql, accountId)).used).toBe(1);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 
   test('that commits, and answers when the service is about to stop: the stop waits, and gives back', async () => {
@@ -255,7 +255,7 @@ describe('a row that another transaction has locked', () => {
     await waitingForLock(sql, 1);
     await lock.release();
     expect((await call).admitted).toBe(true);
-    expect((await ledgerOf(sql, accountId)).used).toBe(1);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 });
 
@@ -289,5 +289,7 @@ test('an account whose row is locked holds up nobody else of its batch, and is n
     await lock.release();
   }
   expect(await ledgerOf(sql, locked.accountId)).toEqual(NOTHING_SPENT);
-  for (const { accountId } of others) expect((await ledgerOf(sql, accountId)).used).toBe(1);
+  for (const { accountId } of others) {
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+  }
 });
