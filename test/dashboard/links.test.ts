@@ -17,6 +17,7 @@ const KINDS = ['reset', 'confirm', 'invitation'] as const;
 describe('a token of a wrong shape', () => {
   test('is a dead link: with a NUL, of a wrong length, of a wrong alphabet', async () => {
     const visitor = createVisitor(service.baseUrl);
+    const logged = service.logLines.length;
     const form_token = await formTokenOf(visitor);
     const choice = { name: 'Maria', password: 'correct horse battery', form_token };
     for (const kind of KINDS) {
@@ -26,7 +27,7 @@ describe('a token of a wrong shape', () => {
         expect([kind, token, opened.status, sent.status]).toEqual([kind, token, 404, 404]);
       }
     }
-    expect(service.logLines.filter((line) => Number(line.level) >= 50)).toEqual([]);
+    expect(service.logLines.slice(logged).filter((line) => Number(line.level) >= 50)).toEqual([]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { createServer, type Socket } from 'node:net';
+import { until } from '../support/until.ts';
 
 interface ReceivedMail {
   from: string;
@@ -9,7 +10,7 @@ interface ReceivedMail {
 
 export interface MailServer {
   url: string;
-  /** The next mail to an address that has not been asked for yet. @throws when none comes within 5 s */
+  /** The next mail to an address that has not been asked for yet. @throws when none comes */
   mailTo(address: string): Promise<ReceivedMail>;
   /** Mails to an address that came and have not been asked for. */
   received(address: string): number;
@@ -30,13 +31,9 @@ export async function startMailServer(): Promise<MailServer> {
   return {
     url: `smtp://127.0.0.1:${port}`,
     async mailTo(address) {
-      const deadline = Date.now() + 5000;
-      for (;;) {
-        const index = mails.findIndex((mail) => mail.to.includes(address));
-        if (index !== -1) return mails.splice(index, 1)[0]!;
-        if (Date.now() > deadline) throw new Error(`no mail to ${address} came`);
-        await Bun.sleep(10);
-      }
+      const find = () => mails.findIndex((mail) => mail.to.includes(address));
+      await until(`a mail to ${address}`, () => find() !== -1);
+      return mails.splice(find(), 1)[0]!;
     },
     received: (address) => mails.filter((mail) => mail.to.includes(address)).length,
     async stop() {

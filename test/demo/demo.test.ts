@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { postgresPid, temporaryDirectory } from '../postgres/embedded-support.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
 import { until } from '../support/until.ts';
 
-/** As its user runs it: a data directory that isn't there yet, and a shell for the lines that it prints. */
-const directory = temporaryDirectory('demo');
-const dataDir = join(directory.path, 'data');
 /** As an operator's shell or .env may have it, with values that would end another start. */
 const OF_ANOTHER_SERVICE = {
   DATABASE_URL: 'postgres://127.0.0.1:1/none',
@@ -20,12 +17,12 @@ const OF_ANOTHER_SERVICE = {
   AUTH_SECRET: 'short',
   SIGN_UP: 'closed',
 };
-let demo: ChildProcess;
-let stdout = '';
-let stderr = '';
 
-beforeAll(async () => {
-  demo = spawn(process.execPath, ['run', 'demo'], {
+/** As its user runs it: a data directory that isn't there yet, and a shell for the lines that it prints. */
+async function startDemo() {
+  const directory = temporaryDirectory('demo');
+  const dataDir = join(directory.path, 'data');
+  const child = spawn(process.execPath, ['run', 'demo'], {
     cwd: ROOT,
     env: {
       ...bareEnvironment(),
@@ -38,24 +35,42 @@ beforeAll(async () => {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  demo.stdout!.on('data', (chunk) => {
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => {
     stdout += chunk;
   });
-  demo.stderr!.on('data', (chunk) => {
+  child.stderr.on('data', (chunk) => {
     stderr += chunk;
   });
-  await until('the greeting', () => stdout.includes('Ctrl-C') || demo.exitCode !== null, 25_000);
-  if (demo.exitCode !== null) throw new Error(`the demo ended with ${demo.exitCode}\n${stderr}`);
-}, 30_000);
-afterAll(async () => {
-  if (demo.exitCode === null) {
-    demo.kill('SIGKILL');
-    await once(demo, 'exit');
-  }
-  await directory.dispose();
-});
+  const isOver = () => child.exitCode !== null || child.signalCode !== null;
+  const exited = once(child, 'exit');
+  await until('the greeting', () => stdout.includes('Ctrl-C') || isOver(), 40_000);
+  if (isOver()) throw new Error(`the demo ended with ${child.exitCode}\n${stderr}`);
+  return {
+    dataDir,
+    stdout,
+    address: /running at ([^\s,]+)/.exec(stdout)![1]!,
+    async terminate() {
+      child.kill('SIGTERM');
+      await exited;
+    },
+    async dispose() {
+      if (!isOver()) {
+        child.kill('SIGKILL');
+        await exited;
+      }
+      await directory.dispose();
+    },
+  };
+}
 
-const curlLines = () => stdout.split('\n').filter((line) => line.startsWith('curl'));
+let demo: Awaited<ReturnType<typeof startDemo>>;
+beforeAll(async () => {
+  demo = await startDemo();
+}, 60_000);
+afterAll(() => demo.dispose());
+
+const curlLines = () => demo.stdout.split('\n').filter((line) => line.startsWith('curl'));
 
 /** Runs a line as a shell does. */
 async function run(line: string) {
@@ -68,9 +83,9 @@ async function run(line: string) {
 test('it prints a key and three lines that begin with curl: search, lookup, usage', async () => {
   const lines = curlLines();
   expect(lines).toHaveLength(3);
-  const key = stdout.split('\n').find((line) => /^svc_[a-z2-7]{40}$/.test(line));
+  const key = demo.stdout.split('\n').find((line) => /^svc_[a-z2-7]{40}$/.test(line));
   for (const line of lines) expect(line).toContain(`Bearer ${key}`);
-  expect(stdout).not.toContain(OF_ANOTHER_SERVICE.PUBLIC_URL);
+  expect(demo.stdout).not.toContain(OF_ANOTHER_SERVICE.PUBLIC_URL);
 
   const search = await run(lines[0]!);
   expect(search.error).toBeNull();
@@ -102,20 +117,21 @@ test('it prints a key and three lines that begin with curl: search, lookup, usag
 });
 
 test('its dashboard lets anyone sign up', async () => {
-  const address = /running at ([^\s,]+)/.exec(stdout)![1]!;
-  expect((await fetch(`${address}/dashboard/sign-up`)).status).toBe(200);
+  expect((await fetch(`${demo.address}/dashboard/sign-up`)).status).toBe(200);
 });
 
 test('it says where the names are from and that the example provider leaves the rest empty', () => {
-  expect(stdout).toMatch(/IMPIC/);
-  expect(stdout).toMatch(/leaves? the rest empty/);
+  expect(demo.stdout).toMatch(/IMPIC/);
+  expect(demo.stdout).toMatch(/leaves? the rest empty/);
 });
 
 test('SIGTERM stops all of it', async () => {
-  const exited = once(demo, 'exit');
-  demo.kill('SIGTERM');
-  await exited;
-  await until('Postgres to stop', () => postgresPid(dataDir) === null);
-  const address = /running at ([^\s,]+)/.exec(stdout)![1]!;
-  expect(await fetch(`${address}/health/live`).catch(() => 'refused')).toBe('refused');
-});
+  const own = await startDemo();
+  try {
+    await own.terminate();
+    await until('Postgres to stop', () => postgresPid(own.dataDir) === null);
+    expect(await fetch(`${own.address}/health/live`).catch(() => 'refused')).toBe('refused');
+  } finally {
+    await own.dispose();
+  }
+}, 60_000);

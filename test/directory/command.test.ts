@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { bareEnvironment, createCommandLine, ROOT, runCommand } from '../support/command.ts';
@@ -8,11 +8,11 @@ import { createWorkbench, csv, nif, type Workbench } from './support.ts';
 let bench: Workbench;
 let line: ReturnType<typeof createCommandLine>;
 
-beforeAll(async () => {
+beforeEach(async () => {
   bench = await createWorkbench('embedded');
   line = createCommandLine(bench.database.url);
 });
-afterAll(() => bench.close());
+afterEach(() => bench.close());
 
 test('import, rebuild, rollback and status answer the contract’s members, and what an operator asks beside them', async () => {
   const first = await bench.write('first.csv', csv(0, 10));

@@ -1,4 +1,4 @@
-/** The death of Elasticsearch nodes, of a cluster that the tests start for themselves. The tests go on from each other. */
+/** The death of Elasticsearch nodes, of a cluster that the tests start for themselves. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -103,7 +103,20 @@ function startClients() {
 
 const booked = async () => (await findAccount(service.sql, caller.accountId))!.used;
 
+let isNodeBAlive = true;
+
+/** The cluster as a test wants it: it begins with both nodes. */
+async function setNodeB(isAlive: boolean): Promise<void> {
+  if (isAlive && !isNodeBAlive) {
+    await pair.b.start();
+    await client.cluster.health({ index: 'companies', wait_for_status: 'green', timeout: '60s' });
+  }
+  if (!isAlive && isNodeBAlive) await pair.b.kill();
+  isNodeBAlive = isAlive;
+}
+
 test('the wait for a copy that no node takes ends with what to look at', async () => {
+  await setNodeB(true);
   const name = newIndexName('waiting');
   await client.indices.create({
     index: name,
@@ -122,6 +135,7 @@ test('the wait for a copy that no node takes ends with what to look at', async (
 });
 
 test('the node of the primary shard dies right after a swap: no search is lost, and the books are exact', async () => {
+  await setNodeB(true);
   const { index: first } = await importAll('Antiga');
   const clients = startClients();
   await clients.more();
@@ -134,6 +148,7 @@ test('the node of the primary shard dies right after a swap: no search is lost, 
   let killing: Promise<string[]> | null = null;
   const kill = async () => {
     const shards = await client.cat.shards({ index: 'companies', format: 'json' });
+    isNodeBAlive = false;
     await pair.b.kill();
     return shards.map(({ prirep, state, node }) => `${prirep} ${state} ${node}`).sort();
   };
@@ -149,9 +164,8 @@ test('the node of the primary shard dies right after a swap: no search is lost, 
   expect(await clients.stop()).toEqual([]);
   expect((await ask(7))[1]).toBe('Empresa 000007 Nova');
   await eventually(booked, used);
-}, 120_000);
 
-test('a rollback to an index that no node has builds it from Postgres', async () => {
+  // A rollback to an index that no node has builds it from Postgres.
   const notes: string[] = [];
   const progress = { ...NO_PROGRESS, note: (line: string) => void notes.push(line) };
   await rollbackIndex(context, progress);
@@ -162,6 +176,8 @@ test('a rollback to an index that no node has builds it from Postgres', async ()
 }, 120_000);
 
 test('an import while one of the nodes is dead goes through, and no search is lost', async () => {
+  await importAll('Presente');
+  await setNodeB(false);
   const clients = startClients();
   const phases: string[] = [];
   await importAll('Seguinte', { phase: (name) => void phases.push(name) });
@@ -172,8 +188,8 @@ test('an import while one of the nodes is dead goes through, and no search is lo
 }, 120_000);
 
 test('the node that builds an index dies: the command says what to do, that does it, and no search is lost', async () => {
-  await pair.b.start();
-  await client.cluster.health({ index: 'companies', wait_for_status: 'green', timeout: '30s' });
+  await importAll('Seguinte');
+  await setNodeB(true);
   const clients = startClients();
   let phase = '';
   let killing: Promise<void> | null = null;
@@ -182,7 +198,9 @@ test('the node that builds an index dies: the command says what to do, that does
       phase = name;
     },
     update() {
-      if (phase === 'indexing') killing ??= pair.b.kill();
+      if (phase !== 'indexing' || killing !== null) return;
+      isNodeBAlive = false;
+      killing = pair.b.kill();
     },
   };
   await expect(importAll('Última', progress, 20_000)).rejects.toThrow(

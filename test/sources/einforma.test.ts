@@ -133,26 +133,27 @@ describe('the token', () => {
 
 describe('the time-out', () => {
   test('spans token, refusal, renewal and report together', async () => {
-    const hurried = sourceAt(provider, 'einforma', { providerTimeoutMs: 900 });
+    const hurried = sourceAt(provider, 'einforma', { providerTimeoutMs: 1500 });
     await hurried.find(NIF);
     provider.answerAll(() => jsonAnswer({}, 401));
     provider.hold();
     const fault = faultOf(hurried.find(NIF));
     await provider.arrived(3);
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    // The refusal comes after two thirds of the time; the renewal has the last third only.
+    // The refusal comes when part of the time is over; the renewal has the rest only.
+    await Bun.sleep(500);
     provider.release();
     provider.hold();
+    await provider.arrived(4);
     expect((await fault).reason).toBe('timeout');
     await hurried.close();
   });
 
   test('of the one that asks for a token does not end those that came later', async () => {
-    const hurried = sourceAt(provider, 'einforma', { providerTimeoutMs: 800 });
+    const hurried = sourceAt(provider, 'einforma', { providerTimeoutMs: 2000 });
     provider.hold();
     const first = faultOf(hurried.find(NIF));
     await provider.arrived(1);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await Bun.sleep(1000); // so much longer the second one has, and so much later it may begin
     const second = hurried.find(NIF);
     expect((await first).reason).toBe('timeout');
     await provider.arrived(2);
