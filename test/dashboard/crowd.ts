@@ -4,8 +4,10 @@ export interface CrowdOptions {
   hostname: string;
   port: number;
   connections: number;
-  /** One whole request as it goes over the wire; every connection sends it again as soon as it is answered. */
+  /** One whole request as it goes over the wire. */
   request: string;
+  /** Every connection sends it again as soon as it is answered; otherwise once. */
+  isRepeated?: boolean;
 }
 
 export interface Crowd {
@@ -15,7 +17,13 @@ export interface Crowd {
 }
 
 /** Keeps a request in flight on each of its connections until it is stopped. Resolves when all are connected. */
-export async function startCrowd({ hostname, port, connections, request }: CrowdOptions): Promise<Crowd> {
+export async function startCrowd({
+  hostname,
+  port,
+  connections,
+  request,
+  isRepeated = true,
+}: CrowdOptions): Promise<Crowd> {
   const answers: Record<number, number> = {};
   const sockets = new Set<Bun.Socket<{ received: string }>>();
   let isStopped = false;
@@ -32,11 +40,11 @@ export async function startCrowd({ hostname, port, connections, request }: Crowd
           if (status === null) return;
           socket.data.received = '';
           answers[status] = (answers[status] ?? 0) + 1;
-          if (!isStopped) socket.write(request);
+          if (!isStopped && isRepeated) socket.write(request);
         },
         close(socket) {
           sockets.delete(socket);
-          if (!isStopped) void connect().catch(() => {});
+          if (!isStopped && isRepeated) void connect().catch(() => {});
         },
       },
     });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { lockRow } from '../support/locks.ts';
 import { storeRecord } from '../support/records.ts';
 import {
   createCaller,
@@ -7,12 +8,14 @@ import {
   type ServiceProcess,
   spawnService,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { pageRequest, startCrowd } from './crowd.ts';
 import { createVisitor, signUp } from './visitor.ts';
 
 const NIF = '509442013';
-/** Longer than a key's answer is remembered: each key has to be looked up again in that time. */
-const ATTACK_MS = 6000;
+const FORMS = 600;
+/** The forms of one member that the dashboard takes at once. */
+const MEMBERS_PLACES = 12;
 
 let environment: Awaited<ReturnType<typeof createTestEnvironment>>;
 let sql: Sql;
@@ -31,54 +34,36 @@ afterAll(async () => {
   await environment.remove();
 }, 30_000);
 
-test('one account with 600 forms in flight and 50 overviews a second costs nobody else an answer or a page', async () => {
+test('one account with 600 forms in flight costs nobody else an answer or a page', async () => {
   const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { accountId } = await signUp(visitor);
   const page = await visitor.get('/dashboard/keys');
   const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
   const other = createVisitor(service.baseUrl);
   await signUp(other);
-  const callers = await Promise.all(
-    Array.from({ length: 4 }, () =>
-      createCaller(sql, { limits: { requestsPerMinute: 100_000 }, included: 1_000_000 }),
-    ),
-  );
-
   const address = { hostname: '127.0.0.1', port: Number(new URL(service.baseUrl).port) };
-  const form = pageRequest(address, visitor.cookies, 'POST', '/dashboard/keys', { name: 'x', form_token });
-  const crowd = await startCrowd({ ...address, connections: 600, request: form });
-  const overviews = setInterval(() => void visitor.get('/dashboard').catch(() => {}), 20);
-  const statuses: Record<number, number> = {};
-  const pages: Record<number, number> = {};
-  const endMs = performance.now() + ATTACK_MS;
-  try {
-    await Promise.all([
-      (async () => {
-        while (performance.now() < endMs) {
-          const { status } = await other.get('/dashboard');
-          pages[status] = (pages[status] ?? 0) + 1;
-          await Bun.sleep(500);
-        }
-      })(),
-      ...callers.map(async ({ key }) => {
-        while (performance.now() < endMs) {
-          for (const path of ['/usage', `/companies/${NIF}`]) {
-            const answer = await fetch(service.url + path, { headers: { Authorization: `Bearer ${key}` } });
-            await answer.arrayBuffer();
-            statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
-          }
-        }
-      }),
-    ]);
-  } finally {
-    clearInterval(overviews);
-    crowd.stop();
+  const request = pageRequest(address, visitor.cookies, 'POST', '/dashboard/keys', { name: 'x', form_token });
+
+  for (let round = 0; round < 3; round += 1) {
+    // A key that no instance has seen is looked up in Postgres.
+    const { key } = await createCaller(sql);
+    const lock = await lockRow(sql, accountId, 'accounts');
+    const crowd = await startCrowd({ ...address, connections: FORMS, request, isRepeated: false });
+    try {
+      // Some wait for the lock, and for those that do. The others are refused, before the API is asked: this is about places
+      // and connections, and not about the speed of the machine (bench/dashboard-load.ts).
+      const refused = () => (crowd.answers[503] ?? 0) + (crowd.answers[429] ?? 0);
+      await until('the refusals', () => refused() >= FORMS - MEMBERS_PLACES);
+      const answers = await Promise.all([
+        other.get('/dashboard'),
+        ...['/usage', `/companies/${NIF}`].map((path) =>
+          fetch(service.url + path, { headers: { Authorization: `Bearer ${key}` } }),
+        ),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    } finally {
+      crowd.stop();
+      await lock.release();
+    }
   }
-  const failed = ({ route, status }: Record<string, unknown>) =>
-    String(route).startsWith('/api/') && Number(status) >= 500;
-  expect(service.logLines.filter(failed)).toEqual([]);
-  expect(Object.keys(statuses)).toEqual(['200']);
-  expect(Object.keys(pages)).toEqual(['200']);
-  // The crowd was there all the time: it was refused, and came again.
-  expect((crowd.answers[503] ?? 0) + (crowd.answers[429] ?? 0)).toBeGreaterThan(600);
-}, 30_000);
+});

@@ -18,8 +18,9 @@ afterAll(() => service.stop());
 describe('Try it', () => {
   test('runs the metered chain: a token and a credit each, counted as made in the dashboard', async () => {
     const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { accountId } = await signUp(visitor);
     const key = await makeKey(visitor);
+    await changeLimits(service.sql, accountId, { requestsPerMinute: 4 }, 'test');
     const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
     expect(search.textOf('.badge[role=status]')).toBe('200 · 0 companies');
     expect(search.text).toContain('RateLimit-Remaining');
@@ -33,7 +34,7 @@ describe('Try it', () => {
     expect(lookup.textOf('main dl')).toContain('Nexperience');
     const { body } = await call(service.url, '/usage', { key });
     expect(body.data.quotas.requests.used).toBe(2);
-    expect(body.data.rateLimit.remaining).toBeLessThanOrEqual(18);
+    expect(body.data.rateLimit.remaining).toBeWithin(1, 3); // four, but for three; one comes back in 15 s
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
     expect(csv).toContain(',"","dashboard","1","1","2"');
   });

@@ -2,11 +2,16 @@ import type { Sql } from '../../src/postgres/connect.ts';
 import { eventually } from './until.ts';
 
 /** Takes the account's row lock as an operator's open transaction would; resolves once it is held. */
-export async function lockRow(sql: Sql, accountId: string): Promise<{ release(): Promise<void> }> {
+export async function lockRow(
+  sql: Sql,
+  accountId: string,
+  table: 'balances' | 'accounts' = 'balances',
+): Promise<{ release(): Promise<void> }> {
   const { promise: released, resolve: letGo } = Promise.withResolvers<void>();
   const { promise: held, resolve: hold } = Promise.withResolvers<void>();
   const transaction = sql.begin(async (sql) => {
-    await sql`SELECT 1 FROM balances WHERE account_id = ${accountId} FOR UPDATE`;
+    const id = table === 'accounts' ? sql`id` : sql`account_id`;
+    await sql`SELECT 1 FROM ${sql(table)} WHERE ${id} = ${accountId} FOR UPDATE`;
     hold();
     await released;
   });
