@@ -43,6 +43,15 @@ describe('the cache', () => {
     expect(cache.get('one', 'query 50')).toBeNull();
   });
 
+  test('an answer in the memory of one that was dropped is whole, and has nothing of that one', () => {
+    const cache = createAnswerCache(10_000);
+    const answers = Array.from({ length: 50 }, (_, number) => `ação ${number} `.repeat(60 + (number % 9)));
+    for (const [number, answer] of answers.entries()) cache.set('one', `query ${number}`, answer, false);
+    const kept = answers.map((answer, number) => [answer, cache.get('one', `query ${number}`)]);
+    expect(kept.filter(([, cached]) => cached !== null).length).toBeGreaterThan(3);
+    for (const [answer, cached] of kept) expect([null, answer]).toContain(cached!);
+  });
+
   test('does not keep an answer larger than itself, and counts a replaced one once', () => {
     const cache = createAnswerCache(10_000);
     cache.set('one', 'azul', 'x'.repeat(6000), false);
