@@ -89,10 +89,10 @@ describe('text from outside', () => {
   });
 });
 
-test('a name of what every object has is no notice', async () => {
+test('a name of what every object has is no notice, nor is the notice of another page', async () => {
   const visitor = createVisitor(service.baseUrl);
   await signUp(visitor);
-  for (const name of ['constructor', '__proto__', 'toString']) {
+  for (const name of ['constructor', '__proto__', 'toString', 'deleted', 'revoked']) {
     const page = await visitor.get(`/dashboard/settings?done=${name}`);
     expect(page.textOf('[role=status]')).toBeNull();
   }

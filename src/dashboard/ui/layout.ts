@@ -76,11 +76,26 @@ export function formPage(
   return memberPage(context, { title, body, ...refusal });
 }
 
+type Done = keyof LayoutContext['messages']['done'];
+
+/** The notices of each page: a link that somebody else made can't show another page's there. */
+const NOTICES: Record<string, Done[]> = {
+  '/': ['confirmed'],
+  '/sign-in': ['out', 'password', 'deleted'],
+  '/keys': ['renamed', 'revoked'],
+  '/settings': ['saved', 'sent', 'new-password', 'email', 'email-changed'],
+  '/settings/members': ['removed'],
+  '/settings/sessions': ['ended'],
+};
+
 /** The success of a form, by the `?done=` that its redirect has set. */
 function doneNotice({ messages, url }: LayoutContext): HtmlValue {
-  const done = url?.searchParams.get('done') ?? '';
-  if (!Object.hasOwn(messages.done, done)) return null;
-  return html`<p class="notice good" role="status" tabindex="-1" autofocus>${messages.done[done as keyof typeof messages.done]}</p>`;
+  if (url === undefined) return null;
+  const name = url.searchParams.get('done');
+  const done = NOTICES[pathBelow(url) || '/']?.find((notice) => notice === name);
+  return (
+    done && html`<p class="notice good" role="status" tabindex="-1" autofocus>${messages.done[done]}</p>`
+  );
 }
 
 /** A page for anyone that is as wide as those of members. */
