@@ -1,10 +1,11 @@
 import type { Credits } from '../credits/admit.ts';
-import type { Admission, CallKind, Quota } from '../credits/calls.ts';
+import type { Admission, CallKind } from '../credits/calls.ts';
 import { isBug } from '../errors.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
-import { rateLimitHeaders, retryAfterS } from '../http/rate-limit-headers.ts';
+import { rateLimitHeaders } from '../http/rate-limit-headers.ts';
+import { overloaded, quotaExceeded, rateLimitExceeded, unauthorized } from '../http/refusals.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
@@ -19,12 +20,6 @@ import { createTurnDelay } from './turn-delay.ts';
  * down and charge for answers that arrive too late to be useful.
  */
 const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
-
-/**
- * A request that waits longer than this for its rate-limit token was delayed by this process, not by Redis. It gets 503
- * before it spends a credit. This bounds a burst that was admitted before the estimate had any data.
- */
-const MAX_TOKEN_WAIT_MS = 1 * SECOND;
 
 /** The credits that a request was charged. */
 export interface Payment extends Pick<Admission, 'spent' | 'giveBack'> {
@@ -131,11 +126,9 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     admissions.enter();
     try {
       // Token.
-      const startedAtMs = performance.now();
       rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
       headers = rateLimitHeaders(rate);
       if (!rate.admitted) return end(caller, rateLimitExceeded(rate), headers);
-      if (performance.now() - startedAtMs > MAX_TOKEN_WAIT_MS) return end(caller, overloaded(), headers);
 
       // Credit.
       prefetched = prefetch?.(request);
@@ -172,10 +165,8 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   }
 
   async function pay(request: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
-    const { accountId, keyId } = caller;
     try {
-      const call = { accountId, keyId, kind, credits: count, signal: request.signal };
-      const admission = await credits.admit(call);
+      const admission = await credits.admit({ ...caller, kind, credits: count, signal: request.signal });
       return { ...admission, refusal: admission.admitted ? null : quotaExceeded(admission) };
     } catch (error) {
       if (isBug(error)) throw error;
@@ -200,30 +191,4 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   }
 
   return { serve, wouldRefuse };
-}
-
-function unauthorized(): Answer {
-  return problem('unauthorized', undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-}
-
-/** The problem of a request that an overloaded service refuses. */
-export const OVERLOADED = unavailable('The service is overloaded.').problem;
-
-/** A copy, because `end` adds headers. */
-function overloaded(): ProblemAnswer {
-  return { ok: false, problem: { ...OVERLOADED } };
-}
-
-function rateLimitExceeded(rate: RateDecision): Answer {
-  return problem('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
-    headers: { 'Retry-After': String(retryAfterS(rate)) },
-  });
-}
-
-function quotaExceeded({ limit, resetAt, retryAfterS }: Quota): ProblemAnswer {
-  const reset = resetAt.toISOString();
-  return problem('monthly-quota-exceeded', `The included credits are available again at ${reset}.`, {
-    members: { quota: 'monthly_credits', limit, reset },
-    headers: { 'Retry-After': String(retryAfterS) },
-  });
 }

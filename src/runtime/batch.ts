@@ -47,7 +47,7 @@ export function createBatcher<Item, Result>(
   }: BatchOptions,
 ): (item: Item) => Promise<Result> {
   type Queued = PromiseWithResolvers<Result> & { item: Item; queuedAtMs: number };
-  let queue: Queued[] = [];
+  const queue: Queued[] = [];
   let inFlight = 0;
   let isScheduled = false;
 
@@ -56,22 +56,18 @@ export function createBatcher<Item, Result>(
   function startAtEndOfTurn(): void {
     if (isScheduled || inFlight >= maxConcurrentBatches || queue.length === 0) return;
     isScheduled = true;
-    setImmediate(() => {
-      isScheduled = false;
-      start();
-    });
+    setImmediate(start);
   }
 
   function start(): void {
+    isScheduled = false;
     const nowMs = performance.now();
     const oldestMs = nowMs - queueTimeoutMs;
     const fresh = queue.findIndex(({ queuedAtMs }) => queuedAtMs >= oldestMs);
     const stale = queue.splice(0, fresh < 0 ? queue.length : fresh);
     for (const { reject } of stale) reject(new OverloadedError(`queued too long for ${name}`));
     while (inFlight < maxConcurrentBatches && queue.length > 0) {
-      const batch = queue.length <= maxBatch ? queue : queue.slice(0, maxBatch);
-      queue = queue.slice(batch.length);
-      void settle(batch);
+      void settle(queue.splice(0, maxBatch));
     }
   }
 

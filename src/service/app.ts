@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import { type Handler, OVERLOADED, type Pipeline } from '../admission/pipeline.ts';
+import type { Handler, Pipeline } from '../admission/pipeline.ts';
 import { type Dashboard, dashboardRoutes } from '../dashboard/dashboard.ts';
 import { datasetsRoute } from '../datasets/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
@@ -7,6 +7,7 @@ import { type ApiRoute, BASE_PATH, methodOf, optionsOf, templateOf } from '../ht
 import type { Health } from '../http/health.ts';
 import type { Observer } from '../http/observe.ts';
 import { publicRoutes } from '../http/public-routes.ts';
+import { OVERLOADED } from '../http/refusals.ts';
 import { lookupsRoute } from '../lookup/batch-route.ts';
 import { lookupRoute } from '../lookup/route.ts';
 import type { Metrics } from '../observability/metrics.ts';

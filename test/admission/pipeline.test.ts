@@ -15,14 +15,12 @@ import { generateSecret } from '../../src/keys/secret.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
 import { createProcessRateLimiter, type ProcessRateLimiter } from '../../src/rate-limit/process.ts';
 import { OverloadedError } from '../../src/runtime/timeout.ts';
 import { ledgerOf } from '../credits/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
-import { stopClock } from '../support/stopped-clock.ts';
 import { eventually, until } from '../support/until.ts';
 
 let database: TestDatabase;
@@ -422,33 +420,6 @@ test('a key that can not be looked up because too many are is 503, not 500', asy
     kind: 'service-unavailable',
     headers: { 'Retry-After': '1' },
   });
-});
-
-test('who has waited over a second for a token is told overloaded, and pays no credit', async () => {
-  const { accountId, key } = await createCaller(sql, { included: 10 });
-  const clock = stopClock();
-  const busy = (ms: number) => ({
-    ...limiter,
-    take: (...want: Parameters<RateLimiter['take']>) => {
-      clock.pass(ms);
-      return limiter.take(...want);
-    },
-  });
-  const through = (rateLimiter: RateLimiter) => {
-    pipeline = pipelineOf({ rateLimiter });
-    return ask(key);
-  };
-  try {
-    expect(await through(busy(1001))).toMatchObject({
-      kind: 'service-unavailable',
-      headers: { ...bucketHeaders(19), 'Retry-After': '1' },
-    });
-    expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
-    expect(await through(busy(999))).toMatchObject({ kind: null });
-    expect(await costs(accountId)).toEqual({ tokens: 2, used: 1, credits: 0 });
-  } finally {
-    clock.restore();
-  }
 });
 
 test('searches that fail are done as well, and leave no queue behind them', async () => {

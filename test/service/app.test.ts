@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'bun:test';
 import type { AnyElysia } from 'elysia';
 import { createBunRouteHandler } from 'elysia/adapter/bun/compose';
-import { OVERLOADED } from '../../src/admission/pipeline.ts';
 import { ok } from '../../src/http/answer.ts';
 import { createObserver } from '../../src/http/observe.ts';
+import { OVERLOADED } from '../../src/http/refusals.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
 import { type AppParts, createApp, createShortcuts } from '../../src/service/app.ts';
