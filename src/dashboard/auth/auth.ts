@@ -2,14 +2,23 @@ import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
 import { Kysely } from 'kysely';
-import { HOUR, SECOND } from '../../units.ts';
+import type { Config } from '../../config.ts';
+import type { Log } from '../../observability/log.ts';
+import type { Sql } from '../../postgres/connect.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../units.ts';
 import type { ClientAddress } from '../request/client-address.ts';
-import type { DashboardParts } from '../request/page-context.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { kyselyDialect } from './kysely.ts';
 import type { LinkMail, Mailer } from './mail.ts';
 import { PASSWORD } from './passwords.ts';
-import { SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_UPDATE_MS } from './sessions.ts';
+
+/** A session ends this long after its last request. */
+const SESSION_IDLE_MS = 7 * DAY;
+/** A session ends this long after it began, even if it is in use (ASVS 3.3.2). */
+export const SESSION_MAX_MS = 30 * DAY;
+
+/** The time of a session's last use is written this often. */
+const SESSION_UPDATE_MS = 10 * MINUTE;
 
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';
@@ -36,7 +45,11 @@ export interface AuthClient extends ClientAddress {
 
 export type Auth = ReturnType<typeof createAuth>;
 
-interface AuthParts extends Pick<DashboardParts, 'sql' | 'publicUrl' | 'config' | 'log'> {
+interface AuthParts {
+  sql: Sql;
+  publicUrl: string;
+  config: Config;
+  log: Log;
   secret: string;
   /** `null` means that no mail is sent. */
   mailer: Mailer | null;

@@ -1,6 +1,6 @@
 import type { Sql } from '../../postgres/connect.ts';
 import { HOUR, SECOND } from '../../units.ts';
-import { SESSION_MAX_MS } from './sessions.ts';
+import { SESSION_MAX_MS } from './auth.ts';
 
 /** An unconfirmed sign-up is removed after this many days, because its email may be a stranger's. */
 const UNCONFIRMED_DAYS = 7;

@@ -1,15 +1,8 @@
 import { recordEvent } from '../../accounts/events.ts';
 import type { Sql } from '../../postgres/connect.ts';
-import { DAY, MINUTE, SECOND } from '../../units.ts';
+import { SECOND } from '../../units.ts';
+import { SESSION_MAX_MS } from './auth.ts';
 import { actorOf } from './members.ts';
-
-/** A session ends this long after its last request. */
-export const SESSION_IDLE_MS = 7 * DAY;
-/** A session ends this long after it began, even if it is in use (ASVS 3.3.2). */
-export const SESSION_MAX_MS = 30 * DAY;
-
-/** The time of a session's last use is written this often. */
-export const SESSION_UPDATE_MS = 10 * MINUTE;
 
 /** The user of an email, before their password is checked. */
 export interface Member {
@@ -51,7 +44,7 @@ export async function keepSession(sql: Sql, token: string, member: Member): Prom
 export interface OwnSession {
   id: string;
   since: Date;
-  /** Exact to {@link SESSION_UPDATE_MS}. */
+  /** Exact to 10 minutes (`SESSION_UPDATE_MS`). */
   lastUsed: Date;
   /** The client's address when it began; `null` if it is not known. */
   address: string | null;

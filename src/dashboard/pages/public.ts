@@ -7,7 +7,8 @@ import { languageOf, preferredLanguage } from '../ui/language.ts';
 import { cardPage, type LayoutContext, memberPage, type PageTools, publicPage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
-import { type OpenApi, problemText, prose, referenceBody } from './reference.ts';
+import type { OpenApi } from './openapi-document.ts';
+import { problemText, prose, referenceBody } from './reference.ts';
 
 /** Pages of the service outside `/dashboard`, for anyone. */
 export interface PublicPages {

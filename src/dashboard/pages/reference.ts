@@ -4,37 +4,7 @@ import type { Language } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
 import { pt } from '../ui/reference-pt.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
-
-/** As much of an OpenAPI document (src/http/openapi.ts) as this page shows. */
-export interface OpenApi {
-  servers: { url: string }[];
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
-}
-
-interface Operation {
-  operationId: string;
-  summary: string;
-  description: string;
-  'x-cost': string;
-  parameters: { name: string; in: string; description: string; example: string }[];
-  requestBody?: { content: { 'application/json': { schema: Schema; example: unknown } } };
-  responses: Record<
-    string,
-    { content: Record<string, { schema: Schema; examples?: Record<string, unknown> }> }
-  >;
-}
-
-interface Schema {
-  $ref?: string;
-  type?: string;
-  const?: unknown;
-  format?: string;
-  description?: string;
-  items?: Schema;
-  anyOf?: Schema[];
-  properties?: Record<string, Schema>;
-}
+import type { OpenApi, Operation, Schema } from './openapi-document.ts';
 
 /** The meaning of a problem, in the reader's language. */
 export function problemText(kind: ProblemName, language: Language) {

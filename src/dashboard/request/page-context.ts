@@ -8,7 +8,7 @@ import type { Sql } from '../../postgres/connect.ts';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Auth, AuthClient, Session, User } from '../auth/auth.ts';
 import type { Mailer } from '../auth/mail.ts';
-import type { OpenApi } from '../pages/reference.ts';
+import type { OpenApi } from '../pages/openapi-document.ts';
 import type { Assets } from '../ui/assets.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
