@@ -15,11 +15,8 @@ const MAX_BODY_BYTES = MIB;
 const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
 
 class BodyFault extends Error {
-  readonly reason: FaultReason;
-
-  constructor(reason: FaultReason) {
+  constructor(readonly reason: FaultReason) {
     super(reason);
-    this.reason = reason;
   }
 }
 

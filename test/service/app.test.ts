@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 const left: unknown[] = [];
 let app: AnyElysia;
 let parts: AppParts;
-/** What the pipeline says of each request. */
+/** Whether the pipeline refuses each request. */
 let isOverloaded = false;
 
 beforeAll(() => {
