@@ -18,17 +18,7 @@ export interface Caller {
   requestsPerMinute: number;
 }
 
-export interface Authenticator {
-  /**
-   * The caller of a key's secret ({@link bearerSecret}); `null` when the key is malformed, unknown, revoked or expired, when
-   * the secret was replaced and its overlap is over, or when the account is suspended. All are answered alike (contract: 401).
-   *
-   * @throws OverloadedError when the secret queued too long for Postgres, or this process is too busy
-   * @throws another error when Postgres could not be asked (problem `authentication-failed`)
-   */
-  authenticate(secret: string): Promise<Caller | null>;
-  close(): Promise<void>;
-}
+export type Authenticator = Awaited<ReturnType<typeof createAuthenticator>>;
 
 /**
  * TTL of a cached caller if the notification of a change gets lost. Revocation, suspension, plan and limits are in force
@@ -39,6 +29,7 @@ const CACHE_TTL_MS = 4 * SECOND;
 const UNKNOWN_TTL_MS = 1 * SECOND;
 const MAX_KNOWN = 50_000;
 const MAX_UNKNOWN = 10_000;
+const MAX_CHANGED = 10_000;
 /**
  * Refresh-ahead: a key in use is reloaded this long before its cache entry expires. The query also reloads the other keys
  * in use that expire in that window, so 1,000 active keys cost one query every few seconds.
@@ -57,90 +48,50 @@ interface KnownKey {
   untilMs: number;
   /** In the order of `known`, which `untilMs` is not. */
   refreshAtMs: number;
+  /** The number of notifications that had arrived when Postgres was asked. */
+  askedAtChange: number;
   /** Used since it was loaded. */
   isUsed: boolean;
   isRefreshing: boolean;
 }
 
-/** The answer of Postgres about a secret. */
-interface Answer {
-  caller: Caller | null;
-  /** Milliseconds until the key expires or the overlap of a previous secret ends; `null` if neither happens. */
-  endsInMs: number | null;
-}
-
-const NOBODY: Answer = { caller: null, endsInMs: null };
-
-/** Notifications that arrived while a query was in flight. Its answer may be older than these changes. */
-interface Overlap {
-  /** Accounts. */
-  changed: Set<string>;
-  /** Notifications may have been missed. */
-  allChanged: boolean;
-}
-
 /** @param nowMs a monotonic clock, for tests */
-export async function createAuthenticator(sql: Sql, nowMs = () => performance.now()): Promise<Authenticator> {
+export async function createAuthenticator(sql: Sql, nowMs = () => performance.now()) {
   // By SHA-256, so that no secret stays in memory longer than its request. In the order in which they were loaded.
   const known = new Map<string, KnownKey>();
-  /** The hashes in `known` by account, so that the cost of a change depends only on its account's keys. */
-  const hashesOf = new Map<string, Set<string>>();
   /** The instant until which each hash is refused without a query. */
   const unknown = new Map<string, number>();
   const ask = createBatcher(askAll, BATCHES);
-  /** Queries in flight, each with the accounts that changed since it was sent. */
-  const inFlight = new Set<Overlap>();
 
-  function forget(hash: string): void {
-    const accountId = known.get(hash)?.caller.accountId;
-    if (accountId === undefined) return;
-    known.delete(hash);
-    const hashes = hashesOf.get(accountId)!;
-    hashes.delete(hash);
-    if (hashes.size === 0) hashesOf.delete(accountId);
+  // An answer is used only if no change of its account was notified since Postgres was asked, because it may have been read
+  // before that change. Notifications are numbered, so that the order does not depend on a clock's precision.
+  let changes = 0;
+  let allChangedAt = 0;
+  /** The number of each account's latest change. */
+  const changedAt = new Map<string, number>();
+
+  function accountChanged(accountId: string): void {
+    if (changedAt.size >= MAX_CHANGED) allChanged();
+    changes += 1;
+    changedAt.set(accountId, changes);
   }
 
-  /** Refused keys have no known account, so they stay refused until their TTL ends. */
-  function forgetAccount(accountId: string): void {
-    for (const overlap of inFlight) overlap.changed.add(accountId);
-    for (const hash of [...(hashesOf.get(accountId) ?? [])]) forget(hash);
+  function allChanged(): void {
+    changes += 1;
+    allChangedAt = changes;
+    changedAt.clear();
   }
 
-  function forgetAll(): void {
-    for (const overlap of inFlight) overlap.allChanged = true;
-    unknown.clear();
-    known.clear();
-    hashesOf.clear();
+  function isCurrent({ caller, askedAtChange }: KnownKey): boolean {
+    return askedAtChange >= allChangedAt && askedAtChange >= (changedAt.get(caller.accountId) ?? 0);
   }
 
   // `onlisten` also runs after a reconnection, when notifications may have been missed.
   const listening = await withTimeout(
-    sql.listen(ACCOUNT_CHANGED, forgetAccount, forgetAll),
+    sql.listen(ACCOUNT_CHANGED, accountChanged, allChanged),
     LISTEN_TIMEOUT_MS,
     'Postgres',
   );
-
-  function remember(hash: string, { caller, endsInMs }: Answer, askedAtMs: number): void {
-    forget(hash);
-    unknown.delete(hash);
-    if (caller === null) {
-      if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
-      unknown.set(hash, askedAtMs + UNKNOWN_TTL_MS);
-    } else {
-      if (known.size >= MAX_KNOWN) forget(oldestOf(known));
-      const hashes = hashesOf.get(caller.accountId);
-      if (hashes === undefined) hashesOf.set(caller.accountId, new Set([hash]));
-      else hashes.add(hash);
-      known.set(hash, {
-        caller,
-        // Counted from before the query, so that the entry expires early rather than late. Then Postgres's clock decides.
-        untilMs: askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS),
-        refreshAtMs: askedAtMs + CACHE_TTL_MS - REFRESH_AHEAD_MS,
-        isUsed: false,
-        isRefreshing: false,
-      });
-    }
-  }
 
   /** Keys in use that are due for a reload. Expired entries are dropped, because no request has used them. */
   function* dueForRefresh(): Generator<string> {
@@ -148,7 +99,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     const now = nowMs();
     for (const [hash, entry] of known) {
       if (left === 0 || entry.refreshAtMs > now) return;
-      if (entry.untilMs <= now) forget(hash);
+      if (entry.untilMs <= now) known.delete(hash);
       else if (entry.isUsed && !entry.isRefreshing) {
         left -= 1;
         entry.isRefreshing = true;
@@ -160,29 +111,41 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
   async function askAll(hashes: string[], bound: Bound): Promise<(Caller | null)[]> {
     const asked = new Set([...hashes, ...dueForRefresh()]);
     const askedAtMs = nowMs();
-    const overlap: Overlap = { changed: new Set(), allChanged: false };
-    inFlight.add(overlap);
-    let rows: Awaited<ReturnType<typeof callersQuery>>;
-    try {
-      rows = await bound(callersQuery(sql, [...asked]));
-    } finally {
-      inFlight.delete(overlap);
+    const askedAtChange = changes;
+    const rows = await bound(callersQuery(sql, [...asked]));
+    const callers = new Map<string, Caller>();
+    for (const { hash, endsInMs, ...caller } of rows) {
+      callers.set(hash, caller);
+      unknown.delete(hash);
+      known.delete(hash);
+      if (known.size >= MAX_KNOWN) known.delete(oldestOf(known));
+      known.set(hash, {
+        caller,
+        // Counted from before the query, so that the entry expires early rather than late. Then Postgres's clock decides.
+        untilMs: askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS),
+        refreshAtMs: askedAtMs + CACHE_TTL_MS - REFRESH_AHEAD_MS,
+        askedAtChange,
+        isUsed: false,
+        isRefreshing: false,
+      });
     }
-    const answers = new Map(
-      rows.map(({ hash, endsInMs, ...caller }): [string, Answer] => [hash, { caller, endsInMs }]),
-    );
     for (const hash of asked) {
-      const answer = answers.get(hash) ?? NOBODY;
-      if (!mayBeStale(answer.caller, overlap)) remember(hash, answer, askedAtMs);
+      if (callers.has(hash)) continue;
+      known.delete(hash);
+      unknown.delete(hash);
+      if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
+      unknown.set(hash, askedAtMs + UNKNOWN_TTL_MS);
     }
-    return hashes.map((hash) => answers.get(hash)?.caller ?? null);
+    return hashes.map((hash) => callers.get(hash) ?? null);
   }
 
   /** The cached caller; `null` means refused, `undefined` means that Postgres must be asked. */
   function readCache(hash: string): Caller | null | undefined {
     const entry = known.get(hash);
     const now = nowMs();
-    if (entry === undefined || now >= entry.untilMs) return now < (unknown.get(hash) ?? 0) ? null : undefined;
+    if (entry === undefined || now >= entry.untilMs || !isCurrent(entry)) {
+      return now < (unknown.get(hash) ?? 0) ? null : undefined;
+    }
     entry.isUsed = true;
     if (now >= entry.refreshAtMs && !entry.isRefreshing) {
       entry.isRefreshing = true;
@@ -192,26 +155,30 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     return entry.caller;
   }
 
-  async function authenticate(secret: string): Promise<Caller | null> {
-    const hash = hashSecret(secret, 'base64');
-    const caller = readCache(hash);
-    if (caller !== undefined) return caller;
-    // Checked after the caches, because a cached secret is well formed.
-    if (!isWellFormedSecret(secret)) return null;
-    return ask(hash);
-  }
-
-  return { authenticate, close: () => listening.unlisten() };
-}
-
-/** Whether the answer may be older than a change of its account. Then it serves the current request and is not cached. */
-function mayBeStale(caller: Caller | null, { changed, allChanged }: Overlap): boolean {
-  return allChanged || (caller !== null && changed.has(caller.accountId));
+  return {
+    /**
+     * The caller of a key's secret ({@link bearerSecret}); `null` when the key is malformed, unknown, revoked or expired, when
+     * the secret was replaced and its overlap is over, or when the account is suspended. All are answered alike (contract: 401).
+     *
+     * @throws OverloadedError when the secret queued too long for Postgres, or this process is too busy
+     * @throws another error when Postgres could not be asked (problem `authentication-failed`)
+     */
+    async authenticate(secret: string): Promise<Caller | null> {
+      const hash = hashSecret(secret, 'base64');
+      const caller = readCache(hash);
+      if (caller !== undefined) return caller;
+      // Checked after the caches, because a cached secret is well formed.
+      if (!isWellFormedSecret(secret)) return null;
+      return ask(hash);
+    },
+    close: (): Promise<void> => listening.unlisten(),
+  };
 }
 
 /**
  * The callers of these secrets, by their SHA-256 in base64. A secret without a caller has no row. One statement reads current
- * and previous secrets, so that it sees a rotation either whole or not at all.
+ * and previous secrets, so that it sees a rotation either whole or not at all. `endsInMs` is `null` if neither the key expires nor
+ * the overlap of a previous secret ends.
  */
 function callersQuery(sql: Sql, hashes: string[]) {
   return sql<({ hash: string; endsInMs: number | null } & Caller)[]>`
