@@ -36,33 +36,16 @@ function checksum(bytes: Uint8Array): Buffer {
   return sum;
 }
 
-function base32(bytes: Uint8Array): string {
-  let text = '';
-  let bits = 0;
-  let value = 0;
-  for (const byte of bytes) {
-    value = ((value << 8) | byte) & 0xfff;
-    bits += 8;
-    while (bits >= 5) {
-      bits -= 5;
-      text += ALPHABET[(value >>> bits) & 31];
-    }
-  }
-  return text;
+/** 25 bytes as a number in base 32: 40 digits of RFC 4648 in lower case. */
+function base32(bytes: Buffer): string {
+  const digits = BigInt(`0x${bytes.toString('hex')}`)
+    .toString(32)
+    .padStart(40, '0');
+  return digits.replace(/./g, (digit) => ALPHABET[Number.parseInt(digit, 32)]!);
 }
 
-function fromBase32(text: string): Buffer {
-  const bytes = Buffer.alloc((text.length * 5) / 8);
-  let bits = 0;
-  let value = 0;
-  let at = 0;
-  for (const character of text) {
-    value = ((value << 5) | ALPHABET.indexOf(character)) & 0xfff;
-    bits += 5;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes[at++] = (value >>> bits) & 0xff;
-    }
-  }
-  return bytes;
+function fromBase32(digits: string): Buffer {
+  let number = 0n;
+  for (const digit of digits) number = number * 32n + BigInt(ALPHABET.indexOf(digit));
+  return Buffer.from(number.toString(16).padStart(50, '0'), 'hex');
 }
