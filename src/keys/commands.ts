@@ -35,12 +35,9 @@ export function keyCommands(program: Command): void {
       )
       .description('give a key a new secret, shown now and never again: its id, name and expiry stay')
       .addHelpText('after', '\nExample:\n  bun directory key rotate key_… --overlap 3600'),
-    async ({ sql, actor }, id: string, { overlap }: { overlap: number }) => {
-      const { secret, previousUntil } = await rotateKey(sql, id, overlap, actor);
-      return { id, secret, previousUntil: previousUntil.toISOString() };
-    },
+    ({ sql, actor }, id: string, { overlap }: { overlap: number }) => rotateKey(sql, id, overlap, actor),
     ({ id, secret, previousUntil }) =>
-      `${secret}\n\nThis is the new secret of ${id}. Keep it now: it can't be shown again. The previous one works until ${previousUntil}.`,
+      `${secret}\n\nThis is the new secret of ${id}. Keep it now: it can't be shown again. The previous one works until ${iso(previousUntil)}.`,
   );
 
   defineCommand(
@@ -49,27 +46,15 @@ export function keyCommands(program: Command): void {
       .argument('<account>')
       .description("an account's keys, revoked ones too")
       .addHelpText('after', '\nExample:\n  bun directory key list acc_… --json'),
-    async ({ sql }, account: string) => {
-      const keys = await listKeys(sql, account);
-      return keys.map((key) => ({
-        ...key,
-        created: key.created.toISOString(),
-        revoked: iso(key.revoked),
-        expires: iso(key.expires),
-        previousUntil: iso(key.previousUntil),
-      }));
-    },
+    ({ sql }, account: string) => listKeys(sql, account),
     (keys) =>
       table([
         ['ID', 'NAME', 'START', 'CREATED', 'REVOKED', 'EXPIRES', 'PREVIOUS SECRET UNTIL'],
-        ...keys.map((key) => [
-          key.id,
-          key.name,
-          `${key.start}…`,
-          key.created,
-          key.revoked ?? '–',
-          key.expires ?? '–',
-          key.previousUntil ?? '–',
+        ...keys.map(({ id, name, start, created, revoked, expires, previousUntil }) => [
+          id,
+          name,
+          `${start}…`,
+          ...[created, revoked, expires, previousUntil].map((instant) => iso(instant) ?? '–'),
         ]),
       ]),
   );
@@ -80,10 +65,7 @@ export function keyCommands(program: Command): void {
       .argument('<id>')
       .description('revoke a key for good: in force on every instance within 5 seconds')
       .addHelpText('after', '\nExample:\n  bun directory key revoke key_…'),
-    async ({ sql, actor }, id: string) => {
-      const { revoked } = await revokeKey(sql, id, actor);
-      return { id, revoked: revoked.toISOString() };
-    },
-    ({ id, revoked }) => `${id} is revoked since ${revoked}`,
+    ({ sql, actor }, id: string) => revokeKey(sql, id, actor),
+    ({ id, revoked }) => `${id} is revoked since ${iso(revoked)}`,
   );
 }

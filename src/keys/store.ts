@@ -45,10 +45,17 @@ export class TooManyKeysError extends RefusedError {
 /** The key exists already, and its secret may not be shown any more. */
 export class KeyExistsError extends RefusedError {}
 
+/** A form that is sent twice within this time shows the secret of its key again. */
+const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
+
 /**
  * Creates a key. The secret is not stored and can't be shown again.
+ *
  * @param expires the key is refused from then on; `null` means that it doesn't expire
+ * @param secret the secret of the key. An active key that got it within the last ten minutes is returned as it is, so that a
+ * form that is sent twice creates one key
  * @throws RefusedError for an unknown account, or an expiry that is not in the future
+ * @throws KeyExistsError if a key got this secret earlier than that, or is revoked
  * @throws TooManyKeysError when the plan's key quota, or one of {@link KEY_CAPS}, is reached
  */
 export async function createKey(
@@ -57,25 +64,7 @@ export async function createKey(
   name: string,
   actor: Actor,
   expires: Date | null = null,
-): Promise<{ id: string; secret: string }> {
-  return createKeyOnce(sql, accountId, name, actor, { secret: generateSecret(), expires });
-}
-
-/** A form that is sent twice within this time shows the secret of its key again. */
-const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
-
-/**
- * {@link createKey} for a caller that may ask twice for the same key: an active key with this secret, created within the last
- * ten minutes, is returned as it is.
- *
- * @throws RefusedError also when a key with this secret was created earlier than that, or is revoked
- */
-export async function createKeyOnce(
-  sql: Sql,
-  accountId: string,
-  name: string,
-  actor: Actor,
-  { secret, expires = null }: { secret: string; expires?: Date | null },
+  secret = generateSecret(),
 ): Promise<{ id: string; secret: string }> {
   return sql.begin(async (sql) => {
     // Under the account's lock, so that two requests at once for the last free place get one key.
@@ -110,36 +99,29 @@ export async function isPreviousSecret(sql: Transaction, secret: string): Promis
 /** Must run under the account's lock. @throws TooManyKeysError when the account may not create another key now */
 async function refuseTooMany(sql: Transaction, { id, keys, keyLimit }: AccountDetails): Promise<void> {
   const { active, createdPerDay, everCreated } = KEY_CAPS;
-  if (keyLimit !== null && keys >= keyLimit) {
-    throw new TooManyKeysError(
-      'plan',
-      keyLimit,
-      `the account has ${keys} keys, and its plan allows ${keyLimit}: revoke one first`,
-    );
-  }
-  if (keys >= active) {
-    throw new TooManyKeysError(
-      'active',
-      active,
-      `the account has ${keys} keys, and no account may have more than ${active}: revoke one first`,
-    );
-  }
   const [created] = await sql<{ ever: number; lastDay: number }[]>`
     SELECT count(*) AS ever, count(*) FILTER (WHERE created_at > now() - interval '1 day') AS "lastDay"
     FROM api_keys WHERE account_id = ${id}`;
-  if (created!.ever >= everCreated) {
-    throw new TooManyKeysError(
+  const { ever, lastDay } = created!;
+  const has = `the account has ${keys} keys`;
+  const bounds: [bound: KeyBound, count: number, limit: number, message: string][] = [
+    ['plan', keys, keyLimit ?? Infinity, `${has}, and its plan allows ${keyLimit}: revoke one first`],
+    ['active', keys, active, `${has}, and no account may have more than ${active}: revoke one first`],
+    [
       'everCreated',
+      ever,
       everCreated,
-      `the account has created ${everCreated} keys, revoked ones included, which is the most an account may create`,
-    );
-  }
-  if (created!.lastDay >= createdPerDay) {
-    throw new TooManyKeysError(
+      `the account has created ${ever} keys, revoked ones included, which is the most an account may create`,
+    ],
+    [
       'createdPerDay',
+      lastDay,
       createdPerDay,
-      `the account has created ${createdPerDay} keys in the last 24 hours, which is the most in that time: try again later`,
-    );
+      `the account has created ${lastDay} keys in the last 24 hours, which is the most in that time: try again later`,
+    ],
+  ];
+  for (const [bound, count, limit, message] of bounds) {
+    if (count >= limit) throw new TooManyKeysError(bound, limit, message);
   }
 }
 

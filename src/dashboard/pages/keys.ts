@@ -1,12 +1,6 @@
 import { messageOf } from '../../errors.ts';
 import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
-import {
-  type ApiKey,
-  createKeyOnce,
-  KeyExistsError,
-  recentKeys,
-  TooManyKeysError,
-} from '../../keys/store.ts';
+import { type ApiKey, createKey, KeyExistsError, recentKeys, TooManyKeysError } from '../../keys/store.ts';
 import { isName } from '../../names.ts';
 import { isRealDate } from '../../terminal/values.ts';
 import { DAY } from '../../units.ts';
@@ -42,7 +36,7 @@ export async function makeKey(context: MemberContext): Promise<PageResponse> {
   try {
     const what = name + (expires?.toISOString() ?? '');
     const secret = generateSecret(bytesOfForm(tools.secret, fields(TOKEN_FIELD), what, RANDOM_BYTES));
-    await createKeyOnce(tools.sql, account.id, name, actorOf(user), { secret, expires });
+    await createKey(tools.sql, account.id, name, actorOf(user), expires, secret);
     const fresh = { ...context, account: await tools.readAccount(account.id) };
     return showKeys(fresh, { secret: { secret, previousUntil: null } });
   } catch (error) {
