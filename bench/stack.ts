@@ -117,7 +117,7 @@ export async function startProcess(
   checkout = ROOT,
 ): Promise<Service> {
   const host = '127.0.0.1';
-  const port = freePort(host);
+  const port = freePort(host, 0);
   const child = Bun.spawn([process.execPath, ...command], {
     cwd: checkout,
     env: { ...process.env, ...environment, PORT: String(port) },

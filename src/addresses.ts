@@ -1,4 +1,4 @@
-/** Addresses of several servers in one variable. */
+/** Addresses of servers: several in one variable, and those of this machine. */
 import { ConfigError, httpUrl, url } from './environment.ts';
 
 const SEVERAL_URLS = /,\s*(?=https?:\/\/)/i;
@@ -56,4 +56,11 @@ export function postgresUrl(name: string, value: string): string {
   const joined = before + withPorts.join(',') + after;
   if (wanted.length > 0) return joined;
   return `${joined}${joined.includes('?') ? '&' : '?'}target_session_attrs=primary`;
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1|\[::1\])$/i;
+
+/** Whether a host (`HOST`, or the `hostname` of a `URL`) is this machine, so that no traffic leaves it. */
+export function isLoopbackHost(host: string): boolean {
+  return LOOPBACK.test(host);
 }

@@ -3,8 +3,7 @@ import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nodesOf, postgresHosts } from '../src/addresses.ts';
 import { readConfig } from '../src/config.ts';
-import { CLOSE_TIMEOUT_MS } from '../src/runtime/shutdown.ts';
-import { LONGEST_STOP_MS } from '../src/service/stop.ts';
+import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/runtime/shutdown.ts';
 import { SECOND } from '../src/units.ts';
 import { ROOT } from './support/command.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { readConfig } from '../src/config.ts';
 import { ConfigError } from '../src/environment.ts';
-import { transportWarnings } from '../src/service/transport-warnings.ts';
+import { transportWarnings } from '../src/service/warnings.ts';
 import { certificateFault } from '../src/tls.ts';
 import { runCommand } from './support/command.ts';
 

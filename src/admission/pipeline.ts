@@ -4,8 +4,13 @@ import { isBug } from '../errors.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
-import { rateLimitHeaders } from '../http/rate-limit-headers.ts';
-import { overloaded, quotaExceeded, rateLimitExceeded, unauthorized } from '../http/refusals.ts';
+import {
+  overloaded,
+  quotaExceeded,
+  rateLimitExceeded,
+  rateLimitHeaders,
+  unauthorized,
+} from '../http/refusals.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';

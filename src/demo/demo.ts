@@ -8,7 +8,7 @@ import { importCompanies } from '../directory/import.ts';
 import { openRows } from '../ingest/open-rows.ts';
 import { rowSource } from '../ingest/source.ts';
 import { createKey } from '../keys/store.ts';
-import { aborted } from '../runtime/aborted.ts';
+import { aborted } from '../runtime/timeout.ts';
 import { startService } from '../service/serve.ts';
 import { openStores } from '../stores.ts';
 import { fail } from '../terminal/command.ts';

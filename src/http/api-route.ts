@@ -5,7 +5,7 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { Type } from '@sinclair/typebox';
 import type { CallKind } from '../credits/calls.ts';
-import { PROBLEMS, type ProblemName } from './problems.ts';
+import type { ProblemName } from './problems.ts';
 
 /** The path that `{base_url}` ends with (specification, Versioning). */
 export const BASE_PATH = '/api/v1';
@@ -32,7 +32,10 @@ export const ProblemSchema = Type.Object(
   { $id: 'Problem', additionalProperties: false },
 );
 
-/** The declaration of an endpoint. Elysia's route and the reference (openapi.ts) are made from it. */
+/**
+ * The declaration of an endpoint, for its route and the reference (openapi.ts). Nothing validates by its schemas before the
+ * handler, because a bad request has to spend its token and its credit first (specification, Order).
+ */
 export interface ApiRoute {
   /** Absent means `GET`. */
   method?: 'GET' | 'POST';
@@ -75,19 +78,4 @@ export function costOf({ charge, cost }: ApiRoute): string {
 /** The route's path with `{parameters}`, as logs, metrics and the reference show it. */
 export function templateOf(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
-}
-
-/**
- * The options of the route in Elysia. They declare input without validating it, because Elysia would validate before the
- * handler, and a bad request has to spend its token and its credit first (specification, Order).
- */
-export function optionsOf(route: ApiRoute) {
-  const { query, params, success, detail } = route;
-  const statuses = new Set(problemsOf(route).map((kind) => PROBLEMS[kind].status));
-  return {
-    ...(query !== undefined && { query: { ...query, noValidate: true } as TObject }),
-    ...(params !== undefined && { params: { ...params, noValidate: true } as TObject }),
-    response: { 200: success, ...Object.fromEntries([...statuses].map((status) => [status, ProblemSchema])) },
-    detail,
-  };
 }

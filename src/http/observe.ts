@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import { mayHoldSecret } from '../observability/redaction.ts';
 import { SECOND } from '../units.ts';
 import { type Answer, constantResponse, responseTo } from './answer.ts';
 import type { Problem } from './problems.ts';
-import { requestIdOf } from './request-id.ts';
 
 /** Filled as soon as the caller is known, so that the log line of a request that fails later has it. */
 export interface Trace {
@@ -139,4 +140,14 @@ function respond(publicUrl: string, outcome: Outcome, requestId: string): Respon
   response.headers.set('X-Request-Id', requestId);
   if (isPage) response.headers.set('X-Content-Type-Options', 'nosniff');
   return response;
+}
+
+/** Short and plain, so that it can be printed anywhere. */
+const ACCEPTABLE = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** The caller's `X-Request-Id` if it is short, plain and no key; otherwise a new one. Every log line has it. */
+function requestIdOf(request: Request): string {
+  const given = request.headers.get('x-request-id');
+  const isAcceptable = given !== null && ACCEPTABLE.test(given) && !mayHoldSecret(given);
+  return isAcceptable ? given : randomUUID();
 }

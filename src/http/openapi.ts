@@ -32,7 +32,7 @@ type Json = Record<string, unknown>;
  * @elysiajs/openapi would not help: most of this file says which problem kinds share a status, and which headers each has.
  */
 export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
-  const schemas: Record<string, TSchema> = {};
+  const schemas: Record<string, Json> = {};
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     paths[templateOf(route.path)] = {
@@ -52,9 +52,7 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
     security: [{ apiKey: [] }],
     paths,
     components: {
-      schemas: Object.fromEntries(
-        Object.entries(schemas).map(([name, schema]) => [name, withReferences(schema, name, schemas)]),
-      ),
+      schemas,
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, with its `svc_` prefix.' },
       },
@@ -62,7 +60,7 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
   };
 }
 
-function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<string, TSchema>): Json {
+function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<string, Json>): Json {
   const kinds = problemsOf(route);
   const responses: Record<string, Json> = {
     200: {
@@ -162,28 +160,10 @@ function headersOf(descriptions: Record<string, string>): Json {
   );
 }
 
-/** A reference to the schema. Adds it, and every named schema in it, to `schemas` (the document's `components`). */
-function reference(schema: TSchema, schemas: Record<string, TSchema>): Json {
-  const name = schema.$id!;
-  schemas[name] = schema;
-  collectNamed(schema, schemas);
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-function collectNamed(value: unknown, schemas: Record<string, TSchema>): void {
-  if (value === null || typeof value !== 'object') return;
-  const { $id } = value as TSchema;
-  if ($id !== undefined) schemas[$id] = value as TSchema;
-  for (const member of Object.values(value)) collectNamed(member, schemas);
-}
-
-/** A plain copy in which every named schema but the outermost is a reference. */
-function withReferences(value: unknown, outermost: string, schemas: Record<string, TSchema>): unknown {
-  if (value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) return value.map((member) => withReferences(member, outermost, schemas));
-  const { $id, ...members } = value as TSchema;
-  if ($id !== undefined && $id !== outermost) return { $ref: `#/components/schemas/${$id}` };
-  return Object.fromEntries(
-    Object.entries(members).map(([name, member]) => [name, withReferences(member, outermost, schemas)]),
+/** A reference to a named schema, which is added to `schemas` (the document's `components`). So is every named schema in it. */
+function reference({ $id: name, ...schema }: TSchema, schemas: Record<string, Json>): Json {
+  schemas[name!] ??= JSON.parse(
+    JSON.stringify(schema, (_, value) => (value?.$id === undefined ? value : reference(value, schemas))),
   );
+  return { $ref: `#/components/schemas/${name}` };
 }

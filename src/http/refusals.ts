@@ -1,8 +1,8 @@
-/** The problems with which the pipeline ends a request before its handler. */
+/** The answers with which the pipeline ends a request before its handler, and the RateLimit headers of every answer. */
 import type { Quota } from '../credits/calls.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
+import { SECOND } from '../units.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from './answer.ts';
-import { retryAfterS } from './rate-limit-headers.ts';
 
 /** The problem of a request that an overloaded service refuses. */
 export const OVERLOADED = unavailable('The service is overloaded.').problem;
@@ -28,4 +28,21 @@ export function quotaExceeded({ limit, resetAt, retryAfterS }: Quota): ProblemAn
     members: { quota: 'monthly_credits', limit, reset },
     headers: { 'Retry-After': String(retryAfterS) },
   });
+}
+
+const US_PER_SECOND = SECOND * 1000;
+
+/** The RateLimit headers of an authenticated answer (specification, Rate limit). */
+export function rateLimitHeaders(decision: RateDecision): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(decision.limit),
+    'RateLimit-Remaining': String(decision.remaining),
+    'RateLimit-Reset': String(Math.ceil((decision.nowUs + decision.waitUs) / US_PER_SECOND)),
+    'RateLimit-Policy': `${decision.limit};w=60`,
+  };
+}
+
+/** Whole seconds until a token is there, at least 1. */
+export function retryAfterS(decision: RateDecision): number {
+  return Math.max(1, Math.ceil(decision.waitUs / US_PER_SECOND));
 }

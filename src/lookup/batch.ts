@@ -1,12 +1,30 @@
 import type { AdmissionContext, Handler, Payment } from '../admission/pipeline.ts';
 import { isBug } from '../errors.ts';
 import { type Answer, problem, unavailable } from '../http/answer.ts';
+import type { ApiRoute } from '../http/api-route.ts';
 import { type ProblemName, problemBody } from '../http/problems.ts';
 import { readNifs } from './batch-body.ts';
-import { type ItemProblem, MAX_NIFS } from './batch-schema.ts';
+import { type ItemProblem, LookupsAnswerSchema, LookupsRequestSchema, MAX_NIFS } from './batch-schema.ts';
 import { invalidNif, type Lookup, type LookupOutcome, validNif } from './lookup.ts';
 import { writeCompany } from './present.ts';
 import type { FindCompanies, StoredCompany } from './store.ts';
+
+/** POST /lookups (contract, Beyond the specification) */
+export const lookupsRoute: ApiRoute = {
+  method: 'POST',
+  path: '/lookups',
+  body: LookupsRequestSchema,
+  success: LookupsAnswerSchema,
+  problems: ['validation'],
+  charge: 'lookup',
+  cost: 'one credit for each NIF that gets an answer',
+  detail: {
+    operationId: 'getCompanies',
+    summary: 'Get several companies',
+    description:
+      'The details of up to 100 companies, for one rate-limit token. Each NIF gets in its place what a single lookup would answer. A NIF that stands there twice is answered and charged twice. If the credits suffice for some NIFs only, the first ones get them and the others are `monthly-quota-exceeded`. At most ten companies without a fresh record are refreshed; the others are `service-unavailable`, and cost nothing. A body that is not valid is a `validation` that costs one credit.',
+  },
+};
 
 /**
  * Companies of one request that are refreshed at most. The providers are asked for all of them at once, so that the last one

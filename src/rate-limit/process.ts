@@ -1,4 +1,3 @@
-import { monotonicUnixMs } from '../runtime/clock.ts';
 import { MINUTE } from '../units.ts';
 import { type BucketState, decide, takeToken, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
 import type { RateLimiter } from './limiter.ts';
@@ -51,6 +50,7 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs): Pr
   };
 }
 
+/** Does not follow steps of the system's clock while the process runs. */
 function steadyUnixUs(): number {
-  return Math.floor(monotonicUnixMs() * 1000);
+  return Math.floor((performance.timeOrigin + performance.now()) * 1000);
 }

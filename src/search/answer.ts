@@ -1,8 +1,7 @@
 import { normalizeName } from '../companies/name.ts';
 import type { AnswerCache } from './answer-cache.ts';
-import { writeAnswer } from './present.ts';
 import type { ParsedQuery } from './query.ts';
-import type { SearchAnswer } from './schema.ts';
+import { type SearchAnswer, writeAnswer } from './schema.ts';
 import { type DirectorySearch, type Found, MAX_RESULTS } from './search.ts';
 
 /**

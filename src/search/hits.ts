@@ -6,7 +6,7 @@
  */
 
 import { readEntry } from './document.ts';
-import { writeEntry, writeNamedEntry } from './present.ts';
+import { writeEntry, writeNamedEntry } from './schema.ts';
 import { type Found, NOTHING_FOUND } from './search.ts';
 
 /** One search of several has failed. */

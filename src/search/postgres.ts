@@ -16,8 +16,8 @@
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import { writeNamedEntry } from './present.ts';
 import type { ParsedQuery } from './query.ts';
+import { writeNamedEntry } from './schema.ts';
 import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, SEARCH_TIMEOUT_MS } from './search.ts';
 
 /** Characters of a name in an index, each of at most 4 bytes. */

@@ -3,12 +3,12 @@ import type { Handler, Pipeline } from '../admission/pipeline.ts';
 import { type Dashboard, dashboardRoutes } from '../dashboard/dashboard.ts';
 import { datasetsRoute } from '../datasets/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
-import { type ApiRoute, BASE_PATH, methodOf, optionsOf, templateOf } from '../http/api-route.ts';
+import { type ApiRoute, BASE_PATH, methodOf, templateOf } from '../http/api-route.ts';
 import type { Health } from '../http/health.ts';
 import type { Observer } from '../http/observe.ts';
 import { publicRoutes } from '../http/public-routes.ts';
 import { OVERLOADED } from '../http/refusals.ts';
-import { lookupsRoute } from '../lookup/batch-route.ts';
+import { lookupsRoute } from '../lookup/batch.ts';
 import { lookupRoute } from '../lookup/route.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { searchRoute } from '../search/route.ts';
@@ -125,12 +125,8 @@ function apiRoutes({ pipeline, observer }: Pick<AppParts, 'pipeline' | 'observer
     const template = BASE_PATH + templateOf(route.path);
     const method = methodOf(route);
     app
-      .route(
-        method,
-        route.path,
-        ({ request }) =>
-          observer.observe(request, template, (trace) => pipeline.serve(request, trace, handler)),
-        optionsOf(route),
+      .route(method, route.path, ({ request }) =>
+        observer.observe(request, template, (trace) => pipeline.serve(request, trace, handler)),
       )
       .all(route.path, ({ request }) => observer.observe(request, template, () => methodNotAllowed(method)));
   }

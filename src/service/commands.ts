@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { readConfig } from '../config.ts';
-import { aborted } from '../runtime/aborted.ts';
+import { aborted } from '../runtime/timeout.ts';
 import { defineCommand } from '../terminal/command.ts';
 import { watchInterrupts } from '../terminal/interrupt.ts';
 import { wholeNumber } from '../terminal/values.ts';

@@ -3,7 +3,7 @@ import type { BunRequest, Server } from 'bun';
 import type { AnyElysia } from 'elysia';
 import { createBunRouteHandler } from 'elysia/adapter/bun/compose';
 import type { Config } from '../config.ts';
-import { messageOf, RefusedError } from '../errors.ts';
+import { codeOf, messageOf, RefusedError } from '../errors.ts';
 import { pathOf } from '../http/url.ts';
 import { KIB, SECOND } from '../units.ts';
 import type { Shortcut } from './app.ts';
@@ -116,27 +116,17 @@ function hasNormalParameters({ params, url }: BunRequest): boolean {
   return true;
 }
 
-/** @throws RefusedError when the port is taken, or the host can't be listened on */
-export function requireFreePort(host: string, port: number): void {
+/**
+ * The given port if it is free now; for `PORT=0` any free one, because the app needs the address before it listens.
+ * @throws RefusedError when the port is taken, or the host can't be listened on
+ */
+export function freePort(host: string, port: number): number {
   try {
-    Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
+    const listener = Bun.listen({ hostname: host, port, socket: { data() {} } });
+    listener.stop(true);
+    return listener.port;
   } catch (error) {
     throw notListening(host, port, error);
-  }
-}
-
-/**
- * A port that is free now, for `PORT=0`, because the app needs the address.
- * @throws RefusedError when the host can't be listened on
- */
-export function freePort(host: string): number {
-  try {
-    const listener = Bun.listen({ hostname: host, port: 0, socket: { data() {} } });
-    const { port } = listener;
-    listener.stop(true);
-    return port;
-  } catch (error) {
-    throw notListening(host, 0, error);
   }
 }
 
@@ -148,8 +138,7 @@ const CAUSES: Record<string, string> = {
 };
 
 function notListening(host: string, port: number, error: unknown): RefusedError {
-  const { code } = error as { code?: unknown };
   // The error of an unknown host name has no code.
-  const cause = CAUSES[typeof code === 'string' ? code : 'EADDRNOTAVAIL'] ?? messageOf(error);
+  const cause = CAUSES[codeOf(error) ?? 'EADDRNOTAVAIL'] ?? messageOf(error);
   return new RefusedError(`can't listen on ${host}:${port}: ${cause}`);
 }

@@ -19,7 +19,13 @@ import { createLog, type Log, type LogTarget } from '../observability/log.ts';
 import { createMetrics } from '../observability/metrics.ts';
 import { connectPostgres } from '../postgres/connect.ts';
 import { openRateLimiter } from '../rate-limit/open.ts';
-import { CLOSE_TIMEOUT_MS, type Cleanup, createCleanup } from '../runtime/shutdown.ts';
+import {
+  CLOSE_TIMEOUT_MS,
+  type Cleanup,
+  createCleanup,
+  DRAIN_TIMEOUT_MS,
+  LONGEST_STOP_MS,
+} from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { openSearch } from '../search/open.ts';
 import { openStores } from '../stores.ts';
@@ -29,7 +35,6 @@ import { createUsageHandler } from '../usage/route.ts';
 import { createApp, createShortcuts } from './app.ts';
 import { freePort, listen } from './listen.ts';
 import { creditsProbe, storeProbes } from './probes.ts';
-import { DRAIN_TIMEOUT_MS, LONGEST_STOP_MS } from './stop.ts';
 import { warnAtStart } from './warnings.ts';
 
 /** Connections for one batch of credits, one of records, and voids while Postgres hangs. */
@@ -53,7 +58,7 @@ export interface RunningService {
   port: number;
   /**
    * Readiness fails, and the service answers for `SHUTDOWN_DELAY_S`. Then it closes the port, finishes requests, voids a batch
-   * in doubt and closes everything, within `LONGEST_STOP_MS` (stop.ts).
+   * in doubt and closes everything, within `LONGEST_STOP_MS`.
    */
   stop(): Promise<void>;
 }
@@ -83,7 +88,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const stopping = new AbortController();
   let isLeaving = false;
   try {
-    const port = config.port === 0 ? freePort(config.host) : config.port;
+    const port = config.port === 0 ? freePort(config.host, 0) : config.port;
     const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);
 
     const stores = await openStores(config, {

@@ -3,11 +3,10 @@ import type { Config } from '../config.ts';
 import { defaultPublicUrl } from '../config.ts';
 import { ConfigError } from '../environment.ts';
 import { createLog, type Log } from '../observability/log.ts';
-import { createCleanup } from '../runtime/shutdown.ts';
+import { createCleanup, LONGEST_STOP_MS } from '../runtime/shutdown.ts';
 import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
-import { freePort, requireFreePort } from './listen.ts';
-import { LONGEST_STOP_MS } from './stop.ts';
+import { freePort } from './listen.ts';
 import { warnAtStart } from './warnings.ts';
 
 /** A worker that ended unasked is restarted after this time. */
@@ -22,8 +21,7 @@ const RESTART_PAUSE_MS = 1 * SECOND;
  */
 export async function serveWithWorkers(config: Config, count: number, signal: AbortSignal): Promise<void> {
   if (config.redisUrl === null) throw new ConfigError('REDIS_URL is needed with --workers above 1');
-  const port = config.port === 0 ? freePort(config.host) : config.port;
-  requireFreePort(config.host, port);
+  const port = freePort(config.host, config.port);
   const { log, close } = createLog();
   const cleanup = createCleanup((what, error) => log.error({ err: error }, `closing ${what} failed`));
   cleanup.add('the log', close);

@@ -1,4 +1,4 @@
-import { aborted } from '../runtime/aborted.ts';
+import { aborted } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { type JsonClient, urlUnder } from './http.ts';
 import { SourceFault, type SourcesConfig } from './types.ts';

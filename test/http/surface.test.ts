@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { mayReadMetrics } from '../../src/http/metrics-access.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
+import { mayReadMetrics } from '../../src/http/public-routes.ts';
 import { type Api, ask, type Caller, sendRaw, startApi } from '../api/support.ts';
 import { csv, nif } from '../directory/support.ts';
 import { nifPtFound } from '../support/provider.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
-import { requireFreePort } from '../../src/service/listen.ts';
+import { freePort } from '../../src/service/listen.ts';
 import { endWorker } from '../../src/service/workers.ts';
 import { sendRaw } from '../api/support.ts';
 import { runCommand } from '../support/command.ts';
@@ -53,7 +53,7 @@ function killIfThere(pid: number): void {
 
 function isPortFree(port: number): boolean {
   try {
-    requireFreePort('127.0.0.1', port);
+    freePort('127.0.0.1', port);
     return true;
   } catch {
     return false;

@@ -1,6 +1,6 @@
 import nodemailer from 'nodemailer';
+import { isLoopbackHost } from '../../addresses.ts';
 import { codeOf } from '../../errors.ts';
-import { isLoopbackHost } from '../../loopback.ts';
 import type { Log } from '../../observability/log.ts';
 import { SECOND } from '../../units.ts';
 import type { Language } from '../ui/language.ts';

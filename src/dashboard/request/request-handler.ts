@@ -1,7 +1,7 @@
+import { isLoopbackHost } from '../../addresses.ts';
 import { codeOf } from '../../errors.ts';
 import type { RequestTrace } from '../../http/observe.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
-import { isLoopbackHost } from '../../loopback.ts';
 import { LOCK_NOT_AVAILABLE } from '../../postgres/connect.ts';
 import { OverloadedError, withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
