@@ -6,7 +6,7 @@ import { isNodeStatus, NodeAnswerError } from './send.ts';
 const PASSED_OVER_MS = 1 * SECOND;
 
 /**
- * The nodes in turn, except those that failed. The client's own pool sends a dead node nearly as many requests as before
+ * The nodes in turn, except those that failed. If all failed, the one that failed first. The client's own pool sends a dead node nearly as many requests as before
  * until it has failed three times, and may repeat a request on the node that has just failed it.
  */
 export class NodePool extends BaseConnectionPool {
@@ -15,12 +15,11 @@ export class NodePool extends BaseConnectionPool {
 
   override getConnection(): Connection | null {
     const nowMs = performance.now();
-    const isDue = (node: Connection) =>
-      nowMs - (this.#failedAtMs.get(node) ?? Number.NEGATIVE_INFINITY) > PASSED_OVER_MS;
-    const due = this.connections.filter(isDue);
-    const nodes = due.length > 0 ? due : this.connections;
+    const failedAtMs = (node: Connection) => this.#failedAtMs.get(node) ?? Number.NEGATIVE_INFINITY;
+    const due = this.connections.filter((node) => nowMs - failedAtMs(node) > PASSED_OVER_MS);
     this.#next += 1;
-    const node = nodes[this.#next % nodes.length];
+    const longestAgo = () => this.connections.toSorted((a, b) => failedAtMs(a) - failedAtMs(b))[0];
+    const node = due.length > 0 ? due[this.#next % due.length] : longestAgo();
     if (node === undefined) return null;
     // Only this request tries the node.
     if (this.#failedAtMs.has(node)) this.#failedAtMs.set(node, nowMs);

@@ -50,7 +50,8 @@ export function searchLines(index: string, filter: object, size = MAX_RESULTS): 
 }
 
 /**
- * Sends searches together, and once more if their node is lost, or silent for half of the time and not the only one.
+ * Sends searches together. A request whose node fails goes to the next node, as often as there are nodes, within the time. Of
+ * several nodes the first has half of the time, because it may be silent.
  * @param searches the lines of each
  * @returns their outcomes, in their order
  * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
@@ -61,12 +62,16 @@ export async function sendSearches(
   timeoutMs: number,
 ): Promise<SearchOutcome[]> {
   const untilMs = performance.now() + timeoutMs;
-  const isCluster = client.connectionPool.size > 1;
   const request = { ...SEARCHES_REQUEST, body: searches.join('') };
-  const text = await sendToNode(client, request, isCluster ? timeoutMs / 2 : timeoutMs).catch((error) => {
-    const leftMs = untilMs - performance.now();
-    if (leftMs <= 0 || !isNodeFault(error)) throw error;
-    return sendToNode(client, request, leftMs);
-  });
-  return readOutcomes(text, searches.length);
+  const nodes = client.connectionPool.size;
+  let attemptMs = nodes > 1 ? timeoutMs / 2 : timeoutMs;
+  for (let retries = 0; ; retries += 1) {
+    try {
+      return readOutcomes(await sendToNode(client, request, attemptMs), searches.length);
+    } catch (error) {
+      attemptMs = untilMs - performance.now();
+      // A slow node is asked again after a dead one.
+      if (attemptMs <= 0 || retries === nodes || !isNodeFault(error)) throw error;
+    }
+  }
 }

@@ -66,6 +66,18 @@ test.each([
   expect(nodes[0]!.asked - before).toBeLessThanOrEqual(6);
 });
 
+test('a slow node is asked again when the other one is gone', async () => {
+  const two = client(2);
+  await search(two);
+  nodes[1]!.server.stop(true);
+  nodes[0]!.respond = () => {
+    nodes[0]!.respond = found;
+    return new Promise<Response>(() => {});
+  };
+  expect(await search(two)).toHaveLength(1);
+  expect(nodes[0]!.asked).toBe(2);
+});
+
 test('a node that is back is asked again', async () => {
   const all = client();
   nodes[0]!.respond = () => Response.json({}, { status: 503, headers: HEADERS });
