@@ -3,11 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { PROBLEMS, type ProblemName } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
-import { numberArray, textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import { DAY, SECOND } from '../units.ts';
+import { SECOND } from '../units.ts';
 
 /** Each problem with status 429, and all others by the class of their status. */
 export type ErrorKind = 'rate-limit-exceeded' | 'monthly-quota-exceeded' | '4xx' | '5xx';
@@ -19,29 +18,14 @@ const MAX_BATCH = 2000;
 /** The most counters in memory, about 20 MB. When an outage of Postgres has filled them, further accounts are not counted. */
 const MAX_COUNTERS = 50_000;
 
-interface Counter {
+type Counter = {
   accountId: string;
   keyId: string;
   kind: ErrorKind;
   /** UTC, by this process's clock: YYYY-MM-DD. */
   day: string;
   calls: number;
-}
-
-/** Counters that are being written. The number makes sure that a batch that is sent twice is added once. */
-interface Batch {
-  number: number;
-  counters: Counter[];
-}
-
-export interface ErrorAnswers {
-  /** Counts an error answer to a caller, in memory. */
-  count(caller: Pick<Caller, 'accountId' | 'keyId'>, problem: ProblemName): void;
-  /** Adds the counters to the days' counts. They stay in memory until Postgres has acknowledged them. @throws when it did not */
-  write(): Promise<void>;
-  /** Starts to write every few seconds. @returns a function that stops this and writes the rest */
-  start(log: Log): () => Promise<void>;
-}
+};
 
 /**
  * The error answers of one process. A request costs no statement. A killed process loses the counts since its last write,
@@ -49,21 +33,17 @@ export interface ErrorAnswers {
  *
  * @param maxCounters for tests
  */
-export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS): ErrorAnswers {
+export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
   const writer = randomUUID();
   const counters = new Map<string, Counter>();
-  let batch: Batch | null = null;
-  let batches = 0;
+  /** The counters that are being written. Their number makes sure that a batch that is sent twice is added once. */
+  let batch: Counter[] = [];
+  let batchNumber = 0;
   let uncounted = 0;
-  let dayNumber = 0;
-  let day = '';
 
+  /** Counts an error answer to a caller, in memory. */
   function count({ accountId, keyId }: Pick<Caller, 'accountId' | 'keyId'>, problem: ProblemName): void {
-    const now = Math.floor(Date.now() / DAY);
-    if (now !== dayNumber) {
-      dayNumber = now;
-      day = new Date(now * DAY).toISOString().slice(0, 10);
-    }
+    const day = new Date().toISOString().slice(0, 10);
     const kind = kindOf(problem);
     const id = `${accountId} ${day} ${keyId} ${kind}`;
     const counter = counters.get(id);
@@ -72,32 +52,29 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS): ErrorA
     else uncounted += 1;
   }
 
-  function nextBatch(): Batch | null {
-    if (counters.size === 0) return null;
-    const next: Counter[] = [];
-    for (const [id, counter] of counters) {
-      next.push(counter);
-      counters.delete(id);
-      if (next.length === MAX_BATCH) break;
-    }
-    batches += 1;
-    return { number: batches, counters: next };
+  function takeBatch(): Counter[] {
+    const taken = [...counters].slice(0, MAX_BATCH);
+    for (const [id] of taken) counters.delete(id);
+    batchNumber += 1;
+    return taken.map(([, counter]) => counter);
   }
 
+  /** Adds the counters to the days' counts. They stay in memory until Postgres has acknowledged them. @throws when it did not */
   async function write(): Promise<void> {
-    for (;;) {
-      batch ??= nextBatch();
-      if (batch === null) return;
-      await withTimeout(addBatch(sql, writer, batch), WRITE_TIMEOUT_MS, 'Postgres');
-      batch = null;
+    while (batch.length + counters.size > 0) {
+      if (batch.length === 0) batch = takeBatch();
+      await withTimeout(addBatch(sql, writer, batchNumber, batch), WRITE_TIMEOUT_MS, 'Postgres');
+      batch = [];
     }
   }
 
+  /** Starts to write every few seconds. @returns a function that stops this and writes the rest */
   function start(log: Log): () => Promise<void> {
     async function writeAndWarn(): Promise<void> {
       await write();
-      if (uncounted > 0)
+      if (uncounted > 0) {
         log.warn({ answers: uncounted }, 'error answers were not counted: too many accounts');
+      }
       uncounted = 0;
     }
     const writes = startInterval(writeAndWarn, WRITE_EVERY_MS, (error) =>
@@ -121,13 +98,12 @@ function kindOf(problem: ProblemName): ErrorKind {
  * Adds a batch, unless an earlier attempt has added it already: the writer's row has the number of the last one. The lock
  * on the accounts waits for a deletion, so that a deleted account gets no rows.
  */
-function addBatch(sql: Sql, writer: string, { number, counters }: Batch) {
-  const texts = (of: (counter: Counter) => string) => textArray(counters.map(of));
+function addBatch(sql: Sql, writer: string, number: number, counters: Counter[]) {
   return sql`
     WITH entry AS MATERIALIZED (
-      SELECT * FROM unnest(${texts(({ accountId }) => accountId)}::text[], ${texts(({ day }) => day)}::date[],
-        ${texts(({ keyId }) => keyId)}::text[], ${texts(({ kind }) => kind)}::text[],
-        ${numberArray(counters.map(({ calls }) => calls))}::bigint[]) AS entry (account_id, day, key_id, kind, calls)
+      SELECT "accountId" AS account_id, day, "keyId" AS key_id, kind, calls
+      FROM jsonb_to_recordset(${sql.json(counters)})
+        AS counter ("accountId" text, day date, "keyId" text, kind text, calls bigint)
     ), account AS MATERIALIZED (
       SELECT id FROM accounts WHERE id IN (SELECT account_id FROM entry) AND deleted_at IS NULL
       ORDER BY id FOR SHARE
