@@ -32,26 +32,16 @@ export async function changePlan(
   return sql.begin(async (sql) => {
     await lockAccount(sql, id);
     const now = await clock(sql);
-    const { anchor, until } = checkSubscription(subscription, now);
-    if (plan === 'plus') {
-      await sql`
-        UPDATE balances SET plan = 'plus', plan_since = ${now}, plus_anchor = ${anchor}, plus_until = ${until}
-        WHERE account_id = ${id}`;
-    } else {
-      if ((await effectivePlan(sql, id)) === 'free') return requireAccount(sql, id);
-      await sql`
-        UPDATE balances SET plan = 'free', plan_since = ${now}, plus_anchor = NULL, plus_until = NULL
-        WHERE account_id = ${id}`;
-    }
+    const { anchor, until } = checkSubscription(plan, subscription, now);
+    if (plan === 'free' && (await effectivePlan(sql, id)) === 'free') return requireAccount(sql, id);
     await sql`
-      UPDATE balances SET used = 0, used_purchased = 0,
+      UPDATE balances SET plan = ${plan}, plan_since = ${now}, plus_anchor = ${anchor}, plus_until = ${until},
+        used = 0, used_purchased = 0,
         period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at,
         period_opened_at = clock_timestamp()
-      FROM (SELECT account_period(plan, plan_since, plus_anchor, plus_until, ${now}) AS p
-            FROM balances WHERE account_id = ${id}) AS opened
+      FROM account_period(${plan}, ${now}, ${anchor}, ${until}, ${now}) AS p
       WHERE account_id = ${id}`;
-    const plus = plan === 'plus';
-    const detail = { plan, periodStart: iso(plus ? anchor : null), until: iso(plus ? until : null) };
+    const detail = { plan, periodStart: iso(anchor), until: iso(until) };
     await recordEvent(sql, id, { kind: 'plan', actor, detail });
     return requireAccount(sql, id);
   });
@@ -61,22 +51,17 @@ export async function changePlan(
 export async function changeLimits(sql: Sql, id: string, change: LimitChange, actor: Actor): Promise<Limits> {
   return sql.begin(async (sql) => {
     await lockAccount(sql, id);
-    const { requestsPerMinute, includedCredits, spendPurchased } = change;
-    if (requestsPerMinute !== undefined) {
-      await sql`UPDATE accounts SET requests_per_minute = ${requestsPerMinute} WHERE id = ${id}`;
+    if (change.requestsPerMinute !== undefined) {
+      await sql`UPDATE accounts SET requests_per_minute = ${change.requestsPerMinute} WHERE id = ${id}`;
     }
-    if (includedCredits !== undefined) {
-      await sql`UPDATE balances SET included_credits = ${includedCredits} WHERE account_id = ${id}`;
+    if (change.includedCredits !== undefined) {
+      await sql`UPDATE balances SET included_credits = ${change.includedCredits} WHERE account_id = ${id}`;
     }
-    if (spendPurchased !== undefined) {
-      await sql`UPDATE balances SET spend_purchased = ${spendPurchased} WHERE account_id = ${id}`;
+    if (change.spendPurchased !== undefined) {
+      await sql`UPDATE balances SET spend_purchased = ${change.spendPurchased} WHERE account_id = ${id}`;
     }
-    const account = await requireAccount(sql, id);
-    const limits = {
-      requestsPerMinute: account.requestsPerMinute,
-      includedCredits: account.includedCredits,
-      spendPurchased: account.spendPurchased,
-    };
+    const { requestsPerMinute, includedCredits, spendPurchased } = await requireAccount(sql, id);
+    const limits = { requestsPerMinute, includedCredits, spendPurchased };
     if (Object.values(change).some((value) => value !== undefined)) {
       await recordEvent(sql, id, { kind: 'limits', actor, detail: limits });
     }
@@ -91,9 +76,9 @@ export async function changeLimits(sql: Sql, id: string, change: LimitChange, ac
 export async function setSuspended(sql: Sql, id: string, suspended: boolean, actor: Actor): Promise<void> {
   await sql.begin(async (sql) => {
     await lockAccount(sql, id);
-    const changed = suspended
-      ? await sql`UPDATE accounts SET suspended_at = now() WHERE id = ${id} AND suspended_at IS NULL RETURNING 1`
-      : await sql`UPDATE accounts SET suspended_at = NULL WHERE id = ${id} AND suspended_at IS NOT NULL RETURNING 1`;
+    const changed = await sql`
+      UPDATE accounts SET suspended_at = CASE WHEN ${suspended} THEN now() END
+      WHERE id = ${id} AND (suspended_at IS NOT NULL) <> ${suspended} RETURNING 1`;
     if (changed.length === 0) return;
     if (suspended) {
       await sql`

@@ -16,20 +16,14 @@ export type EventKind =
   | 'key-rotated'
   | 'key-renamed'
   | 'key-revoked'
-  | MemberEventKind;
-
-/** Events of members. They change nothing for keys, so instances are not told. `detail.member` is the user's id if it is not the actor. */
-type MemberEventKind = (typeof MEMBER_EVENTS)[number];
-const MEMBER_EVENTS = [
-  'member-invited',
-  'member-added',
-  'member-removed',
-  'signed-in',
-  'sessions-ended',
-  'password-changed',
-  'name-changed',
-  'email-changed',
-] as const;
+  | 'member-invited'
+  | 'member-added'
+  | 'member-removed'
+  | 'signed-in'
+  | 'sessions-ended'
+  | 'password-changed'
+  | 'name-changed'
+  | 'email-changed';
 
 export interface AccountEvent {
   kind: EventKind;
@@ -45,7 +39,7 @@ export interface AccountEvent {
 export const ACCOUNT_CHANGED = 'account_changed';
 
 /**
- * Writes a ledger row and, with the commit, tells every instance that the account changed, unless it concerns members alone.
+ * Writes a ledger row and, with the commit, tells every instance that the account changed.
  * @returns `false` when the account already has a row with this reference
  */
 export async function recordEvent(
@@ -59,8 +53,6 @@ export async function recordEvent(
       ${event.note ?? ''}, ${event.reference ?? null}, ${sql.json(event.detail ?? {})})
     ON CONFLICT (account_id, reference) WHERE reference IS NOT NULL DO NOTHING
     RETURNING id`;
-  if (!MEMBER_EVENTS.some((kind) => kind === event.kind)) {
-    await sql`SELECT pg_notify(${ACCOUNT_CHANGED}, ${accountId})`;
-  }
+  await sql`SELECT pg_notify(${ACCOUNT_CHANGED}, ${accountId})`;
   return rows.length === 1;
 }

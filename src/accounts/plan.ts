@@ -53,18 +53,23 @@ export async function clock(sql: Transaction): Promise<Date> {
   return row!.now;
 }
 
-/** @throws RefusedError when it begins in the future or ends before it begins */
+/**
+ * The anchor and the end of a subscription that starts now; both are `null` for Free.
+ * @throws RefusedError when it begins in the future or ends before it begins
+ */
 export function checkSubscription(
+  plan: Plan,
   { periodStart, until }: Subscription,
   now: Date,
-): { anchor: Date; until: Date | null } {
+): { anchor: Date | null; until: Date | null } {
   const anchor = periodStart ?? now;
   if (anchor > now) throw new RefusedError(`--period-start ${iso(anchor)} is in the future`);
-  if (until !== undefined && until <= anchor)
+  if (until !== undefined && until <= anchor) {
     throw new RefusedError(
       `--until must be later than ${periodStart === undefined ? 'now' : '--period-start'}`,
     );
-  return { anchor, until: until ?? null };
+  }
+  return plan === 'plus' ? { anchor, until: until ?? null } : { anchor: null, until: null };
 }
 
 export function iso(date: Date | null): string | null {

@@ -58,21 +58,16 @@ export async function createAccountIn(
 ): Promise<{ id: string; name: string; plan: Plan }> {
   const id = newId('acc');
   const now = await clock(sql);
-  const { anchor, until } = checkSubscription(account, now);
-  const plus = account.plan === 'plus';
-  await sql`INSERT INTO accounts (id, name) VALUES (${id}, ${account.name})`;
+  const { plan, name } = account;
+  const { anchor, until } = checkSubscription(plan, account, now);
+  await sql`INSERT INTO accounts (id, name) VALUES (${id}, ${name})`;
   await sql`
     INSERT INTO balances (account_id, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
-    SELECT ${id}, ${account.plan}, ${plus ? anchor : null}, ${plus ? until : null},
-      (p).plan, (p).starts_at, (p).ends_at
-    FROM account_period(${account.plan}, NULL, ${plus ? anchor : null}, ${plus ? until : null}, ${now}) AS p`;
-  const detail = {
-    plan: account.plan,
-    periodStart: iso(plus ? anchor : null),
-    until: iso(plus ? until : null),
-  };
+    SELECT ${id}, ${plan}, ${anchor}, ${until}, (p).plan, (p).starts_at, (p).ends_at
+    FROM account_period(${plan}, NULL, ${anchor}, ${until}, ${now}) AS p`;
+  const detail = { plan, periodStart: iso(anchor), until: iso(until) };
   await recordEvent(sql, id, { kind: 'created', actor, detail });
-  return { id, name: account.name, plan: await effectivePlan(sql, id) };
+  return { id, name, plan: await effectivePlan(sql, id) };
 }
 
 /** Conditions of {@link listAccounts}; an account must meet both. */

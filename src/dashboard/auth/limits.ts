@@ -75,23 +75,23 @@ export async function guess(
   email: string,
   check: () => Promise<string[] | null>,
 ): Promise<GuessOutcome> {
-  const byEmail = { key: guessesOf(email), ...GUESSES_OF_EMAIL };
-  const byAddress = { key: `guess ${networkOf(address.address)}`, ...GUESSES_OF_ADDRESS };
-  const limits = [byEmail, byAddress];
+  const limits = [
+    { key: guessesOf(email), ...GUESSES_OF_EMAIL },
+    { key: `guess ${networkOf(address.address)}`, ...GUESSES_OF_ADDRESS },
+  ];
   const [ofEmail, ofAddress] = (await countAttempt(sql, limits)) as [Count, Count];
-  const isAddressOver = ofAddress.attempts > byAddress.max && (!address.isShared || ofEmail.attempts > 1);
-  const ofAddressS = isAddressOver ? ofAddress.leftS : null;
-  const retryAfterS = ofEmail.attempts > byEmail.max ? ofEmail.leftS : ofAddressS;
-  let cookies: string[] | null = null;
+  const isAddressOver = isOver(ofAddress) && (!address.isShared || ofEmail.attempts > 1);
+  let isWrong = false;
   try {
-    if (retryAfterS === null) cookies = await check();
-  } catch (error) {
-    await takeBackAttempt(sql, limits).catch(() => {}); // what failed the check fails this, too
-    throw error;
+    if (isOver(ofEmail)) return { isRight: false, retryAfterS: ofEmail.leftS };
+    if (isAddressOver) return { isRight: false, retryAfterS: ofAddress.leftS };
+    const cookies = await check();
+    isWrong = cookies === null;
+    return cookies === null ? { isRight: false, retryAfterS: null } : { isRight: true, cookies };
+  } finally {
+    // A right guess doesn't count. A refused one, and one that could not be checked, has guessed nothing.
+    if (!isWrong) await takeBackAttempt(sql, limits);
   }
-  // A right guess doesn't count, and a refused one has guessed nothing.
-  if (cookies !== null || retryAfterS !== null) await takeBackAttempt(sql, limits);
-  return cookies === null ? { isRight: false, retryAfterS } : { isRight: true, cookies };
 }
 
 /** Lets the owner of an email sign in after they proved that it is theirs, even if guesses of its password failed. */
@@ -106,16 +106,17 @@ const mailsTo = (email: string): Limit => ({
 });
 
 async function admit(sql: Sql, limits: Limit[]): Promise<Admission> {
-  const counts = await countAttempt(sql, limits);
-  const over = counts.filter(({ attempts }, index) => attempts > limits[index]!.max);
+  const over = (await countAttempt(sql, limits)).filter(isOver);
   return { retryAfterS: over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS)) };
 }
 
-interface Count {
+interface Count extends Limit {
   attempts: number;
   /** Seconds until the window ends. */
   leftS: number;
 }
+
+const isOver = ({ attempts, max }: Count) => attempts > max;
 
 /**
  * Counts one attempt of each limit before its outcome is known, so that simultaneous attempts can't all pass below it.
@@ -126,7 +127,7 @@ async function countAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
   const keys = limits.map(({ key }) => key);
   const windowsMs = limits.map(({ windowMs }) => windowMs);
   // Rows are locked in the order of their keys, so that two statements can't deadlock.
-  const rows = await sql<({ key: string } & Count)[]>`
+  const rows = await sql<Pick<Count, 'key' | 'attempts' | 'leftS'>[]>`
     INSERT INTO dashboard_attempts AS a (key, attempts, ends_at)
     SELECT key, 1, now() + window_ms * interval '1 millisecond'
     FROM unnest(${keys}::text[], ${windowsMs}::float8[]) AS counter (key, window_ms)
@@ -135,7 +136,7 @@ async function countAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
       attempts = CASE WHEN a.ends_at <= now() THEN 1 ELSE a.attempts + 1 END,
       ends_at = CASE WHEN a.ends_at <= now() THEN excluded.ends_at ELSE a.ends_at END
     RETURNING key, attempts, extract(epoch FROM ends_at - now())::float8 AS "leftS"`;
-  return keys.map((key) => rows.find((row) => row.key === key)!);
+  return limits.map((limit) => ({ ...limit, ...rows.find(({ key }) => key === limit.key)! }));
 }
 
 async function takeBackAttempt(sql: Sql, limits: Limit[]): Promise<void> {
