@@ -13,7 +13,8 @@ const FILES = [
   '{src,docs,examples}/**/*.{ts,js,md,sql,css,lua,py,sh,yml}',
   '*.{md,yml}',
   'Dockerfile',
-  '.ci/run',
+  '.ci/{run,compose}',
+  'deploy/*',
 ];
 /** The specification is quoted, a released migration never changes, and packages are not ours. */
 const NOT_OURS = /^docs\/specification\.md$|^src\/postgres\/migrations\/|\bnode_modules\//;

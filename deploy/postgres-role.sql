@@ -1,7 +1,7 @@
--- The role that the service uses: the owner of its database, and nothing more. Postgres runs this once, when it makes its
--- data, as its superuser and in the service's database. It can be run again: after a change of the password, for example.
+-- The service's role: it owns the service's database and nothing more. The image runs this file once, when it creates the data, as
+-- superuser in the service's database. Run it again after you change the password (docs/operating.md).
 --
--- The server reads the password itself, so that no command line has it. Terse: a failure doesn't repeat the statement in the log.
+-- The server reads the password itself, so that no command line has it. Terse: a failed statement is not repeated in the log.
 SET log_error_verbosity = terse;
 DO $$
 DECLARE

@@ -9,7 +9,7 @@ import { until } from './support/until.ts';
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'ci-test-'));
-  for (const name of ['docker', 'docker-compose']) await write(name, 'exit 1');
+  await write('docker', 'exit 1');
 });
 afterEach(() => rm(folder, { recursive: true }));
 
@@ -70,19 +70,32 @@ test('what the tests leave behind, their output in its hands, is not waited for'
 /** @param further what the engine does beside answering, as branches of a shell's `case` */
 const engine = (further: string) => write('docker', `case "$*" in ${further} esac; exit 0`);
 
-test('compose is left out by name when an image is not here and can not be pulled', async () => {
-  await engine("*--images) echo redis:1 ;; 'image inspect'*|pull*) exit 1 ;;");
+test.each([
+  ['compose is not installed', "'compose version') exit 1 ;;", 'docker compose 2 is not installed'],
+  ['no engine answers', 'version) exit 1 ;;', 'no Docker engine answers (docker version)'],
+  [
+    'an image can not be pulled',
+    "*--images) echo redis:1 ;; 'image inspect'*|pull*) exit 1 ;;",
+    'the image redis:1 is not here and could not be pulled',
+  ],
+])('the step compose says why it is skipped, and counts as nothing: %s', async (_, docker, reason) => {
+  await engine(docker);
   const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([0, '10 passed, 0 failed']);
-  expect(stdout).toContain(
-    "the step compose is left out: the image redis:1 is not here, and can't be pulled\n",
-  );
+  expect([code, last]).toEqual([0, '9 passed, 0 failed']);
+  expect(stdout).toContain(`\nskipped .ci/compose: ${reason}\n`);
+});
+
+test('a wrong compose file fails also without an engine', async () => {
+  await engine('*--quiet|version) exit 1 ;;');
+  const { code, last } = await run(summary('7 pass', '0 fail'));
+  expect([code, last]).toEqual([1, '9 passed, 1 failed']);
 });
 
 test('a compose file that does not start has failed', async () => {
   await engine('*--images) echo redis:1 ;; *" up "*) exit 1 ;;');
-  const { code, last } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([1, '10 passed, 1 failed']);
+  const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
+  expect([code, last]).toEqual([1, '9 passed, 1 failed']);
+  expect(stdout).toContain('docker-compose.yml did not start');
 });
 
 test('a signal ends it, and what it has started', async () => {

@@ -10,7 +10,7 @@ import type { ServerName, ServerSet, StartRequest } from './servers.ts';
 
 const CHECK_TIMEOUT_MS = 5000;
 const UP_TIMEOUT_MS = 15 * 60_000;
-const READY_TIMEOUT_MS = 120_000;
+const READY_TIMEOUT_MS = 240_000;
 const STOP_TIMEOUT_MS = 60_000;
 const ROOT = join(import.meta.dir, '../..');
 /** What docker-compose.yml reads for the servers; one file does for all of them. */
