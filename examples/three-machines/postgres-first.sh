@@ -1,13 +1,14 @@
 #!/bin/bash
-# Runs once, when postgres-a makes the first data: the service's role, the standbys' access, and commits that wait for a standby.
+# Runs once, when postgres-a creates the first data. Sets up the service's role, the standbys' access, and commits that wait for a
+# standby.
 set -euo pipefail
 psql --set=ON_ERROR_STOP=1 --username=postgres --dbname=directory --set=password="$DATABASE_PASSWORD" <<'SQL'
 CREATE ROLE directory LOGIN PASSWORD :'password';
 ALTER DATABASE directory OWNER TO directory;
--- A commit waits for one of the others: the death of one stops nothing, and a failover loses no credit. In force after this start.
--- The standbys copy the line. A server never follows itself, so the same three names are right on each.
+-- A commit waits for one standby, so the death of the other stops nothing, and a failover loses no credit. It applies after this
+-- start. The standbys copy the line. A server never follows itself, so the same three names are right on each.
 ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (a, b, c)';
--- The first commit of a new primary waits until the other standby follows it, which looks for it this often (5 s by default).
+-- The first commit of a new primary waits until the other standby follows it. The standby looks for it this often (default: 5 s).
 ALTER SYSTEM SET wal_retrieve_retry_interval = '1s';
 SQL
 echo 'host replication postgres all scram-sha-256' >> "$PGDATA/pg_hba.conf"

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Starts one of the three. With data it continues as primary or standby. Without data it becomes a standby of the primary, or, if it
-# is `a` and no primary answers, the first primary.
+# Starts one of the three servers. With data it continues as primary or standby. Without data it becomes a standby of the primary. Only
+# `a` becomes the first primary, if no primary answers.
 set -euo pipefail
 
-# A standby follows the primary, and also the next one after a failover.
+# A standby follows whichever of the three is the primary, also after a failover.
 primary="host=postgres-a,postgres-b,postgres-c target_session_attrs=primary connect_timeout=2 user=postgres application_name=$NODE"
 export PGPASSWORD=$POSTGRES_PASSWORD
 primary_answers() { psql "$primary dbname=directory" --command='SELECT' >/dev/null 2>&1; }
