@@ -163,7 +163,7 @@ let flock: Flock | undefined;
 
 /** Loaded at the first use, because a system without this library may still use DATABASE_URL. */
 function loadFlock(): Flock {
-  const library = process.platform === 'darwin' ? 'libSystem.B.dylib' : 'libc.so.6';
+  const library = process.platform === 'darwin' ? '/usr/lib/libSystem.B.dylib' : 'libc.so.6';
   return dlopen(library, { flock: { args: ['i32', 'i32'], returns: 'i32' } }).symbols.flock;
 }
 
