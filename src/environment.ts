@@ -23,16 +23,20 @@ export function text(env: Environment, name: string): string | null {
 /** The name of the user that runs this. A container and cron set neither variable, and Bun reads the name from USER alone. */
 export function userName(env: Environment = process.env): string {
   const { uid } = userInfo();
-  return text(env, 'USER') ?? text(env, 'LOGNAME') ?? nameOf(uid) ?? `uid ${uid}`;
+  const known = text(env, 'USER') ?? text(env, 'LOGNAME');
+  return known ?? systemUsers().find((user) => user.uid === uid)?.name ?? `uid ${uid}`;
 }
 
-/** The system's name for a user's number; `null` if it has none. */
-function nameOf(uid: number): string | null {
+/** The users that the system lists in a file; none if it has no such file. */
+export function systemUsers(): { name: string; uid: number; gid: number }[] {
   try {
-    const users = readFileSync('/etc/passwd', 'utf8').split('\n');
-    return users.map((line) => line.split(':')).find(([, , id]) => id === String(uid))?.[0] ?? null;
+    const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
+    return lines.map((line) => {
+      const [name = '', , uid, gid] = line.split(':');
+      return { name, uid: Number(uid), gid: Number(gid) };
+    });
   } catch {
-    return null;
+    return [];
   }
 }
 

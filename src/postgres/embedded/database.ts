@@ -1,13 +1,13 @@
 import { chownSync, closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { codeOf, messageOf, RefusedError } from '../../errors.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
+import { connectPostgres, type Sql } from '../connect.ts';
 import type { Launcher } from './launcher.ts';
 import {
-  diskFull,
+  explainProgram,
   keepPassword,
   type Layout,
   readPassword,
@@ -34,7 +34,13 @@ export async function initializeCluster(
   launcher: Launcher,
   signal?: AbortSignal,
 ): Promise<void> {
-  await removeUnfinished(layout);
+  // An initdb whose starter was killed ends at its next line of output. If it adds files until then, a later run removes them.
+  for (const name of await readdir(layout.home)) {
+    if (name.startsWith(UNFINISHED)) {
+      const options = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 };
+      await rm(join(layout.home, name), options).catch(() => undefined);
+    }
+  }
   if (existsSync(join(layout.cluster, 'PG_VERSION'))) return;
   keepPassword(layout, layout.password);
   const unfinished = mkdtempSync(join(layout.home, UNFINISHED));
@@ -46,18 +52,6 @@ export async function initializeCluster(
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
     throw error;
-  }
-}
-
-/**
- * An initdb whose starter was killed ends at its next line of output, but until then it may add files while we remove
- * them. A folder that can't be removed now is removed the next time.
- */
-async function removeUnfinished(layout: Layout): Promise<void> {
-  for (const name of await readdir(layout.home)) {
-    if (!name.startsWith(UNFINISHED)) continue;
-    const options = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 };
-    await rm(join(layout.home, name), options).catch(() => undefined);
   }
 }
 
@@ -73,7 +67,9 @@ async function runInitdb(
   try {
     const { code, output } = await launcher.run('initdb', args, { cwd, stdin, signal });
     signal?.throwIfAborted();
-    if (code !== 0) throw explainInitdb(layout, output);
+    if (code !== 0) {
+      throw explainProgram(layout, `the embedded Postgres could not be set up in ${layout.home}`, output);
+    }
   } finally {
     closeSync(stdin);
   }
@@ -94,75 +90,13 @@ function openPassword(layout: Layout, { account }: Launcher): number {
   }
 }
 
-function explainInitdb(layout: Layout, output: string): Error {
-  if (/No space left on device|Disk quota exceeded/.test(output)) return diskFull(layout.dataDir);
-  if (/error while loading shared libraries|Library not loaded/.test(output)) {
-    return new Error(
-      'the embedded Postgres is not completely installed (its install script has not run): ' +
-        'remove node_modules and run `bun install`, or set DATABASE_URL',
-    );
-  }
-  const lines = output.split('\n').filter((line) => line.trim() !== '');
-  const reason =
-    lines.find((line) => /(error|FATAL|PANIC):/.test(line)) ?? lines.at(-1) ?? 'initdb gave no reason';
-  return new Error(`the embedded Postgres could not be set up in ${layout.home}: ${reason.trim()}`);
-}
-
 const SUPERUSER = 'postgres';
-/** The service's role, which owns the database of the same name and everything in it. */
+/** The service's role, which owns the database of the same name. */
 const SERVICE = 'company_directory';
 const ANSWER_TIMEOUT_MS = 5 * SECOND;
 const WRONG_PASSWORD = '28P01';
 /** The role or its database is missing, or the role may not log in. */
 const UNPREPARED = [WRONG_PASSWORD, '28000', '3D000'];
-
-/** Objects outside of Postgres's own schemas. Temporary ones are in a schema `pg_temp_…`. */
-const IN_OUR_SCHEMAS = (column: string) =>
-  `${column} IN (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema')`;
-
-/**
- * Objects of the database that belong to another role, in the notation of `ALTER`. Indexes, row types and the sequences of
- * columns follow their table. `REASSIGN OWNED` does not work for the superuser that initdb makes.
- */
-const OWNED_BY_OTHERS = `
-  SELECT 'TABLE ' || c.oid::regclass AS object
-  FROM pg_class c
-  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S') AND c.relowner <> '${SERVICE}'::regrole
-    AND ${IN_OUR_SCHEMAS('c.relnamespace')}
-    AND NOT EXISTS (
-      SELECT FROM pg_depend d
-      WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass
-        AND d.deptype IN ('a', 'i') AND c.relkind = 'S'
-    )
-  UNION ALL
-  SELECT 'ROUTINE ' || p.oid::regprocedure
-  FROM pg_proc p
-  WHERE p.proowner <> '${SERVICE}'::regrole AND ${IN_OUR_SCHEMAS('p.pronamespace')}
-  UNION ALL
-  SELECT 'TYPE ' || t.oid::regtype
-  FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
-  WHERE t.typowner <> '${SERVICE}'::regrole AND ${IN_OUR_SCHEMAS('t.typnamespace')}
-    AND (t.typtype IN ('d', 'e', 'r') OR c.relkind = 'c')
-  UNION ALL
-  SELECT 'SCHEMA ' || n.oid::regnamespace
-  FROM pg_namespace n
-  WHERE n.nspowner <> '${SERVICE}'::regrole AND n.nspname <> 'public' AND ${IN_OUR_SCHEMAS('n.oid')}`;
-
-/** One row if the service can work, none if the database has to be prepared. */
-const IS_PREPARED = `
-  SELECT 1 FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba
-  WHERE d.datname = current_database() AND r.rolname = current_user AND NOT r.rolsuper
-    AND NOT EXISTS (${OWNED_BY_OTHERS})`;
-
-const TAKE_OVER = `
-  SET lock_timeout = '2s';
-  DO $do$
-  DECLARE object text;
-  BEGIN
-    FOR object IN ${OWNED_BY_OTHERS} LOOP
-      EXECUTE format('ALTER %s OWNER TO ${SERVICE}', object);
-    END LOOP;
-  END $do$`;
 
 /** The address of the service's database, for the service's role. It also works for `psql` and `pg_dump`. */
 export function databaseUrl(layout: Layout, port: number): string {
@@ -170,10 +104,9 @@ export function databaseUrl(layout: Layout, port: number): string {
 }
 
 /**
- * Makes sure that the database answers the service's role and belongs to it.
- *
- * The superuser creates what is missing: on the first start, after a crash in the middle of it, and in a data directory whose
- * objects belong to another role. Each step can be repeated. Call it with the mutex held.
+ * Makes sure that the service's role can open its database. If it can't, the superuser makes the role and the database: on the
+ * first start, after a crash in the middle of it, and when the role's password was lost. Each step can be repeated. Call it with
+ * the mutex held.
  *
  * @returns `null` when the service can work; otherwise the reason why it can't yet
  * @throws RefusedError when the superuser's password is needed and lost
@@ -181,9 +114,11 @@ export function databaseUrl(layout: Layout, port: number): string {
 export async function checkDatabase(layout: Layout, port: number): Promise<string | null> {
   keepPassword(layout, layout.servicePassword);
   try {
-    if (await isPrepared(layout, port)) return null;
-    await prepare(layout, port);
-    return (await isPrepared(layout, port)) ? null : 'its database does not belong to the service';
+    await inSession(databaseUrl(layout, port), (sql) => sql`SELECT 1`).catch((error) => {
+      if (!UNPREPARED.includes(codeOf(error) ?? '')) throw error;
+      return makeDatabase(layout, port);
+    });
+    return null;
   } catch (error) {
     if (error instanceof RefusedError) throw error;
     if (codeOf(error) !== WRONG_PASSWORD) return messageOf(error);
@@ -193,32 +128,16 @@ export async function checkDatabase(layout: Layout, port: number): Promise<strin
   }
 }
 
-async function isPrepared(layout: Layout, port: number): Promise<boolean> {
-  try {
-    const rows = await withSession(databaseUrl(layout, port), (sql) => sql.unsafe(IS_PREPARED));
-    return rows.length === 1;
-  } catch (error) {
-    if (UNPREPARED.includes(codeOf(error) ?? '')) return false;
-    throw error;
-  }
-}
-
-async function prepare(layout: Layout, port: number): Promise<void> {
-  const asSuperuser = (database: string) => urlOf(SUPERUSER, layout.password, port, database);
+async function makeDatabase(layout: Layout, port: number): Promise<void> {
   const password = readPassword(layout.servicePassword).replaceAll("'", "''");
-  await withSession(asSuperuser(SUPERUSER), async (sql) => {
+  await inSession(urlOf(SUPERUSER, layout.password, port, SUPERUSER), async (sql) => {
     await sql.unsafe(`
       DO $$ BEGIN CREATE ROLE ${SERVICE}; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
       ALTER ROLE ${SERVICE} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS
         PASSWORD '${password}'`);
-    const [existing] = await sql`SELECT 1 AS found FROM pg_database WHERE datname = ${SERVICE}`;
-    await sql.unsafe(
-      existing === undefined
-        ? `CREATE DATABASE ${SERVICE} OWNER ${SERVICE}`
-        : `ALTER DATABASE ${SERVICE} OWNER TO ${SERVICE}`,
-    );
+    const existing = await sql`SELECT 1 FROM pg_database WHERE datname = ${SERVICE}`;
+    if (existing.length === 0) await sql.unsafe(`CREATE DATABASE ${SERVICE} OWNER ${SERVICE}`);
   });
-  await withSession(asSuperuser(SERVICE), (sql) => sql.unsafe(TAKE_OVER));
 }
 
 function urlOf(role: string, passwordFile: string, port: number, database: string): string {
@@ -226,14 +145,8 @@ function urlOf(role: string, passwordFile: string, port: number, database: strin
   return `postgres://${role}:${password}@127.0.0.1:${port}/${database}?require_auth=scram-sha-256`;
 }
 
-async function withSession<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = postgres(url, {
-    max: 1,
-    ssl: false,
-    fetch_types: false,
-    connect_timeout: ANSWER_TIMEOUT_MS / SECOND,
-    onnotice: () => undefined,
-  });
+async function inSession<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  const sql = connectPostgres(url, { max: 1 });
   try {
     return await withTimeout(work(sql), ANSWER_TIMEOUT_MS, 'it');
   } finally {

@@ -9,9 +9,9 @@ import {
   type LockFile,
   openLockFile,
   prepareLayout,
-  takeMutex,
+  withMutex,
 } from './layout.ts';
-import { ensureRunning, stopPostgres, stopPostgresSync } from './server.ts';
+import { ensureRunning, type StartOptions, stopPostgres, stopPostgresSync } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
   /** Gets one line for a start. */
@@ -44,26 +44,17 @@ export async function openEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const { onLog = () => undefined, signal } = options;
   const layout = prepareLayout(dataDir);
-  const { releaseMutex, participants } = await openLocks(layout, signal);
-  let port: number;
-  try {
-    const alone = participants.tryExclusive();
-    participants.tryShared();
-    ({ port } = await ensureRunning(layout, { alone, onLog, signal }));
-  } catch (error) {
-    await stopIfLast(layout, participants).catch(() => undefined);
-    participants.close();
+  const joining = withMutex(layout, () => join(layout, { onLog, signal }), signal);
+  const { port, participants } = await joining.catch((error) => {
     throw explainFileError(error, layout.dataDir);
-  } finally {
-    releaseMutex();
-  }
+  });
 
   const leaveAtExit = () => leaveSync(layout, participants);
   process.once('exit', leaveAtExit);
   let closing: Promise<void> | undefined;
   const close = async () => {
     process.off('exit', leaveAtExit);
-    await leave(layout, participants);
+    await withMutex(layout, () => stopIfLast(layout, participants)).finally(participants.close);
   };
   return {
     url: databaseUrl(layout, port),
@@ -74,25 +65,18 @@ export async function openEmbeddedPostgres(
   };
 }
 
-async function openLocks(layout: Layout, signal?: AbortSignal) {
+/** Call it with the mutex held. */
+async function join(layout: Layout, options: Omit<StartOptions, 'alone'>) {
+  const participants = openLockFile(layout, layout.participants);
+  const alone = participants.tryExclusive();
+  participants.tryShared();
   try {
-    const releaseMutex = await takeMutex(layout, signal);
-    return { releaseMutex, participants: openLockFile(layout, layout.participants) };
+    const port = await ensureRunning(layout, { ...options, alone });
+    return { port, participants };
   } catch (error) {
-    throw explainFileError(error, layout.dataDir);
-  }
-}
-
-async function leave(layout: Layout, participants: LockFile): Promise<void> {
-  try {
-    const releaseMutex = await takeMutex(layout);
-    try {
-      await stopIfLast(layout, participants);
-    } finally {
-      releaseMutex();
-    }
-  } finally {
+    await stopIfLast(layout, participants).catch(() => undefined);
     participants.close();
+    throw error;
   }
 }
 

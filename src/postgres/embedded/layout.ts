@@ -14,7 +14,6 @@ import {
   renameSync,
   statSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { codeOf, messageOf, RefusedError } from '../../errors.ts';
@@ -85,13 +84,7 @@ function tightenIfOurs(directory: string): void {
 /** Replaces a file of mode 0600 in one step, on disk before this returns. */
 export function writePrivateFile(layout: Layout, path: string, content: string): void {
   const unfinished = `${path}.${process.pid}.new`;
-  const fd = openSync(unfinished, 'w', 0o600);
-  try {
-    writeSync(fd, content);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  writeFileSync(unfinished, content, { mode: 0o600, flush: true });
   giveToOwner(layout, unfinished);
   renameSync(unfinished, path);
 }
@@ -150,8 +143,21 @@ export function explainFileError(error: unknown, dataDir: string): Error {
   }
 }
 
-export function diskFull(dataDir: string): Error {
+function diskFull(dataDir: string): Error {
   return new Error(`the disk that holds DATA_DIR ${dataDir} is full: free some space and try again`);
+}
+
+/** The error of a program of Postgres that has failed. @param output its own lines, which have the reason */
+export function explainProgram(layout: Layout, what: string, output: string): Error {
+  if (/No space left on device|Disk quota exceeded/.test(output)) return diskFull(layout.dataDir);
+  if (/error while loading shared libraries|Library not loaded/.test(output)) {
+    return new Error(
+      'the embedded Postgres is not completely installed (its install script has not run): ' +
+        'remove node_modules and run `bun install`, or set DATABASE_URL',
+    );
+  }
+  const reason = /(?:error|FATAL|PANIC): +(.*)/.exec(output)?.[1] ?? output.trim().split('\n').at(-1);
+  return new Error(`${what}: ${reason?.trim() || 'it gave no reason'}`);
 }
 
 const SHARED = 1;
@@ -198,12 +204,11 @@ const MUTEX_POLL_MS = 25;
 const MUTEX_TIMEOUT_MS = MINUTE;
 
 /**
- * Takes the mutex that orders starting, joining and stopping, waiting up to a minute for it.
+ * Does work while no other process starts, joins or stops Postgres, waiting up to a minute for its turn.
  *
- * @returns the function that releases it
- * @throws Error naming the process that holds it when the minute is over; the signal's reason when aborted
+ * @throws Error naming the process that holds the mutex when the minute is over; the signal's reason when aborted
  */
-export async function takeMutex(layout: Layout, signal?: AbortSignal): Promise<() => void> {
+export async function withMutex<T>(layout: Layout, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const mutex = openLockFile(layout, layout.mutex);
   const deadline = performance.now() + MUTEX_TIMEOUT_MS;
   try {
@@ -212,16 +217,15 @@ export async function takeMutex(layout: Layout, signal?: AbortSignal): Promise<(
       if (performance.now() > deadline) throw mutexTimeout(layout);
       await Bun.sleep(MUTEX_POLL_MS);
     }
-  } catch (error) {
+    try {
+      writeFileSync(layout.mutex, `${process.pid}\n`);
+    } catch {
+      // On a full disk it must still be possible to join and to leave.
+    }
+    return await work();
+  } finally {
     mutex.close();
-    throw error;
   }
-  try {
-    writeFileSync(layout.mutex, `${process.pid}\n`);
-  } catch {
-    // On a full disk it must still be possible to join and to leave.
-  }
-  return mutex.close;
 }
 
 function mutexTimeout({ mutex, home }: Layout): Error {

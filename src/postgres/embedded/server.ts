@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { MIB, MINUTE, SECOND } from '../../units.ts';
 import { checkDatabase, dataArgument, initializeCluster } from './database.ts';
 import { chooseLauncher } from './launcher.ts';
-import { diskFull, giveToOwner, type Layout, openLockFile, writePrivateFile } from './layout.ts';
+import { explainProgram, giveToOwner, type Layout, openLockFile, writePrivateFile } from './layout.ts';
 
 /**
  * Finds Postgres, starts it by `pg_ctl`, and stops it. Postgres has the lock `running` for as long as one of its processes
@@ -12,13 +12,11 @@ import { diskFull, giveToOwner, type Layout, openLockFile, writePrivateFile } fr
  */
 
 const POLL_MS = 10;
-const RETRY_MS = 100;
 /** How long a Postgres that is ready may not answer. */
 const PATIENCE_MS = 30 * SECOND;
 /** Recovery after a crash may take minutes. A start that takes longer than this has another problem. */
 const START_TIMEOUT_MS = 10 * MINUTE;
-const FAST_SHUTDOWN_MS = 30 * SECOND;
-const IMMEDIATE_SHUTDOWN_MS = 10 * SECOND;
+const SHUTDOWN_MS = 30 * SECOND;
 const EXIT_SHUTDOWN_MS = 3 * SECOND;
 /** A start moves a longer log aside. */
 const MAX_LOG_BYTES = 8 * MIB;
@@ -100,43 +98,42 @@ export interface StartOptions {
 /**
  * Makes sure that Postgres runs and answers, starting it if it doesn't. Call it with the mutex held.
  *
+ * @returns its port
  * @throws Error with one line when it can't be brought to answer; the signal's reason when aborted
  */
-export async function ensureRunning(layout: Layout, options: StartOptions): Promise<Postmaster> {
+export async function ensureRunning(layout: Layout, options: StartOptions): Promise<number> {
   let patienceEnds = performance.now() + PATIENCE_MS;
   const startEnds = performance.now() + START_TIMEOUT_MS;
   let trouble = 'it ended again and again';
   for (;;) {
     options.signal?.throwIfAborted();
     const running = findRunning(layout);
-    if (running === null) {
-      if (await startPostgres(layout, options)) continue;
-      await Bun.sleep(RETRY_MS);
-    } else if (running.status === 'ready') {
+    if (running === null) await startPostgres(layout, options);
+    else if (running.status === 'ready') {
       const failure = await checkDatabase(layout, running.port);
-      if (failure === null) return running;
+      if (failure === null) return running.port;
       trouble = failure;
-      await Bun.sleep(RETRY_MS);
     } else {
-      // Its starter or stopper was killed meanwhile. It finishes alone, and recovery may take long.
+      // Its starter or stopper was killed meanwhile. It finishes alone.
       trouble = `it has been ${running.status} for too long`;
-      if (running.status === 'starting') patienceEnds = Math.min(performance.now() + PATIENCE_MS, startEnds);
-      await Bun.sleep(POLL_MS);
     }
+    const isStarting = running === null || running.status === 'starting';
+    // Recovery may take long.
+    if (isStarting) patienceEnds = Math.min(performance.now() + PATIENCE_MS, startEnds);
     if (performance.now() > patienceEnds) {
       const name = running === null ? 'Postgres' : `Postgres (PID ${running.pid})`;
       throw new Error(`the embedded ${name} in ${layout.home} can't be used: ${trouble}; see ${layout.log}`);
     }
+    await Bun.sleep(POLL_MS);
   }
 }
 
 /**
  * Starts Postgres and waits until it is ready, making its data directory first if there is none.
  *
- * @returns false when it ended because its port has just been taken: look again, then call again
- * @throws Error with one line when trying again is of no use
+ * @throws Error with one line when it does not start
  */
-async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOptions): Promise<boolean> {
+async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOptions): Promise<void> {
   const launcher = await chooseLauncher(layout);
   await initializeCluster(layout, launcher, signal);
   checkVersion(layout, launcher.majorVersion);
@@ -156,39 +153,28 @@ async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOpti
   const logStart = logBytes(layout);
   const lock = openLockFile(layout, layout.running);
   try {
-    if (!lock.tryExclusive()) return false;
+    // It is free: `findRunning` has found it so, and no other process starts Postgres while we hold the mutex.
+    lock.tryExclusive();
     const files = { stdout: log, inherited: lock.fd };
     // Interrupted, pg_ctl stops the Postgres that it starts.
     const { code } = await launcher.run('pg_ctl', args, { cwd: layout.cluster, ...files, signal });
-    if (code === 0) return true;
+    if (code === 0) return;
   } finally {
     closeSync(log);
     lock.close();
   }
   signal?.throwIfAborted();
-  throwUnlessTransient(layout, readFileSync(layout.log).toString('utf8', logStart), { alone, port });
-  return false;
-}
-
-/** @throws Error when the start failed for a reason that trying again does not mend */
-function throwUnlessTransient(
-  layout: Layout,
-  log: string,
-  { alone, port }: { alone: boolean; port: number },
-) {
-  if (/No space left on device|Disk quota exceeded/.test(log)) throw diskFull(layout.dataDir);
-  if (/Address already in use/.test(log)) {
-    if (alone) return;
+  const output = readFileSync(layout.log).toString('utf8', logStart);
+  if (/Address already in use/.test(output)) {
     throw new Error(
-      `port ${port} of the embedded Postgres, which running processes know, is taken by another program: ` +
+      `port ${port} of the embedded Postgres, which running processes may know, is taken by another program: ` +
         'end that program, or stop those processes and start again',
     );
   }
   if (findRunning(layout) !== null)
     throw new Error(`the embedded Postgres is not ready after 10 minutes: see ${layout.log}`);
-  const reason =
-    log.match(/(?:FATAL|PANIC): +(.*)/)?.[1] ?? (log.trim().split('\n').at(-1) || 'it gave no reason');
-  throw new Error(`the embedded Postgres does not start: ${reason.trim()} (see ${layout.log})`);
+  const { message } = explainProgram(layout, 'the embedded Postgres does not start', output);
+  throw new Error(`${message} (see ${layout.log})`);
 }
 
 function checkVersion(layout: Layout, binariesMajor: number): void {
@@ -262,21 +248,15 @@ function isPortFree(port: number): Promise<boolean> {
 
 /**
  * Stops Postgres if it runs and waits until all of it has ended: open transactions are rolled back, everything is written. By
- * signals and not by `pg_ctl stop`, which waits for the first process only. Call it with the mutex held.
+ * a signal and not by `pg_ctl stop`, which waits for the first process only. Call it with the mutex held.
  *
- * @throws Error when it neither stops nor can be stopped at once
+ * @throws Error when it does not stop
  */
 export async function stopPostgres(layout: Layout): Promise<void> {
-  // SIGINT does not wait for clients. SIGQUIT does not write either; the next start replays the log.
-  for (const [name, timeoutMs] of [
-    ['SIGINT', FAST_SHUTDOWN_MS] as const,
-    ['SIGQUIT', IMMEDIATE_SHUTDOWN_MS] as const,
-  ]) {
-    signalPostgres(layout, name);
-    for (let waitedMs = 0; waitedMs < timeoutMs; waitedMs += POLL_MS) {
-      if (findRunning(layout) === null) return;
-      await Bun.sleep(POLL_MS);
-    }
+  interrupt(layout);
+  for (let waitedMs = 0; waitedMs < SHUTDOWN_MS; waitedMs += POLL_MS) {
+    if (findRunning(layout) === null) return;
+    await Bun.sleep(POLL_MS);
   }
   const pid = findRunning(layout)?.pid;
   throw new Error(`the embedded Postgres (PID ${pid}) does not stop: end it with \`kill -9 ${pid}\``);
@@ -284,18 +264,19 @@ export async function stopPostgres(layout: Layout): Promise<void> {
 
 /** The same for a process that is exiting and can't wait for promises. It waits three seconds at most. */
 export function stopPostgresSync(layout: Layout): void {
-  signalPostgres(layout, 'SIGINT');
+  interrupt(layout);
   for (let waitedMs = 0; waitedMs < EXIT_SHUTDOWN_MS; waitedMs += POLL_MS) {
     if (findRunning(layout) === null) return;
     Bun.sleepSync(POLL_MS);
   }
 }
 
-function signalPostgres(layout: Layout, name: NodeJS.Signals): void {
+/** Asks for a fast shutdown, which does not wait for clients. */
+function interrupt(layout: Layout): void {
   const pid = findRunning(layout)?.pid ?? 0;
   try {
     // 0 and negative numbers are groups of processes.
-    if (pid > 1) process.kill(pid, name);
+    if (pid > 1) process.kill(pid, 'SIGINT');
   } catch {
     // It has ended meanwhile.
   }
