@@ -62,7 +62,7 @@ describe('a change of plan', () => {
       requestsPerMinute: 60,
       keyLimit: null,
     });
-    expect(Math.abs(plus.period.start.getTime() - before)).toBeLessThan(5000);
+    expect(plus.period.start.getTime()).toBeWithin(before - 1000, Date.now() + 1000);
     const free = await changePlan(sql, id, 'free', {}, 'test');
     expect(free).toMatchObject({
       plan: 'free',
@@ -71,7 +71,7 @@ describe('a change of plan', () => {
       requestsPerMinute: 20,
       keyLimit: 2,
     });
-    expect(Math.abs(free.period.start.getTime() - before)).toBeLessThan(5000);
+    expect(free.period.start.getTime()).toBeWithin(plus.period.start.getTime(), Date.now() + 1000);
     expect(free.period.end.toISOString()).toMatch(/-01T00:00:00\.000Z$/);
     // The next month is a whole one.
     const next = (await findAccount(sql, id, free.period.end))!.period;
