@@ -47,8 +47,8 @@ export async function startFleet(
   };
   for (let number = 0; number < count; number += 1) {
     const proxies = {
-      postgres: await proxyBefore(environment.DATABASE_URL!),
-      redis: await proxyBefore(environment.REDIS_URL!),
+      postgres: await startProxy(environment.DATABASE_URL!),
+      redis: await startProxy(environment.REDIS_URL!),
     };
     const instance: Instance = {
       name: `i${number}`,
@@ -78,9 +78,4 @@ export async function startFleet(
     await instance.start();
   }
   return fleet;
-}
-
-function proxyBefore(address: string): Promise<TcpProxy> {
-  const { hostname, port } = new URL(address);
-  return startProxy({ host: hostname, port: Number(port) });
 }

@@ -42,10 +42,8 @@ let countedErrors: string[];
 beforeAll(async () => {
   database = await createTestDatabase('pipeline');
   sql = database.sql;
-  const { hostname, port } = new URL(database.url);
-  const target = { host: hostname, port: Number(port) };
-  ledgerProxy = await startProxy(target);
-  keysProxy = await startProxy(target);
+  ledgerProxy = await startProxy(database.url);
+  keysProxy = await startProxy(database.url);
 });
 beforeEach(async () => {
   ledgerProxy.up();

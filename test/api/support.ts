@@ -92,8 +92,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   };
   const proxies: Partial<Record<Dependency, TcpProxy>> = {};
   for (const dependency of proxied) {
-    const { hostname, port } = new URL(direct[VARIABLES[dependency]]!);
-    const proxy = await startProxy({ host: hostname, port: Number(port) });
+    const proxy = await startProxy(direct[VARIABLES[dependency]]!);
     proxies[dependency] = proxy;
     env[VARIABLES[dependency]] = proxy.url(direct[VARIABLES[dependency]]!).replace(/\/$/, '');
   }

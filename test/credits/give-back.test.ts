@@ -117,8 +117,7 @@ describe.each([
 });
 
 test('what is owed while Postgres is away is returned when it is back, and the stop waits for it', async () => {
-  const { hostname, port } = new URL(database.url);
-  const proxy = await startProxy({ host: hostname, port: Number(port) });
+  const proxy = await startProxy(database.url);
   const pool = connectPostgres(proxy.url(database.url), { max: 2, statementTimeoutMs: 1000 });
   const { accountId } = await createCaller(sql, { included: 10 });
   const credits = createCredits(pool, { onAcknowledged: () => void reverseVoided(sql) });
@@ -136,8 +135,7 @@ test('what is owed while Postgres is away is returned when it is back, and the s
 });
 
 test('what is still owed when the service stops is reported', async () => {
-  const { hostname, port } = new URL(database.url);
-  const proxy = await startProxy({ host: hostname, port: Number(port) });
+  const proxy = await startProxy(database.url);
   const pool = connectPostgres(proxy.url(database.url), { max: 2, statementTimeoutMs: 1000 });
   const { accountId } = await createCaller(sql, { included: 10 });
   const lost: Record<string, number>[] = [];

@@ -24,8 +24,7 @@ let reversal: Promise<void>;
 beforeAll(async () => {
   database = await createTestDatabase('deadlines');
   sql = database.sql;
-  const { hostname, port } = new URL(database.url);
-  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy = await startProxy(database.url);
 });
 beforeEach(async () => {
   lost = [];

@@ -78,8 +78,7 @@ describe('a process that is killed when Postgres has charged its batch, but the 
   /** A process whose batch of three calls is charged, and which can reach Postgres only by a new connection. */
   async function chargedUnheard() {
     const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
-    const { hostname, port } = new URL(database.url);
-    const proxy = await startProxy({ host: hostname, port: Number(port) });
+    const proxy = await startProxy(database.url);
     const spender = await spawnSpender(accountId, '3', proxy.url(database.url), 'stay');
     const lock = await lockRow(sql, accountId);
     spender.child.stdin!.end('go\n');

@@ -9,8 +9,7 @@ let api: Api;
 let proxy: TcpProxy;
 beforeAll(async () => {
   api = await startApi();
-  const { hostname, port } = new URL(api.env.DATABASE_URL!);
-  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy = await startProxy(api.env.DATABASE_URL!);
 });
 
 afterAll(async () => {

@@ -19,8 +19,7 @@ let service: TestService;
 
 beforeAll(async () => {
   database = await createTestDatabase('outages');
-  const { hostname, port } = new URL(database.url);
-  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy = await startProxy(database.url);
   const env = {
     DATABASE_URL: proxy.url(database.url),
     TRUST_PROXY: '127.0.0.1',

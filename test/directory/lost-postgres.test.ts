@@ -12,8 +12,7 @@ let proxy: TcpProxy;
 let sql: Sql;
 beforeEach(async () => {
   bench = await createWorkbench('embedded');
-  const { hostname, port } = new URL(bench.database.url);
-  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy = await startProxy(bench.database.url);
   sql = connectPostgres(proxy.url(bench.database.url), { applicationName: 'through a proxy' });
   await bench.importText(csv(0, 3));
 });

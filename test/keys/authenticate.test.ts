@@ -23,8 +23,7 @@ let proxy: TcpProxy;
 beforeAll(async () => {
   database = await createTestDatabase('authenticate');
   sql = database.sql;
-  const { hostname, port } = new URL(database.url);
-  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy = await startProxy(database.url);
 });
 afterAll(async () => {
   await proxy.close();

@@ -4,10 +4,10 @@ import { createRefresher } from '../../src/lookup/refresh.ts';
 import { createCompanyReader, forgetCompany } from '../../src/lookup/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import type { CompanyDetails } from '../../src/sources/types.ts';
 import { nif } from '../directory/support.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { NO_DETAILS } from '../support/records.ts';
 import { createCaller } from '../support/service.ts';
 
 const LEASE_MS = 1500;
@@ -19,8 +19,7 @@ let slow: Sql;
 let next = 700;
 beforeAll(async () => {
   database = await createTestDatabase('leases');
-  const { hostname, port } = new URL(testServers().postgresUrl);
-  proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
+  proxy = await startProxy(testServers().postgresUrl);
   slow = connectPostgres(proxy.url(database.url), { max: 1 });
 });
 afterEach(() => proxy.up());
@@ -30,18 +29,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const details = (title: string): CompanyDetails => ({
-  title,
-  address: '',
-  zipcode: '',
-  city: '',
-  activity: '',
-  status: '',
-  cae: '',
-  nature: '',
-  capital: '',
-  capitalCurrency: '',
-});
+const details = (title: string) => ({ ...NO_DETAILS, title });
 
 async function titleOf(number: string): Promise<string | null> {
   const [row] = await database.sql<{ title: string }[]>`

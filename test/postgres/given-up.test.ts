@@ -19,8 +19,7 @@ let queries: { cancelled: unknown }[];
 
 beforeAll(async () => {
   database = await createTestDatabase('given_up');
-  const { hostname, port } = new URL(database.url);
-  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy = await startProxy(database.url);
   proxy.hang();
 });
 afterAll(async () => {

@@ -11,9 +11,7 @@ let second: TcpProxy;
 const pools: Sql[] = [];
 beforeAll(async () => {
   database = await createTestDatabase('hosts');
-  const { hostname, port } = new URL(database.url);
-  const target = { host: hostname, port: Number(port) };
-  [first, second] = await Promise.all([startProxy(target), startProxy(target)]);
+  [first, second] = await Promise.all([startProxy(database.url), startProxy(database.url)]);
 });
 afterAll(async () => {
   for (const proxy of [first, second]) proxy.up();

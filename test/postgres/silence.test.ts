@@ -16,8 +16,7 @@ let database: TestDatabase;
 let proxy: TcpProxy;
 beforeAll(async () => {
   database = await createTestDatabase('silence');
-  const { hostname, port } = new URL(testServers().postgresUrl);
-  proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
+  proxy = await startProxy(testServers().postgresUrl);
 });
 afterAll(async () => {
   await proxy.close();

@@ -14,8 +14,7 @@ let changes: string[];
 let localDecisions: number;
 
 beforeAll(async () => {
-  const { hostname, port } = new URL(testServers().redisUrl);
-  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy = await startProxy(testServers().redisUrl);
 });
 beforeEach(async () => {
   proxy.up();

@@ -125,9 +125,11 @@ describe('cached answers', () => {
   beforeAll(async () => {
     const elasticsearchUrl = testServers().elasticsearchUrl;
     client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
-    const url = new URL(elasticsearchUrl);
-    proxy = await startProxy({ host: url.hostname, port: Number(url.port) });
-    proxied = createElasticsearch({ elasticsearchUrl: proxy.url(url.href), elasticsearchApiKey: null })!;
+    proxy = await startProxy(elasticsearchUrl);
+    proxied = createElasticsearch({
+      elasticsearchUrl: proxy.url(elasticsearchUrl),
+      elasticsearchApiKey: null,
+    })!;
   });
   afterAll(async () => {
     await proxied.close();

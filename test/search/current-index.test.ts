@@ -15,8 +15,7 @@ let current: CurrentIndex;
 
 beforeAll(async () => {
   database = await createTestDatabase('current_index');
-  const { hostname, port } = new URL(database.url);
-  proxy = await startProxy({ host: hostname, port: Number(port) });
+  proxy = await startProxy(database.url);
 });
 beforeEach(() => {
   watched = connectPostgres(proxy.url(database.url), { max: 1, statementTimeoutMs: 5000 });

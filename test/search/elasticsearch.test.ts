@@ -39,9 +39,9 @@ describe('Elasticsearch behind a proxy', () => {
   let search: (q: string) => Promise<SearchEntry[]>;
 
   beforeEach(async () => {
-    const url = new URL(testServers().elasticsearchUrl);
-    proxy = await startProxy({ host: url.hostname, port: Number(url.port) });
-    proxied = createElasticsearch({ elasticsearchUrl: proxy.url(url.href), elasticsearchApiKey: null })!;
+    const url = testServers().elasticsearchUrl;
+    proxy = await startProxy(url);
+    proxied = createElasticsearch({ elasticsearchUrl: proxy.url(url), elasticsearchApiKey: null })!;
     await createSearchIndex(client, `${alias}-1`, entries);
     await pointAlias(client, alias, `${alias}-1`);
     const adapter = createElasticsearchSearch(proxied, alias);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
-import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy } from '../support/proxy.ts';
 import { searchEntries } from '../support/search-entries.ts';
@@ -131,8 +131,7 @@ test('while the view changes and old tables go, every answer is of one directory
 });
 
 test('Postgres frozen: searches fail within their bound, and work again when it is back', async () => {
-  const server = new URL(testServers().postgresUrl);
-  const proxy = await startProxy({ host: server.hostname, port: Number(server.port) });
+  const proxy = await startProxy(database.url);
   const sql = connectPostgres(proxy.url(database.url), { max: 2 });
   try {
     const search = createPostgresSearch(sql);

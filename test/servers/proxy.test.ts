@@ -46,7 +46,7 @@ describe('proxy', () => {
   });
   beforeEach(async () => {
     heard = '';
-    proxy = await startProxy({ host: '127.0.0.1', port: (echo.address() as AddressInfo).port });
+    proxy = await startProxy(`tcp://127.0.0.1:${(echo.address() as AddressInfo).port}`);
   });
   afterEach(() => proxy.close());
 

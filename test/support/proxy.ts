@@ -26,8 +26,14 @@ export type TcpProxy = {
 
 type Pair = { client: Socket; upstream: Socket | undefined; late: Transform; passing: boolean };
 
-/** Starts a TCP proxy before a dependency, to take it away, freeze it and bring it back in tests of failures. */
-export async function startProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+const DEFAULT_PORTS: Record<string, number> = { 'postgres:': 5432, 'redis:': 6379, 'http:': 80 };
+
+/**
+ * Starts a TCP proxy before a dependency, to take it away, freeze it and bring it back in tests of failures.
+ * @param target the dependency's address, of which host and port count
+ */
+export async function startProxy(target: string): Promise<TcpProxy> {
+  const { hostname, port: targetPort, protocol } = new URL(target);
   let mode: 'up' | 'hang' | 'down' = 'up';
   let delayMs = 0;
   let refused = 0;
@@ -56,7 +62,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
     pair.client.pipe(pair.upstream).pipe(pair.late).pipe(pair.client);
   };
   const connectUpstream = (pair: Pair) => {
-    const upstream = connectTo(target.port, target.host);
+    const upstream = connectTo(Number(targetPort) || DEFAULT_PORTS[protocol]!, hostname);
     upstream.setNoDelay(true);
     upstream.on('error', () => end(pair));
     upstream.on('close', () => end(pair));
