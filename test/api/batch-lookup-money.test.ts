@@ -1,8 +1,8 @@
 /** Batch lookups are exact: at the same moment on two instances, with Postgres away, and with clients that leave. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { connect } from 'node:net';
 import { ledgerOf } from '../credits/ledger.ts';
 import { nif } from '../directory/support.ts';
+import { sendText } from '../support/client.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { storeRecord } from '../support/records.ts';
 import { eventually, until } from '../support/until.ts';
@@ -103,19 +103,11 @@ test('Postgres commits the charge of a batch and freezes before it answers: a 50
 
 describe('a client that is slow', () => {
   /** Sends the head of a batch and a part of its body. */
-  function begin({ baseUrl }: Pick<Instance, 'baseUrl'>, { key }: Caller) {
-    const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
-    let answer = '';
-    socket.on('data', (chunk) => {
-      answer += chunk.toString();
-    });
-    socket.on('error', () => {});
-    const closed = new Promise<string>((resolve) => socket.on('close', () => resolve(answer)));
-    socket.write(
+  const begin = ({ baseUrl }: Pick<Instance, 'baseUrl'>, { key }: Caller) =>
+    sendText(
+      baseUrl,
       `POST /api/v1/lookups HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"nifs":`,
     );
-    return { socket, closed };
-  }
   const requestsOf = ({ logLines }: Instance, { accountId }: Caller) =>
     logLines.filter(({ msg, account }) => msg === 'request' && account === accountId);
   /** Beside the request for the metrics themselves. */
@@ -127,7 +119,7 @@ describe('a client that is slow', () => {
 
   test('and leaves in the middle of its body costs no credit', async () => {
     const caller = await api.caller(plenty);
-    const { socket } = begin(api, caller);
+    const { socket } = await begin(api, caller);
     await isRunning(api);
     socket.end();
     await until('the log line', () => requestsOf(api, caller).length === 1);
@@ -138,7 +130,7 @@ describe('a client that is slow', () => {
   test('and still sends its body when the service stops gets a 503, and costs no credit', async () => {
     const caller = await api.caller(plenty);
     const instance = await api.startInstance();
-    const { closed } = begin(instance, caller);
+    const { closed } = await begin(instance, caller);
     await isRunning(instance);
     await instance.stop();
     expect(await closed).toStartWith('HTTP/1.1 503');

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { sendText } from '../support/client.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
@@ -16,19 +17,6 @@ const HEAD = [
   'Content-Type: application/x-www-form-urlencoded',
 ].join('\r\n');
 
-/** A connection that has sent part of a request. */
-async function begin({ baseUrl }: TestService, text: string) {
-  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
-  let answer = '';
-  socket.on('data', (chunk) => {
-    answer += chunk.toString();
-  });
-  socket.on('error', () => {});
-  const closed = new Promise<string>((resolve) => socket.on('close', () => resolve(answer)));
-  await new Promise<void>((resolve) => socket.write(text, () => resolve()));
-  return { socket, closed };
-}
-
 const requests = ({ logLines }: TestService) => logLines.filter((line) => line.msg === 'request');
 const faults = ({ logLines }: TestService) => logLines.filter((line) => Number(line.level) >= 50);
 
@@ -42,7 +30,7 @@ async function nextStatus(send: () => Promise<unknown>): Promise<unknown> {
 
 test('a sender that leaves in the middle of a form is logged as gone, not as a fault', async () => {
   const status = await nextStatus(async () => {
-    const { socket } = await begin(service, `${HEAD}\r\nContent-Length: 9\r\n\r\na`);
+    const { socket } = await sendText(service.baseUrl, `${HEAD}\r\nContent-Length: 9\r\n\r\na`);
     socket.end();
   });
   expect(status).toBe(499);
@@ -52,8 +40,8 @@ test('a sender that leaves in the middle of a form is logged as gone, not as a f
 test('a body whose chunks are broken is answered 400, and is no fault', async () => {
   let answer = '';
   const status = await nextStatus(async () => {
-    const { socket, closed } = await begin(
-      service,
+    const { socket, closed } = await sendText(
+      service.baseUrl,
       `${HEAD}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n`,
     );
     socket.write('zz\r\nabc\r\n');
@@ -68,8 +56,8 @@ test('a form over 64 KiB in chunks is answered 413, and is no fault', async () =
   let answer = '';
   const status = await nextStatus(async () => {
     const chunk = `1f40\r\n${'x'.repeat(8000)}\r\n`;
-    const { closed } = await begin(
-      service,
+    const { closed } = await sendText(
+      service.baseUrl,
       `${HEAD}\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(10)}0\r\n\r\n`,
     );
     answer = await closed;
@@ -80,7 +68,7 @@ test('a form over 64 KiB in chunks is answered 413, and is no fault', async () =
 });
 
 test('a form that trickles in is answered 408 after ten seconds, however many bytes come', async () => {
-  const { socket, closed } = await begin(service, `${HEAD}\r\nContent-Length: 9000\r\n\r\na`);
+  const { socket, closed } = await sendText(service.baseUrl, `${HEAD}\r\nContent-Length: 9000\r\n\r\na`);
   const trickle = keepSending(socket);
   try {
     expect(await closed).toStartWith('HTTP/1.1 408');
@@ -91,7 +79,7 @@ test('a form that trickles in is answered 408 after ten seconds, however many by
 
 test('a form that trickles in is given up at a stop, and the request counts as refused', async () => {
   const stopped = await startDashboardService();
-  const { socket, closed } = await begin(stopped, `${HEAD}\r\nContent-Length: 9000\r\n\r\na`);
+  const { socket, closed } = await sendText(stopped.baseUrl, `${HEAD}\r\nContent-Length: 9000\r\n\r\na`);
   const trickle = keepSending(socket);
   try {
     await fetch(`${stopped.baseUrl}/dashboard/sign-in`); // the dashboard is open, and reads the form

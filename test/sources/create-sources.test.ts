@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { readConfig } from '../../src/config.ts';
 import { createSources } from '../../src/sources/create-sources.ts';
 import type { SourcesConfig } from '../../src/sources/types.ts';
 import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
@@ -7,16 +8,7 @@ import { MEBIBYTE, paddedJson } from '../support/provider-faults.ts';
 import { faultOf, NIF, sourceAt } from './support.ts';
 
 describe('createSources', () => {
-  const config: SourcesConfig = {
-    nifPtUrl: 'https://www.nif.pt/',
-    nifPtKey: null,
-    registry: 'vies',
-    viesUrl: 'https://ec.europa.eu/taxation_customs/vies/rest-api',
-    einformaUrl: 'https://developers.einforma.com/api/v1',
-    einformaClientId: null,
-    einformaClientSecret: null,
-    providerTimeoutMs: 5000,
-  };
+  const config: SourcesConfig = readConfig({});
 
   test.each<[string, Partial<SourcesConfig>, string[]]>([
     ['nif.pt is not asked without a key', {}, ['vies']],

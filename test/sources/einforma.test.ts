@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { CompanySource } from '../../src/sources/types.ts';
 import { einformaReport, jsonAnswer, type Provider, startProvider } from '../support/provider.ts';
-import { CLIENT_SECRET, clock, everythingIn, faultOf, NIF, sourceAt } from './support.ts';
+import { NO_DETAILS } from '../support/records.ts';
+import { CLIENT_SECRET, clock, detailsOf, everythingIn, faultOf, NIF, sourceAt } from './support.ts';
 
 let provider: Provider;
 let source: CompanySource;
@@ -23,9 +24,7 @@ const tokensUsed = () => provider.lookups().map(({ headers }) => headers.authori
 
 async function detailsFor(overrides: Record<string, unknown>) {
   provider.answer(NIF, einformaReport(NIF, overrides));
-  const answer = await source.find(NIF);
-  if (answer.kind !== 'found') throw new Error(`found expected, not ${answer.kind}`);
-  return answer.details;
+  return detailsOf(source);
 }
 
 describe('the token', () => {
@@ -195,18 +194,7 @@ describe('a report', () => {
     provider.answer(NIF, { denominacion: 'SÓ NOME', cnae: null, capitalSocial: {} });
     expect(await source.find(NIF)).toEqual({
       kind: 'found',
-      details: {
-        title: 'SÓ NOME',
-        address: '',
-        zipcode: '',
-        city: '',
-        activity: '',
-        status: '',
-        cae: '',
-        nature: '',
-        capital: '0',
-        capitalCurrency: 'EUR',
-      },
+      details: { ...NO_DETAILS, title: 'SÓ NOME' },
     });
   });
 

@@ -9,7 +9,8 @@ import {
   type Provider,
   startProvider,
 } from '../support/provider.ts';
-import { clock, everythingIn, faultOf, NIF, SECRET_KEY, sourceAt } from './support.ts';
+import { NO_DETAILS } from '../support/records.ts';
+import { clock, detailsOf, everythingIn, faultOf, NIF, SECRET_KEY, sourceAt } from './support.ts';
 
 let provider: Provider;
 let source: CompanySource;
@@ -27,9 +28,7 @@ afterEach(async () => {
 
 async function detailsFor(overrides: Record<string, unknown>) {
   provider.answer(NIF, nifPtFound(NIF, overrides));
-  const answer = await source.find(NIF);
-  if (answer.kind !== 'found') throw new Error(`found expected, not ${answer.kind}`);
-  return answer.details;
+  return detailsOf(source);
 }
 
 describe('the question', () => {
@@ -77,18 +76,6 @@ describe('a found company', () => {
     });
   });
 
-  const EMPTY = {
-    title: '',
-    address: '',
-    zipcode: '',
-    city: '',
-    activity: '',
-    status: '',
-    cae: '',
-    nature: '',
-    capital: '0',
-    capitalCurrency: 'EUR',
-  };
   const MEMBERS = ['title', 'address', 'pc4', 'pc3', 'city', 'activity', 'status', 'cae', 'structure'];
 
   test.each([
@@ -100,7 +87,9 @@ describe('a found company', () => {
     ['lists of nulls', [null, {}]],
     ['blank', ' \t\n '],
   ])('whose members are %s has the defaults', async (_, value) => {
-    expect(await detailsFor(Object.fromEntries(MEMBERS.map((member) => [member, value])))).toEqual(EMPTY);
+    expect(await detailsFor(Object.fromEntries(MEMBERS.map((member) => [member, value])))).toEqual(
+      NO_DETAILS,
+    );
   });
 
   test.each([

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { createSources, type SourcesOptions } from '../../src/sources/create-sources.ts';
 import {
+  type CompanyDetails,
   type CompanySource,
   SourceFault,
   type SourceName,
@@ -38,6 +39,13 @@ export function sourceAt(
 export function found(name: SourceName, nif = NIF) {
   if (name === 'vies') return viesFound(nif);
   return name === 'nif.pt' ? nifPtFound(nif) : einformaReport(nif);
+}
+
+/** The details that the source finds of {@link NIF}. */
+export async function detailsOf(source: CompanySource): Promise<CompanyDetails> {
+  const answer = await source.find(NIF);
+  if (answer.kind !== 'found') throw new Error(`found expected, not ${answer.kind}`);
+  return answer.details;
 }
 
 /** The fault that a question ends in; anything else fails the test. */

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { CompanySource } from '../../src/sources/types.ts';
 import { type Provider, startProvider, viesError, viesFound, viesInvalid } from '../support/provider.ts';
-import { faultOf, NIF, sourceAt } from './support.ts';
+import { NO_DETAILS } from '../support/records.ts';
+import { detailsOf, faultOf, NIF, sourceAt } from './support.ts';
 
 let provider: Provider;
 let source: CompanySource;
@@ -17,9 +18,7 @@ afterEach(async () => {
 
 async function detailsFor(overrides: Record<string, unknown>) {
   provider.answer(NIF, viesFound(NIF, overrides));
-  const answer = await source.find(NIF);
-  if (answer.kind !== 'found') throw new Error(`found expected, not ${answer.kind}`);
-  return answer.details;
+  return detailsOf(source);
 }
 
 test.each(['/vies/rest-api', '/vies/rest-api/'])('asks under %s', async (path) => {
@@ -32,16 +31,11 @@ test.each(['/vies/rest-api', '/vies/rest-api/'])('asks under %s', async (path) =
 describe('a registered company', () => {
   test('has its name and address, and defaults for what VIES does not know', async () => {
     expect(await detailsFor({})).toEqual({
+      ...NO_DETAILS,
       title: 'EMPRESA EXEMPLO LDA',
       address: 'CALÇADA DO DUQUE, 20',
       zipcode: '1249-109',
       city: 'LISBOA',
-      activity: '',
-      status: '',
-      cae: '',
-      nature: '',
-      capital: '0',
-      capitalCurrency: 'EUR',
     });
   });
 

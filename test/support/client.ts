@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { type AnswerChecker, createAnswerChecker, kindOf } from './openapi.ts';
 
 export type CallOptions = {
@@ -55,4 +56,20 @@ function checkerOf(origin: string): Promise<AnswerChecker> {
     checker.catch(() => checkers.delete(origin));
   }
   return checker;
+}
+
+/**
+ * Opens a connection and sends text on it, such as part of a request.
+ * @returns `closed` resolves with what was answered, when the connection is closed
+ */
+export async function sendText(baseUrl: string, text: string) {
+  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += chunk.toString();
+  });
+  socket.on('error', () => {});
+  const closed = new Promise<string>((resolve) => socket.on('close', () => resolve(answer)));
+  await new Promise<void>((resolve) => socket.write(text, () => resolve()));
+  return { socket, closed };
 }

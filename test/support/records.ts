@@ -1,5 +1,20 @@
 import { writeDetails } from '../../src/lookup/present.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
+import type { CompanyDetails } from '../../src/sources/types.ts';
+
+/** What a source answers of a company of which it knows nothing (specification, Resources). */
+export const NO_DETAILS: CompanyDetails = {
+  title: '',
+  address: '',
+  zipcode: '',
+  city: '',
+  activity: '',
+  status: '',
+  cae: '',
+  nature: '',
+  capital: '0',
+  capitalCurrency: 'EUR',
+};
 
 /** Stores a company's record as a refresh would have, so that no source is asked while it is fresh. */
 export async function storeRecord(
