@@ -8,6 +8,7 @@ import {
   errors,
 } from '@elastic/elasticsearch';
 import { codeOf } from '../errors.ts';
+import { setTimeoutAfterIo } from '../runtime/timeout.ts';
 import { certificateFault } from '../tls.ts';
 
 type Headers = Record<string, string>;
@@ -30,7 +31,8 @@ const ADVICE = /[.:]? (?:For more information, pass .*|Is the computer able .*)$
  * searches (docs/performance.md).
  *
  * A timeout covers the whole request, until the answer has been read, and closes the socket, so that Elasticsearch cancels the
- * search. Bodies are text or bytes; streams are refused, because nothing here uses them.
+ * search. An answer that arrived while the event loop was blocked is in time. Bodies are text or bytes; streams are refused, because
+ * nothing here uses them.
  */
 export class FetchConnection extends BaseConnection {
   readonly #running = new Set<AbortController>();
@@ -54,7 +56,7 @@ export class FetchConnection extends BaseConnection {
     options.signal?.addEventListener('abort', cancel, { once: true });
     const timeoutMs = options.timeout ?? this.timeout;
     const expire = () => cancelling.abort(new errors.TimeoutError('no answer in time'));
-    const timer = timeoutMs === null ? undefined : setTimeout(expire, timeoutMs);
+    const timer = timeoutMs === null ? undefined : setTimeoutAfterIo(expire, timeoutMs);
     try {
       return await this.#send(params, cancelling.signal);
     } catch (error) {

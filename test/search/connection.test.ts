@@ -1,4 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { errors } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { FetchConnection } from '../../src/elasticsearch/connection.ts';
@@ -117,6 +121,29 @@ test('too late, given up, closed and away are told apart, and the server sees th
 
   await server.stop(true);
   expect(await ask({})).toBeInstanceOf(errors.ConnectionError);
+});
+
+test('an answer that arrived while this process was busy is in time', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'busy-'));
+  const isAnswered = join(folder, 'answered');
+  const program = `const { port } = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch() {
+    setTimeout(() => Bun.write(${JSON.stringify(isAnswered)}, 'yes'), 50);
+    return Response.json({ ok: true }, { headers: ${JSON.stringify(HEADERS)} });
+  } });
+  console.log(port);`;
+  const other = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe' });
+  try {
+    const { value } = await other.stdout.getReader().read();
+    const url = new URL(`http://127.0.0.1:${new TextDecoder().decode(value).trim()}`);
+    const options = { requestId: 1, name: 'test', context: null, timeout: 50 };
+    const answer = new FetchConnection({ url }).request({ method: 'GET', path: '/' }, options);
+    for (let wait = 0; wait < 2000 && !existsSync(isAnswered); wait += 1) Bun.sleepSync(5);
+    Bun.sleepSync(100); // until this process has the answer
+    expect((await answer).body).toBe('{"ok":true}');
+  } finally {
+    other.kill();
+    await rm(folder, { recursive: true });
+  }
 });
 
 test('why it failed is said in plain words, without Bun’s advice to programmers', async () => {
