@@ -5,12 +5,9 @@ import type { TestService } from '../support/service.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createVisitor, makeKey, signUp } from './visitor.ts';
 
-const NIF = '509442013';
-
 let service: TestService;
 beforeAll(async () => {
   service = await startDashboardService();
-  await storeRecord(service.sql, NIF, 'Nexperience <script>alert(1)</script> Lda');
 });
 afterAll(() => service.stop());
 
@@ -65,7 +62,8 @@ describe('text from outside', () => {
     >`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
     await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: key!.id, kind: 'search', calls: 1 }]);
     await grantCredits(service.sql, accountId, { credits: 1, note: HOSTILE }, 'test');
-    const tried = await visitor.submit('/dashboard/try', { q: NIF, kind: 'lookup' });
+    await storeRecord(service.sql, '509442013', 'Nexperience <script>alert(1)</script> Lda');
+    const tried = await visitor.submit('/dashboard/try', { q: '509442013', kind: 'lookup' });
     expect(tried.textOf('#answer-json')).toContain('Nexperience');
     const pages = [tried];
     for (const page of ['', '?by=key', '/keys', '/credits', '/settings', `/keys/${key!.id}/revoke`]) {
