@@ -128,6 +128,8 @@ async function openFile(path: string): Promise<Input> {
     throw fileSystemError(path, error);
   });
   const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  // A reader gets the error from `chunks`. Without a listener, it would end the process if it came after `close`.
+  stream.on('error', () => {});
   const close = async () => void stream.destroy();
   return { name: path, bytesTotal: found.isFile() ? found.size : null, chunks: stream, close };
 }

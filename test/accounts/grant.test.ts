@@ -61,7 +61,7 @@ test('a reference that stands for another amount is refused and adds nothing', a
   const { accountId } = await createCaller(sql);
   await grantCredits(sql, accountId, { credits: 1, reference: 'inv-4' }, 'test');
   const again = grantCredits(sql, accountId, { credits: 2, reference: 'inv-4' }, 'test');
-  expect(again).rejects.toThrow('already stands for 1 credits');
+  await expect(again).rejects.toThrow('already stands for 1 credits');
   await again.catch(() => {});
   expect(await grantCredits(sql, accountId, { credits: 1 }, 'test')).toBe(2);
 });
@@ -69,7 +69,7 @@ test('a reference that stands for another amount is refused and adds nothing', a
 test('a balance beyond the most that an account can hold is refused', async () => {
   const { accountId } = await createCaller(sql, { credits: MAX_BALANCE });
   const beyond = grantCredits(sql, accountId, { credits: 1 }, 'test');
-  expect(beyond).rejects.toBeInstanceOf(RefusedError);
+  await expect(beyond).rejects.toBeInstanceOf(RefusedError);
   await beyond.catch(() => {});
   expect((await events(accountId)).map(({ balance }) => balance)).toEqual([MAX_BALANCE]);
 });
@@ -84,14 +84,14 @@ test('the same reference answers the same where adding it again would be too muc
     { credits: MAX_BALANCE, reference: 'big' },
   ]) {
     const refused = grantCredits(sql, accountId, grant, 'test');
-    expect(refused).rejects.toBeInstanceOf(RefusedError);
+    await expect(refused).rejects.toBeInstanceOf(RefusedError);
     await refused.catch(() => {});
   }
   expect((await events(accountId)).map(({ reference }) => reference)).toEqual(['big']);
 });
 
 test('an unknown account is refused', async () => {
-  expect(grantCredits(sql, 'acc_none', { credits: 1 }, 'test')).rejects.toThrow(
+  await expect(grantCredits(sql, 'acc_none', { credits: 1 }, 'test')).rejects.toThrow(
     'there is no account "acc_none"',
   );
 });

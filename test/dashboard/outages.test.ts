@@ -198,7 +198,7 @@ test('processes that start at once keep one secret; a damaged one is refused, no
     expect(new Set(secrets).size).toBe(1);
     await chmod(join(folder, 'auth-secret'), 0o600);
     await writeFile(join(folder, 'auth-secret'), 'short');
-    expect(keptAuthSecret(folder)).rejects.toThrow('is damaged');
+    await expect(keptAuthSecret(folder)).rejects.toThrow('is damaged');
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

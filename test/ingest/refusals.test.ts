@@ -308,7 +308,7 @@ describe('an open file', () => {
     const interrupt = new AbortController();
     const reading = openRows({ stdin: silent }, DIRECTORY, { signal: interrupt.signal });
     interrupt.abort(new Error('interrupted'));
-    expect(reading).rejects.toThrow('interrupted');
+    await expect(reading).rejects.toThrow('interrupted');
 
     const path = fileWith('stop.csv', HEADER + MANY_ROWS);
     const later = new AbortController();
@@ -316,7 +316,18 @@ describe('an open file', () => {
     const all = (async () => {
       for await (const _ of reader.batches) later.abort(new Error('enough'));
     })();
-    expect(all).rejects.toThrow('enough');
-    expect(openRows({ path }, DIRECTORY, { signal: later.signal })).rejects.toThrow('enough');
+    await expect(all).rejects.toThrow('enough');
+    await expect(openRows({ path }, DIRECTORY, { signal: later.signal })).rejects.toThrow('enough');
+  });
+
+  test('stops so too if the file can not be opened, without an error that nothing handles', async () => {
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, 'socket');
+    const socket = Bun.listen({ unix: path, socket: { data() {} } });
+    const signal = AbortSignal.abort(new Error('interrupted'));
+    await expect(openRows({ path }, DIRECTORY, { signal })).rejects.toThrow('interrupted');
+    // The first attempt has ended when the second one has.
+    await expect(openRows({ path }, DIRECTORY)).rejects.toThrow(path);
+    socket.stop();
   });
 });

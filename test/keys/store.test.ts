@@ -64,10 +64,10 @@ test('Free has two keys; a revoked one makes room', async () => {
   const account = await newAccount();
   const { id } = await createKey(sql, account, '', 'test');
   await createKey(sql, account, '', 'test');
-  expect(createKey(sql, account, '', 'test')).rejects.toThrow('its plan allows 2');
+  await expect(createKey(sql, account, '', 'test')).rejects.toThrow('its plan allows 2');
   await revokeKey(sql, id, 'test');
   await createKey(sql, account, '', 'test');
-  expect(createKey(sql, account, '', 'test')).rejects.toThrow('its plan allows 2');
+  await expect(createKey(sql, account, '', 'test')).rejects.toThrow('its plan allows 2');
 });
 
 test('five that ask for the two places at once get two keys', async () => {
@@ -90,7 +90,7 @@ test('Plus has no quota; once it lapses, those it has stay and no further one is
   });
   await createKey(sql, lapsed, '', 'test');
   await createKey(sql, lapsed, '', 'test');
-  expect(createKey(sql, lapsed, '', 'test')).rejects.toThrow('its plan allows 2');
+  await expect(createKey(sql, lapsed, '', 'test')).rejects.toThrow('its plan allows 2');
 });
 
 /** Stores keys that were created `daysAgo` days ago, each revoked a second after the one before it unless they are active. */
@@ -183,7 +183,7 @@ test('revoking twice keeps the first date and leaves one row in the ledger', asy
 });
 
 test('unknown accounts and keys are refused in one line', async () => {
-  expect(createKey(sql, 'acc_none', '', 'test')).rejects.toThrow('there is no account "acc_none"');
-  expect(listKeys(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
-  expect(revokeKey(sql, 'key_none', 'test')).rejects.toThrow('there is no key "key_none"');
+  await expect(createKey(sql, 'acc_none', '', 'test')).rejects.toThrow('there is no account "acc_none"');
+  await expect(listKeys(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
+  await expect(revokeKey(sql, 'key_none', 'test')).rejects.toThrow('there is no key "key_none"');
 });

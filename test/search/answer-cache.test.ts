@@ -213,7 +213,7 @@ describe('cached answers', () => {
     await ask('azul', `${alias}-1`);
     proxy.down();
     nowMs += 1000;
-    expect(ask('azul', `${alias}-1`)).rejects.toThrow();
+    await expect(ask('azul', `${alias}-1`)).rejects.toThrow();
     await ask('azul', `${alias}-1`).catch(() => {});
     proxy.up();
     expect(await ask('azul', `${alias}-1`)).toEqual(['Azul, Lda']);
