@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { iso } from '../accounts/plan.ts';
 import { defineCommand, subcommand } from '../terminal/command.ts';
 import { printableJson, table } from '../terminal/text.ts';
 import { deleteAccount } from './delete.ts';
@@ -49,11 +50,8 @@ export function accountDataCommands(program: Command): void {
       .requiredOption('--yes', 'really: nothing brings the account back')
       .description('delete an account with its members, keys and names; its ledger stays without them')
       .addHelpText('after', '\nExample:\n  bun directory account delete acc_… --yes'),
-    async ({ sql, actor }, id: string) => {
-      const deleted = await deleteAccount(sql, id, actor);
-      return { id, deleted: deleted.toISOString() };
-    },
-    ({ id, deleted }) => `${id} is deleted since ${deleted}`,
+    async ({ sql, actor }, id: string) => ({ id, deleted: await deleteAccount(sql, id, actor) }),
+    ({ id, deleted }) => `${id} is deleted since ${iso(deleted)}`,
   );
 }
 

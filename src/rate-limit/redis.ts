@@ -86,9 +86,7 @@ export function createRedisRateLimiter(
     const { decisions, buckets, nowUs } = await runScript(redis as BucketCommands, wants);
     local.lower(buckets);
     for (const [accountId, { units, limit }] of buckets) {
-      if (units < UNITS_PER_TOKEN) {
-        refusals.remember(accountId, decide(false, units, limit, nowUs), askedAtMs);
-      }
+      if (units < UNITS_PER_TOKEN) refusals.remember(accountId, { units, atUs: nowUs, limit }, askedAtMs);
     }
     return decisions;
   }

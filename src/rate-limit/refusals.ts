@@ -1,55 +1,40 @@
 import { SECOND } from '../units.ts';
-import type { RateDecision } from './bucket.ts';
-
-/** Buckets that Redis has just called empty: until the next token is due, a refusal needs no question. */
-export interface Refusals {
-  /**
-   * Remembers an empty bucket.
-   * @param askedAtMs when Redis was asked (`performance.now()`), so that the wait ends early rather than late
-   */
-  remember(accountId: string, decision: RateDecision, askedAtMs: number): void;
-  /** The refusal of a request now; `null` means that Redis has to be asked. */
-  find(accountId: string, limit: number): RateDecision | null;
-}
-
-interface Refusal {
-  limit: number;
-  /** `performance.now()` */
-  askAgainMs: number;
-  tokenAtMs: number;
-  /** The same moment by Redis's clock, Unix time in microseconds. */
-  tokenAtUs: number;
-}
+import { type BucketState, decide, type RateDecision, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
 
 /** An answer of Redis counts for this long at most: other instances may have learnt of another limit meanwhile. */
 const TRUST_MS = 5 * SECOND;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Exact, because nothing but time fills a bucket: it has no token before the wait that Redis has told is over. A caller with
- * another limit than that of the refusal is asked about again.
+ * Buckets that Redis has just called empty. Until the next token is due, a refusal needs no question. It is exact, because
+ * nothing but time fills a bucket. A caller with another limit than the bucket's is asked about again.
  *
  * @param nowMs a monotonic clock, for tests
  */
-export function createRefusals(nowMs = () => performance.now()): Refusals {
-  const refusals = new Map<string, Refusal>();
+export function createRefusals(nowMs = () => performance.now()) {
+  const empty = new Map<string, { state: BucketState; askedAtMs: number }>();
   return {
-    remember(accountId, { limit, nowUs, waitUs }, askedAtMs) {
-      if (refusals.size >= MAX_REMEMBERED) refusals.clear();
-      const tokenAtMs = askedAtMs + waitUs / 1000;
-      const askAgainMs = Math.min(tokenAtMs, askedAtMs + TRUST_MS);
-      refusals.set(accountId, { limit, askAgainMs, tokenAtMs, tokenAtUs: nowUs + waitUs });
+    /**
+     * Remembers an empty bucket.
+     * @param askedAtMs when Redis was asked (`performance.now()`), so that the wait ends early rather than late
+     */
+    remember(accountId: string, state: BucketState, askedAtMs: number): void {
+      if (empty.size >= MAX_REMEMBERED) empty.clear();
+      empty.set(accountId, { state, askedAtMs });
     },
-    find(accountId, limit) {
-      const refusal = refusals.get(accountId);
-      if (refusal === undefined) return null;
-      const now = nowMs();
-      if (refusal.limit !== limit || now >= refusal.askAgainMs) {
-        refusals.delete(accountId);
-        return null;
+    /** The refusal of a request now; `null` means that Redis has to be asked. */
+    find(accountId: string, limit: number): RateDecision | null {
+      const found = empty.get(accountId);
+      if (found === undefined) return null;
+      const { state, askedAtMs } = found;
+      const ageMs = nowMs() - askedAtMs;
+      const nowUs = state.atUs + Math.ceil(ageMs * 1000);
+      const units = unitsNow(state, limit, nowUs);
+      if (limit === state.limit && ageMs < TRUST_MS && units < UNITS_PER_TOKEN) {
+        return decide(false, units, limit, nowUs);
       }
-      const waitUs = Math.ceil((refusal.tokenAtMs - now) * 1000);
-      return { admitted: false, limit, remaining: 0, waitUs, nowUs: refusal.tokenAtUs - waitUs };
+      empty.delete(accountId);
+      return null;
     },
   };
 }

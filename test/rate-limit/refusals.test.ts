@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
-import { decide } from '../../src/rate-limit/bucket.ts';
 import { createRefusals } from '../../src/rate-limit/refusals.ts';
 
 const NOW_US = Date.UTC(2026, 0, 1) * 1000;
+
+const emptyOf = (limit: number) => ({ units: 0, atUs: NOW_US, limit });
 
 function refusalsAt(startMs: number) {
   const clock = { nowMs: startMs };
@@ -11,7 +12,7 @@ function refusalsAt(startMs: number) {
 
 test('a refusal ends when the token is due, counted from the question', () => {
   const { clock, refusals } = refusalsAt(1000);
-  refusals.remember('a', decide(false, 0, 60, NOW_US), 900); // a token a second
+  refusals.remember('a', emptyOf(60), 900); // a token a second
   expect(refusals.find('a', 60)).toEqual({
     admitted: false,
     limit: 60,
@@ -27,7 +28,7 @@ test('a refusal ends when the token is due, counted from the question', () => {
 
 test('Redis is asked again after five seconds, however far away the token is', () => {
   const { clock, refusals } = refusalsAt(0);
-  refusals.remember('a', decide(false, 0, 1, NOW_US), 0); // a token a minute
+  refusals.remember('a', emptyOf(1), 0); // a token a minute
   clock.nowMs = 4999;
   expect(refusals.find('a', 1)).toMatchObject({ waitUs: 55_001_000 });
   clock.nowMs = 5000;
@@ -36,7 +37,7 @@ test('Redis is asked again after five seconds, however far away the token is', (
 
 test('a caller with another limit, and another account, are asked about', () => {
   const { refusals } = refusalsAt(0);
-  refusals.remember('a', decide(false, 0, 20, NOW_US), 0);
+  refusals.remember('a', emptyOf(20), 0);
   expect(refusals.find('b', 20)).toBeNull();
   expect(refusals.find('a', 60)).toBeNull();
 });

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { iso } from '../../accounts/plan.ts';
 import { requireAccount } from '../../accounts/store.ts';
 import { defaultPublicUrl } from '../../config.ts';
 import { RefusedError } from '../../errors.ts';
@@ -28,9 +29,9 @@ export function memberCommands(program: Command): void {
       const { token, email, expires } = await invite(sql, { accountId: id, email: address }, actor);
       const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
       const link = `${publicUrl}/dashboard/invitation?token=${token}`;
-      return { id, email, link, expires: expires.toISOString() };
+      return { id, email, link, expires };
     },
-    ({ email, link, expires }) => `${link}\n\nFor ${printable(email)}, once, until ${expires}.`,
+    ({ email, link, expires }) => `${link}\n\nFor ${printable(email)}, once, until ${iso(expires)}.`,
   );
 
   defineCommand(
@@ -42,17 +43,17 @@ export function memberCommands(program: Command): void {
     async ({ sql }, id: string) => {
       await requireAccount(sql, id);
       const members = await listMembers(sql, id);
-      return members.map(({ email, name, since, lastSignIn }) => ({
-        email,
-        name,
-        since: since.toISOString(),
-        lastSignIn: lastSignIn?.toISOString() ?? null,
-      }));
+      return members.map(({ id: _, ...member }) => member);
     },
     (members) =>
       table([
         ['EMAIL', 'NAME', 'SINCE', 'LAST SIGN-IN'],
-        ...members.map(({ email, name, since, lastSignIn }) => [email, name, since, lastSignIn ?? '–']),
+        ...members.map(({ email, name, since, lastSignIn }) => [
+          email,
+          name,
+          iso(since)!,
+          iso(lastSignIn) ?? '–',
+        ]),
       ]),
   );
 

@@ -75,8 +75,7 @@ class PoolConnection implements DatabaseConnection {
   async executeQuery<Row>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
     const values = parameters as postgres.ParameterOrJSON<number>[];
     const result = await this.#sql.unsafe(text, values, { prepare: true });
-    const rows = [...result] as Row[];
-    return result.command === 'SELECT' ? { rows } : { rows, numAffectedRows: BigInt(result.count) };
+    return { rows: [...result] as Row[], numAffectedRows: BigInt(result.count) };
   }
 
   // biome-ignore lint/correctness/useYield: there is nothing to yield

@@ -3,17 +3,13 @@ import type { PageContext } from '../request/page-context.ts';
 /** Events that show how an account was broken into (ASVS 7.1.3, 7.2.1). */
 export type SecurityEvent =
   | 'sign-in'
-  | 'sign-in failed'
-  | 'sign-in refused'
   | 'sign-out'
   | 'sign-up'
+  /** A guess was wrong, or was not checked because too many had failed. */
+  | `${'sign-in' | 'password change' | 'password check'} ${'failed' | 'refused'}`
   | 'password changed'
-  | 'password change failed'
-  | 'password change refused'
   | 'password reset'
   | 'invitation accepted'
-  | 'password check failed'
-  | 'password check refused'
   | 'email change asked'
   | 'email changed'
   | 'member removed'

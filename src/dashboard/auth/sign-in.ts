@@ -3,7 +3,7 @@ import { SECOND } from '../../units.ts';
 import type { MemberContext, PageContext } from '../request/page-context.ts';
 import { type Admission, admitMail, type GuessOutcome, guess } from './limits.ts';
 import { actorOf, recordSignIn } from './members.ts';
-import { logSecurity, type SecurityEvent } from './security-log.ts';
+import { logSecurity } from './security-log.ts';
 import { findMember, keepSession } from './sessions.ts';
 
 /**
@@ -27,7 +27,7 @@ export async function signInWith(
   };
   const guessed = guess(tools.sql, client, email, check);
   const outcome = await evenly(context, guessed, ({ isRight }) => tools.mails && !isRight);
-  logSecurity(context, eventOf(outcome, 'sign-in', 'sign-in failed', 'sign-in refused'), member);
+  logSecurity(context, outcome.isRight ? 'sign-in' : `sign-in ${endOf(outcome)}`, member);
   return outcome;
 }
 
@@ -44,7 +44,7 @@ export async function changePasswordWith(
     await recordEvent(tools.sql, account.id, { kind: 'password-changed', actor: actorOf(user) });
     return answer.cookies;
   });
-  const event = eventOf(outcome, 'password changed', 'password change failed', 'password change refused');
+  const event = outcome.isRight ? 'password changed' : (`password change ${endOf(outcome)}` as const);
   logSecurity(context, event, { userId: user.id, accountId: account.id });
   return outcome;
 }
@@ -55,19 +55,15 @@ export async function checkPassword(context: MemberContext, password: string): P
   const outcome = await guess(tools.sql, client, user.email, async () =>
     (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
   );
-  const event = eventOf(outcome, null, 'password check failed', 'password check refused');
-  if (event !== null) logSecurity(context, event, { userId: user.id, accountId: account.id });
+  if (!outcome.isRight) {
+    const member = { userId: user.id, accountId: account.id };
+    logSecurity(context, `password check ${endOf(outcome)}`, member);
+  }
   return outcome;
 }
 
-function eventOf<Right extends SecurityEvent | null>(
-  outcome: GuessOutcome,
-  right: Right,
-  wrong: SecurityEvent,
-  refused: SecurityEvent,
-): Right | SecurityEvent {
-  if (outcome.isRight) return right;
-  return outcome.retryAfterS === null ? wrong : refused;
+function endOf({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'refused' {
+  return retryAfterS === null ? 'failed' : 'refused';
 }
 
 /** Sends the link that confirms an email, unless too many mails were sent to it. */

@@ -27,21 +27,18 @@ const HEADERS = {
  */
 const REFERRER_OF_LINKS = 'strict-origin';
 
-interface RespondOptions {
-  /** Of the request; '' for none. */
-  acceptEncoding?: string;
-  /** Of the request itself, before those of the page. */
-  cookies?: string[];
-  language: string;
-  /** Whether the page's address holds a one-time token. */
-  hasLinkToken?: boolean;
-}
-
-/** The HTTP answer of a page, a redirect or a file. */
+/**
+ * The HTTP answer of a page, a redirect or a file.
+ *
+ * @param options.acceptEncoding of the request
+ * @param options.cookies to be set before those of the page
+ * @param options.hasLinkToken whether the page's address holds a one-time token
+ */
 export function respond(
   response: PageResponse,
-  { acceptEncoding = '', cookies = [], language, hasLinkToken = false }: RespondOptions,
+  options: { language: string; acceptEncoding?: string; cookies?: string[]; hasLinkToken?: boolean },
 ): Response {
+  const { language, acceptEncoding = '', cookies = [], hasLinkToken = false } = options;
   const headers = new Headers({ ...HEADERS, ...response.headers });
   for (const cookie of [...cookies, ...(response.cookies ?? [])]) headers.append('Set-Cookie', cookie);
   if ('redirect' in response) {
