@@ -24,19 +24,11 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
   const { credits, note = '', reference } = grant;
   return sql.begin(async (sql) => {
     await lockAccount(sql, accountId);
-    const [account] = await sql<
-      { credits: number }[]
-    >`SELECT credits FROM balances WHERE account_id = ${accountId}`;
+    const [account] = await sql<{ credits: number }[]>`
+      SELECT credits FROM balances WHERE account_id = ${accountId}`;
     const balance = account!.credits + credits;
-    const isNew = await recordEvent(sql, accountId, {
-      kind: 'credits',
-      actor,
-      credits,
-      balance,
-      note,
-      reference,
-    });
-    if (!isNew) {
+    const event = { kind: 'credits', actor, credits, balance, note, reference } as const;
+    if (!(await recordEvent(sql, accountId, event))) {
       const [earlier] = await sql<{ credits: number | null }[]>`
         SELECT credits FROM account_events WHERE account_id = ${accountId} AND reference = ${reference!}`;
       if (earlier?.credits !== credits) {

@@ -41,9 +41,8 @@ export function currentPeriod(sql: Sql | Transaction, instant: Date | null = nul
 }
 
 export async function effectivePlan(sql: Transaction, id: string): Promise<Plan> {
-  const [row] = await sql<
-    { plan: Plan }[]
-  >`SELECT (${currentPeriod(sql)}).plan FROM balances b WHERE account_id = ${id}`;
+  const [row] = await sql<{ plan: Plan }[]>`
+    SELECT (${currentPeriod(sql)}).plan FROM balances b WHERE account_id = ${id}`;
   return row!.plan;
 }
 

@@ -8,7 +8,7 @@ import { removeExpired } from './auth/remove-expired.ts';
 import type { OpenApi } from './pages/openapi-document.ts';
 import { createPublicPages } from './pages/public.ts';
 import type { DashboardParts } from './request/page-context.ts';
-import { createRequestHandler, type RequestHandler } from './request/request-handler.ts';
+import { createRequestHandler } from './request/request-handler.ts';
 import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
 import type { PageTools } from './ui/layout.ts';
@@ -31,8 +31,9 @@ export async function createDashboard(parts: DashboardParts) {
   }
   const assets = await loadAssets(base);
   const removals = startInterval(
-    () => removeExpired(sql).catch((error) => log.warn({ err: error }, 'old sessions were not removed')),
+    () => removeExpired(sql),
     HOUR,
+    (error) => log.warn({ err: error }, 'old sessions were not removed'),
   );
   const { smtpUrl, mailFrom } = config;
   const mailer =
@@ -43,10 +44,10 @@ export async function createDashboard(parts: DashboardParts) {
     mailer && createUsageAlerts({ sql, mailer, settingsUrl: `${publicUrl}/dashboard/settings`, log });
   const pageTools: PageTools = { config, publicUrl, root, base, assets };
   let openApi: OpenApi | null = null;
-  let opening: Promise<RequestHandler> | null = null;
+  let opening: ReturnType<typeof open> | null = null;
 
   /** At the first page: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API saves. */
-  async function open(): Promise<RequestHandler> {
+  async function open() {
     const { createAuth } = await import('./auth/auth.ts');
     return createRequestHandler({
       ...parts,
@@ -79,7 +80,7 @@ export async function createDashboard(parts: DashboardParts) {
           opening = null; // the next request tries again
           throw error;
         });
-        return (await opening).handle(request, peer, path, trace);
+        return (await opening)(request, peer, path, trace);
       });
     },
     /**

@@ -31,18 +31,15 @@ export async function rotateKey(
   return sql.begin(async (sql) => {
     const key = await lockKey(sql, id);
     if (key.revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
-    const [current] = await sql<{ isSame: boolean; until: Date }[]>`
-      SELECT secret_sha256 = ${hashSecret(secret)} AS "isSame", coalesce(
-        (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = ${id}), now()) AS until
+    const [row] = await sql<{ isSame: boolean; isExpired: boolean; earlier: Date; until: Date }[]>`
+      SELECT secret_sha256 = ${hashSecret(secret)} AS "isSame", coalesce(expires_at <= now(), false) AS "isExpired",
+        coalesce((SELECT max(until) FROM api_key_previous_secrets WHERE key_id = ${id}), now()) AS earlier,
+        least(expires_at, date_trunc('milliseconds', now()) + ${overlapS} * interval '1 second') AS until
       FROM api_keys WHERE id = ${id}`;
-    if (current!.isSame) return { id, secret, previousUntil: current!.until };
+    const { isSame, isExpired, earlier, until } = row!;
+    if (isSame) return { id, secret, previousUntil: earlier };
     if (await isPreviousSecret(sql, secret)) throw new KeyExistsError('the key was rotated earlier');
     await refuseTooManyRotations(sql, key.accountId, id);
-    const [row] = await sql<{ until: Date; isExpired: boolean }[]>`
-      SELECT least(expires_at, date_trunc('milliseconds', now()) + ${overlapS} * interval '1 second') AS until,
-        coalesce(expires_at <= now(), false) AS "isExpired"
-      FROM api_keys WHERE id = ${id}`;
-    const { until, isExpired } = row!;
     if (isExpired) throw new RefusedError(`the key ${id} has expired: create another one`);
     await sql`
       INSERT INTO api_key_previous_secrets (secret_sha256, key_id, until)

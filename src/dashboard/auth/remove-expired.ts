@@ -1,5 +1,5 @@
 import type { Sql } from '../../postgres/connect.ts';
-import { HOUR, SECOND } from '../../units.ts';
+import { SECOND } from '../../units.ts';
 import { SESSION_MAX_MS } from './auth.ts';
 
 /** An unconfirmed sign-up is removed after this many days, because its email may be a stranger's. */
@@ -26,6 +26,4 @@ export async function removeExpired(sql: Sql): Promise<void> {
     DELETE FROM dashboard_users u
     WHERE NOT "emailVerified" AND "createdAt" < now() - ${UNCONFIRMED_DAYS} * interval '1 day'
       AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = u."id")`;
-  // The previous version writes this table, with times of its process's clock.
-  await sql`DELETE FROM dashboard_rate_limits WHERE "lastRequest" < ${Date.now() - HOUR}`;
 }

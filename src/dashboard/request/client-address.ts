@@ -10,8 +10,6 @@ export interface ClientAddress {
   isShared: boolean;
 }
 
-export type ReadClientAddress = (peer: string | null, forwardedFor: string | null) => ClientAddress;
-
 /** Loopback, private, link-local and carrier-grade NAT. */
 const NOT_PUBLIC = networks([
   '0.0.0.0/8',
@@ -34,14 +32,11 @@ const NOT_PUBLIC = networks([
  * @param trusted addresses and networks, as `TRUST_PROXY` has them
  * @param onIgnored called with the first untrusted peer that sends `X-Forwarded-For`
  */
-export function createClientAddress(
-  trusted: string[],
-  onIgnored: (peer: string) => void = () => {},
-): ReadClientAddress {
+export function createClientAddress(trusted: string[], onIgnored: (peer: string) => void = () => {}) {
   const proxies = networks(trusted);
   let hasTold = false;
 
-  return (peer, forwardedFor) => {
+  return (peer: string | null, forwardedFor: string | null): ClientAddress => {
     const from = plain(peer ?? '') || '0.0.0.0';
     const isTrusted = contains(proxies, from);
     const isIgnored = forwardedFor !== null && !isTrusted;

@@ -40,8 +40,6 @@ const MAX_USER_AGENT = 300;
 /** Forms that open a session. */
 const ENTRIES = ['/sign-in', '/sign-up'];
 
-export type RequestHandler = ReturnType<typeof createRequestHandler>;
-
 /** A request before its session is known. */
 type Incoming = Pick<PageContext, 'request' | 'url' | 'client' | 'messages' | 'tools' | 'trace'> & {
   /** The key of its route in `ROUTES`; any other text is no page. */
@@ -201,7 +199,7 @@ export function createRequestHandler(tools: Tools) {
     return method === 'GET' && asked !== hostname && isLoopbackHost(hostname) && isLoopbackHost(asked);
   }
 
-  return { handle };
+  return handle;
 }
 
 /** The page for a member's form that came without a session. */

@@ -1,4 +1,0 @@
-declare module '*.txt' {
-  const text: string;
-  export default text;
-}
