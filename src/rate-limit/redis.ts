@@ -21,10 +21,6 @@ const KEY_PREFIX = 'tokens:';
  */
 const BATCHES = { name: 'Redis', totals: batchTotals.bucket, timeoutMs: REDIS_TIMEOUT_MS } as const;
 
-interface BucketCommands extends Redis {
-  takeTokensBuffer(keys: number, ...keysAndArgument: (string | Buffer)[]): Promise<Buffer>;
-}
-
 /** Opens a connection that fails at once while Redis is away, and is made again by itself. */
 export function connectRedis(url: string): Redis {
   const redis = new Redis(url, {
@@ -48,12 +44,9 @@ interface Want {
   tokens: 0 | 1;
 }
 
-/** A bucket as a script leaves it. */
-interface BucketLeft {
-  limit: number;
-  wanted: number;
-  units: number;
-}
+type BucketCommands = Redis & {
+  takeTokensBuffer(keys: number, ...keysAndArgument: (string | Buffer)[]): Promise<Buffer>;
+};
 
 /**
  * Buckets in Redis, shared by all instances, by Redis's clock. One atomic script takes the tokens of all requests that arrive in
@@ -70,20 +63,33 @@ export function createRedisRateLimiter(
 ): RateLimiter {
   const local = createProcessRateLimiter();
   const refusals = createRefusals();
-  const ask = createBatcher(async (wants: Want[]) => {
-    // Requests that gathered while Redis hung have waited long enough.
-    if (isPaused()) throw new Error('Redis is left alone for a moment');
-    return takeAll(wants);
-  }, BATCHES);
+  const ask = createBatcher(takeAll, BATCHES);
   let pausedUntilMs = 0;
   let away = false;
 
   const isPaused = () => performance.now() < pausedUntilMs;
 
-  /** Also of an answer that comes too late for its requests. */
+  /** Takes tokens by one script, and deals them to the requests of an account in their order. */
   async function takeAll(wants: Want[]): Promise<RateDecision[]> {
+    // Requests that gathered while Redis hung have waited long enough.
+    if (isPaused()) throw new Error('Redis is left alone for a moment');
     const askedAtMs = performance.now();
-    const { decisions, buckets, nowUs } = await runScript(redis as BucketCommands, wants);
+    const buckets = new Map<string, { limit: number; wanted: number; units: number }>();
+    for (const { accountId, limit, tokens } of wants) {
+      const bucket = buckets.get(accountId);
+      if (bucket === undefined) buckets.set(accountId, { limit, wanted: tokens, units: 0 });
+      else bucket.wanted += tokens;
+    }
+    const answer = (await runScript(redis, buckets)).values();
+    const nowUs = answer.next().value!;
+    for (const bucket of buckets.values()) bucket.units = answer.next().value!;
+    const decisions = wants.map(({ accountId, tokens }) => {
+      const bucket = buckets.get(accountId)!;
+      const admitted = bucket.units >= UNITS_PER_TOKEN;
+      if (admitted) bucket.units -= tokens * UNITS_PER_TOKEN;
+      return decide(admitted, bucket.units, bucket.limit, nowUs);
+    });
+    // An answer that is too late for its requests counts here, too.
     local.lower(buckets);
     for (const [accountId, { units, limit }] of buckets) {
       if (units < UNITS_PER_TOKEN) refusals.remember(accountId, { units, atUs: nowUs, limit }, askedAtMs);
@@ -122,35 +128,12 @@ export function createRedisRateLimiter(
   };
 }
 
-/** One script for all wants; those of one account are dealt out in their order. */
-async function runScript(
-  redis: BucketCommands,
-  wants: Want[],
-): Promise<{ decisions: RateDecision[]; buckets: Map<string, BucketLeft>; nowUs: number }> {
-  const buckets = new Map<string, BucketLeft>();
-  for (const { accountId, limit, tokens } of wants) {
-    const bucket = buckets.get(accountId);
-    if (bucket === undefined) buckets.set(accountId, { limit, wanted: tokens, units: 0 });
-    else bucket.wanted += tokens;
-  }
-  const keys: string[] = [];
-  const numbers = new Float64Array(2 * buckets.size);
-  for (const [accountId, { limit, wanted }] of buckets) {
-    numbers[2 * keys.length] = limit;
-    numbers[2 * keys.length + 1] = wanted;
-    keys.push(KEY_PREFIX + accountId);
-  }
-  const answer = await redis.takeTokensBuffer(keys.length, ...keys, Buffer.from(numbers.buffer));
+/** Runs take.lua. @returns Redis's time in microseconds, then the units that each bucket held */
+async function runScript(redis: Redis, buckets: Map<string, { limit: number; wanted: number }>) {
+  const keys = [...buckets.keys()].map((accountId) => KEY_PREFIX + accountId);
+  const numbers = [...buckets.values()].flatMap(({ limit, wanted }) => [limit, wanted]);
+  const argument = Buffer.from(new Float64Array(numbers).buffer);
+  const answer = await (redis as BucketCommands).takeTokensBuffer(keys.length, ...keys, argument);
   // Copied, because doubles must begin at a multiple of eight.
-  const held = new Float64Array(new Uint8Array(answer).buffer);
-  const nowUs = held[0]!;
-  let position = 1;
-  for (const bucket of buckets.values()) bucket.units = held[position++]!;
-  const decisions = wants.map(({ accountId, tokens }) => {
-    const bucket = buckets.get(accountId)!;
-    const admitted = bucket.units >= UNITS_PER_TOKEN;
-    if (admitted) bucket.units -= tokens * UNITS_PER_TOKEN;
-    return decide(admitted, bucket.units, bucket.limit, nowUs);
-  });
-  return { decisions, buckets, nowUs };
+  return new Float64Array(new Uint8Array(answer).buffer);
 }
