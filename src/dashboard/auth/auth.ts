@@ -1,14 +1,13 @@
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
-import { Kysely } from 'kysely';
 import type { Config } from '../../config.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../units.ts';
 import type { ClientAddress } from '../request/client-address.ts';
 import { preferredLanguage } from '../ui/language.ts';
-import { kyselyDialect } from './kysely.ts';
+import { PoolKysely } from './kysely.ts';
 import type { LinkMail, Mailer } from './mail.ts';
 import { PASSWORD } from './passwords.ts';
 
@@ -78,7 +77,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     secret,
     trustedOrigins: [origin],
     database: {
-      db: new Kysely({ dialect: kyselyDialect(sql) }),
+      db: new PoolKysely(sql),
       type: 'postgres',
       transaction: true,
     },

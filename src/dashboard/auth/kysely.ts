@@ -2,10 +2,11 @@ import {
   type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
+  Kysely,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
-  type QueryResult,
+  type TransactionBuilder,
 } from 'kysely';
 import type postgres from 'postgres';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
@@ -17,14 +18,39 @@ import type { Sql, Transaction } from '../../postgres/connect.ts';
  * one, so that after a restart of Postgres every later query fails. Queries here go through the pool, and transactions
  * through `sql.begin`; both survive a restart (test/dashboard/outages.test.ts).
  */
-export function kyselyDialect(sql: Sql): Dialect {
+export class PoolKysely extends Kysely<unknown> {
+  readonly #pool: Sql;
+
+  constructor(pool: Sql) {
+    super({ dialect: dialectOf(pool) });
+    this.#pool = pool;
+  }
+
+  /** As much of a transaction's builder as better-auth uses. */
+  override transaction(): TransactionBuilder<unknown> {
+    const execute = (work: (transaction: Kysely<unknown>) => Promise<unknown>) =>
+      this.#pool.begin((sql) => work(new Kysely({ dialect: dialectOf(sql) })));
+    return { execute } as TransactionBuilder<unknown>;
+  }
+}
+
+/** Queries in the pool, or in one of its transactions. */
+function dialectOf(sql: Sql | Transaction): Dialect {
+  const connection: DatabaseConnection = {
+    async executeQuery<Row>({ sql: text, parameters }: CompiledQuery) {
+      const values = parameters as postgres.ParameterOrJSON<number>[];
+      const result = await sql.unsafe(text, values, { prepare: true });
+      return { rows: [...result] as Row[], numAffectedRows: BigInt(result.count) };
+    },
+    streamQuery: unused,
+  };
   return {
     createDriver: () => ({
       init: async () => {},
-      acquireConnection: async () => new PoolConnection(sql),
-      beginTransaction: (connection) => (connection as PoolConnection).begin(),
-      commitTransaction: (connection) => (connection as PoolConnection).end(),
-      rollbackTransaction: (connection) => (connection as PoolConnection).end(new RolledBack()),
+      acquireConnection: async () => connection,
+      beginTransaction: unused,
+      commitTransaction: unused,
+      rollbackTransaction: unused,
       releaseConnection: async () => {},
       destroy: async () => {},
     }),
@@ -34,54 +60,6 @@ export function kyselyDialect(sql: Sql): Dialect {
   };
 }
 
-/** One of Kysely's connections: the pool itself or, within a transaction, the pool's transaction. */
-class PoolConnection implements DatabaseConnection {
-  #sql: Sql | Transaction;
-  readonly #pool: Sql;
-  /** Lets `sql.begin` commit, or roll back if given an error. It settles with the transaction. */
-  #finish: (error?: Error) => Promise<unknown> = async () => {};
-
-  constructor(pool: Sql) {
-    this.#pool = pool;
-    this.#sql = pool;
-  }
-
-  /** Resolves when the transaction has begun; it stays open until {@link end}. */
-  begin(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const done = this.#pool.begin((transaction) => {
-        const { promise, resolve: commit, reject: rollBack } = Promise.withResolvers<void>();
-        this.#sql = transaction;
-        this.#finish = (error) => {
-          if (error === undefined) commit();
-          else rollBack(error);
-          return done;
-        };
-        resolve();
-        return promise;
-      });
-      // An error before the transaction has begun; later ones reach `end`.
-      done.catch(reject);
-    });
-  }
-
-  async end(error?: Error): Promise<void> {
-    this.#sql = this.#pool;
-    await this.#finish(error).catch((reason: unknown) => {
-      if (!(reason instanceof RolledBack)) throw reason;
-    });
-  }
-
-  async executeQuery<Row>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
-    const values = parameters as postgres.ParameterOrJSON<number>[];
-    const result = await this.#sql.unsafe(text, values, { prepare: true });
-    return { rows: [...result] as Row[], numAffectedRows: BigInt(result.count) };
-  }
-
-  // biome-ignore lint/correctness/useYield: there is nothing to yield
-  async *streamQuery() {
-    throw new Error('better-auth streams nothing');
-  }
+function unused(): never {
+  throw new Error('better-auth does not use this');
 }
-
-class RolledBack extends Error {}
