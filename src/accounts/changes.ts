@@ -1,7 +1,7 @@
 /** Changes of an account. Each runs under the account's lock and writes a row of its ledger. */
 import type { Sql } from '../postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
-import { checkSubscription, clock, effectivePlan, iso, type Plan, type Subscription } from './plan.ts';
+import { checkSubscription, clock, iso, type Plan, type Subscription } from './plan.ts';
 import { type AccountDetails, lockAccount, requireAccount } from './store.ts';
 
 export interface Limits {
@@ -33,7 +33,8 @@ export async function changePlan(
     await lockAccount(sql, id);
     const now = await clock(sql);
     const { anchor, until } = checkSubscription(plan, subscription, now);
-    if (plan === 'free' && (await effectivePlan(sql, id)) === 'free') return requireAccount(sql, id);
+    const account = await requireAccount(sql, id);
+    if (plan === 'free' && account.plan === 'free') return account;
     await sql`
       UPDATE balances SET plan = ${plan}, plan_since = ${now}, plus_anchor = ${anchor}, plus_until = ${until},
         used = 0, used_purchased = 0,

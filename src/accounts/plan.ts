@@ -40,12 +40,6 @@ export function currentPeriod(sql: Sql | Transaction, instant: Date | null = nul
     ELSE account_period(b.plan, b.plan_since, b.plus_anchor, b.plus_until, ${at}) END`;
 }
 
-export async function effectivePlan(sql: Transaction, id: string): Promise<Plan> {
-  const [row] = await sql<{ plan: Plan }[]>`
-    SELECT (${currentPeriod(sql)}).plan FROM balances b WHERE account_id = ${id}`;
-  return row!.plan;
-}
-
 /** Postgres's clock with the precision of a `Date`, so that a stored instant equals the one that it is compared with. */
 export async function clock(sql: Transaction): Promise<Date> {
   const [row] = await sql<{ now: Date }[]>`SELECT date_trunc('milliseconds', clock_timestamp()) AS now`;

@@ -8,7 +8,6 @@ import {
   checkSubscription,
   clock,
   currentPeriod,
-  effectivePlan,
   iso,
   type Period,
   type Plan,
@@ -61,13 +60,13 @@ export async function createAccountIn(
   const { plan, name } = account;
   const { anchor, until } = checkSubscription(plan, account, now);
   await sql`INSERT INTO accounts (id, name) VALUES (${id}, ${name})`;
-  await sql`
+  const [balance] = await sql<{ plan: Plan }[]>`
     INSERT INTO balances (account_id, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
     SELECT ${id}, ${plan}, ${anchor}, ${until}, (p).plan, (p).starts_at, (p).ends_at
-    FROM account_period(${plan}, NULL, ${anchor}, ${until}, ${now}) AS p`;
+    FROM account_period(${plan}, NULL, ${anchor}, ${until}, ${now}) AS p RETURNING period_plan AS plan`;
   const detail = { plan, periodStart: iso(anchor), until: iso(until) };
   await recordEvent(sql, id, { kind: 'created', actor, detail });
-  return { id, name, plan: await effectivePlan(sql, id) };
+  return { id, name, plan: balance!.plan };
 }
 
 /** Conditions of {@link listAccounts}; an account must meet both. */

@@ -1,17 +1,13 @@
 import { MINUTE } from '../units.ts';
 import { type BucketState, decide, takeToken, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
-import type { RateLimiter } from './limiter.ts';
 
-/** Buckets in this process, for a service without Redis, and while Redis is away. */
-export interface ProcessRateLimiter extends RateLimiter {
-  /** Lowers buckets to Redis's units. It never raises one, because only time fills the process's buckets. */
-  lower(buckets: Map<string, { units: number; limit: number }>): void;
-  /** The number of buckets in memory. */
-  readonly size: number;
-}
+export type ProcessRateLimiter = ReturnType<typeof createProcessRateLimiter>;
 
-/** @param nowUs a clock that never goes back, microseconds since 1970 */
-export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs): ProcessRateLimiter {
+/**
+ * Buckets in this process, for a service without Redis, and while Redis is away.
+ * @param nowUs a clock that never goes back, microseconds since 1970
+ */
+export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs) {
   const buckets = new Map<string, BucketState>();
   let nextSweepUs = 0;
 
@@ -23,27 +19,29 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs): Pr
   }
 
   return {
-    async take(accountId, limit) {
+    async take(accountId: string, limit: number) {
       const now = nowUs();
       sweep(now);
       const { state, decision } = takeToken(buckets.get(accountId) ?? null, limit, now);
       buckets.set(accountId, state);
       return decision;
     },
-    async peek(accountId, limit) {
+    async peek(accountId: string, limit: number) {
       const now = nowUs();
       const units = unitsNow(buckets.get(accountId) ?? null, limit, now);
       return decide(units >= UNITS_PER_TOKEN, units, limit, now);
     },
-    lower(said) {
+    /** Lowers buckets to Redis's units. It never raises one, because only time fills the process's buckets. */
+    lower(left: Map<string, { units: number; limit: number }>): void {
       const now = nowUs();
       sweep(now);
-      for (const [accountId, { units, limit }] of said) {
+      for (const [accountId, { units, limit }] of left) {
         const own = buckets.get(accountId);
-        const left = own === undefined ? units : Math.min(unitsNow(own, limit, now), units);
-        buckets.set(accountId, { units: left, atUs: now, limit });
+        const lower = own === undefined ? units : Math.min(unitsNow(own, limit, now), units);
+        buckets.set(accountId, { units: lower, atUs: now, limit });
       }
     },
+    /** The number of buckets in memory. */
     get size() {
       return buckets.size;
     },

@@ -105,7 +105,7 @@ export function createRedisRateLimiter(
       away = false;
       return decision;
     } catch (error) {
-      // Our own queue: Redis is none the worse for it, and must not be left alone.
+      // The request queued too long in this process. Redis is not at fault, and is asked again.
       if (error instanceof OverloadedError) return decideLocally();
       if (redis.status === 'ready' && !isPaused()) pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
       if (!away) onFallback(error);

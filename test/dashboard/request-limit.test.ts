@@ -16,7 +16,7 @@ function setUp() {
     cookie,
     address,
     isShared: false,
-    acceptLanguage: null,
+    language: 'en' as const,
     userAgent: null,
   });
   const takeAll = async (of: ReturnType<typeof client>, userId: string | null) => {

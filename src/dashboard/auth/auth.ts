@@ -6,7 +6,7 @@ import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../units.ts';
 import type { ClientAddress } from '../request/client-address.ts';
-import { preferredLanguage } from '../ui/language.ts';
+import { type Language, preferredLanguage } from '../ui/language.ts';
 import { PoolKysely } from './kysely.ts';
 import type { LinkMail, Mailer } from './mail.ts';
 import { PASSWORD } from './passwords.ts';
@@ -37,7 +37,8 @@ export interface Session {
 /** The browser that a request comes from. */
 export interface AuthClient extends ClientAddress {
   cookie: string | null;
-  acceptLanguage: string | null;
+  /** Of the page that asks. Mail is written in it, too. */
+  language: Language;
   /** Cut to a length that a list of sessions can show. */
   userAgent: string | null;
 }
@@ -160,12 +161,15 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * @throws when it could not do it, as with Postgres away
      */
     async call(endpoint: string, body: Record<string, unknown>, client: AuthClient) {
-      const { cookie, address, acceptLanguage, userAgent } = client;
-      const headers = new Headers({ 'Content-Type': 'application/json', Origin: origin });
-      headers.set(ADDRESS_HEADER, address);
+      const { cookie, address, language, userAgent } = client;
+      const headers = new Headers({
+        'Content-Type': 'application/json',
+        Origin: origin,
+        'Accept-Language': language,
+        [ADDRESS_HEADER]: address,
+      });
       if (cookie !== null) headers.set('Cookie', cookie);
       if (userAgent !== null) headers.set('User-Agent', userAgent);
-      if (acceptLanguage !== null) headers.set('Accept-Language', acceptLanguage);
       const response = await auth.handler(
         new Request(origin + basePath + endpoint, { method: 'POST', headers, body: JSON.stringify(body) }),
       );

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
-import { requireAccount, unknownAccount } from '../../accounts/store.ts';
+import { unknownAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from './link-token.ts';
-import { actorOf } from './members.ts';
+import { actorOf, memberOf } from './members.ts';
 
 const VALID_DAYS = 7;
 
@@ -27,7 +27,6 @@ export async function invite(
 ): Promise<{ token: string; email: string; expires: Date }> {
   const { accountId } = invitation;
   const email = invitation.email.toLowerCase();
-  await requireAccount(sql, accountId);
   const [other] = await sql`
     SELECT 1 FROM dashboard_users u LEFT JOIN dashboard_members m ON m.user_id = u."id"
     WHERE u."email" = ${email} AND m.account_id IS DISTINCT FROM ${accountId}`;
@@ -75,7 +74,7 @@ export async function acceptInvitation(
   name: string,
   passwordHash: string,
 ): Promise<string | null> {
-  const accept = sql.begin(async (sql) => {
+  const accepted = sql.begin(async (sql) => {
     // The account is locked first, as in its deletion, which removes the invitation.
     await sql`
       SELECT 1 FROM accounts WHERE id = (
@@ -95,9 +94,8 @@ export async function acceptInvitation(
     const added = await sql`
       INSERT INTO dashboard_members (user_id, account_id) VALUES (${userId}, ${accountId})
       ON CONFLICT (user_id) DO NOTHING RETURNING 1`;
-    const [member] = await sql<{ account_id: string }[]>`
-      SELECT account_id FROM dashboard_members WHERE user_id = ${userId}`;
-    if (member!.account_id !== accountId) throw new NotAcceptable();
+    const member = await memberOf(sql, userId);
+    if (member!.accountId !== accountId) throw new NotAcceptable();
     await sql`DELETE FROM dashboard_credentials WHERE "userId" = ${userId} AND "providerId" = 'credential'`;
     await sql`
       INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
@@ -108,7 +106,7 @@ export async function acceptInvitation(
     await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
     return email;
   });
-  return accept.catch((error) => {
+  return accepted.catch((error) => {
     if (error instanceof NotAcceptable) return null;
     throw error;
   });

@@ -80,13 +80,11 @@ export function createRequestHandler(tools: Tools) {
     const url = new URL(origin + pathOf(request.url) + searchOf(request.url));
     const cookie = headers.get('cookie');
     const asked = languageOf(url.searchParams.get('lang'));
-    const chosen = asked ?? chosenLanguage(cookie);
-    const language = chosen ?? preferredLanguage(headers.get('accept-language'));
+    const language = asked ?? chosenLanguage(cookie) ?? preferredLanguage(headers.get('accept-language'));
     const client = {
       cookie,
       ...clientAddress(peer, headers.get('x-forwarded-for')),
-      // Mail is written in this language, too.
-      acceptLanguage: chosen ?? headers.get('accept-language'),
+      language,
       userAgent: headers.get('user-agent')?.slice(0, MAX_USER_AGENT) ?? null,
     };
     if (requestLimit.isPaused(client)) return refuse('too many requests', language);
