@@ -74,28 +74,29 @@ export async function acceptInvitation(
   name: string,
   passwordHash: string,
 ): Promise<string | null> {
-  const accepted = sql.begin(async (sql) => {
+  return sql.begin(async (sql) => {
     // The account is locked first, as in its deletion, which removes the invitation.
     await sql`
       SELECT 1 FROM accounts WHERE id = (
         SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hashOfToken(token)}) FOR SHARE`;
     const [row] = await sql<Invitation[]>`
-      UPDATE dashboard_invitations SET used_at = now()
-      WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at
-      RETURNING account_id AS "accountId", email`;
-    if (row === undefined) throw new NotAcceptable();
+      SELECT account_id AS "accountId", email FROM dashboard_invitations
+      WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at FOR UPDATE`;
+    if (row === undefined) return null;
     const { accountId, email } = row;
-    const id = randomBytes(16).toString('hex');
+    // Locks the user, so that their own first request can't make an account meanwhile.
     const [user] = await sql<{ id: string }[]>`
-      INSERT INTO dashboard_users ("id", "name", "email", "emailVerified") VALUES (${id}, ${name}, ${email}, true)
-      ON CONFLICT ("email") DO UPDATE SET "emailVerified" = true, "updatedAt" = now()
+      INSERT INTO dashboard_users ("id", "name", "email", "emailVerified")
+      VALUES (${randomBytes(16).toString('hex')}, ${name}, ${email}, true)
+      ON CONFLICT ("email") DO UPDATE SET "updatedAt" = now()
       RETURNING "id"`;
     const userId = user!.id;
     const added = await sql`
       INSERT INTO dashboard_members (user_id, account_id) VALUES (${userId}, ${accountId})
       ON CONFLICT (user_id) DO NOTHING RETURNING 1`;
-    const member = await memberOf(sql, userId);
-    if (member!.accountId !== accountId) throw new NotAcceptable();
+    if ((await memberOf(sql, userId))!.accountId !== accountId) return null;
+    await sql`UPDATE dashboard_invitations SET used_at = now() WHERE token_sha256 = ${hashOfToken(token)}`;
+    await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
     await sql`DELETE FROM dashboard_credentials WHERE "userId" = ${userId} AND "providerId" = 'credential'`;
     await sql`
       INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
@@ -105,10 +106,6 @@ export async function acceptInvitation(
     const kind = added.length === 1 ? 'member-added' : 'password-changed';
     await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
     return email;
-  });
-  return accepted.catch((error) => {
-    if (error instanceof NotAcceptable) return null;
-    throw error;
   });
 }
 
@@ -127,6 +124,3 @@ export async function createUser(
   const { token } = await invite(sql, { accountId, email: user.email }, actor);
   await acceptInvitation(sql, token, user.name, await hashPassword(user.password));
 }
-
-/** Undoes the transaction. */
-class NotAcceptable extends Error {}
