@@ -31,7 +31,7 @@ export async function loadHistory(
   id: string,
   latest: number | null = null,
 ): Promise<HistoryEntry[]> {
-  const rows = await sql<(Required<HistoryEntry> & { isKnown: boolean })[]>`
+  const rows = await sql<Required<HistoryEntry>[]>`
     SELECT e.at, e.kind, e.actor, e.credits, e.balance, nullif(e.note, '') AS note, e.reference,
       e.detail ->> 'key' AS key, nullif(k.name, '') AS "keyName", nullif(e.detail - 'key', '{}') AS detail
     FROM accounts a LEFT JOIN account_events e ON e.account_id = a.id

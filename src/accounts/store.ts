@@ -1,9 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import type { PendingQuery, Row } from 'postgres';
 import { RefusedError } from '../errors.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
-import { newId } from './ids.ts';
 import {
   checkSubscription,
   clock,
@@ -40,10 +40,20 @@ export interface AccountDetails extends AccountSummary {
   spendPurchased: boolean;
 }
 
+/** A random id such as `acc_k3v9q0d2m8x1r7ta`: it never begins with `-`, and is safe in URLs and shells. */
+export function newId(prefix: 'acc' | 'key'): string {
+  const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+  let id = `${prefix}_`;
+  for (const byte of randomBytes(16)) id += alphabet[byte & 31];
+  return id;
+}
+
+type NewAccount = { name: string; plan: Plan } & Subscription;
+
 /** @throws RefusedError for a period that begins in the future or a subscription that ends before it begins */
 export async function createAccount(
   sql: Sql,
-  account: { name: string; plan: Plan } & Subscription,
+  account: NewAccount,
   actor: Actor,
 ): Promise<{ id: string; name: string; plan: Plan }> {
   return sql.begin((sql) => createAccountIn(sql, account, actor));
@@ -52,7 +62,7 @@ export async function createAccount(
 /** {@link createAccount} within the caller's transaction. */
 export async function createAccountIn(
   sql: Transaction,
-  account: { name: string; plan: Plan } & Subscription,
+  account: NewAccount,
   actor: Actor,
 ): Promise<{ id: string; name: string; plan: Plan }> {
   const id = newId('acc');

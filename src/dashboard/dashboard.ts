@@ -5,7 +5,6 @@ import { startInterval } from '../runtime/interval.ts';
 import { HOUR } from '../units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
 import { removeExpired } from './auth/remove-expired.ts';
-import type { OpenApi } from './pages/openapi-document.ts';
 import { createPublicPages } from './pages/public.ts';
 import type { DashboardParts } from './request/page-context.ts';
 import { createRequestHandler } from './request/request-handler.ts';
@@ -43,7 +42,6 @@ export async function createDashboard(parts: DashboardParts) {
   const alerts =
     mailer && createUsageAlerts({ sql, mailer, settingsUrl: `${publicUrl}/dashboard/settings`, log });
   const pageTools: PageTools = { config, publicUrl, root, base, assets };
-  let openApi: OpenApi | null = null;
   let opening: ReturnType<typeof open> | null = null;
 
   /** At the first page: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API saves. */
@@ -55,7 +53,6 @@ export async function createDashboard(parts: DashboardParts) {
       auth: createAuth({ ...parts, secret, mailer }),
       readAccount: createAccountReader(sql),
       secret,
-      openApi: () => openApi!,
       mails: mailer !== null,
       mailer,
     });
@@ -83,14 +80,8 @@ export async function createDashboard(parts: DashboardParts) {
         return (await opening)(request, peer, path, trace);
       });
     },
-    /**
-     * The pages of the service that need no sign-in. Call it once, before requests, because the dashboard shows the same document.
-     * @param document the OpenAPI document
-     */
-    publicPages(document: Record<string, unknown>) {
-      openApi = document as unknown as OpenApi;
-      return createPublicPages(pageTools, openApi);
-    },
+    /** The pages of the service that need no sign-in. */
+    publicPages: createPublicPages(pageTools, parts.openApi),
     /** Sends usage alerts that are due to accounts that have made calls. */
     callsCounted: (accountIds: Set<string>) => alerts?.check(accountIds),
     async close() {

@@ -2,22 +2,20 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
 import type { Metrics } from '../observability/metrics.ts';
 import { type Answer, methodNotAllowed, problem } from './answer.ts';
-import { type ApiRoute, templateOf } from './api-route.ts';
+import { templateOf } from './api-route.ts';
 import type { Health } from './health.ts';
 import type { Observer } from './observe.ts';
-import { createOpenApi } from './openapi.ts';
 import { pathBehind } from './url.ts';
 
 export interface PublicParts {
-  publicUrl: string;
   observer: Observer;
   health: Health;
   metrics: Metrics;
   metricsToken: string | null;
-  /** The API's routes, for the reference. */
-  routes: ApiRoute[];
-  /** Makes the pages for people from the OpenAPI document. */
-  publicPages(document: Record<string, unknown>): Pages;
+  /** The OpenAPI document. */
+  openApi: Record<string, unknown>;
+  /** The pages for people. */
+  pages: Pages;
 }
 
 interface Pages {
@@ -28,19 +26,9 @@ interface Pages {
 type Page = Answer | Response | Promise<Answer | Response>;
 
 /** The routes without an API key: health, metrics, the reference, and the pages of problems. */
-export function publicRoutes({
-  publicUrl,
-  observer,
-  health,
-  metrics,
-  metricsToken,
-  routes,
-  publicPages,
-}: PublicParts) {
+export function publicRoutes({ observer, health, metrics, metricsToken, openApi, pages }: PublicParts) {
   const app = new Elysia({ name: 'public' });
-  const openapi = createOpenApi(publicUrl, routes);
-  const openapiJson = JSON.stringify(openapi);
-  const pages = publicPages(openapi);
+  const openApiJson = JSON.stringify(openApi);
 
   const page = (path: string, answer: (request: Request, peer: () => string | null) => Page) => {
     const template = templateOf(path);
@@ -56,7 +44,7 @@ export function publicRoutes({
   page('/health/live', () => health.live());
   page('/health/ready', () => health.ready());
   page('/openapi', (request) => pages.reference(request));
-  page('/openapi/json', () => new Response(openapiJson, { headers: { 'Content-Type': 'application/json' } }));
+  page('/openapi/json', () => new Response(openApiJson, { headers: { 'Content-Type': 'application/json' } }));
   page(
     '/problems/:kind',
     (request) => pages.problem(request, pathBehind('/problems/', request.url)) ?? problem('not-found'),

@@ -1,7 +1,6 @@
 import { type Actor, recordEvent } from '../accounts/events.ts';
-import { newId } from '../accounts/ids.ts';
 import { clock } from '../accounts/plan.ts';
-import { type AccountDetails, lockAccount, requireAccount } from '../accounts/store.ts';
+import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import { KEY_PREFIX, secretStart } from '../observability/redaction.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';

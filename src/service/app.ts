@@ -14,18 +14,25 @@ import type { Metrics } from '../observability/metrics.ts';
 import { searchRoute } from '../search/route.ts';
 import { usageRoute } from '../usage/route.ts';
 
-export interface AppParts {
+/** The routes of the API in the order of the reference, by the names of their handlers. */
+const ROUTES: Record<'search' | 'lookup' | 'batchLookup' | 'usage' | 'datasets', ApiRoute> = {
+  search: searchRoute,
+  lookup: lookupRoute,
+  batchLookup: lookupsRoute,
+  usage: usageRoute,
+  datasets: datasetsRoute,
+};
+export const API_ROUTES = Object.values(ROUTES);
+
+export interface AppParts extends Record<keyof typeof ROUTES, Handler> {
   publicUrl: string;
   pipeline: Pipeline;
   observer: Observer;
   metrics: Metrics;
   metricsToken: string | null;
   health: Health;
-  search: Handler;
-  lookup: Handler;
-  batchLookup: Handler;
-  usage: Handler;
-  datasets: Handler;
+  /** The OpenAPI document of {@link API_ROUTES}. */
+  openApi: Record<string, unknown>;
   dashboard: Dashboard;
 }
 
@@ -53,13 +60,7 @@ export function createApp(parts: AppParts) {
         }),
       )
       .use(apiRoutes(parts, endpoints))
-      .use(
-        publicRoutes({
-          ...parts,
-          routes: endpoints.map(({ route }) => route),
-          publicPages: (document) => parts.dashboard.publicPages(document),
-        }),
-      )
+      .use(publicRoutes({ ...parts, pages: parts.dashboard.publicPages }))
       .use(dashboardRoutes(parts.dashboard))
       // A browser at the bare address is led to the dashboard; other clients get the problem.
       .get('/', ({ request }) =>
@@ -76,20 +77,14 @@ export function createApp(parts: AppParts) {
   );
 }
 
-/** A route of the API, in the order of the reference. */
 interface Endpoint {
   route: ApiRoute;
   handler: Handler;
 }
 
 function endpointsOf(parts: AppParts): Endpoint[] {
-  return [
-    { route: searchRoute, handler: parts.search },
-    { route: lookupRoute, handler: parts.lookup },
-    { route: lookupsRoute, handler: parts.batchLookup },
-    { route: usageRoute, handler: parts.usage },
-    { route: datasetsRoute, handler: parts.datasets },
-  ];
+  const names = Object.keys(ROUTES) as (keyof typeof ROUTES)[];
+  return names.map((name) => ({ route: ROUTES[name], handler: parts[name] }));
 }
 
 /** Answers a request that Elysia need not see; `null` leaves it to Elysia's route. */

@@ -9,10 +9,12 @@ import { defaultPublicUrl } from '../config.ts';
 import { createCredits } from '../credits/admit.ts';
 import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
+import type { OpenApi } from '../dashboard/pages/openapi-document.ts';
 import { createDatasetsHandler } from '../datasets/route.ts';
 import { watchDirectory } from '../directory/watch.ts';
 import { createHealth } from '../http/health.ts';
 import { createObserver } from '../http/observe.ts';
+import { createOpenApi } from '../http/openapi.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
 import { openLookup } from '../lookup/open.ts';
 import { createLog, type Log, type LogTarget } from '../observability/log.ts';
@@ -32,7 +34,7 @@ import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
 import { createErrorAnswers } from '../usage/error-answers.ts';
 import { createUsageHandler } from '../usage/route.ts';
-import { createApp, createShortcuts } from './app.ts';
+import { API_ROUTES, createApp, createShortcuts } from './app.ts';
 import { freePort, listen } from './listen.ts';
 import { creditsProbe, storeProbes } from './probes.ts';
 import { warnAtStart } from './warnings.ts';
@@ -142,6 +144,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     });
     const dashboardSql = connectPostgres(stores.databaseUrl, DASHBOARD_POOL);
     cleanup.add("the dashboard's Postgres", () => dashboardSql.end({ timeout: 2 }));
+    const openApi = createOpenApi(publicUrl, API_ROUTES);
     const dashboard = await createDashboard({
       sql: dashboardSql,
       config,
@@ -152,6 +155,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       rateLimiter,
       search,
       lookup,
+      openApi: openApi as unknown as OpenApi,
       stopping: stopping.signal,
     });
     onCounted = dashboard.callsCounted;
@@ -173,6 +177,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       batchLookup,
       usage: createUsageHandler(createAccountReader(stores.sql)),
       datasets: createDatasetsHandler(stores.sql),
+      openApi,
       dashboard,
     };
     const app = createApp(parts);

@@ -45,9 +45,10 @@ beforeAll(() => {
     batchLookup: handler,
     usage: handler,
     datasets: handler,
+    openApi: {},
     dashboard: {
       handle: () => keep(page()),
-      publicPages: () => ({ reference: page, problem: page }),
+      publicPages: { reference: page, problem: page },
       callsCounted: () => {},
       close: async () => {},
     },

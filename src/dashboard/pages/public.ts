@@ -69,6 +69,6 @@ ${contact && html`<p>${messages.contact}: ${contact}</p>`}
 /** GET /dashboard/reference: the same as `/openapi`, with the navigation of the dashboard. */
 export async function showReference(context: MemberContext): Promise<PageResponse> {
   const { messages, tools } = context;
-  const body = referenceBody(messages, tools.openApi(), tools.root);
+  const body = referenceBody(messages, tools.openApi, tools.root);
   return memberPage(context, { title: messages.reference, body });
 }

@@ -27,6 +27,8 @@ export interface DashboardParts {
   rateLimiter: RateLimiter;
   search: Handler;
   lookup: Handler;
+  /** The API's document, for its reference. */
+  openApi: OpenApi;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
 }
@@ -35,8 +37,6 @@ export interface DashboardParts {
 export interface Tools extends DashboardParts {
   auth: Auth;
   readAccount: ReadAccount;
-  /** The API's document, for its reference. */
-  openApi(): OpenApi;
   /** Signs sessions; keys for other uses are derived from it (csrf.ts). */
   secret: string;
   /** Whether mail can be sent. */
