@@ -29,6 +29,7 @@ const CACHE_TTL_MS = 4 * SECOND;
 const UNKNOWN_TTL_MS = 1 * SECOND;
 const MAX_KNOWN = 50_000;
 const MAX_UNKNOWN = 10_000;
+/** Accounts whose latest change is kept. One more counts as a change of every account. */
 const MAX_CHANGED = 10_000;
 /**
  * Refresh-ahead: a key in use is reloaded this long before its cache entry expires. The query also reloads the other keys

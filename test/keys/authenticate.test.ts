@@ -403,6 +403,25 @@ describe('changes reach every instance', () => {
     expect(queries).toBe(0);
   });
 
+  test('more changes than are kept make every key be asked for again, once', async () => {
+    const [first, other] = [await createCaller(sql), await createCaller(sql)];
+    await startAfresh();
+    await bearer(first.key);
+    await bearer(other.key);
+    await changeLimits(sql, first.accountId, { requestsPerMinute: 7 }, 'test');
+    await sql`SELECT pg_notify('account_changed', 'acc_' || n) FROM generate_series(1, 10000) AS n`;
+    queries = 0;
+    // Nothing has changed about this account.
+    await until('a question about an unchanged account', async () => {
+      await bearer(other.key);
+      return queries === 1;
+    });
+    expectLike(await bearer(first.key), { requestsPerMinute: 7 });
+    queries = 0;
+    await Promise.all([bearer(first.key), bearer(other.key)]);
+    expect(queries).toBe(0);
+  });
+
   test('a connection for notifications that breaks is made again, and what was missed is forgotten', async () => {
     const { keyId, key } = await createCaller(sql);
     expect(await bearer(key)).not.toBeNull();
