@@ -21,6 +21,7 @@ import { ledgerOf } from '../credits/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
+import { inOneTurn } from '../support/stopped-clock.ts';
 import { eventually, until } from '../support/until.ts';
 
 let database: TestDatabase;
@@ -242,12 +243,15 @@ describe('a request whose handler spends its credits', () => {
         },
       },
     });
-    // 4 calls a millisecond until anything is measured, and 0.3 s of them.
-    const first = serve(other.key, costing(1150));
-    await spending.promise;
-    expect(await serve(key, costing(100))).toBe('service-unavailable');
-    expect((await ask(key)).kind).toBeNull();
-    expect(await serve(key, costing(20))).toBeNull();
+    // 4 calls a millisecond until anything is measured, and 0.3 s of them. Nothing is, while the clock stands still.
+    const { first } = await inOneTurn(async () => {
+      const first = serve(other.key, costing(1150));
+      await spending.promise;
+      expect(await serve(key, costing(100))).toBe('service-unavailable');
+      expect((await ask(key)).kind).toBeNull();
+      expect(await serve(key, costing(20))).toBeNull();
+      return { first };
+    });
     gate.resolve();
     expect(await first).toBeNull();
     expect(await costs(accountId)).toEqual({ tokens: 3, used: 21, credits: 0 });

@@ -59,17 +59,25 @@ const fails = (work: Promise<unknown>): Promise<boolean> =>
     () => true,
   );
 
-/** An account that has spent a credit, of which the service lost the answer with its connection; Postgres is down then. */
-async function spentUnheard(): Promise<string> {
-  const { accountId } = await createCaller(sql, { included: 3 });
+/** Calls of an account, and one of each other account, that Postgres commits, but freezes before it answers them. */
+async function commitUnheard(count: number, ...others: string[]) {
+  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
   const lock = await lockRow(sql, accountId);
-  const call = fails(admit(credits, accountId));
+  const accounts = [...Array<string>(count).fill(accountId), ...others];
+  const calls = accounts.map((account) => fails(admit(credits, account)));
   await waitingForLock(sql, 1);
   proxy.hang();
   await lock.release();
-  await eventually(() => ledgerOf(sql, accountId), { used: 1, credits: 0, calls: 1 });
+  const purchased = Math.max(0, count - 3);
+  await eventually(() => ledgerOf(sql, accountId), { used: count, credits: 5 - purchased, calls: count });
+  return { accountId, calls };
+}
+
+/** An account that has spent a credit, of which the service lost the answer with its connection; Postgres is down then. */
+async function spentUnheard(): Promise<string> {
+  const { accountId, calls } = await commitUnheard(1);
   proxy.down();
-  expect(await call).toBe(true);
+  expect(await Promise.all(calls)).toEqual([true]);
   return accountId;
 }
 
@@ -90,13 +98,7 @@ describe('a frozen Postgres', () => {
   });
 
   test('that commits but freezes before it answers: the credits are given back after the thaw', async () => {
-    const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
-    const lock = await lockRow(sql, accountId);
-    const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
-    await waitingForLock(sql, 1);
-    proxy.hang();
-    await lock.release();
-    await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
+    const { accountId, calls } = await commitUnheard(5);
     for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
     proxy.up();
     await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
@@ -110,15 +112,8 @@ describe('a frozen Postgres', () => {
   ])(
     'that commits, and whose answer is lost with the connection: the credits are given back%s',
     async (_, isMoved) => {
-      const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
       const bystander = await createCaller(sql, { included: 10 });
-      const lock = await lockRow(sql, accountId);
-      const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
-      calls.push(fails(admit(credits, bystander.accountId)));
-      await waitingForLock(sql, 1);
-      proxy.hang();
-      await lock.release();
-      await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
+      const { accountId, calls } = await commitUnheard(5, bystander.accountId);
       if (isMoved) await rollUpCalls(sql);
       proxy.down();
       for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
@@ -142,7 +137,7 @@ describe('a frozen Postgres', () => {
     proxy.up();
     await credits.close(5000);
     await reversal;
-    expect(await ledgerOf(sql, accountId)).toEqual(NOTHING_SPENT);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
     expect(lost).toEqual([]);
   });
 
@@ -151,17 +146,11 @@ describe('a frozen Postgres', () => {
     expect(lost).toEqual([]);
     await credits.close(1000);
     expect(lost).toEqual([{ attempts: [expect.any(String)], calls: { [accountId]: 1 } }]);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
   });
 
   test('that commits, and answers when the service is about to stop: the stop waits, and gives back', async () => {
-    const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
-    const lock = await lockRow(sql, accountId);
-    const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
-    await waitingForLock(sql, 1);
-    proxy.hang();
-    await lock.release();
-    await eventually(() => ledgerOf(sql, accountId), { used: 5, credits: 3, calls: 5 });
+    const { accountId, calls } = await commitUnheard(5);
     for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
     const closing = credits.close(5000);
     proxy.up();
