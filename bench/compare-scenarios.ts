@@ -1,7 +1,7 @@
 import { normalizeName } from '../src/companies/name.ts';
 import { generateCompany, seededRandom } from './names.ts';
 import type { SeededKeys } from './seed.ts';
-import { get } from './wrk.ts';
+import { get, post } from './wrk.ts';
 
 /** One kind of load that two revisions are held against each other under. */
 export interface ComparedScenario {
@@ -15,6 +15,9 @@ export interface ComparedScenario {
 }
 
 const DISTINCT_REQUESTS = 50_000;
+/** Each is nearly 2 KB, and the load generator reads all of them first. */
+const DISTINCT_BATCHES = 5000;
+const NIFS_PER_BATCH = 100;
 
 /** @param companies in the directory @param records of companies with stored details */
 export function comparedScenarios(companies: number, records: number): ComparedScenario[] {
@@ -28,6 +31,12 @@ export function comparedScenarios(companies: number, records: number): ComparedS
       status: 200,
       fresh: false,
       requests: ({ rich }) => lookups(rich),
+    },
+    {
+      name: 'batches',
+      status: 200,
+      fresh: false,
+      requests: ({ rich }) => batches(records, rich),
     },
     {
       name: 'searches',
@@ -69,6 +78,16 @@ function drawn(one: (random: () => number) => string): string[] {
 
 function call(path: string, keys: string[], random: () => number): string {
   return get(`/api/v1${path}`, 'bench', keys[Math.floor(random() * keys.length)]);
+}
+
+/** Lookups of 100 NIFs. */
+function batches(records: number, keys: string[]): string[] {
+  const random = seededRandom(3);
+  const any = (size: number) => Math.floor(random() * size);
+  return Array.from({ length: DISTINCT_BATCHES }, () => {
+    const nifs = Array.from({ length: NIFS_PER_BATCH }, () => generateCompany(any(records)).nif);
+    return post('/api/v1/lookups', 'bench', JSON.stringify({ nifs }), keys[any(keys.length)]!);
+  });
 }
 
 /** Beginnings of at least four characters of the companies' names, none of them twice. */
