@@ -23,7 +23,13 @@ if (count === 'forever') {
   await Promise.all(Array.from({ length: 10 }, spendOn));
 } else {
   for await (const _ of process.stdin) break;
-  writeSync(1, `${JSON.stringify(await admitMany(credits, accountId, Number(count)))}\n`);
+  // All calls share a batch, however slow the machine is: while they are queued, none of them grows older.
+  const { now } = performance;
+  const nowMs = performance.now();
+  performance.now = () => nowMs;
+  const outcomes = admitMany(credits, accountId, Number(count));
+  performance.now = now;
+  writeSync(1, `${JSON.stringify(await outcomes)}\n`);
   if (stay === undefined) {
     await sql.end({ timeout: 2 });
     process.exit(0);
