@@ -17,7 +17,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@elastic/elasticsearch';
-import { compareCodePoints } from '../src/companies/name.ts';
 import { NEVER_ABORTED } from '../src/directory/context.ts';
 import { createIndex, deleteIndex, refreshIndex } from '../src/directory/indices.ts';
 import { createElasticsearch } from '../src/elasticsearch/client.ts';
@@ -137,9 +136,9 @@ async function measureSize(servers: Servers, folder: string, rows: number): Prom
 function sortedCompanies(rows: number): Company[] {
   const keyed = Array.from(companies(rows), (company) => ({
     company,
-    key: searchDocument(company.nif, company.legalName).entry,
+    key: Buffer.from(searchDocument(company.nif, company.legalName).entry),
   }));
-  return keyed.sort((a, b) => compareCodePoints(a.key, b.key)).map(({ company }) => company);
+  return keyed.sort((a, b) => Buffer.compare(a.key, b.key)).map(({ company }) => company);
 }
 
 async function writeCsv(path: string, rows: number): Promise<void> {

@@ -46,14 +46,8 @@ export const LEGAL_FORMS: readonly string[] = [
   'e i m',
 ];
 
-/** The forms by their last character, the longest first, so that a name is compared with a few of them only. */
-const formsByLastCode = new Map<number, string[]>();
-for (const form of [...LEGAL_FORMS].sort((a, b) => b.length - a.length)) {
-  const lastCode = form.charCodeAt(form.length - 1);
-  const sameEnd = formsByLastCode.get(lastCode);
-  if (sameEnd) sameEnd.push(form);
-  else formsByLastCode.set(lastCode, [form]);
-}
+/** With the space before them; the longest first. */
+const ENDINGS = LEGAL_FORMS.map((form) => ` ${form}`).sort((a, b) => b.length - a.length);
 
 /**
  * Removes trailing legal forms, the longest that fits first, again and again, while a word stays in front of them
@@ -62,18 +56,9 @@ for (const form of [...LEGAL_FORMS].sort((a, b) => b.length - a.length)) {
  */
 export function withoutLegalForms(words: string): string {
   let end = words.length;
-  for (let cut = cutOnce(words, end); cut !== end; cut = cutOnce(words, end)) end = cut;
-  return end === words.length ? words : words.slice(0, end);
-}
-
-/** The end of the words without their last legal form, or `end` when none fits. */
-function cutOnce(words: string, end: number): number {
-  const forms = formsByLastCode.get(words.charCodeAt(end - 1));
-  if (forms === undefined) return end;
-  for (const form of forms) {
-    const spaceAt = end - form.length - 1;
-    if (spaceAt > 0 && words.charCodeAt(spaceAt) === 0x20 && words.startsWith(form, spaceAt + 1))
-      return spaceAt;
+  for (;;) {
+    const ending = ENDINGS.find((form) => form.length < end && words.endsWith(form, end));
+    if (ending === undefined) return words.slice(0, end);
+    end -= ending.length;
   }
-  return end;
 }

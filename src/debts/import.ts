@@ -1,4 +1,5 @@
 import { RefusedError } from '../errors.ts';
+import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import {
   type FileOptions,
@@ -7,8 +8,9 @@ import {
   type StagingPlan,
   stageFile,
 } from '../ingest/staging.ts';
-import type { Sql, Transaction } from '../postgres/connect.ts';
+import type { Transaction } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
+import type { Tools } from '../terminal/command.ts';
 import { count, type Progress } from '../terminal/progress.ts';
 
 export const DEBT_KINDS = ['tax', 'social-security'] as const;
@@ -19,44 +21,24 @@ export interface DebtsImportOptions extends FileOptions {
   /** The dataset's own date, `YYYY-MM-DD`. */
   date: string;
   /** Import an older file too, or one that would keep far fewer of the present rows. */
-  force: boolean;
-  dryRun: boolean;
-}
-
-/** The result of an import. `--json` answers all of it except `dryRun`. */
-export interface DebtsReport {
-  read: number;
-  /** Brackets that the dataset has now. */
-  imported: number;
-  rejected: number;
-  /** Companies that the import removed from the dataset. */
-  removed: number;
-  reasons: Map<string, number>;
-  milliseconds: number;
-  dryRun: boolean;
-}
-
-export interface DebtsTools {
-  sql: Sql;
-  signal: AbortSignal;
-  actor: string;
+  force?: boolean | undefined;
 }
 
 /**
  * Replaces the whole dataset of one kind by a file's rows (contract, Files), in one transaction: lookups see the old
  * dataset or the new one.
  *
+ * @returns `imported` counts the dataset's brackets, `removed` the companies that are no longer in it
  * @throws FileError when the file can't be read
  * @throws RefusedError when no row is usable, or, without `force`, when the file looks cut off or is older than the dataset
  */
 export function importDebts(
-  tools: DebtsTools,
+  tools: Pick<Tools, 'sql' | 'signal' | 'actor'>,
   source: RowSource,
   { kind, date, force, dryRun, ...file }: DebtsImportOptions,
   progress: Progress,
-): Promise<DebtsReport> {
+): Promise<ImportReport> {
   return withDedicated(tools, async (sql, changed) => {
-    const startedAt = Date.now();
     const { read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_PLAN, {
       ...file,
       signal: tools.signal,
@@ -84,8 +66,7 @@ export function importDebts(
       return present - kept;
     });
     await changed();
-    const milliseconds = Date.now() - startedAt;
-    return { read, imported: usable, rejected, removed, reasons, milliseconds, dryRun };
+    return { read, imported: usable, rejected, removed, reasons };
   });
 }
 

@@ -63,7 +63,7 @@ async function prepare(config: Config): Promise<Access> {
   const stores = await openStores(config);
   try {
     const tools = { ...stores, config, signal: NEVER_ABORTED, actor: ACTOR };
-    const options = { replace: false, force: false, dryRun: false, rejects: null };
+    const options = {};
     await withProgress(
       (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), options, progress),
       NEVER_ABORTED,

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
-import { compareCodePoints, normalizeName } from '../companies/name.ts';
+import { normalizeName } from '../companies/name.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import {
@@ -148,31 +148,32 @@ async function sampleNames(sql: Sql, table: string): Promise<SearchDocument[]> {
 async function checkName(
   client: Client,
   index: string,
-  sample: SearchDocument,
+  { nif, normalized_name, entry }: SearchDocument,
   signal: AbortSignal,
 ): Promise<void> {
-  const characters = [...sample.normalized_name];
-  const fail = (how: string): never => {
-    throw new Error(`the new index doesn't find NIF ${sample.nif} ${how}`);
+  /** The entries that a search finds, by the query and the parser of searches. */
+  const find = async (filter: object) => {
+    const { hits } = await client.search({ index, ...searchBody(filter) }, { signal });
+    return hits.hits.map(({ sort }) => String(sort![0]));
   };
-  const byNif = await find(client, index, { term: { nif: sample.nif } }, signal);
-  if (byNif[0] !== sample.entry) fail('by its NIF');
-  for (const length of PREFIX_LENGTHS) {
-    if (characters.length < length) break;
+  const fail = (how: string): never => {
+    throw new Error(`the new index doesn't find NIF ${nif} ${how}`);
+  };
+  if ((await find({ term: { nif } }))[0] !== entry) fail('by its NIF');
+  const characters = [...normalized_name];
+  for (const length of PREFIX_LENGTHS.filter((length) => length <= characters.length)) {
     const prefix = characters.slice(0, length).join('');
-    const found = await find(client, index, prefixFilter(prefix), signal);
-    const inOrder = found.every((entry, i) => i === 0 || compareCodePoints(found[i - 1]!, entry) < 0);
-    if (!inOrder || found.some((entry) => !normalizeName(readEntry(entry).legalName).startsWith(prefix)))
+    const found = await find(prefixFilter(prefix));
+    const inOrder = found.every((next, i) => i === 0 || isBefore(found[i - 1]!, next));
+    if (!inOrder || found.some((one) => !normalizeName(readEntry(one).legalName).startsWith(prefix)))
       fail('in the right order');
     // It is among the results, or behind them if there are more.
-    const isThere = found.includes(sample.entry);
-    if (!isThere && (found.length < MAX_RESULTS || compareCodePoints(sample.entry, found.at(-1)!) < 0))
-      fail(`by "${prefix}"`);
+    const isBehind = found.length === MAX_RESULTS && isBefore(found.at(-1)!, entry);
+    if (!found.includes(entry) && !isBehind) fail(`by "${prefix}"`);
   }
 }
 
-/** The entries that a search finds, by the query and the parser of searches. */
-async function find(client: Client, index: string, filter: object, signal: AbortSignal): Promise<string[]> {
-  const { hits } = await client.search({ index, ...searchBody(filter) }, { signal });
-  return hits.hits.map(({ sort }) => sort![0] as string);
+/** In the order of code points, which is that of UTF-8 (contract: order of results). */
+function isBefore(a: string, b: string): boolean {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 }

@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
-import { fileOptions, readFileOptions } from '../ingest/options.ts';
-import { rowSource } from '../ingest/source.ts';
-import { describeRejected } from '../ingest/staging.ts';
+import { defineImport } from '../ingest/import-command.ts';
 import { defineCommand, subcommand, type Tools } from '../terminal/command.ts';
-import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
+import { count, type Progress, withProgress } from '../terminal/progress.ts';
 import { fields, toSecond } from '../terminal/text.ts';
-import { type ImportOptions, type ImportReport, importCompanies } from './import.ts';
+import { importCompanies } from './import.ts';
 import { DIRECTORY_PLAN } from './import-plan.ts';
 import { describeHolder } from './lock.ts';
 import { rebuildIndex, rollbackIndex } from './rebuild.ts';
@@ -55,15 +53,11 @@ Example:
 }
 
 function importCommand(companies: Command): void {
-  const command = fileOptions(companies.command('import'), DIRECTORY_PLAN)
+  const command = companies
+    .command('import')
     .description('import a directory file: rows are added and updated')
-    .argument(
-      '<file>',
-      'CSV, TSV, JSON Lines or a JSON list with nif and legal_name, .gz or not; - for standard input',
-    )
     .option('--replace', 'make the file the whole directory: companies that it does not have go')
     .option('--force', 'with --replace: also when under 90% of the present rows are left')
-    .option('--dry-run', 'read, compare and report; change nothing')
     .addHelpText(
       'after',
       `
@@ -75,36 +69,7 @@ Examples:
   bun directory companies import entidades.json --columns nif=nifEntidade,legal_name=desigEntidade
   zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
-  defineCommand(
-    command,
-    (context, file: string, options: Partial<ImportOptions>) =>
-      withProgress(async (progress) => {
-        const report = await importCompanies(context, rowSource(file), importOptions(options), progress);
-        return { ...report, toJSON: () => jsonAnswer(report) };
-      }, context.signal),
-    describeImport,
-  );
-}
-
-function importOptions(given: Partial<ImportOptions>): ImportOptions {
-  const { replace = false, force = false, dryRun = false } = given;
-  return { ...readFileOptions(given), replace, force, dryRun };
-}
-
-function jsonAnswer({ dryRun: _, reasons, ...report }: ImportReport) {
-  return { ...report, reasons: Object.fromEntries(reasons) };
-}
-
-function describeImport(report: ImportReport): string {
-  return fields({
-    read: count(report.read),
-    imported: `${count(report.imported)}${report.dryRun ? ' (dry run: nothing has changed)' : ''}`,
-    unchanged: count(report.unchanged),
-    ...(report.removed > 0 ? { removed: count(report.removed) } : {}),
-    rejected: describeRejected(report),
-    index: report.index,
-    time: duration(report.milliseconds),
-  });
+  defineImport(command, DIRECTORY_PLAN, importCompanies);
 }
 
 function indexCommand(

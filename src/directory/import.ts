@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
+import type { ImportReport } from '../ingest/import-command.ts';
 import { type RowSource, requireReadable } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -31,32 +32,18 @@ import { compareStaged, copyNormalized, type Difference, fillTable, finishTable 
 
 export interface ImportOptions extends FileOptions {
   /** The file is the whole directory, so companies that it doesn't have are removed. */
-  replace: boolean;
+  replace?: boolean | undefined;
   /** With `replace`, import also a file that leaves far fewer companies. */
-  force: boolean;
-  dryRun: boolean;
+  force?: boolean | undefined;
 }
 
-/** The result of an import. `--json` answers all of it except `dryRun`. */
-export interface ImportReport {
-  read: number;
-  /** New, or with a changed name. */
-  imported: number;
-  unchanged: number;
-  rejected: number;
-  /** Companies of the directory that the replacing file does not have. */
-  removed: number;
-  /** The index that searches use, or the table in embedded mode. */
-  index: string;
-  reasons: Map<string, number>;
-  milliseconds: number;
-  dryRun: boolean;
-}
+export type DirectoryReport = Required<ImportReport>;
 
 /**
  * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete. A run that fails or
  * dies changes nothing that they see.
  *
+ * @returns `imported` counts new companies and changed names; `index` is the table in embedded mode
  * @throws FileError when the file can't be read
  * @throws RefusedError, in one line, when no row is usable, when the import would wipe the directory, when another process
  * changes the directory, or when Elasticsearch failed
@@ -66,7 +53,7 @@ export async function importCompanies(
   source: RowSource,
   options: ImportOptions,
   progress: Progress,
-): Promise<ImportReport> {
+): Promise<DirectoryReport> {
   if (options.dryRun) {
     progress.plan(DRY_RUN_STEPS);
     return withDedicated(context, async (sql) => {
@@ -80,7 +67,6 @@ export async function importCompanies(
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
     await failPlainly(() => collectGarbage(context, lock));
-    const startedAt = Date.now();
     const isEmbedded = context.elasticsearch === null;
     // Most loads change little of a directory. The comparison corrects the plan.
     progress.plan(importSteps(isEmbedded ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'));
@@ -90,8 +76,7 @@ export async function importCompanies(
     const file = 'path' in source ? basename(source.path) : '-';
     if (changes === 0) {
       await confirmLoad(lock, directory, file, context.actor);
-      if (await isServed(context, directory, report.index))
-        return { ...report, milliseconds: Date.now() - startedAt };
+      if (await isServed(context, directory, report.index)) return report;
     }
     try {
       report.index =
@@ -103,7 +88,7 @@ export async function importCompanies(
       // Leftovers of a failed run, and generations older than the last two.
       await tidyUp(context, lock, progress);
     }
-    return { ...report, milliseconds: Date.now() - startedAt };
+    return report;
   };
   return withDirectoryLock(context, 'companies import', work, { progress });
 }
@@ -114,10 +99,9 @@ async function readAndCompare(
   sql: Sql,
   directory: Directory,
   source: RowSource,
-  { replace, force, dryRun, ...file }: ImportOptions,
+  { replace = false, force, ...file }: ImportOptions,
   progress: Progress,
-): Promise<{ report: ImportReport; difference: Difference }> {
-  const startedAt = Date.now();
+): Promise<{ report: DirectoryReport; difference: Difference }> {
   const { current } = directory;
   const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: context.signal, progress });
   progress.phase('comparing');
@@ -128,18 +112,10 @@ async function readAndCompare(
         ` nothing has changed; --force replaces the directory anyway`,
     );
   }
-  const report: ImportReport = {
-    read: staged.read,
-    imported: difference.imported,
-    unchanged: difference.unchanged,
-    rejected: staged.rejected,
-    index: await failPlainly(() => servedIndex(context, directory)),
-    removed: difference.removed,
-    reasons: staged.reasons,
-    milliseconds: Date.now() - startedAt,
-    dryRun,
-  };
-  return { report, difference };
+  const { read, rejected, reasons } = staged;
+  const { imported, unchanged, removed } = difference;
+  const index = await failPlainly(() => servedIndex(context, directory));
+  return { report: { read, imported, unchanged, rejected, removed, reasons, index }, difference };
 }
 
 async function isServed(
@@ -161,7 +137,7 @@ async function replaceGeneration(
   lock: DirectoryLock,
   directory: Directory,
   difference: Difference,
-  { replace, file }: Pick<ImportOptions, 'replace'> & { file: string },
+  { replace = false, file }: ImportOptions & { file: string },
   progress: Progress,
 ): Promise<string> {
   const { sql } = lock;
@@ -209,13 +185,14 @@ async function replaceGeneration(
 async function normalizedBase(
   { signal }: DirectoryContext,
   { sql }: DirectoryLock,
-  { tableName, normalization }: Generation,
+  current: Generation,
   progress: Progress,
 ): Promise<string> {
-  if (normalization === null || normalization === normalizationFingerprint()) return tableName;
+  const { normalization } = current;
+  if (normalization === null || normalization === normalizationFingerprint()) return current.tableName;
   progress.phase('normalizing the present names again');
   const { tableName: copy } = await nextGeneration(sql);
   const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
-  await copyNormalized(sql, tableName, copy, { signal, onRows });
+  await copyNormalized(sql, current, copy, { signal, onRows });
   return copy;
 }

@@ -58,7 +58,7 @@ export async function buildAnew(
   if (isStale) {
     progress.phase('normalizing names again');
     const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
-    await copyNormalized(sql, current.tableName, tableName, { signal, onRows });
+    await copyNormalized(sql, current, tableName, { signal, onRows });
   } else if (client === null) {
     progress.phase('copying the rows');
     await copySorted(sql, current.tableName, tableName);

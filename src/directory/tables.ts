@@ -6,7 +6,8 @@ import { copyInto, copyValue } from '../postgres/copy.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
-import { eachPage } from './load.ts';
+import type { Generation } from './generations.ts';
+import { type LoadOptions, readPages } from './load.ts';
 
 const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
 
@@ -72,30 +73,27 @@ export async function fillTable(
   await sql.unsafe(`CREATE TABLE ${quoted(table)} AS ${rows}`);
 }
 
-/** A copy of a table with its normalized columns computed by this version. */
+/** A copy of a generation's table with its normalized columns computed by this version. */
 export async function copyNormalized(
   sql: Sql,
-  from: string,
+  { tableName: from, rows }: Pick<Generation, 'tableName' | 'rows'>,
   table: string,
-  { signal, onRows }: { signal: AbortSignal; onRows: (rows: number, fraction: number) => void },
+  { signal, onRows }: LoadOptions,
 ): Promise<void> {
   const unsorted = `${table}_unsorted`;
   await sql.unsafe(`CREATE TEMPORARY TABLE ${quoted(unsorted)} (LIKE ${quoted(from)})`);
-  await eachPage(sql, from, {
-    streams: 1,
-    signal,
-    onRows,
-    prepare: (page) => page,
-    async work(page) {
-      const copy = await copyInto(sql, `${quoted(unsorted)} (${COLUMNS})`);
-      for (const [nif, legalName] of page) {
-        const { normalized_name, sort_key } = directoryRow(nif, legalName);
-        const fields = [nif, legalName, normalized_name, sort_key].map(copyValue);
-        await copy.write(`${fields.join('\t')}\n`);
-      }
-      await copy.finish();
-    },
-  });
+  let done = 0;
+  for await (const page of readPages(sql, from, signal)) {
+    const copy = await copyInto(sql, `${quoted(unsorted)} (${COLUMNS})`);
+    for (const [nif, legalName] of page) {
+      const { normalized_name, sort_key } = directoryRow(nif, legalName);
+      const fields = [nif, legalName, normalized_name, sort_key].map(copyValue);
+      await copy.write(`${fields.join('\t')}\n`);
+    }
+    await copy.finish();
+    done += page.length;
+    onRows(done, done / rows);
+  }
   await sql.unsafe(
     `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(unsorted)} ORDER BY sort_key, nif`,
   );

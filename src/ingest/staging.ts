@@ -36,7 +36,9 @@ export interface FileOptions {
   /** The member of a JSON document that holds the list of rows. */
   list?: string | undefined;
   legalPersons?: boolean | undefined;
-  rejects: string | null;
+  /** The path of the file for rejected rows. */
+  rejects?: string | undefined;
+  dryRun?: boolean | undefined;
 }
 
 export interface StagingOptions extends FileOptions {
@@ -49,7 +51,8 @@ export interface Staged {
   /** Rows in the staging table, one for a NIF. */
   usable: number;
   rejected: number;
-  reasons: Map<string, number>;
+  /** Rejected rows by reason. */
+  reasons: Record<string, number>;
 }
 
 /** The reason of all rows of a NIF except the last (contract, Files). */
@@ -85,7 +88,9 @@ export async function stageFile(
   { rejects: rejectsPath, ...options }: StagingOptions,
 ): Promise<Staged> {
   const rejects =
-    rejectsPath === null ? null : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
+    rejectsPath === undefined
+      ? null
+      : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
   try {
     const staged = await stageRows(connection, source, plan, rejects, options);
     await rejects?.finish();
@@ -104,13 +109,13 @@ async function stageRows(
   { columns, list, legalPersons = false, signal, progress }: Omit<StagingOptions, 'rejects'>,
 ): Promise<Staged> {
   const reader = await openRows(source, ['nif', ...plan.columns], { sources: columns, list, signal });
-  const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: new Map() };
+  const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: {} };
   const seen = new Uint8Array(10 ** CHECKED_DIGITS / 8);
   let duplicates = 0;
   let copy: CopyWriter | null = null;
   const countRejected = (reason: string) => {
     staged.rejected++;
-    staged.reasons.set(reason, (staged.reasons.get(reason) ?? 0) + 1);
+    staged.reasons[reason] = (staged.reasons[reason] ?? 0) + 1;
   };
   const reject = async (rows: readonly RejectedRow[]) => {
     for (const { reason } of rows) countRejected(reason);
@@ -210,6 +215,6 @@ export function describeRejected({ rejected, reasons }: Pick<Staged, 'rejected' 
   return parts.length === 0 ? count(rejected) : `${count(rejected)} (${parts.join(', ')})`;
 }
 
-function byFrequency(reasons: Map<string, number>): [reason: string, rows: number][] {
-  return [...reasons].sort((a, b) => b[1] - a[1]);
+function byFrequency(reasons: Staged['reasons']): [reason: string, rows: number][] {
+  return Object.entries(reasons).sort((a, b) => b[1] - a[1]);
 }

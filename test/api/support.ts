@@ -160,7 +160,7 @@ async function importDirectory(sql: Sql, env: Record<string, string>, csv: strin
     const path = join(folder, 'companies.csv');
     await Bun.write(path, csv);
     const tools = { config, sql, elasticsearch, signal: new AbortController().signal, actor: 'test' };
-    const how = { replace: true, force: true, dryRun: false, rejects: null };
+    const how = { replace: true, force: true };
     await importCompanies(tools, { path }, how, NO_PROGRESS);
   } finally {
     await elasticsearch?.close();

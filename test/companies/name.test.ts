@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import {
-  cleanName,
-  compareCodePoints,
-  normalizationFingerprint,
-  normalizeName,
-  sortKey,
-} from '../../src/companies/name.ts';
+import { cleanName, normalizationFingerprint, normalizeName, sortKey } from '../../src/companies/name.ts';
 import { exampleNames } from './example-names.ts';
 import { oracleNormalize, oracleSortKey } from './name-oracle.ts';
 
@@ -198,25 +192,6 @@ describe('sortKey', () => {
       }),
       { numRuns: 5_000 },
     );
-  });
-});
-
-describe('compareCodePoints', () => {
-  test('orders as UTF-8 bytes do', () => {
-    const wellFormed = fc.string({
-      unit: fc.oneof(
-        fc.constantFrom('a', 'b', '\ue000', '\uffff', '\u{10000}', '\ud7ff'),
-        fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
-      ),
-    });
-    fc.assert(
-      fc.property(wellFormed, wellFormed, (a, b) => {
-        expect(Math.sign(compareCodePoints(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)));
-      }),
-      { numRuns: 5_000 },
-    );
-    expect(compareCodePoints('\u{1f600}', '\uff21')).toBeGreaterThan(0);
-    expect('\u{1f600}' < '\uff21').toBe(true);
   });
 });
 

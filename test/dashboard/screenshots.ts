@@ -104,7 +104,7 @@ async function shoot(page: Page, path: string): Promise<void> {
 
 async function prepare(sql: Sql): Promise<void> {
   const tools = { ...stores, config, signal: NEVER_ABORTED, actor: 'screenshots' };
-  const options = { replace: false, force: false, dryRun: false, rejects: null };
+  const options = {};
   const file = rowSource(join(ROOT, 'examples/companies.csv'));
   await withProgress((progress) => importCompanies(tools, file, options, progress), NEVER_ABORTED);
   const { id } = await createAccount(

@@ -66,20 +66,14 @@ describe.each([...MODES])('what is known of the datasets (%s)', (mode) => {
 
   test('each kind of debts has its own date and number of companies', async () => {
     const path = await bench.write('debts.csv', `nif,start,end\n${nif(1)},5000,25000\n${nif(2)},25001,\n`);
-    const options = { kind: 'tax' as const, date: '2026-10-31', force: false, dryRun: false, rejects: null };
+    const options = { kind: 'tax' as const, date: '2026-10-31' };
     await importDebts(bench.tools, { path }, options, NO_PROGRESS);
     expect((await answer()).data.debts).toEqual({
       tax: { date: '2026-10-31', companies: 2 },
       social_security: null,
     });
     const other = await bench.write('other.csv', `nif,start,end\n${nif(1)},5000,25000\n`);
-    const later = {
-      kind: 'social-security' as const,
-      date: '2026-11-01',
-      force: false,
-      dryRun: false,
-      rejects: null,
-    };
+    const later = { kind: 'social-security' as const, date: '2026-11-01' };
     await importDebts(bench.tools, { path: other }, later, NO_PROGRESS);
     expect((await answer()).data.debts).toEqual({
       tax: { date: '2026-10-31', companies: 2 },

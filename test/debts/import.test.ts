@@ -30,7 +30,7 @@ async function importText(
     kind = 'tax' as DebtKind,
     date = '2026-10-31',
     file = 'debts.csv',
-    rejects = null as string | null,
+    rejects = undefined as string | undefined,
     force = false,
     dryRun = false,
   } = {},

@@ -180,7 +180,7 @@ for (const mode of MODES) {
         const sign = () => {
           if (++signs === n) controller.abort(new Error('interrupted'));
         };
-        const options = { replace: false, force: false, dryRun: false, rejects: null };
+        const options = {};
         return importCompanies({ ...bench.tools, signal: controller.signal }, { path }, options, {
           ...NO_PROGRESS,
           phase: sign,

@@ -23,7 +23,7 @@ afterEach(async () => {
   await bench.close();
 });
 
-const RULES = { replace: false, force: false, dryRun: false, rejects: null };
+const RULES = {};
 
 /** An import that waits for its next row until the test is over, through the proxy. */
 async function stuckImport() {

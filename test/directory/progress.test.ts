@@ -24,7 +24,7 @@ function record() {
   return { progress, seen, planned: () => plan.map(({ name }) => name) };
 }
 
-const OPTIONS = { replace: false, force: false, dryRun: false, rejects: null };
+const OPTIONS = {};
 
 describe.each([...MODES])('progress of what changes the directory (%s)', (mode) => {
   test('the phases are those of the plan, in its order, and tell when searches see the new directory', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { SniffingTransport } from '@elastic/elasticsearch';
 import { normalizeName } from '../../src/companies/name.ts';
 import type { DirectoryContext } from '../../src/directory/context.ts';
-import { type ImportOptions, type ImportReport, importCompanies } from '../../src/directory/import.ts';
+import { type DirectoryReport, type ImportOptions, importCompanies } from '../../src/directory/import.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
 import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
@@ -30,8 +30,8 @@ export interface Workbench {
   database: TestDatabase;
   alias: string;
   /** Writes a file and imports it. */
-  importText(text: string, options?: Partial<ImportOptions>, fileName?: string): Promise<ImportReport>;
-  importFile(path: string, options?: Partial<ImportOptions>): Promise<ImportReport>;
+  importText(text: string, options?: Partial<ImportOptions>, fileName?: string): Promise<DirectoryReport>;
+  importFile(path: string, options?: Partial<ImportOptions>): Promise<DirectoryReport>;
   rebuild(): Promise<IndexStatus>;
   rollback(): Promise<IndexStatus>;
   status(): Promise<IndexStatus>;
@@ -84,12 +84,7 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     return path(name);
   };
   const importFile = (file: string, given: Partial<ImportOptions> = {}) =>
-    importCompanies(
-      tools,
-      { path: file },
-      { replace: false, force: false, dryRun: false, rejects: null, ...given },
-      NO_PROGRESS,
-    );
+    importCompanies(tools, { path: file }, { ...given }, NO_PROGRESS);
   return {
     mode,
     tools,

@@ -1,0 +1,73 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { defineCommand, type Tools } from '../terminal/command.ts';
+import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
+import { fields } from '../terminal/text.ts';
+import { type ColumnNames, comparable } from './columns.ts';
+import { type RowSource, rowSource } from './source.ts';
+import { describeRejected, type FileOptions, type Staged, type StagingPlan } from './staging.ts';
+
+/** The result of an import of any kind; of the directory also how many rows were unchanged, and its index. */
+export interface ImportReport extends Pick<Staged, 'read' | 'rejected' | 'reasons'> {
+  imported: number;
+  unchanged?: number;
+  removed: number;
+  index?: string;
+}
+
+/**
+ * Defines `import <file>` with the options for reading a file and `--dry-run`, which are the same for every import (contract,
+ * Files). It shows the progress and prints the report.
+ */
+export function defineImport<Options extends FileOptions>(
+  command: Command,
+  plan: StagingPlan,
+  run: (tools: Tools, source: RowSource, options: Options, progress: Progress) => Promise<ImportReport>,
+): Command {
+  const names = ['nif', ...plan.columns];
+  const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+  const example = names.map((name) => `${name}=NAME`).join(',');
+  command
+    .argument('<file>', `CSV, TSV, JSON Lines or a JSON list with ${list}, .gz or not; - for standard input`)
+    .option('--columns <names>', `what the file calls them: ${example}`, columnNames(names))
+    .option('--list <name>', 'the member of a JSON document that has the list of rows')
+    .option('--legal-persons', 'skip natural persons: NIFs that begin with 1, 2, 3 or 45')
+    .option('--rejects <file>', 'write the rows that could not be used to a CSV file: line,reason,row')
+    .option('--dry-run', 'read, compare and report; change nothing');
+  return defineCommand(
+    command,
+    (tools, file: string, options: Options) =>
+      withProgress(async (progress) => {
+        const startedAt = Date.now();
+        const report = await run(tools, rowSource(file), options, progress);
+        return { ...report, milliseconds: Date.now() - startedAt };
+      }, tools.signal),
+    ({ read, imported, unchanged, removed, index, milliseconds, ...rows }) =>
+      fields({
+        read: count(read),
+        imported: `${count(imported)}${command.opts<Options>().dryRun ? ' (dry run: nothing has changed)' : ''}`,
+        ...(unchanged === undefined ? {} : { unchanged: count(unchanged) }),
+        ...(removed > 0 ? { removed: count(removed) } : {}),
+        rejected: describeRejected(rows),
+        ...(index === undefined ? {} : { index }),
+        time: duration(milliseconds),
+      }),
+  );
+}
+
+/** Reads `nif=NIPC,legal_name=Designação`. A name may have commas in it. */
+function columnNames(names: readonly string[]): (text: string) => ColumnNames {
+  return (text) => {
+    const sources: Record<string, string> = {};
+    for (const pair of text.split(new RegExp(`,(?=(?:${names.join('|')})=)`))) {
+      const [, name, source] = /^(\w+)=(.*)$/s.exec(pair) ?? [];
+      if (name === undefined || !names.includes(name) || source!.trim() === '')
+        throw new InvalidArgumentError(`It must be like ${names.map((one) => `${one}=NAME`).join(',')}.`);
+      if (name in sources) throw new InvalidArgumentError(`It has ${name} twice.`);
+      sources[name] = source!.trim();
+    }
+    const used = names.map((name) => comparable(sources[name] ?? name));
+    if (new Set(used).size < used.length)
+      throw new InvalidArgumentError('Each must come from a different column.');
+    return sources;
+  };
+}
