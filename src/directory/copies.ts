@@ -11,14 +11,11 @@ const GONE_PATIENCE_MS = 30 * SECOND;
 const LOOK_EVERY_MS = 0.25 * SECOND;
 const LOOK_TIMEOUT_MS = 5 * SECOND;
 
+/** Shard copies that answer, primaries included; all that the index can have; and whether a shard has none. */
 interface Copies {
-  /** Shards with a primary that answers, of all shards. */
-  primaries: number;
-  shards: number;
-  /** Shard copies that answer, primaries included. */
   active: number;
-  /** The most copies; a node never holds two copies of a shard. */
   possible: number;
+  isBroken: boolean;
 }
 
 async function copiesOf(client: Client, name: string): Promise<Copies> {
@@ -27,21 +24,20 @@ async function copiesOf(client: Client, name: string): Promise<Copies> {
     { requestTimeout: LOOK_TIMEOUT_MS, maxRetries: 1 },
   );
   const index = health.indices?.[name];
-  if (index === undefined) return { primaries: 0, shards: 1, active: 0, possible: 1 };
+  if (index === undefined) return { active: 0, possible: 1, isBroken: true };
+  // A node never holds two copies of a shard.
   const replicas = Math.min(Number(index.number_of_replicas), Math.max(0, health.number_of_data_nodes - 1));
   const shards = Number(index.number_of_shards);
   return {
-    primaries: index.active_primary_shards,
-    shards,
     active: index.active_shards,
     possible: shards * (1 + replicas),
+    isBroken: index.active_primary_shards < shards,
   };
 }
 
 /** Whether every shard of an index answers. */
 export async function isSearchable(client: Client, name: string): Promise<boolean> {
-  const { primaries, shards } = await copiesOf(client, name);
-  return primaries >= shards;
+  return !(await copiesOf(client, name)).isBroken;
 }
 
 /**
@@ -53,31 +49,28 @@ export async function isSearchable(client: Client, name: string): Promise<boolea
 export async function untilCopied(
   client: Client,
   name: string,
-  { signal, progress }: { signal: AbortSignal; progress?: Pick<Progress, 'phase' | 'update' | 'note'> },
+  { signal, progress }: { signal: AbortSignal; progress?: Pick<Progress, 'phase' | 'note'> },
   timeoutMs = COPY_TIMEOUT_MS,
 ): Promise<void> {
   const untilMs = performance.now() + timeoutMs;
   let answeredAtMs = performance.now();
-  let isShown = false;
   let copies: Copies | null = null;
-  for (;;) {
+  for (let looks = 0; copies === null || copies.active < copies.possible; looks++) {
     signal.throwIfAborted();
+    if (performance.now() > untilMs) break;
+    if (looks === 1) progress?.phase('copying the index to other nodes');
+    if (looks > 0) await Bun.sleep(LOOK_EVERY_MS);
     try {
       copies = await copiesOf(client, name);
       answeredAtMs = performance.now();
     } catch (error) {
       if (!isNodeFault(error) || performance.now() - answeredAtMs > GONE_PATIENCE_MS) throw error;
     }
-    if (copies !== null && copies.active >= copies.possible) return;
-    if (performance.now() > untilMs) break;
-    if (!isShown) progress?.phase('copying the index to other nodes', 'shards');
-    isShown = true;
-    if (copies !== null) progress?.update(copies.active, copies.active / copies.possible);
-    await Bun.sleep(LOOK_EVERY_MS);
   }
-  if (copies === null || copies.primaries < copies.shards) {
+  if (copies === null || copies.isBroken) {
     throw new Error('a shard of the new index is on no node that answers');
   }
+  if (copies.active === copies.possible) return;
   progress?.note(
     `warning: the new index has ${copies.active} of ${copies.possible} shard copies: look at the disks of the nodes, ` +
       'because the death of one may end searches',

@@ -26,20 +26,11 @@ interface Garbage {
 /**
  * Finds unneeded tables and indices. An index that the alias points to is always needed, and so is every index of another
  * directory. Without the lock it also finds those that a run is building now.
- *
- * @param retiredForMs generations that served more recently are left for a later check
  */
-async function findGarbage(
-  { elasticsearch: client, config }: DirectoryContext,
-  sql: Sql,
-  retiredForMs: number,
-): Promise<Garbage> {
+async function findGarbage({ elasticsearch: client, config }: DirectoryContext, sql: Sql): Promise<Garbage> {
   const directory = await readDirectory(sql);
   const served = client === null ? [] : await aliasTargets(client, config.elasticsearchAlias);
-  const recent = await sql<{ id: number }[]>`
-    SELECT id FROM directory_generations
-    WHERE retired_at > clock_timestamp() - make_interval(secs => ${retiredForMs / SECOND})`;
-  const kept = [directory.current.id, directory.previous?.id, ...recent.map(({ id }) => id)];
+  const kept = [directory.current.id, directory.previous?.id];
   const isKept = ({ id, indexName }: Generation) =>
     kept.includes(id) || (indexName !== null && served.includes(indexName));
   const needed = new Set([
@@ -55,15 +46,11 @@ async function findGarbage(
   };
 }
 
-export async function collectGarbage(
-  context: DirectoryContext,
-  lock: DirectoryLock,
-  retiredForMs = 0,
-): Promise<void> {
+export async function collectGarbage(context: DirectoryContext, lock: DirectoryLock): Promise<void> {
   await assertHeld(lock);
   const { elasticsearch: client } = context;
   const { sql } = lock;
-  const { generations, indices } = await findGarbage(context, sql, retiredForMs);
+  const { generations, indices } = await findGarbage(context, sql);
   if (client !== null) {
     // Readers of a table hold a lock on it; those of an index hold nothing.
     const left = generations.filter(({ indexName }) => indexName !== null);
@@ -75,31 +62,23 @@ export async function collectGarbage(
   for (const name of await unregisteredTables(sql)) await sql.unsafe(`DROP TABLE ${quoted(name)}`);
 }
 
-/** A generation that has just stopped serving stays for this long, so that the removal waits for no reader. */
-export const LEFT_FOR_MS = 10 * SECOND;
-
 /**
- * Removes what a dead run or a rollback has left, unless a run changes the directory now. Readers see no difference.
+ * Removes what a dead run has left, unless a run changes the directory now. Readers see no difference.
  *
  * @returns whether something was removed
  * @throws the error of Postgres or Elasticsearch when they are away
  */
 export async function tidyUpLeftovers(context: DirectoryContext): Promise<boolean> {
-  const { generations, indices, tables } = await findGarbage(context, context.sql, LEFT_FOR_MS);
+  const { generations, indices, tables } = await findGarbage(context, context.sql);
   if (generations.length + indices.length + tables.length === 0) return false;
-  return withDirectoryLock(
-    context,
-    TIDYING,
-    async (lock) => {
-      await collectGarbage(context, lock, LEFT_FOR_MS);
-      return true;
-    },
-    { patienceMs: 0 },
-  ).catch((error) => {
+  try {
+    await withDirectoryLock(context, TIDYING, (lock) => collectGarbage(context, lock), { patienceMs: 0 });
+    return true;
+  } catch (error) {
     // A running change removes all of it at its end.
     if (error instanceof RefusedError) return false;
     throw error;
-  });
+  }
 }
 
 /** Removes leftovers at the end of a run, also of a failed one. The next check removes the rest. */
@@ -123,17 +102,15 @@ export async function tidyUp(
 const QUERY_CANCELED = '57014';
 
 async function waitForReaders(
-  sql: DirectoryLock['sql'],
-  generations: { id: number }[],
+  sql: Sql,
+  generations: Generation[],
   waitMs = READERS_LEAVE_AFTER_MS,
 ): Promise<void> {
-  if (generations.length === 0) return;
   const ids = generations.map(({ id }) => id);
-  const [row] = await sql<{ age: number | null }[]>`
-    SELECT (extract(epoch FROM clock_timestamp() - max(retired_at)) * 1000)::float8 AS age
+  const [row] = await sql<{ recent: boolean | null }[]>`
+    SELECT max(retired_at) > clock_timestamp() - make_interval(secs => ${waitMs / SECOND}) AS recent
     FROM directory_generations WHERE id = ANY(${ids})`;
-  const age = row!.age ?? waitMs;
-  if (age < waitMs) await Bun.sleep(waitMs - Math.max(age, 0));
+  if (row!.recent) await Bun.sleep(waitMs);
 }
 
 /** Tables without a registered generation, which a dead run has begun. */

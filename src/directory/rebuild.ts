@@ -114,6 +114,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
     await makePreviousCurrent(lock, previous, index);
     return failAfterChange('rollback', async () => {
       if (client !== null) await pointAlias(client, context.config.elasticsearchAlias, index!.name);
+      await tidyUp(context, lock, progress);
       return indexStatus({ ...context, signal: NEVER_ABORTED });
     });
   };

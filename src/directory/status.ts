@@ -38,7 +38,7 @@ export async function statusReport(
 ): Promise<StatusReport> {
   const running = await readHolder(context.sql);
   if (running === null && (await failPlainly(() => tidyUpLeftovers(context), null))) {
-    progress.note('removed what a stopped run or a rollback had left');
+    progress.note('removed what a stopped run had left');
   }
   const status = await indexStatus(context);
   const datasets = await readDatasets(context.sql);

@@ -2,7 +2,7 @@
  * The steps of a change of the directory, for progress. Their weights are the seconds that they took for 5 million companies on
  * two cores (docs/operating.md, Sizing); only their proportions matter.
  */
-import type { Step } from '../terminal/estimate.ts';
+import type { Step } from '../terminal/progress.ts';
 
 /** The phase after the change is in force, when it can't be interrupted any more. */
 export const REMOVING = 'removing what is old';

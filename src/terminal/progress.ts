@@ -1,16 +1,26 @@
 import { messageOf, RefusedError } from '../errors.ts';
 import { SECOND } from '../units.ts';
-import { createEstimate, type Step } from './estimate.ts';
 import { printable } from './text.ts';
+
+/** A step of planned work. */
+export interface Step {
+  /** The beginning of its phases' names. */
+  name: string;
+  /** Its duration relative to the other steps, in any unit. */
+  weight: number;
+}
 
 /** Shows the progress of long work on stderr, because stdout is for answers (contract, Command line). */
 export interface Progress {
-  /** Sets the steps of the whole work. Lines then show the number of the phase and the time left of all steps. */
+  /**
+   * Sets the steps of the whole work, also again when more is known. Lines then show the number of the step and the time left of
+   * all steps. A phase that was not planned counts as part of the step before.
+   */
   plan(steps: readonly Step[]): void;
   /** Begins the next phase and ends the one before, e.g. `reading names.csv`. */
-  phase(name: string, unit?: string): void;
+  phase(name: string): void;
   /**
-   * @param done units so far, in this phase
+   * @param done rows so far, in this phase
    * @param fraction the part of the phase that is done, 0 to 1; `null` means that it is not known, as on a pipe
    */
   update(done: number, fraction: number | null): void;
@@ -18,10 +28,8 @@ export interface Progress {
   describe(): string | null;
   /** One line that stays, e.g. a warning. */
   note(line: string): void;
-  /** Ends the last phase, at 100% if a fraction is shown. */
-  finish(): void;
-  /** Ends the last phase at its present fraction, after a failure or an interruption. Does nothing after `finish`. */
-  end(): void;
+  /** Ends the last phase: at 100% if the work is complete, else where it was. */
+  end(isComplete: boolean): void;
 }
 
 export interface ProgressStream {
@@ -34,6 +42,8 @@ const REDRAW_MS = 100;
 const PLAIN_LINE_MS = 5 * SECOND;
 /** A plain line is late by this at most. */
 const PLAIN_TICK_MS = 0.5 * SECOND;
+/** Work must have run for this long before its pace says how long it takes. */
+const ESTIMATE_AFTER_MS = 2 * SECOND;
 const BAR_WIDTH = 12;
 const CLEAR_LINE = '\r\u001b[K';
 
@@ -48,34 +58,50 @@ export function showProgress(
   now: () => number = Date.now,
 ): Progress {
   const isTerminal = stream.isTTY === true;
-  let current: {
-    name: string;
-    unit: string;
-    startedAt: number;
-    done: number;
-    fraction: number | null;
-  } | null = null;
+  let current: { name: string; startedAt: number; done: number; fraction: number | null } | null = null;
   let shownAt = 0;
-  const estimate = createEstimate(now);
+  let startedAt: number | null = null;
+  let steps: readonly Step[] = [];
+  /** The index of the present step; -1 means that it is not planned. */
+  let step = -1;
 
+  const locate = () => {
+    const found = steps.findIndex(({ name }, i) => i >= step && current?.name.startsWith(name));
+    if (found !== -1) step = found;
+  };
+  /** The time left of all steps at the pace so far; `null` means that it is not known yet, or under a second. */
+  const timeLeftMs = () => {
+    const { fraction, startedAt: phaseStartedAt } = current!;
+    const weights = step === -1 ? [1] : steps.map(({ weight }) => weight);
+    const weight = weights[Math.max(step, 0)]!;
+    const done = sum(weights.slice(0, Math.max(step, 0))) + weight * (fraction ?? 0);
+    const elapsedMs = now() - (step === -1 ? phaseStartedAt : startedAt!);
+    if (done === 0 || elapsedMs < ESTIMATE_AFTER_MS) return null;
+    // A phase that doesn't tell how far it is says nothing about the pace. Its planned time counts down.
+    const untoldMs = fraction === null ? now() - phaseStartedAt : 0;
+    const paceMs = (elapsedMs - untoldMs) / done;
+    const leftMs = paceMs * (sum(weights) - done) - Math.min(untoldMs, paceMs * weight);
+    return leftMs < SECOND ? null : leftMs;
+  };
   const line = (withBar: boolean) => {
-    const { name, unit, startedAt, done, fraction } = current!;
+    const { name, startedAt, done, fraction } = current!;
     const elapsedMs = now() - startedAt;
-    const leftMs = estimate.leftMs(fraction);
+    const leftMs = timeLeftMs();
     const parts = [];
     // The time comes first: a narrow terminal cuts the rest.
     if (leftMs !== null) parts.push(`${duration(leftMs)} left`);
     else if (elapsedMs >= SECOND) parts.push(duration(elapsedMs));
-    if (done > 0) parts.push(`${count(done)} ${unit}`);
+    if (done > 0) parts.push(`${count(done)} rows`);
     if (done > 0 && elapsedMs >= SECOND) parts.push(`${count(Math.round((done / elapsedMs) * SECOND))}/s`);
     const share = fraction === null ? '' : ` ${withBar ? `${bar(fraction)} ` : ''}${percent(fraction)}`;
-    return `${estimate.position()}${name}${share}${parts.length > 0 ? `  ${parts.join(', ')}` : ''}`;
+    const position = step === -1 ? '' : `phase ${step + 1} of ${steps.length}: `;
+    return `${position}${name}${share}${parts.length > 0 ? `  ${parts.join(', ')}` : ''}`;
   };
   const show = () => {
     if (current === null) return;
     shownAt = now();
     // A terminal of unknown width says 0 (`docker exec -t`, a serial line).
-    if (isTerminal) stream.write(CLEAR_LINE + cut(line(true), (stream.columns || 80) - 1));
+    if (isTerminal) stream.write(CLEAR_LINE + line(true).slice(0, (stream.columns || 80) - 1));
     else stream.write(`${line(false)}\n`);
   };
   // Called by the timer and by reports: a busy event loop delays the timer.
@@ -85,23 +111,25 @@ export function showProgress(
   const timer = setInterval(showIfDue, isTerminal ? REDRAW_MS : PLAIN_TICK_MS);
   timer.unref();
 
-  const endPhase = () => {
+  const endPhase = (isComplete: boolean) => {
     if (current !== null && isTerminal) {
+      if (isComplete && current.fraction !== null) current.fraction = 1;
       show();
       stream.write('\n');
     }
     current = null;
   };
-  const finishPhase = () => {
-    if (current !== null && current.fraction !== null) current.fraction = 1;
-    endPhase();
-  };
   return {
-    plan: estimate.plan,
-    phase(name, unit = 'rows') {
-      finishPhase();
-      estimate.begin(name);
-      current = { name: printable(name), unit, startedAt: now(), done: 0, fraction: null };
+    plan(planned) {
+      steps = planned;
+      step = -1;
+      locate();
+    },
+    phase(name) {
+      endPhase(true);
+      startedAt ??= now();
+      current = { name: printable(name), startedAt: now(), done: 0, fraction: null };
+      locate();
       shownAt = now();
       if (isTerminal) show();
     },
@@ -117,13 +145,9 @@ export function showProgress(
       stream.write(`${printable(text)}\n`);
       if (isTerminal) show();
     },
-    finish() {
+    end(isComplete) {
       clearInterval(timer);
-      finishPhase();
-    },
-    end() {
-      clearInterval(timer);
-      endPhase();
+      endPhase(isComplete);
     },
   };
 }
@@ -138,11 +162,12 @@ export async function withProgress<T>(
   signal: AbortSignal,
 ): Promise<T> {
   const progress = showProgress();
+  let isComplete = false;
   const sayStopping = () => progress.note('stopping (Ctrl-C once more ends it at once)');
   signal.addEventListener('abort', sayStopping);
   try {
     const answer = await work(progress);
-    progress.finish();
+    isComplete = true;
     return answer;
   } catch (error) {
     if (signal.aborted && error === signal.reason) {
@@ -151,7 +176,7 @@ export async function withProgress<T>(
     throw error;
   } finally {
     signal.removeEventListener('abort', sayStopping);
-    progress.end();
+    progress.end(isComplete);
   }
 }
 
@@ -168,6 +193,10 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }
 
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
 function percent(fraction: number): string {
   return `${String(Math.floor(fraction * 100)).padStart(3)}%`;
 }
@@ -175,8 +204,4 @@ function percent(fraction: number): string {
 function bar(fraction: number): string {
   const full = Math.round(fraction * BAR_WIDTH);
   return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`;
-}
-
-function cut(text: string, width: number): string {
-  return text.length > width ? text.slice(0, Math.max(width, 0)) : text;
 }

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, spyOn, test } from 'bun:test';
-import { LEFT_FOR_MS, tidyUpLeftovers } from '../../src/directory/garbage.ts';
+import { tidyUpLeftovers } from '../../src/directory/garbage.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { createIndex } from '../../src/directory/indices.ts';
 import { TIDYING, withDirectoryLock } from '../../src/directory/lock.ts';
 import { ensureSearchable } from '../../src/directory/startup-check.ts';
 import { statusReport } from '../../src/directory/status.ts';
-import { SECOND } from '../../src/units.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench, csv, indicesOf, MODES, tablesOf, type Workbench } from './support.ts';
 
@@ -39,11 +38,7 @@ describe.each([...MODES])('what a killed run has left (%s)', (mode) => {
     const notes: string[] = [];
     const note = (line: string) => void notes.push(line);
     const { documents, running } = await statusReport(bench.tools, { note });
-    expect([documents, running, notes]).toEqual([
-      20,
-      null,
-      ['removed what a stopped run or a rollback had left'],
-    ]);
+    expect([documents, running, notes]).toEqual([20, null, ['removed what a stopped run had left']]);
     expect(await left(bench)).toEqual(inOrder);
     await statusReport(bench.tools, { note });
     expect(notes).toHaveLength(1);
@@ -64,15 +59,11 @@ describe.each([...MODES])('what a killed run has left (%s)', (mode) => {
     expect(await tidyUpLeftovers(bench.tools)).toBe(true);
   });
 
-  test('what a rollback left is removed when no reader can be there any more', async () => {
+  test('is nothing after a rollback: it removes what it has undone', async () => {
     bench = await createWorkbench(mode);
     await bench.importText(csv(0, 10));
     await bench.importText(csv(0, 20));
     await bench.rollback();
-    expect(await tidyUpLeftovers(bench.tools)).toBe(false);
-    await bench.tools.sql`
-      UPDATE directory_generations SET retired_at = retired_at - make_interval(secs => ${LEFT_FOR_MS / SECOND})`;
-    expect(await tidyUpLeftovers(bench.tools)).toBe(true);
     const { index } = await bench.status();
     expect(await left(bench)).toEqual(['directory_g000002', ...(mode === 'full' ? [index] : [])]);
     expect(await bench.search('empresa')).toHaveLength(10);

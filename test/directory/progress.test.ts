@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { importCompanies } from '../../src/directory/import.ts';
 import { rebuildIndex } from '../../src/directory/rebuild.ts';
-import type { Step } from '../../src/terminal/estimate.ts';
-import type { Progress } from '../../src/terminal/progress.ts';
+import type { Progress, Step } from '../../src/terminal/progress.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { createWorkbench, csv, MODES, type Workbench } from './support.ts';
 

@@ -7,6 +7,5 @@ export const NO_PROGRESS: Progress = {
   update() {},
   describe: () => null,
   note() {},
-  finish() {},
   end() {},
 };

@@ -36,14 +36,14 @@ test('a terminal sees a bar with the phase, rows, rate and time left, redrawn in
   expect(take()).toBe(
     '\r\u001b[Kreading names.csv\r\u001b[Kreading names.csv [###---------]  25%  30 s left, 250 000 rows, 25 000/s',
   );
-  progress.end();
+  progress.end(false);
   expect(take()).toEndWith('\n');
 });
 
 test('the bar of work that is done ends at 100%, of work that failed or was interrupted where it was', () => {
-  for (const [last, shown] of [
-    ['finish', '[############] 100%  400 rows'],
-    ['end', '[#####-------]  40%  400 rows'],
+  for (const [isComplete, shown] of [
+    [true, '[############] 100%  400 rows'],
+    [false, '[#####-------]  40%  400 rows'],
   ] as const) {
     const { progress, take } = stand(true);
     progress.phase('reading names.csv');
@@ -51,9 +51,9 @@ test('the bar of work that is done ends at 100%, of work that failed or was inte
     progress.phase('indexing');
     progress.update(400, 0.4);
     expect(take()).toContain('reading names.csv [############] 100%  1 rows\n');
-    progress[last]();
+    progress.end(isComplete);
     expect(take()).toBe(`\r\u001b[Kindexing ${shown}\n`);
-    progress.end();
+    progress.end(false);
     expect(take()).toBe('');
   }
 });
@@ -70,7 +70,7 @@ test('elsewhere there is a plain line every five seconds, without escape sequenc
   pass(1_000);
   progress.update(600, 0.6);
   progress.phase('checking the index');
-  progress.end();
+  progress.end(false);
   expect(take()).toBe('');
 });
 
@@ -86,21 +86,21 @@ test('on a pipe nothing is said about the time left; a line stays within the ter
   pass(3_000);
   progress.update(30, null);
   expect(take()).toBe('\r\u001b[Kreading standard input  3 s, 30 rows, 10/s');
-  progress.end();
+  progress.end(false);
 });
 
 test('a terminal that says it has 0 columns is taken for one of 80', () => {
   const { progress, take } = stand(true, 0);
   progress.phase('x'.repeat(200));
   expect(take()).toBe(`\r\u001b[K${'x'.repeat(79)}`);
-  progress.end();
+  progress.end(false);
 });
 
 test('names from files reach the terminal without their control characters', () => {
   const { progress, take } = stand(true);
   progress.phase('reading \u001b[31mred\u0007.csv');
   progress.note('warning: \u001b]0;title\u0007');
-  progress.end();
+  progress.end(false);
   expect(take().replaceAll('\r\u001b[K', '')).not.toMatch(/[\u0007\u001b]/);
 });
 
@@ -121,7 +121,7 @@ test('the timer and a report in the same moment write one plain line, not two', 
     tick();
   }
   expect(take().trim().split('\n')).toHaveLength(4);
-  progress.end();
+  progress.end(false);
 });
 
 const STEPS = [
@@ -152,7 +152,7 @@ test('planned work tells its phase of how many, and the time left of all of it',
   pass(100_000);
   progress.update(99_999, 0.999_99);
   expect(progress.describe()).toBe('phase 3 of 3: indexing  99%  1 min 50 s, 99 999 rows, 909/s');
-  progress.finish();
+  progress.end(true);
   expect(progress.describe()).toBeNull();
 });
 
@@ -166,7 +166,7 @@ test('a plan that is corrected counts the phases anew; a phase that is not plann
   progress.plan(STEPS.slice(0, 2));
   progress.phase('storing the rows');
   expect(progress.describe()).toBe('phase 2 of 2: storing the rows');
-  progress.end();
+  progress.end(false);
 });
 
 test('an interruption is answered at once, and says at the end that nothing has changed', async () => {
