@@ -74,18 +74,17 @@ async function buildIndex(
   const name = newIndexName(config.elasticsearchAlias);
   const fingerprint = mappingFingerprint();
   const meta = { directory: directoryId, generation: of.id, fingerprint };
-  const onRows = (done: number, fraction: number) => progress.update(done, fraction);
   const source = since === undefined || !takesChanges(since, rows) ? null : since.generation.indexName;
 
   if (source !== null && (await isOurs(client, source, directoryId))) {
     progress.phase('copying the index');
     await cloneIndex(client, source, name, meta, signal);
     progress.phase('indexing changes');
-    await loadChanges(client, since!.changes, name, { signal, onRows });
+    await loadChanges(client, since!.changes, name, { signal, progress });
   } else {
     progress.phase('indexing');
     await createIndex(client, name, meta);
-    await loadTable(client, sql, { table, rows }, name, { signal, onRows });
+    await loadTable(client, sql, { table, rows }, name, { signal, progress });
     // A copy with few changes is not merged, because that would write all of it again.
     progress.phase('merging the index');
     await mergeIndex(client, name, signal);

@@ -148,7 +148,7 @@ async function replaceGeneration(
     progress.plan(importSteps(isCopied ? 'changes' : 'all'));
   }
   const next = await nextGeneration(sql);
-  const base = replace ? current.tableName : await normalizedBase(context, lock, current, progress);
+  const base = await normalizedBase(context, lock, current, progress);
   progress.phase('storing the rows');
   await fillTable(sql, next.tableName, { base, replace, difference });
   // In parallel with the indexing, which reads the table by its pages.
@@ -192,7 +192,6 @@ async function normalizedBase(
   if (normalization === null || normalization === normalizationFingerprint()) return current.tableName;
   progress.phase('normalizing the present names again');
   const { tableName: copy } = await nextGeneration(sql);
-  const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
-  await copyNormalized(sql, current, copy, { signal, onRows });
+  await copyNormalized(sql, current, copy, { signal, progress });
   return copy;
 }

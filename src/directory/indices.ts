@@ -181,15 +181,10 @@ export async function pointAlias(client: Client, alias: string, index: string): 
       { ...SHORT, requestTimeout: 30 * SECOND },
     );
   } catch (error) {
-    // Finds the reason of the failure. If this fails too, the first failure is reported.
-    if (await client.indices.exists({ index: alias }, SHORT).catch(() => false)) {
-      const isAlias = await client.indices.existsAlias({ name: alias }, SHORT).catch(() => true);
-      if (!isAlias) {
-        throw new RefusedError(
-          `Elasticsearch has an index named ${alias}, where the alias should be: remove it, or set ELASTICSEARCH_ALIAS`,
-        );
-      }
-    }
+    if (error instanceof errors.ResponseError && error.body?.error?.type === 'invalid_alias_name_exception')
+      throw new RefusedError(
+        `Elasticsearch has an index named ${alias}, where the alias should be: remove it, or set ELASTICSEARCH_ALIAS`,
+      );
     throw error;
   }
 }

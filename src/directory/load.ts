@@ -3,6 +3,7 @@ import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { createTextBuffer } from '../runtime/text-buffer.ts';
+import type { Progress } from '../terminal/progress.ts';
 import { MIB } from '../units.ts';
 import { deleteLine, indexLines, sendBulk } from './bulk.ts';
 
@@ -48,7 +49,7 @@ const REQUEST_BYTES = 2 * MIB;
 
 export interface LoadOptions {
   signal: AbortSignal;
-  onRows(rows: number, fraction: number): void;
+  progress: Pick<Progress, 'update'>;
 }
 
 /**
@@ -60,7 +61,7 @@ export async function loadTable(
   sql: Sql,
   { table, rows }: { table: string; rows: number },
   index: string,
-  { signal, onRows }: LoadOptions,
+  { signal, progress }: LoadOptions,
 ): Promise<void> {
   const pages = readPages(sql, table, signal);
   let done = 0;
@@ -71,7 +72,7 @@ export async function loadTable(
       if (lines.length > 0) await sendBulk(client, index, lines.bytes(), signal);
       lines.clear();
       done += page.length;
-      onRows(done, done / rows);
+      progress.update(done, done / rows);
     }
   };
   const outcomes = await Promise.allSettled(Array.from({ length: STREAMS }, send));
@@ -94,7 +95,7 @@ export async function loadChanges(
   client: Client,
   changes: Changes,
   index: string,
-  { signal, onRows }: LoadOptions,
+  { signal, progress }: LoadOptions,
 ): Promise<void> {
   let done = 0;
   const lines = createTextBuffer(REQUEST_BYTES);
@@ -107,6 +108,6 @@ export async function loadChanges(
     await sendBulk(client, index, lines.bytes(), signal);
     lines.clear();
     done += batch.length;
-    onRows(done, done / changes.count);
+    progress.update(done, done / changes.count);
   }
 }

@@ -57,8 +57,7 @@ export async function buildAnew(
   progress.plan(rebuildSteps(client === null, isStale));
   if (isStale) {
     progress.phase('normalizing names again');
-    const onRows = (rows: number, fraction: number) => progress.update(rows, fraction);
-    await copyNormalized(sql, current, tableName, { signal, onRows });
+    await copyNormalized(sql, current, tableName, { signal, progress });
   } else if (client === null) {
     progress.phase('copying the rows');
     await copySorted(sql, current.tableName, tableName);

@@ -78,7 +78,7 @@ export async function copyNormalized(
   sql: Sql,
   { tableName: from, rows }: Pick<Generation, 'tableName' | 'rows'>,
   table: string,
-  { signal, onRows }: LoadOptions,
+  { signal, progress }: LoadOptions,
 ): Promise<void> {
   const unsorted = `${table}_unsorted`;
   await sql.unsafe(`CREATE TEMPORARY TABLE ${quoted(unsorted)} (LIKE ${quoted(from)})`);
@@ -92,7 +92,7 @@ export async function copyNormalized(
     }
     await copy.finish();
     done += page.length;
-    onRows(done, done / rows);
+    progress.update(done, done / rows);
   }
   await sql.unsafe(
     `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(unsorted)} ORDER BY sort_key, nif`,

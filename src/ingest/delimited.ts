@@ -52,8 +52,12 @@ const BEYOND = -2;
  * A parser of one layout. A missing column is `null`. A row with text in more columns than the header has is rejected. If the
  * quotes of a CSV row make no sense, only its first line is rejected, because the quote may be a stray one. TSV has no quotes
  * unless a spreadsheet wrote it, so a field that isn't quoted from end to end stays as it is.
+ * @param maxRows the most rows of one call
  */
-export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
+export function delimitedParser(
+  { delimiter, slots, width }: Layout,
+  maxRows = Number.POSITIVE_INFINITY,
+): Parse {
   const noValues: (string | null)[] = new Array<null>(width).fill(null);
   const columnsOfFile = slots?.length ?? 0;
   /** The position in the present row. */
@@ -61,7 +65,7 @@ export function delimitedParser({ delimiter, slots, width }: Layout): Parse {
   /** Bytes of it that were read twice because of a stray quote. */
   let reread = 0;
 
-  return (cursor, found, maxRows = Number.POSITIVE_INFINITY) => {
+  return (cursor, found) => {
     while (cursor.at < cursor.end && found.rows.length < maxRows) {
       const outcome = parseRow(cursor, found);
       // The whole row is read again, and counted at its end.

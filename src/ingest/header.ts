@@ -63,7 +63,7 @@ export function headedParser(
 function readHeader(cursor: Cursor, delimiter: string): Header | string {
   const ahead = { ...cursor };
   const found: Found = { rows: [], rejected: [] };
-  delimitedParser({ delimiter: delimiter.charCodeAt(0), slots: null, width: 0 })(ahead, found, 1);
+  delimitedParser({ delimiter: delimiter.charCodeAt(0), slots: null, width: 0 }, 1)(ahead, found);
   const row = found.rows[0];
   const rejected = found.rejected[0];
   if (rejected !== undefined)

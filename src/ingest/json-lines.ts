@@ -4,9 +4,9 @@ import type { ObjectReader } from './json-object.ts';
 import { MAX_ROW_BYTES, REASONS } from './rows.ts';
 
 export function jsonLinesParser(objects: ObjectReader): Parse {
-  return (cursor, found, maxRows = Number.POSITIVE_INFINITY) => {
+  return (cursor, found) => {
     const { bytes, end, final } = cursor;
-    while (cursor.at < end && found.rows.length < maxRows) {
+    while (cursor.at < end) {
       const { at: from, line } = cursor;
       const lineBreakAt = nextLineBreak(cursor, from);
       const to = withoutCr(bytes, from, lineBreakAt === -1 ? end : lineBreakAt);

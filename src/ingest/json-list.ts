@@ -61,9 +61,9 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
         : `line ${line} is not JSON: expected ${expected}`,
     );
 
-  function parse(cursor: Cursor, found: Found, maxRows = Number.POSITIVE_INFINITY): void {
+  function parse(cursor: Cursor, found: Found): void {
     if (skipped !== null && !skip(cursor)) return;
-    while (found.rows.length < maxRows && passSpace(cursor)) {
+    while (passSpace(cursor)) {
       const byte = String.fromCharCode(cursor.bytes[cursor.at]!);
       if (expected === 'member') {
         if (!member(cursor, byte)) return;

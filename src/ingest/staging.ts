@@ -70,12 +70,9 @@ const NATURAL_PERSON_NIF = /^\D*(?:[123]|4\D*5)/;
 /** Rejected duplicates that are fetched at a time. */
 const CURSOR_ROWS = 1_000;
 
-/** The first eight digits identify a NIF, because the ninth follows from them. */
-const CHECKED_DIGITS = 8;
-
 /**
- * Reads a file into the temporary table {@link STAGING} of `connection`, rejecting unusable rows. Memory stays constant: rows
- * are streamed, and each possible NIF takes one bit (12.5 MB in all).
+ * Reads a file into the temporary table {@link STAGING} of `connection`, rejecting unusable rows. Rows are streamed, so memory
+ * stays constant.
  *
  * @param connection one dedicated connection (openDedicated)
  * @throws FileError when the file can't be read to its end, or the rejects can't be written
@@ -110,8 +107,6 @@ async function stageRows(
 ): Promise<Staged> {
   const reader = await openRows(source, ['nif', ...plan.columns], { sources: columns, list, signal });
   const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: {} };
-  const seen = new Uint8Array(10 ** CHECKED_DIGITS / 8);
-  let duplicates = 0;
   let copy: CopyWriter | null = null;
   const countRejected = (reason: string) => {
     staged.rejected++;
@@ -144,10 +139,6 @@ async function stageRows(
           continue;
         }
         const { nif, fields } = result;
-        const key = Number(nif.slice(0, CHECKED_DIGITS));
-        const bit = 1 << (key & 7);
-        if ((seen[key >> 3]! & bit) !== 0) duplicates++;
-        else seen[key >> 3]! |= bit;
         staged.usable++;
         // Superseded rows are known at the end only, so the raw text is kept if the rejects need it.
         const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
@@ -167,12 +158,8 @@ async function stageRows(
     await reader.close();
     throw error;
   }
-  if (duplicates > 0) {
-    progress.phase('setting rows aside that come again');
-    await rejectSuperseded(connection, reject);
-    staged.usable -= duplicates;
-  }
   await connection.unsafe(`ANALYZE ${STAGING}`);
+  staged.usable -= await rejectSuperseded(connection, reject);
   return staged;
 }
 
@@ -187,18 +174,25 @@ function readRow(
   return 'reason' in result ? result : { nif, fields: result.fields };
 }
 
-/** By `position`, the row's number in the file, because the rows of a JSON list may share a line. */
+/**
+ * Rejects all rows of a NIF except the last, by `position`, the row's number in the file, because the rows of a JSON list may
+ * share a line.
+ * @returns their number
+ */
 async function rejectSuperseded(
   connection: Sql,
   reject: (rows: RejectedRow[]) => Promise<void>,
-): Promise<void> {
-  const superseded = connection.unsafe<{ line: number; raw: string | null }[]>(`
+): Promise<number> {
+  let superseded = 0;
+  const batches = connection.unsafe<{ line: number; raw: string | null }[]>(`
     WITH again AS (SELECT nif, max(position) AS last FROM ${STAGING} GROUP BY nif HAVING count(*) > 1)
     DELETE FROM ${STAGING} USING again WHERE ${STAGING}.nif = again.nif AND position < last
     RETURNING line, raw`);
-  for await (const rows of superseded.cursor(CURSOR_ROWS)) {
+  for await (const rows of batches.cursor(CURSOR_ROWS)) {
+    superseded += rows.length;
     await reject(rows.map(({ line, raw }) => ({ line, reason: COMES_AGAIN, raw: raw ?? '' })));
   }
+  return superseded;
 }
 
 function nothingUsable({ read, reasons }: Staged): RefusedError {

@@ -99,17 +99,23 @@ for (const mode of MODES) {
       expect(await bench.search('empresa')).toHaveLength(20);
     });
 
-    test('an import into a directory normalized by another version brings all of it up to date', async () => {
-      await bench.importText(csv(0, 20));
-      const { sql } = bench.database;
-      await sql.unsafe(`UPDATE directory_entries SET normalized_name = 'old ' || nif, sort_key = nif`);
-      await sql`UPDATE directory_generations SET normalization = 'another', index_fingerprint = 'another'
+    test.each([
+      ['an import', 20, false],
+      ['a replacement', 0, true],
+    ])(
+      '%s of a directory normalized by another version brings all of it up to date',
+      async (_, from, replace) => {
+        await bench.importText(csv(0, 20));
+        const { sql } = bench.database;
+        await sql.unsafe(`UPDATE directory_entries SET normalized_name = 'old ' || nif, sort_key = nif`);
+        await sql`UPDATE directory_generations SET normalization = 'another', index_fingerprint = 'another'
         WHERE retired_at IS NULL`;
-      await bench.importText(csv(20, 21));
-      expect(await bench.search('empresa 000003')).toEqual([`${nif(3)} Empresa 000003`]);
-      expect(await directoryHealth(bench.tools)).toEqual({ ok: true, warnings: [] });
-      expect(await tablesOf(bench)).toHaveLength(2);
-    });
+        await bench.importText(csv(from, 21), { replace });
+        expect(await bench.search('empresa 000003')).toEqual([`${nif(3)} Empresa 000003`]);
+        expect(await directoryHealth(bench.tools)).toEqual({ ok: true, warnings: [] });
+        expect(await tablesOf(bench)).toHaveLength(2);
+      },
+    );
 
     test('the second one at once is told who holds the lock, and leaves', async () => {
       const { promise: held, resolve: release } = Promise.withResolvers<void>();
