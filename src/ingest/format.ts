@@ -28,7 +28,6 @@ export function formatByName(name: string): { format: Format; isGzip: boolean } 
 
 export interface FileParser {
   parse: Parse;
-  format: Format;
   /** Call it at the end of the file. @throws {FileError} the file is unusable as a whole */
   finish(): void;
 }
@@ -54,29 +53,17 @@ export function parserFor(
     throw new FileError(
       `${fileName}: is not a JSON document (.json), so it has no member ${list}: leave --list out`,
     );
-  if (format === 'json') {
-    const objects = createObjectReader(fileName, columns);
-    const parser = jsonListParser(fileName, objects, list);
-    return {
-      parse: parser.parse,
-      format,
-      finish() {
-        parser.finish();
-        objects.finish();
-      },
-    };
-  }
+  if (format === 'json') return jsonListParser(fileName, createObjectReader(fileName, columns), list);
   if (format === 'jsonl') {
     if (first === '[')
       throw new FileError(
         `${fileName}: is a JSON list; expected JSON Lines, an object on each line: name it .json`,
       );
     const objects = createObjectReader(fileName, columns);
-    return { parse: jsonLinesParser(objects), format, finish: objects.finish };
+    return { parse: jsonLinesParser(objects), finish: objects.finish };
   }
   const delimiters = named === null ? [...DELIMITERS.csv, ...DELIMITERS.tsv] : DELIMITERS[format];
-  const { parse, delimiter } = headedParser(fileName, cursor, delimiters, columns);
-  return { parse, format: delimiter === '\t' ? 'tsv' : 'csv', finish() {} };
+  return { parse: headedParser(fileName, cursor, delimiters, columns), finish() {} };
 }
 
 function formatByContent(cursor: Cursor, columns: readonly Column[], list: string | null): Format {

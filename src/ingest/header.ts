@@ -39,7 +39,7 @@ export function headedParser(
   cursor: Cursor,
   delimiters: readonly string[],
   columns: readonly Column[],
-): { parse: Parse; delimiter: string } {
+): Parse {
   let best: Header | null = null;
   let problem = '';
   for (const delimiter of delimiters) {
@@ -77,12 +77,7 @@ function missing(header: Header, columns: readonly Column[]): Column[] {
   return columns.filter(({ source }) => !names.has(comparable(source)));
 }
 
-function useHeader(
-  fileName: string,
-  cursor: Cursor,
-  header: Header,
-  columns: readonly Column[],
-): { parse: Parse; delimiter: string } {
+function useHeader(fileName: string, cursor: Cursor, header: Header, columns: readonly Column[]): Parse {
   const names = header.names.map(comparable);
   const slots = new Int16Array(names.length).fill(-1);
   for (const [slot, { source }] of columns.entries()) {
@@ -94,9 +89,7 @@ function useHeader(
   }
   cursor.at = header.at;
   cursor.line = header.line;
-  const { delimiter } = header;
-  const parse = delimitedParser({ delimiter: delimiter.charCodeAt(0), slots, width: columns.length });
-  return { parse, delimiter };
+  return delimitedParser({ delimiter: header.delimiter.charCodeAt(0), slots, width: columns.length });
 }
 
 function missingColumns(

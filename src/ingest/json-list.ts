@@ -31,7 +31,7 @@ export interface ListParser {
   parse: Parse;
   /**
    * Call it at the end of the file.
-   * @throws {FileError} the file was cut off, or has no such list
+   * @throws {FileError} the file was cut off, has no such list, or no object has one of the columns
    */
   finish(): void;
   /** Members of the JSON object that are lists, so far. */
@@ -174,7 +174,7 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
     finish() {
       if (expected !== 'end of the file' || skipped !== null)
         throw fail('the JSON ends in the middle: the file was cut off, or a quote or bracket is not closed');
-      if (hasList) return;
+      if (hasList) return objects.finish();
       if (list !== null)
         throw fail(`has no member ${list}; found ${names.length === 0 ? 'none' : shownNames(names)}`);
       throw fail(

@@ -14,7 +14,6 @@ import { type ByteSource, openSource, type Progress, type RowSource } from './so
 
 /** An open file whose header has been read. */
 export interface RowReader {
-  readonly format: Format;
   /** Changes while reading. */
   readonly progress: Progress;
   /**
@@ -62,7 +61,6 @@ export async function openRows(
     const wanted = { columns: namedColumns(columns, sources), list };
     const parser = parserFor(bytes.name, cursor, namedFormat, wanted);
     return {
-      format: parser.format,
       progress: bytes.progress,
       batches: batchesOf(bytes, cursor, parser),
       close: bytes.close,

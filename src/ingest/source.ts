@@ -2,7 +2,6 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
-import type { ReadableStreamDefaultReader } from 'node:stream/web';
 import { createGunzip } from 'node:zlib';
 import { codeOf } from '../errors.ts';
 import { KIB } from '../units.ts';
@@ -57,24 +56,26 @@ const CHUNK_BYTES = 256 * KIB;
  * @throws {FileError} missing, a directory, not readable
  */
 export async function openSource(source: RowSource, signal?: AbortSignal): Promise<ByteSource> {
-  const input = 'path' in source ? await openFile(source.path) : openStream(source.stdin);
-  const progress = { bytesRead: 0, bytesTotal: input.bytesTotal };
-  const onAbort = () => void input.close();
+  const name = 'path' in source ? source.path : 'standard input';
+  const failure = (error: unknown) => {
+    if (signal?.aborted) return signal.reason;
+    return error instanceof FileError ? error : sourceError(name, error);
+  };
+  const { stream, bytesTotal } = await openStream(source).catch((error) => Promise.reject(failure(error)));
+  // A reader gets the error from `chunks`. Without a listener, it would end the process if it came after `close`.
+  stream.on('error', () => {});
+  const progress = { bytesRead: 0, bytesTotal };
+  const onAbort = () => void stream.destroy();
   signal?.addEventListener('abort', onAbort, { once: true });
 
+  const packed = counted(stream, progress);
+  let chunks: AsyncIterator<Uint8Array> = packed;
   const close = async () => {
     signal?.removeEventListener('abort', onAbort);
     // Close first, because `return` queues behind a read in flight.
-    await input.close();
+    stream.destroy();
     await chunks.return?.();
   };
-  const failure = (error: unknown) => {
-    if (signal?.aborted) return signal.reason;
-    return error instanceof FileError ? error : sourceError(input.name, error);
-  };
-
-  const packed = counted(input.chunks, progress);
-  let chunks: AsyncIterator<Uint8Array> = packed;
   let rest: Uint8Array;
   try {
     signal?.throwIfAborted();
@@ -91,8 +92,8 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
   }
 
   return {
-    name: input.name,
-    isPipe: input.bytesTotal === null,
+    name,
+    isPipe: bytesTotal === null,
     isEmpty,
     isGzip,
     progress,
@@ -108,7 +109,7 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
         throw failure(error);
       }
       const length = Math.min(rest.length, target.length - at);
-      target.set(length === rest.length ? rest : rest.subarray(0, length), at);
+      target.set(rest.subarray(0, length), at);
       rest = rest.subarray(length);
       return length;
     },
@@ -116,41 +117,11 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
   };
 }
 
-interface Input {
-  name: string;
-  bytesTotal: number | null;
-  chunks: AsyncIterable<Uint8Array>;
-  close(): Promise<void>;
-}
-
-async function openFile(path: string): Promise<Input> {
-  const found = await stat(path).catch((error) => {
-    throw fileSystemError(path, error);
-  });
-  const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES });
-  // A reader gets the error from `chunks`. Without a listener, it would end the process if it came after `close`.
-  stream.on('error', () => {});
-  const close = async () => void stream.destroy();
-  return { name: path, bytesTotal: found.isFile() ? found.size : null, chunks: stream, close };
-}
-
-function openStream(stream: ReadableStream<Uint8Array>): Input {
-  let reader: ReadableStreamDefaultReader<Uint8Array>;
-  try {
-    reader = stream.getReader();
-  } catch (error) {
-    throw fileSystemError('standard input', error); // for example a directory
-  }
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  }
-  // Cancelling also ends a read that waits for a writer. A failed stream rejects it.
-  const close = () => reader.cancel().catch(() => {});
-  return { name: 'standard input', bytesTotal: null, chunks: chunks(), close };
+async function openStream(source: RowSource): Promise<{ stream: Readable; bytesTotal: number | null }> {
+  if ('stdin' in source) return { stream: Readable.fromWeb(source.stdin), bytesTotal: null };
+  const found = await stat(source.path);
+  const stream = createReadStream(source.path, { highWaterMark: CHUNK_BYTES });
+  return { stream, bytesTotal: found.isFile() ? found.size : null };
 }
 
 async function* counted(
