@@ -8,7 +8,6 @@ import {
   type StagingPlan,
   stageFile,
 } from '../ingest/staging.ts';
-import type { Transaction } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import type { Tools } from '../terminal/command.ts';
 import { count, type Progress } from '../terminal/progress.ts';
@@ -48,7 +47,11 @@ export function importDebts(
     const removed = await sql.begin(async (transaction) => {
       // The guard must compare with the rows that are replaced. Readers aren't blocked.
       if (!dryRun) await transaction`LOCK TABLE debt_datasets IN SHARE ROW EXCLUSIVE MODE`;
-      const { present, kept, presentDate } = await compareStaged(transaction, kind);
+      const [row] = await transaction<{ present: number; kept: number; presentDate: string | null }[]>`
+        SELECT count(*) AS present, count(staged.nif) AS kept,
+          (SELECT dataset_date::text FROM debt_datasets WHERE kind = ${kind}) AS "presentDate"
+        FROM debts LEFT JOIN ${transaction(STAGING)} staged USING (nif) WHERE debts.kind = ${kind}`;
+      const { present, kept, presentDate } = row!;
       if (!force) {
         if (presentDate !== null && date < presentDate) {
           throw new RefusedError(
@@ -68,22 +71,6 @@ export function importDebts(
     await changed();
     return { read, imported: usable, rejected, removed, reasons };
   });
-}
-
-interface Comparison {
-  present: number;
-  /** Companies that both the present dataset and the staged rows have. */
-  kept: number;
-  /** The present dataset's date, `YYYY-MM-DD`; `null` means that there is no dataset. */
-  presentDate: string | null;
-}
-
-async function compareStaged(sql: Transaction, kind: DebtKind): Promise<Comparison> {
-  const [row] = await sql<Comparison[]>`
-    SELECT count(*) AS present, count(staged.nif) AS kept,
-      (SELECT dataset_date::text FROM debt_datasets WHERE kind = ${kind}) AS "presentDate"
-    FROM debts LEFT JOIN ${sql(STAGING)} staged USING (nif) WHERE debts.kind = ${kind}`;
-  return row!;
 }
 
 /** How a file of debt brackets is read (contract, Files). */

@@ -85,20 +85,12 @@ function indexCommand(
   );
 }
 
-function describeStatus({
-  index,
-  previous,
-  documents,
-  drift,
-  driftMeans,
-  datasets,
-  running,
-}: StatusReport): string {
+function describeStatus({ datasets, drift, driftMeans, running, ...status }: StatusReport): string {
   const { directory, debts } = datasets;
   return fields({
-    index,
-    previous,
-    documents: count(documents),
+    index: status.index,
+    previous: status.previous,
+    documents: count(status.documents),
     ...(drift === undefined ? {} : { drift: `${count(drift)}: ${driftMeans}` }),
     directory: describeDirectory(directory),
     'tax debts': describeDebts(debts.tax),

@@ -37,8 +37,7 @@ async function findGarbage({ elasticsearch: client, config }: DirectoryContext, 
     ...served,
     ...directory.generations.filter(isKept).map(({ indexName }) => indexName),
   ]);
-  const indices =
-    client === null ? [] : [...(await listIndices(client, config.elasticsearchAlias, directory.id)).keys()];
+  const indices = client === null ? [] : await listIndices(client, config.elasticsearchAlias, directory.id);
   return {
     generations: directory.generations.filter((generation) => !isKept(generation)),
     indices: indices.filter((name) => !needed.has(name)),

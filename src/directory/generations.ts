@@ -4,6 +4,8 @@
  * Postgres is the authority. `directory.current` and the view `directory_entries` change together in one short
  * transaction; the Elasticsearch alias follows. If the process dies in between, reconcile.ts moves it.
  */
+import { normalizationFingerprint } from '../companies/name.ts';
+import { codeOf } from '../errors.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { DIRECTORY_CHANGED } from '../search/current-index.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
@@ -52,6 +54,11 @@ export async function readDirectory(sql: Sql): Promise<Directory> {
   // A swap between the two statements is possible, so try again.
   if (current === undefined) return readDirectory(sql);
   return { id: row!.id, current, previous: find(row!.previous) ?? null, generations };
+}
+
+/** Whether the rows were normalized by other rules than this version's. */
+export function isStale({ normalization }: Pick<Generation, 'normalization'>): boolean {
+  return normalization !== null && normalization !== normalizationFingerprint();
 }
 
 /** A new number and a new table name. The table is not created. */
@@ -134,7 +141,7 @@ async function swap(lock: DirectoryLock, next: number, previous: number | null):
       await lock.changed();
       return;
     } catch (error) {
-      const { code } = error as { code?: unknown };
+      const code = codeOf(error);
       if (code === 'CD001') throw lockLost();
       if (code !== LOCK_NOT_AVAILABLE || tries === VIEW_LOCK_TRIES) throw error;
       await Bun.sleep(VIEW_LOCK_PAUSE_MS);

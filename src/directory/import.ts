@@ -16,6 +16,7 @@ import {
   confirmLoad,
   type Directory,
   type Generation,
+  isStale,
   makeCurrent,
   nextGeneration,
   readDirectory,
@@ -67,16 +68,22 @@ export async function importCompanies(
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
     await failPlainly(() => collectGarbage(context, lock));
-    const isEmbedded = context.elasticsearch === null;
+    const { elasticsearch: client } = context;
     // Most loads change little of a directory. The comparison corrects the plan.
-    progress.plan(importSteps(isEmbedded ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'));
+    progress.plan(
+      importSteps(client === null ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'),
+    );
     const compared = await readAndCompare(context, lock.sql, directory, source, options, progress);
     const { report, difference } = compared;
     const changes = difference.imported + difference.removed;
     const file = 'path' in source ? basename(source.path) : '-';
     if (changes === 0) {
       await confirmLoad(lock, directory, file, context.actor);
-      if (await isServed(context, directory, report.index)) return report;
+      const { id, current } = directory;
+      const isServed =
+        client === null ||
+        (report.index === current.indexName && (await failPlainly(() => isOurs(client, report.index, id))));
+      if (isServed) return report;
     }
     try {
       report.index =
@@ -116,16 +123,6 @@ async function readAndCompare(
   const { imported, unchanged, removed } = difference;
   const index = await failPlainly(() => servedIndex(context, directory));
   return { report: { read, imported, unchanged, rejected, removed, reasons, index }, difference };
-}
-
-async function isServed(
-  { elasticsearch: client }: DirectoryContext,
-  { id, current }: Directory,
-  index: string,
-): Promise<boolean> {
-  return (
-    client === null || (index === current.indexName && (await failPlainly(() => isOurs(client, index, id))))
-  );
 }
 
 /**
@@ -188,10 +185,8 @@ async function normalizedBase(
   current: Generation,
   progress: Progress,
 ): Promise<string> {
-  const { normalization } = current;
-  if (normalization === null || normalization === normalizationFingerprint()) return current.tableName;
-  progress.phase('normalizing the present names again');
-  const { tableName: copy } = await nextGeneration(sql);
-  await copyNormalized(sql, current, copy, { signal, progress });
-  return copy;
+  if (!isStale(current)) return current.tableName;
+  const { tableName } = await nextGeneration(sql);
+  await copyNormalized(sql, current, tableName, { signal, progress });
+  return tableName;
 }

@@ -39,14 +39,13 @@ const LOADING = {
  * nodes. The mapping file's replicas and refresh override them.
  */
 function servingSettings(): estypes.IndicesIndexSettings {
-  const { index } = readMapping().settings as { index: Record<string, unknown> };
-  const replicas =
-    'number_of_replicas' in index ? index.number_of_replicas : (index['index.number_of_replicas'] ?? null);
+  const { number_of_replicas, refresh_interval = null } = readMapping().settings.index as Record<
+    string,
+    unknown
+  >;
   return {
-    ...(replicas === null
-      ? { auto_expand_replicas: '0-1' as const }
-      : { number_of_replicas: replicas as number }),
-    refresh_interval: (index.refresh_interval as string | undefined) ?? null,
+    ...(number_of_replicas === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas }),
+    refresh_interval,
     translog: { durability: null, flush_threshold_size: null },
     blocks: { write: true },
     // null means "the default again"; the client's types don't know it
@@ -122,22 +121,14 @@ export async function countDocuments(client: Client, name: string, signal: Abort
   return count;
 }
 
-/** The indices of this directory, aliased or not, with their descriptions. */
-export async function listIndices(
-  client: Client,
-  alias: string,
-  directoryId: string,
-): Promise<Map<string, IndexMeta>> {
-  const mappings = await client.indices.getMapping(
+/** The indices of this directory, aliased or not. */
+export async function listIndices(client: Client, alias: string, directoryId: string): Promise<string[]> {
+  const indices = await client.indices.getMapping(
     { index: `${alias}-*`, expand_wildcards: ['open', 'closed'], filter_path: '*.mappings._meta' },
     SHORT,
   );
-  const ours = new Map<string, IndexMeta>();
-  for (const [name, { mappings: mapping }] of Object.entries(mappings)) {
-    const meta = mapping?._meta as Partial<IndexMeta> | undefined;
-    if (meta?.directory === directoryId) ours.set(name, meta as IndexMeta);
-  }
-  return ours;
+  const isOurs = (name: string) => indices[name]!.mappings?._meta?.directory === directoryId;
+  return Object.keys(indices).filter(isOurs);
 }
 
 /** The description of an index; `null` if there is no such index, or it belongs to no directory. */

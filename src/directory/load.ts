@@ -49,7 +49,7 @@ const REQUEST_BYTES = 2 * MIB;
 
 export interface LoadOptions {
   signal: AbortSignal;
-  progress: Pick<Progress, 'update'>;
+  progress: Pick<Progress, 'phase' | 'update'>;
 }
 
 /**

@@ -57,7 +57,13 @@ export async function withDirectoryLock<T>(
 ): Promise<T> {
   return withDedicated(context, async (sql, changed) => {
     const lock = { ...(await acquire(sql, context, doing, patienceMs)), changed };
-    const telling = startInterval(() => tell(context.sql, lock, progress?.describe() ?? null), TELL_EVERY_MS);
+    // On another connection, because the lock's is busy. A failure changes nothing, because this is for information only.
+    const tell = async () => {
+      await context.sql`
+        UPDATE directory SET lock_progress = ${progress?.describe() ?? null}, lock_progress_at = now()
+        WHERE lock_token = ${lock.token}`.catch(() => {});
+    };
+    const telling = startInterval(tell, TELL_EVERY_MS);
     try {
       return await work(lock);
     } finally {
@@ -65,14 +71,6 @@ export async function withDirectoryLock<T>(
       await release(lock).catch(() => {}); // a lost connection has released it already
     }
   });
-}
-
-/** Writes the holder's progress, on another connection, because the lock's is busy. */
-async function tell(sql: Sql, { token }: DirectoryLock, progress: string | null): Promise<void> {
-  await sql`
-    UPDATE directory SET lock_progress = ${progress}, lock_progress_at = now() WHERE lock_token = ${token}`.catch(
-    () => {}, // it is for information only
-  );
 }
 
 async function acquire(

@@ -6,7 +6,13 @@ import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { isSearchable } from './copies.ts';
 import { failAfterChange, failPlainly } from './failures.ts';
 import { collectGarbage, tidyUp } from './garbage.ts';
-import { type Directory, makePreviousCurrent, nextGeneration, readDirectory } from './generations.ts';
+import {
+  type Directory,
+  isStale,
+  makePreviousCurrent,
+  nextGeneration,
+  readDirectory,
+} from './generations.ts';
 import { isOurs, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
@@ -51,12 +57,11 @@ export async function buildAnew(
   const { current } = directory;
   const { elasticsearch: client, signal } = context;
   const next = await nextGeneration(sql);
-  const isStale = current.normalization !== null && current.normalization !== normalizationFingerprint();
+  const renormalizes = isStale(current);
   // In full mode the rows stay; only the index is new.
-  const tableName = client === null || isStale ? next.tableName : current.tableName;
-  progress.plan(rebuildSteps(client === null, isStale));
-  if (isStale) {
-    progress.phase('normalizing names again');
+  const tableName = client === null || renormalizes ? next.tableName : current.tableName;
+  progress.plan(rebuildSteps(client === null, renormalizes));
+  if (renormalizes) {
     await copyNormalized(sql, current, tableName, { signal, progress });
   } else if (client === null) {
     progress.phase('copying the rows');

@@ -1,10 +1,9 @@
-import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { tidyUpLeftovers } from './garbage.ts';
-import { type Directory, readDirectory } from './generations.ts';
+import { type Directory, isStale, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments, readIndexMeta } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { reconcile } from './reconcile.ts';
@@ -74,9 +73,7 @@ export async function directoryHealth({
   const directory = await readDirectory(sql);
   const { current } = directory;
   const warnings: string[] = [];
-  if (current.normalization !== null && current.normalization !== normalizationFingerprint()) {
-    warnings.push('the directory was normalized by another version: run "index rebuild"');
-  }
+  if (isStale(current)) warnings.push('the directory was normalized by another version: run "index rebuild"');
   if (elasticsearch === null) {
     if (!(await hasSearchIndexes(sql, current.tableName))) {
       warnings.push(

@@ -41,14 +41,9 @@ export async function statusReport(
     progress.note('removed what a stopped run had left');
   }
   const status = await indexStatus(context);
+  const driftMeans = meaningOf(status.index, await readDirectory(context.sql));
   const datasets = await readDatasets(context.sql);
-  if (status.drift === undefined) return { ...status, datasets, running };
-  return {
-    ...status,
-    driftMeans: meaningOf(status.index, await readDirectory(context.sql)),
-    datasets,
-    running,
-  };
+  return { ...status, ...(status.drift === undefined ? {} : { driftMeans }), datasets, running };
 }
 
 function meaningOf(index: string, { current, previous }: Directory): string {

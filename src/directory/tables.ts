@@ -80,6 +80,7 @@ export async function copyNormalized(
   table: string,
   { signal, progress }: LoadOptions,
 ): Promise<void> {
+  progress.phase('normalizing names again');
   const unsorted = `${table}_unsorted`;
   await sql.unsafe(`CREATE TEMPORARY TABLE ${quoted(unsorted)} (LIKE ${quoted(from)})`);
   let done = 0;

@@ -56,26 +56,16 @@ export function rejectLine(cursor: Cursor, found: Found, reason: string): boolea
     reason: to - from > MAX_ROW_BYTES ? REASONS.tooLong : reason,
     raw: rawText(bytes, from, to),
   });
-  if (lineBreakAt === -1) {
-    cursor.at = end;
-    cursor.skipping = !cursor.final;
-  } else {
-    cursor.at = lineBreakAt + 1;
-    cursor.line++;
-  }
+  passLine(cursor, lineBreakAt);
   return true;
 }
 
-/** Skips the rest of a row that was rejected for its length. */
-export function skipRest(cursor: Cursor): void {
-  const lineBreakAt = nextLineBreak(cursor, cursor.at);
-  if (lineBreakAt === -1) {
-    cursor.at = cursor.end;
-  } else {
-    cursor.at = lineBreakAt + 1;
-    cursor.line++;
-    cursor.skipping = false;
-  }
+/** Moves behind the line break, or to the end of memory (-1), from where the rest of the line is skipped as it arrives. */
+export function passLine(cursor: Cursor, lineBreakAt: number): void {
+  const isWhole = lineBreakAt !== -1;
+  cursor.at = isWhole ? lineBreakAt + 1 : cursor.end;
+  cursor.skipping = !isWhole;
+  if (isWhole) cursor.line++;
 }
 
 /** The first character in memory that isn't white space; '' if there is none. */

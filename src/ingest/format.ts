@@ -6,8 +6,9 @@ import { headedParser, passSeparatorLine } from './header.ts';
 import { jsonLinesParser } from './json-lines.ts';
 import { jsonListParser } from './json-list.ts';
 import { createObjectReader } from './json-object.ts';
+import type { ByteSource } from './source.ts';
 
-export type Format = 'csv' | 'tsv' | 'jsonl' | 'json';
+type Format = 'csv' | 'tsv' | 'jsonl' | 'json';
 
 const FORMATS: Record<string, Format> = {
   csv: 'csv',
@@ -19,11 +20,18 @@ const FORMATS: Record<string, Format> = {
 
 const DELIMITERS: Record<'csv' | 'tsv', string[]> = { csv: [',', ';'], tsv: ['\t'] };
 
-/** The format by a name's ending, with or without `.gz`; `null` if the ending is unknown. */
-export function formatByName(name: string): { format: Format; isGzip: boolean } | null {
-  const match = /\.(csv|tsv|json|jsonl|ndjson)(\.gz)?$/i.exec(name);
-  if (match === null) return null;
-  return { format: FORMATS[match[1]!.toLowerCase()]!, isGzip: match[2] !== undefined };
+/**
+ * The format by the name's ending; `null` for a named pipe without an ending.
+ * @throws {FileError} the ending is unknown, or the file is not gzip, as it says
+ */
+export function formatOfFile(path: string, { isPipe, isGzip, isEmpty }: ByteSource): Format | null {
+  const [, ending, gz] = /\.(csv|tsv|json|jsonl|ndjson)(\.gz)?$/i.exec(path) ?? [];
+  if (gz !== undefined && !isGzip && !isEmpty) throw new FileError(`${path}: is not gzip`);
+  if (ending !== undefined) return FORMATS[ending.toLowerCase()]!;
+  if (isPipe) return null;
+  throw new FileError(
+    `${path}: its name must end in .csv, .tsv, .json, .jsonl or .ndjson, or one of them and .gz`,
+  );
 }
 
 export interface FileParser {

@@ -1,5 +1,5 @@
 /** JSON Lines: an object a line, with the wanted columns as members (contract, Files). */
-import { nextLineBreak, type Parse, rejectLine, withoutCr } from './cursor.ts';
+import { nextLineBreak, type Parse, passLine, rejectLine, withoutCr } from './cursor.ts';
 import type { ObjectReader } from './json-object.ts';
 import { MAX_ROW_BYTES, REASONS } from './rows.ts';
 
@@ -23,8 +23,7 @@ export function jsonLinesParser(objects: ObjectReader): Parse {
         }
         found.rows.push({ line, values: read, from, to });
       }
-      cursor.at = lineBreakAt === -1 ? end : lineBreakAt + 1;
-      cursor.line++;
+      passLine(cursor, lineBreakAt);
     }
   };
 }

@@ -4,10 +4,9 @@
  */
 import { KIB } from '../units.ts';
 import { type ColumnNames, namedColumns } from './columns.ts';
-import { type Cursor, type Found, skipRest } from './cursor.ts';
+import { type Cursor, type Found, nextLineBreak, passLine } from './cursor.ts';
 import { checkEncoding, passByteOrderMark } from './encoding.ts';
-import { FileError } from './file-error.ts';
-import { type FileParser, type Format, formatByName, parserFor } from './format.ts';
+import { type FileParser, formatOfFile, parserFor } from './format.ts';
 import { refuseOtherKinds } from './other-kinds.ts';
 import { type Batch, rawText } from './rows.ts';
 import { type ByteSource, openSource, type Progress, type RowSource } from './source.ts';
@@ -71,19 +70,6 @@ export async function openRows(
   }
 }
 
-/** The format by the name's ending; `null` for standard input, and for a named pipe without an ending. */
-function formatOfFile(path: string, source: ByteSource): Format | null {
-  const named = formatByName(path);
-  if (named === null) {
-    if (source.isPipe) return null;
-    throw new FileError(
-      `${path}: its name must end in .csv, .tsv, .json, .jsonl or .ndjson, or one of them and .gz`,
-    );
-  }
-  if (named.isGzip && !source.isGzip && !source.isEmpty) throw new FileError(`${path}: is not gzip`);
-  return named.format;
-}
-
 async function fillFirst(source: ByteSource): Promise<Cursor> {
   const cursor: Cursor = {
     bytes: Buffer.allocUnsafeSlow(WINDOW_BYTES),
@@ -114,7 +100,7 @@ async function* batchesOf(source: ByteSource, cursor: Cursor, parser: FileParser
   try {
     for (;;) {
       const found: Found = { rows: [], rejected: [] };
-      if (cursor.skipping) skipRest(cursor);
+      if (cursor.skipping) passLine(cursor, nextLineBreak(cursor, cursor.at));
       if (!cursor.skipping) {
         checkEncoding(source.name, cursor);
         parser.parse(cursor, found);
@@ -123,20 +109,16 @@ async function* batchesOf(source: ByteSource, cursor: Cursor, parser: FileParser
       const { bytes } = cursor;
       if (!isEmpty) yield { ...found, rawOf: ({ from, to }) => rawText(bytes, from, to) };
       if (cursor.final) return parser.finish();
-      // The batch keeps its window, so that it can be read while the next one fills.
-      moveOn(cursor, isEmpty ? bytes : Buffer.allocUnsafeSlow(WINDOW_BYTES));
+      // The batch keeps its window, so that it can be read while the next one fills. That begins with the incomplete row.
+      const next = isEmpty ? bytes : Buffer.allocUnsafeSlow(WINDOW_BYTES);
+      bytes.copy(next, 0, cursor.at, cursor.end);
+      cursor.bytes = next;
+      cursor.bytesBefore += cursor.at;
+      cursor.end -= cursor.at;
+      cursor.at = 0;
       await fill(cursor, source);
     }
   } finally {
     await source.close();
   }
-}
-
-/** Moves the incomplete row to the front of the next window. */
-function moveOn(cursor: Cursor, next: Buffer): void {
-  cursor.bytes.copy(next, 0, cursor.at, cursor.end);
-  cursor.bytes = next;
-  cursor.bytesBefore += cursor.at;
-  cursor.end -= cursor.at;
-  cursor.at = 0;
 }
