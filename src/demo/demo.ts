@@ -63,9 +63,8 @@ async function prepare(config: Config): Promise<Access> {
   const stores = await openStores(config);
   try {
     const tools = { ...stores, config, signal: NEVER_ABORTED, actor: ACTOR };
-    const options = {};
     await withProgress(
-      (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), options, progress),
+      (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), {}, progress),
       NEVER_ABORTED,
     );
     const account = await createAccount(stores.sql, { name: 'Demo', plan: 'free' }, ACTOR);

@@ -1,16 +1,10 @@
-/** A small data provider in nif.pt's format, for the demo. */
-export interface ExampleProvider {
-  url: string;
-  stop(): Promise<void>;
-}
-
 /**
- * Answers for the companies of the example directory with their names, and leaves all other members empty rather than invent
- * them.
+ * A small data provider in nif.pt's format, for the demo. It answers for the companies of the example directory with their
+ * names, and leaves all other members empty rather than invent them.
  *
  * @param names legal names by NIF
  */
-export function startExampleProvider(names: Map<string, string>): ExampleProvider {
+export function startExampleProvider(names: Map<string, string>) {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,

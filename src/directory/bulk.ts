@@ -30,13 +30,8 @@ interface BulkAnswer {
 /** Elasticsearch was too busy for some entries, and refused no other one. */
 class BusyError extends Error {}
 
-export interface Clock {
-  /** Monotonic. */
-  nowMs(): number;
-  sleep(ms: number): Promise<void>;
-}
-
-const CLOCK: Clock = { nowMs: () => performance.now(), sleep: (ms) => Bun.sleep(ms) };
+/** Monotonic. Tests have one of their own. */
+const CLOCK = { nowMs: () => performance.now(), sleep: (ms: number) => Bun.sleep(ms) };
 
 /**
  * Sends one bulk request. It is idempotent, because every document's id is its NIF. A whole request is retried, with pauses,
@@ -50,7 +45,7 @@ export async function sendBulk(
   index: string,
   lines: Buffer,
   signal: AbortSignal,
-  { nowMs, sleep }: Clock = CLOCK,
+  { nowMs, sleep }: typeof CLOCK = CLOCK,
 ): Promise<void> {
   let failingSinceMs: number | null = null;
   let goneSinceMs: number | null = null;

@@ -27,8 +27,8 @@ export async function failPlainly<T>(
     const isOfPostgres = error instanceof postgres.PostgresError || isSessionLost(error);
     if (error instanceof RefusedError || isOfPostgres) throw error;
     const isOfClient = error instanceof errors.ElasticsearchClientError;
-    const advice = isOfClient ? 'check ELASTICSEARCH_URL and the server' : null;
-    const consequence = [outcome, advice].filter((part) => part !== null).join('; ');
+    const parts = [outcome, isOfClient ? 'check ELASTICSEARCH_URL and the server' : null];
+    const consequence = parts.filter((part) => part !== null).join('; ');
     throw new RefusedError(
       `Elasticsearch doesn't answer as it should: ${failureOf(error)}${consequence && `: ${consequence}`}`,
       { cause: error },

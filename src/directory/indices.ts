@@ -127,8 +127,8 @@ export async function listIndices(client: Client, alias: string, directoryId: st
     { index: `${alias}-*`, expand_wildcards: ['open', 'closed'], filter_path: '*.mappings._meta' },
     SHORT,
   );
-  const isOurs = (name: string) => indices[name]!.mappings?._meta?.directory === directoryId;
-  return Object.keys(indices).filter(isOurs);
+  const belongs = (name: string) => indices[name]!.mappings?._meta?.directory === directoryId;
+  return Object.keys(indices).filter(belongs);
 }
 
 /** The description of an index; `null` if there is no such index, or it belongs to no directory. */

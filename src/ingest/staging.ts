@@ -117,7 +117,6 @@ async function stageRows(
     if (rows.length > 0) await rejects?.write(rows);
   };
   try {
-    await connection.unsafe(`DROP TABLE IF EXISTS pg_temp.${STAGING}`);
     await connection.unsafe(
       `CREATE TEMPORARY TABLE ${STAGING} (position bigint, line bigint, nif text COLLATE "C", ${plan.definition}, raw text)`,
     );

@@ -72,15 +72,16 @@ export function showProgress(
   /** The time left of all steps at the pace so far; `null` means that it is not known yet, or under a second. */
   const timeLeftMs = () => {
     const { fraction, startedAt: phaseStartedAt } = current!;
-    const weights = step === -1 ? [1] : steps.map(({ weight }) => weight);
-    const weight = weights[Math.max(step, 0)]!;
-    const done = sum(weights.slice(0, Math.max(step, 0))) + weight * (fraction ?? 0);
-    const elapsedMs = now() - (step === -1 ? phaseStartedAt : startedAt!);
+    const isPlanned = step !== -1;
+    const weights = isPlanned ? steps.map(({ weight }) => weight) : [1];
+    const at = isPlanned ? step : 0;
+    const done = sum(weights.slice(0, at)) + weights[at]! * (fraction ?? 0);
+    const elapsedMs = now() - (isPlanned ? startedAt! : phaseStartedAt);
     if (done === 0 || elapsedMs < ESTIMATE_AFTER_MS) return null;
     // A phase that doesn't tell how far it is says nothing about the pace. Its planned time counts down.
     const untoldMs = fraction === null ? now() - phaseStartedAt : 0;
     const paceMs = (elapsedMs - untoldMs) / done;
-    const leftMs = paceMs * (sum(weights) - done) - Math.min(untoldMs, paceMs * weight);
+    const leftMs = paceMs * (sum(weights) - done) - Math.min(untoldMs, paceMs * weights[at]!);
     return leftMs < SECOND ? null : leftMs;
   };
   const line = (withBar: boolean) => {

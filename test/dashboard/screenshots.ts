@@ -104,9 +104,8 @@ async function shoot(page: Page, path: string): Promise<void> {
 
 async function prepare(sql: Sql): Promise<void> {
   const tools = { ...stores, config, signal: NEVER_ABORTED, actor: 'screenshots' };
-  const options = {};
   const file = rowSource(join(ROOT, 'examples/companies.csv'));
-  await withProgress((progress) => importCompanies(tools, file, options, progress), NEVER_ABORTED);
+  await withProgress((progress) => importCompanies(tools, file, {}, progress), NEVER_ABORTED);
   const { id } = await createAccount(
     sql,
     { name: 'Livraria Moreira, Lda', plan: 'plus', periodStart: daysAgo(12) },

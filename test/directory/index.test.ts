@@ -186,12 +186,16 @@ for (const mode of MODES) {
         const sign = () => {
           if (++signs === n) controller.abort(new Error('interrupted'));
         };
-        const options = {};
-        return importCompanies({ ...bench.tools, signal: controller.signal }, { path }, options, {
-          ...NO_PROGRESS,
-          phase: sign,
-          update: sign,
-        }).then(
+        return importCompanies(
+          { ...bench.tools, signal: controller.signal },
+          { path },
+          {},
+          {
+            ...NO_PROGRESS,
+            phase: sign,
+            update: sign,
+          },
+        ).then(
           () => 'succeeded',
           (error: Error) => error.message,
         );

@@ -23,8 +23,6 @@ afterEach(async () => {
   await bench.close();
 });
 
-const RULES = {};
-
 /** An import that waits for its next row until the test is over, through the proxy. */
 async function stuckImport() {
   const rows = await bench.write('rows.csv', csv(0, 200_000));
@@ -32,7 +30,7 @@ async function stuckImport() {
   await blocker`BEGIN`;
   // The import's comparison waits for it.
   await blocker.unsafe('LOCK TABLE directory_generations IN ACCESS EXCLUSIVE MODE');
-  const importing = importCompanies({ ...bench.tools, sql }, { path: rows }, RULES, NO_PROGRESS).then(
+  const importing = importCompanies({ ...bench.tools, sql }, { path: rows }, {}, NO_PROGRESS).then(
     () => 'done',
     (error: Error) => error.message,
   );

@@ -23,8 +23,6 @@ function record() {
   return { progress, seen, planned: () => plan.map(({ name }) => name) };
 }
 
-const OPTIONS = {};
-
 describe.each([...MODES])('progress of what changes the directory (%s)', (mode) => {
   test('the phases are those of the plan, in its order, and tell when searches see the new directory', async () => {
     bench = await createWorkbench(mode);
@@ -32,7 +30,7 @@ describe.each([...MODES])('progress of what changes the directory (%s)', (mode) 
     for (const [n, text] of files.entries()) {
       const path = await bench.write(`${n}.csv`, text);
       const { progress, seen, planned } = record();
-      await importCompanies(bench.tools, { path }, OPTIONS, progress);
+      await importCompanies(bench.tools, { path }, {}, progress);
       const phases = seen.filter((line) => !line.startsWith('note: '));
       expect(phases.map((name) => planned().find((step) => name.startsWith(step)))).toEqual(planned());
       expect(seen.slice(-2)).toEqual(['note: searches see the new directory', 'removing what is old']);
@@ -53,7 +51,7 @@ describe.each([...MODES])('progress of what changes the directory (%s)', (mode) 
     };
     const path = await bench.write('late.csv', csv(0, 20));
     const tools = { ...bench.tools, signal: controller.signal };
-    const report = await importCompanies(tools, { path }, OPTIONS, { ...NO_PROGRESS, note });
+    const report = await importCompanies(tools, { path }, {}, { ...NO_PROGRESS, note });
     expect(report).toMatchObject({ imported: 10, unchanged: 10 });
     expect(await bench.search('empresa')).toHaveLength(20);
   });

@@ -52,8 +52,7 @@ async function importAll(ending: string, progress: Partial<Progress> = {}, compa
     path,
     csv(0, companies, (n) => `Empresa ${String(n).padStart(6, '0')} ${ending}`),
   );
-  const options = {};
-  return importCompanies(context, { path }, options, { ...NO_PROGRESS, ...progress });
+  return importCompanies(context, { path }, {}, { ...NO_PROGRESS, ...progress });
 }
 
 let used = 0;
