@@ -209,7 +209,8 @@ for (const mode of MODES) {
       }
       expect(interrupted).toBeGreaterThan(3);
       expect((await bench.status()).documents).toBe(12_000);
-    });
+      // It is a whole import for each sign.
+    }, 90_000);
   });
 }
 
@@ -251,7 +252,7 @@ test('interrupted at any of its requests to Elasticsearch before the alias moves
   } finally {
     await bench.close();
   }
-});
+}, 90_000);
 
 test('an index that is built whole is one segment: a search looks into each', async () => {
   const bench = await createWorkbench('full');
