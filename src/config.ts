@@ -48,19 +48,22 @@ function setting<T>(name: string, fallback: string, parse: Parse<T>, meaning: st
 }
 
 /** A variable that is `null` if it is absent. `absent` is what the documentation shows as its default. */
-function optional<T>(name: string, absent: string, parse: Parse<T>, meaning: string): Setting<T | null> {
-  return { name, isSecret: false, fallback: absent, meaning, read: nullable(name, text, parse) };
+function optional<T>(
+  name: string,
+  absent: string,
+  parse: Parse<T>,
+  meaning: string,
+  isSecret = false,
+): Setting<T | null> {
+  const read = (env: Environment) => {
+    const value = isSecret ? readSecret(env, name) : text(env, name);
+    return value === null ? null : parse(name, value);
+  };
+  return { name, isSecret, fallback: absent, meaning, read };
 }
 
 function secret<T>(name: string, absent: string, parse: Parse<T>, meaning: string): Setting<T | null> {
-  return { name, isSecret: true, fallback: absent, meaning, read: nullable(name, readSecret, parse) };
-}
-
-function nullable<T>(name: string, find: typeof text, parse: Parse<T>) {
-  return (env: Environment): T | null => {
-    const value = find(env, name);
-    return value === null ? null : parse(name, value);
-  };
+  return optional(name, absent, parse, meaning, true);
 }
 
 export const SETTINGS = {

@@ -74,10 +74,7 @@ export function integer(min: number, max: number): Parse<number> {
 }
 
 export function oneOf<const T extends string>(choices: readonly T[]): Parse<T> {
-  return (name, value) => {
-    if (choices.includes(value as T)) return value as T;
-    throw new ConfigError(`${name} must be one of ${choices.join(', ')}, not ${quote(value)}`);
-  };
+  return textThat((value) => choices.includes(value as T), `one of ${choices.join(', ')}`) as Parse<T>;
 }
 
 const HTTP = ['http:', 'https:'];
@@ -150,19 +147,31 @@ function isPercentEncoded(text: string): boolean {
   }
 }
 
-export function hostName(name: string, value: string): string {
-  // A false IP address (256.1.1.1) fits the pattern, but makes no URL.
-  const isName = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i.test(value) && URL.canParse(`http://${value}`);
-  if (isIP(value) !== 0 || isName) return value;
-  throw new ConfigError(`${name} must be a host name or an IP address, not ${quote(value)}`);
+/** A text of a certain form. @param form what the variable must be, in words */
+function textThat(isRight: (value: string) => boolean, form: string): Parse<string> {
+  return (name, value) => {
+    if (isRight(value)) return value;
+    throw new ConfigError(`${name} must be ${form}, not ${quote(value)}`);
+  };
 }
 
-export function indexName(name: string, value: string): string {
-  if (/^[a-z][a-z0-9_-]{0,99}$/.test(value)) return value;
-  throw new ConfigError(
-    `${name} must be lower-case letters, digits, - and _, beginning with a letter, not ${quote(value)}`,
-  );
-}
+export const hostName = textThat(
+  // A false IP address (256.1.1.1) fits the pattern, but makes no URL.
+  (value) =>
+    isIP(value) !== 0 ||
+    (/^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i.test(value) && URL.canParse(`http://${value}`)),
+  'a host name or an IP address',
+);
+
+export const indexName = textThat(
+  (value) => /^[a-z][a-z0-9_-]{0,99}$/.test(value),
+  'lower-case letters, digits, - and _, beginning with a letter',
+);
+
+export const mailAddress = textThat(
+  (value) => /^[^\p{Cc}]*[^\s<>@]+@[^\s<>@]+>?$/u.test(value),
+  'an address as `name@example.com` or `Name <name@example.com>`',
+);
 
 /** A header carries it, and headers hold nothing but ASCII. The message does not repeat the value. */
 export function asciiSecret(name: string, value: string): string {
@@ -176,21 +185,15 @@ export function longSecret(name: string, value: string): string {
   throw new ConfigError(`${name} must have at least 32 characters, random ones`);
 }
 
-export function mailAddress(name: string, value: string): string {
-  if (/^[^\p{Cc}]*[^\s<>@]+@[^\s<>@]+>?$/u.test(value)) return value;
-  throw new ConfigError(
-    `${name} must be an address as \`name@example.com\` or \`Name <name@example.com>\`, not ${quote(value)}`,
-  );
-}
-
 /** An address that pages link to. @param protocols such as `https:` */
 export function link(protocols: string[]): Parse<string> {
-  return (name, value) => {
-    const isLink =
-      URL.canParse(value) && protocols.includes(new URL(value).protocol) && !/[\s<>"]/.test(value);
-    if (isLink && !/^mailto:(?![^@?]+@[^@?]+)/i.test(value)) return value;
-    throw new ConfigError(`${name} must be a ${protocols.join(' or ')} address, not ${quote(value)}`);
-  };
+  return textThat(
+    (value) =>
+      URL.canParse(value) &&
+      protocols.includes(new URL(value).protocol) &&
+      !/[\s<>"]|^mailto:(?![^@?]+@[^@?]+)/i.test(value),
+    `a ${protocols.join(' or ')} address`,
+  );
 }
 
 export function networks(name: string, value: string): string[] {

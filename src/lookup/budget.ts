@@ -11,19 +11,18 @@ const DAILY_REFRESHES_PER_REQUEST_A_MINUTE = 10;
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 
-/** Counts the refreshes of each account and day, for all instances together. */
-export interface RefreshBudget {
-  /** Takes one refresh from the account's budget of today, by Postgres's clock. @returns whether there was one */
-  take(caller: Pick<Caller, 'accountId' | 'requestsPerMinute'>): Promise<boolean>;
-}
-
-export function createRefreshBudget(sql: Sql): RefreshBudget {
-  return {
-    async take({ accountId, requestsPerMinute }) {
-      const perDay = requestsPerMinute * DAILY_REFRESHES_PER_REQUEST_A_MINUTE;
-      // Not flushed before it is answered: an account's refreshes would wait for each other's flush, one after another, and a
-      // crash may lose the last few of a count.
-      const taken = sql`
+/**
+ * Takes one refresh from the account's budget of today, by Postgres's clock, for all instances together.
+ * @returns whether there was one
+ */
+export async function takeRefresh(
+  sql: Sql,
+  { accountId, requestsPerMinute }: Pick<Caller, 'accountId' | 'requestsPerMinute'>,
+): Promise<boolean> {
+  const perDay = requestsPerMinute * DAILY_REFRESHES_PER_REQUEST_A_MINUTE;
+  // Not flushed before it is answered: an account's refreshes would wait for each other's flush, one after another, and a
+  // crash may lose the last few of a count.
+  const taken = sql`
         WITH unflushed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
         INSERT INTO account_refreshes AS r (account_id, day, refreshes)
         SELECT ${accountId}, current_date, 1 FROM unflushed
@@ -31,7 +30,5 @@ export function createRefreshBudget(sql: Sql): RefreshBudget {
           day = excluded.day, refreshes = CASE WHEN r.day = excluded.day THEN r.refreshes + 1 ELSE 1 END
         WHERE r.day <> excluded.day OR r.refreshes < ${perDay}
         RETURNING 1`;
-      return (await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
-    },
-  };
+  return (await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
 }

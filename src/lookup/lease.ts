@@ -29,6 +29,8 @@ const NOT_FOUND_MS = 5 * MINUTE;
  * only while it runs.
  */
 export function createRefreshLeases(sql: Sql, leaseMs: number) {
+  const answerOf = <T>(query: PromiseLike<T>) => withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
+
   /** Takes the lease of a NIF if it is free and the NIF was not "not found" lately; otherwise returns the other attempt. */
   async function acquire(nif: string): Promise<LeaseState> {
     const attempt = randomUUID();
@@ -39,7 +41,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
         attempt = excluded.attempt, expires_at = excluded.expires_at, outcome = NULL
       WHERE company_refreshes.outcome <> 'not-found' OR company_refreshes.expires_at <= clock_timestamp()
       RETURNING attempt`;
-    const [row] = await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres').catch((error) => {
+    const [row] = await answerOf(taken).catch((error) => {
       // The INSERT may still succeed after we stop waiting. Release the lease then, or others would follow a refresh that
       // never runs.
       const releaseLater = () => release(nif, attempt).catch(() => {}); // the lease expires
@@ -55,7 +57,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
     const query = sql<{ attempt: string; outcome: RefreshOutcome | null; expired: boolean }[]>`
       SELECT attempt, outcome, expires_at <= clock_timestamp() AS expired
       FROM company_refreshes WHERE nif = ${nif}`;
-    const [row] = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
+    const [row] = await answerOf(query);
     if (row === undefined || (row.outcome === null && row.expired)) return null;
     return row.outcome === null
       ? { state: 'under-way', attempt: row.attempt }
@@ -64,23 +66,16 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
 
   /** Removes a lease as if it had never been taken, so that its followers start their own refresh. */
   async function release(nif: string, attempt: string): Promise<void> {
-    await withTimeout(
-      sql`DELETE FROM company_refreshes WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`,
-      QUERY_TIMEOUT_MS,
-      'Postgres',
-    );
+    await answerOf(sql`
+      DELETE FROM company_refreshes WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`);
   }
 
   /** Ends a running attempt without a record; `not-found` is remembered. An ended attempt does not change. */
   async function complete(nif: string, attempt: string, outcome: RefreshOutcome): Promise<void> {
-    await withTimeout(
-      sql`
-        UPDATE company_refreshes SET outcome = ${outcome}, expires_at = CASE WHEN ${outcome === 'not-found'}
-          THEN clock_timestamp() + ${NOT_FOUND_MS}::float8 * interval '1 millisecond' ELSE expires_at END
-        WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`,
-      QUERY_TIMEOUT_MS,
-      'Postgres',
-    );
+    await answerOf(sql`
+      UPDATE company_refreshes SET outcome = ${outcome}, expires_at = CASE WHEN ${outcome === 'not-found'}
+        THEN clock_timestamp() + ${NOT_FOUND_MS}::float8 * interval '1 millisecond' ELSE expires_at END
+      WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`);
   }
 
   /**
@@ -106,17 +101,14 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       ON CONFLICT (nif) DO UPDATE SET
         details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
       RETURNING 1`;
-    return (await withTimeout(stored, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
+    return (await answerOf(stored)).length === 1;
   }
 
   /** Removes the rows of attempts that ended long ago. */
   async function sweep(): Promise<void> {
-    await withTimeout(
-      sql`DELETE FROM company_refreshes
-        WHERE expires_at < clock_timestamp() - ${KEEP_MS}::float8 * interval '1 millisecond'`,
-      QUERY_TIMEOUT_MS,
-      'Postgres',
-    );
+    await answerOf(sql`
+      DELETE FROM company_refreshes
+      WHERE expires_at < clock_timestamp() - ${KEEP_MS}::float8 * interval '1 millisecond'`);
   }
 
   return { acquire, read, release, complete, completeWithRecord, sweep };

@@ -7,7 +7,7 @@ import { isBug } from '../errors.ts';
 import { type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import type { Refresher } from './refresh.ts';
+import type { Refresher, RefreshResult } from './refresh.ts';
 import type { FindCompany, StoredCompany } from './store.ts';
 
 export interface LookupParts {
@@ -40,59 +40,42 @@ const NO_SOURCE =
 const OVER_BUDGET =
   'The account has used up its refreshes of the day (UTC): companies without a fresh record are looked up again tomorrow.';
 
-class OverBudgetError extends Error {
-  override readonly name = 'OverBudgetError';
-
-  constructor() {
-    super('the account has used up its refreshes of the day');
-  }
-}
-
-/** Every source that could be asked has failed. */
-class NoSourceError extends Error {
-  override readonly name = 'NoSourceError';
-
-  constructor() {
-    super('no source could tell');
-  }
-}
-
 export function createLookup({ findCompany, refresher, timeoutMs, onOverBudget }: LookupParts): Lookup {
-  async function refresh(nif: string, caller: Caller): Promise<StoredCompany | null> {
+  async function refresh(
+    nif: string,
+    caller: Caller,
+  ): Promise<StoredCompany | Exclude<RefreshResult, 'found'>> {
     const outcome = await refresher.refresh(nif, caller);
-    if (outcome === 'not-found') return null;
-    if (outcome === 'over-budget') throw new OverBudgetError();
-    // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
-    const refreshed = outcome === 'found' ? await findCompany(nif) : null;
-    if (refreshed === null) throw new NoSourceError();
-    return refreshed;
+    return outcome === 'found' ? ((await findCompany(nif)) ?? 'failed') : outcome;
   }
 
   return async (nif, record, caller, sinceMs = performance.now()) => {
     try {
-      let company = await record;
-      if (company?.fresh !== true) {
-        const leftMs = timeoutMs - (performance.now() - sinceMs);
-        company = await withTimeout(refresh(nif, caller), leftMs, 'the lookup');
+      const stored = await record;
+      if (stored?.fresh === true) return { ok: true, company: stored };
+      const leftMs = timeoutMs - (performance.now() - sinceMs);
+      const refreshed = await withTimeout(refresh(nif, caller), leftMs, 'the lookup');
+      if (refreshed === 'not-found') return problem('company-not-found', 'No company has this NIF.');
+      if (refreshed === 'over-budget') {
+        onOverBudget?.();
+        return lookupFailed(OVER_BUDGET, new Error('the account has used up its refreshes of the day'));
       }
-      return company === null
-        ? problem('company-not-found', 'No company has this NIF.')
-        : { ok: true, company };
+      // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
+      if (refreshed === 'failed') return lookupFailed(NO_SOURCE, new Error('no source could tell'));
+      return { ok: true, company: refreshed };
     } catch (cause) {
       if (isBug(cause)) throw cause;
-      if (cause instanceof OverBudgetError) {
-        onOverBudget?.();
-        return problem('company-lookup-failed', OVER_BUDGET, { cause });
-      }
       // A timer may be early by a moment.
       const isSlow = performance.now() - sinceMs >= timeoutMs - 10;
-      if (cause instanceof NoSourceError || isSlow) {
-        return problem('company-lookup-failed', NO_SOURCE, { cause });
-      }
+      if (isSlow) return lookupFailed(NO_SOURCE, cause);
       // Our own store failed, not a source: the call costs nothing.
       return unavailable('The stored record could not be read or written.', cause);
     }
   };
+}
+
+function lookupFailed(detail: string, cause: unknown): ProblemAnswer {
+  return problem('company-lookup-failed', detail, { cause });
 }
 
 /** The answer to a NIF that can't be looked up. */

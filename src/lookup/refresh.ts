@@ -4,7 +4,7 @@ import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { type CompanySource, SourceFault } from '../sources/types.ts';
 import { SECOND } from '../units.ts';
-import { createRefreshBudget } from './budget.ts';
+import { takeRefresh } from './budget.ts';
 import { createRefreshLeases, type RefreshOutcome } from './lease.ts';
 import type { FindCompany } from './store.ts';
 
@@ -23,7 +23,7 @@ export interface RefresherOptions {
 type Payer = Pick<Caller, 'accountId' | 'requestsPerMinute'>;
 
 /** `over-budget`: the account has caused as many refreshes today as it may, and no source was asked. */
-type RefreshResult = RefreshOutcome | 'over-budget';
+export type RefreshResult = RefreshOutcome | 'over-budget';
 
 export interface Refresher {
   /**
@@ -33,7 +33,7 @@ export interface Refresher {
    */
   refresh(nif: string, caller: Payer): Promise<RefreshResult>;
   /** Removes the traces of ended refreshes; to be called now and then. */
-  sweep(): Promise<void>;
+  sweep: () => Promise<void>;
 }
 
 /** How often those who wait for another instance look: at first, and at most. */
@@ -45,7 +45,6 @@ export function createRefresher(options: RefresherOptions): Refresher {
   /** Longest that an attempt can take: two sources, and storing what they said. */
   const attemptMs = 2 * providerTimeoutMs + 1 * SECOND;
   const leases = createRefreshLeases(sql, attemptMs);
-  const budget = createRefreshBudget(sql);
   const running = new Map<string, { accountId: string; result: Promise<RefreshResult> }>();
 
   async function refresh(nif: string, caller: Payer): Promise<RefreshResult> {
@@ -90,7 +89,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
         await leases.complete(nif, attempt, 'found');
         return 'found';
       }
-      if (!(await budget.take(caller))) {
+      if (!(await takeRefresh(sql, caller))) {
         await leases.release(nif, attempt);
         return 'over-budget';
       }
@@ -133,5 +132,5 @@ export function createRefresher(options: RefresherOptions): Refresher {
     return now?.state === 'ended' ? now.outcome : 'failed';
   }
 
-  return { refresh, sweep: () => leases.sweep() };
+  return { refresh, sweep: leases.sweep };
 }

@@ -3,49 +3,42 @@ import { type BatchTotals, batchTotals } from '../runtime/batch-totals.ts';
 import { SECOND } from '../units.ts';
 import { createRequestCounts } from './request-counts.ts';
 
-/** The metrics at `/metrics`. Labels come from fixed lists, so that their number stays small. */
-export interface Metrics {
-  request(route: string, status: number, durationMs: number): void;
-  /** One question to a company data source. */
-  source(source: string, outcome: string): void;
-  /** A source answered that its limit is reached. @param window the limit's period, `minute` to `month` */
-  sourceLimit(source: string, window: string): void;
-  /** A lookup that failed because its account had used up its refreshes of the day. */
-  refreshRefused(): void;
-  /** Whether rate limits are kept by this process alone because Redis is away. */
-  redisAway(away: boolean): void;
-  /** A request that a bucket of this process admitted or refused, because Redis was away or late. */
-  localDecision(): void;
-  /** A batch of credits without an answer was voided, so its calls, answered 503, cost nothing. */
-  batchVoided(): void;
-  /** Credits that may have been spent for requests answered 503, because no void was acknowledged before the stop. */
-  refundFailed(credits: number): void;
-  /** Registers the figures of the search cache. */
-  observeSearchCache(cache: { hits: number; misses: number; bytes: number }): void;
-  text(): Promise<string>;
-  readonly contentType: string;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics(runningRequests: () => number): Metrics {
+/** The metrics at `/metrics`. Labels come from fixed lists, so that their number stays small. */
+export function createMetrics(runningRequests: () => number) {
   const registry = new Registry();
   const registers = [registry];
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  /** A gauge that is read at each scrape. */
+  const gaugeOf = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  /** A counter of what is counted elsewhere: `read` gives the total of each value of the label at each scrape. */
+  const counterOf = (name: string, help: string, label: string, read: () => Record<string, number>) =>
+    new Counter({
+      name,
+      help,
+      labelNames: [label],
+      registers,
+      collect() {
+        this.reset();
+        for (const [value, total] of Object.entries(read())) this.inc({ [label]: value }, total);
+      },
+    });
+
   const request = createRequestCounts(registry);
-  new Gauge({
-    name: 'http_requests_running',
-    help: 'Requests being answered now.',
-    registers,
-    collect() {
-      this.set(runningRequests());
-    },
-  });
-  new Gauge({
-    name: 'process_resident_memory_bytes',
-    help: 'Memory that the process occupies.',
-    registers,
-    collect() {
-      this.set(process.memoryUsage.rss());
-    },
-  });
+  gaugeOf('http_requests_running', 'Requests being answered now.', runningRequests);
+  gaugeOf('process_resident_memory_bytes', 'Memory that the process occupies.', () =>
+    process.memoryUsage.rss(),
+  );
   new Counter({
     name: 'process_cpu_seconds_total',
     help: 'User and system CPU time.',
@@ -56,75 +49,66 @@ export function createMetrics(runningRequests: () => number): Metrics {
       this.inc((user + system) / 1e6);
     },
   });
-  countBatches(registers);
-  const sources = new Counter({
-    name: 'source_requests_total',
-    help: 'Questions to company data sources, by source and outcome.',
-    labelNames: ['source', 'outcome'],
-    registers,
-  });
-  const sourceLimits = new Counter({
-    name: 'source_limits_total',
-    help: 'Answers of company data sources that their limit is reached, by source and the window of the limit.',
-    labelNames: ['source', 'window'],
-    registers,
-  });
+  for (const [name, help, of] of BATCH_COUNTERS) {
+    const read = () =>
+      Object.fromEntries(Object.entries(batchTotals).map(([stage, totals]) => [stage, of(totals)]));
+    counterOf(name, help, 'stage', read);
+  }
+  const sources = counter(
+    'source_requests_total',
+    'Questions to company data sources, by source and outcome.',
+    'source',
+    'outcome',
+  );
+  const sourceLimits = counter(
+    'source_limits_total',
+    'Answers of company data sources that their limit is reached, by source and the window of the limit.',
+    'source',
+    'window',
+  );
   // Prometheus sees no increase in a series that begins at 1.
   for (const window of ['minute', 'hour', 'day', 'month']) sourceLimits.inc({ source: 'nif.pt', window }, 0);
-  const refreshesRefused = new Counter({
-    name: 'refreshes_refused_total',
-    help: 'Lookups that failed because their account had used up its refreshes of the day.',
-    registers,
-  });
+  const refreshesRefused = counter(
+    'refreshes_refused_total',
+    'Lookups that failed because their account had used up its refreshes of the day.',
+  );
   const redisAway = new Gauge({
     name: 'rate_limit_local',
     help: '1 while rate limits are kept by this process alone because Redis is away.',
     registers,
   });
-  const localDecisions = new Counter({
-    name: 'rate_limit_local_decisions_total',
-    help: 'Requests admitted or refused by a bucket of this process alone, because Redis was away or late.',
-    registers,
-  });
-  const refundsFailed = new Counter({
-    name: 'credit_refunds_failed_total',
-    help: 'Credits that were spent, or may have been, for requests answered 503, and could not be given back.',
-    registers,
-  });
-  const batchesVoided = new Counter({
-    name: 'credit_batches_voided_total',
-    help: 'Batches of credits that Postgres did not answer, voided so that their requests cost nothing.',
-    registers,
-  });
+  const localDecisions = counter(
+    'rate_limit_local_decisions_total',
+    'Requests admitted or refused by a bucket of this process alone, because Redis was away or late.',
+  );
+  const refundsFailed = counter(
+    'credit_refunds_failed_total',
+    'Credits that were spent, or may have been, for requests answered 503, and could not be given back.',
+  );
+  const batchesVoided = counter(
+    'credit_batches_voided_total',
+    'Batches of credits that Postgres did not answer, voided so that their requests cost nothing.',
+  );
   return {
     request,
-    source: (source, outcome) => sources.inc({ source, outcome }),
-    sourceLimit: (source, window) => sourceLimits.inc({ source, window }),
+    /** One question to a company data source. */
+    source: (source: string, outcome: string) => sources.inc({ source, outcome }),
+    /** A source answered that its limit is reached. @param window the limit's period, `minute` to `month` */
+    sourceLimit: (source: string, window: string) => sourceLimits.inc({ source, window }),
     refreshRefused: () => refreshesRefused.inc(),
-    redisAway: (away) => redisAway.set(away ? 1 : 0),
+    redisAway: (away: boolean) => redisAway.set(away ? 1 : 0),
     localDecision: () => localDecisions.inc(),
     batchVoided: () => batchesVoided.inc(),
-    refundFailed: (credits) => refundsFailed.inc(credits),
-    observeSearchCache(cache) {
-      new Counter({
-        name: 'search_cache_answers_total',
-        help: 'Searches for names, by whether the cache of answers had them.',
-        labelNames: ['outcome'],
-        registers,
-        collect() {
-          this.reset();
-          this.inc({ outcome: 'hit' }, cache.hits);
-          this.inc({ outcome: 'miss' }, cache.misses);
-        },
-      });
-      new Gauge({
-        name: 'search_cache_bytes',
-        help: 'Estimated memory of the cache of search answers.',
-        registers,
-        collect() {
-          this.set(cache.bytes);
-        },
-      });
+    refundFailed: (credits: number) => refundsFailed.inc(credits),
+    /** Registers the figures of the search cache. */
+    observeSearchCache(cache: { hits: number; misses: number; bytes: number }) {
+      counterOf(
+        'search_cache_answers_total',
+        'Searches for names, by whether the cache of answers had them.',
+        'outcome',
+        () => ({ hit: cache.hits, miss: cache.misses }),
+      );
+      gaugeOf('search_cache_bytes', 'Estimated memory of the cache of search answers.', () => cache.bytes);
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,
@@ -132,31 +116,13 @@ export function createMetrics(runningRequests: () => number): Metrics {
 }
 
 /** How well batches work: items a batch, time in flight, and time in which items waited though a batch could have started. */
-function countBatches(registers: Registry[]): void {
-  const counters: [name: string, help: string, of: (totals: BatchTotals) => number][] = [
-    ['batch_runs_total', 'Batches sent to a store, by stage.', ({ batches }) => batches],
-    ['batch_items_total', 'Items of these batches.', ({ items }) => items],
-    [
-      'batch_run_seconds_total',
-      'Time from the start of a batch to its answer.',
-      ({ runMs }) => runMs / SECOND,
-    ],
-    [
-      'batch_gap_seconds_total',
-      'Time in which items waited while no batch was in flight.',
-      ({ gapMs }) => gapMs / SECOND,
-    ],
-  ];
-  for (const [name, help, of] of counters) {
-    new Counter({
-      name,
-      help,
-      labelNames: ['stage'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [stage, totals] of Object.entries(batchTotals)) this.inc({ stage }, of(totals));
-      },
-    });
-  }
-}
+const BATCH_COUNTERS: [name: string, help: string, of: (totals: BatchTotals) => number][] = [
+  ['batch_runs_total', 'Batches sent to a store, by stage.', ({ batches }) => batches],
+  ['batch_items_total', 'Items of these batches.', ({ items }) => items],
+  ['batch_run_seconds_total', 'Time from the start of a batch to its answer.', ({ runMs }) => runMs / SECOND],
+  [
+    'batch_gap_seconds_total',
+    'Time in which items waited while no batch was in flight.',
+    ({ gapMs }) => gapMs / SECOND,
+  ],
+];

@@ -13,13 +13,13 @@ const MAINTENANCE_WORK_MEM = '256MB';
  * If it is lost, postgres.js silently reconnects at the next query, and the session's locks and tables are lost. A caller
  * that relies on a lock compares `pg_backend_pid()`.
  *
- * @param options.queryTimeoutS closes a connection that is silent for this long; 0 means never
+ * @param more further options of postgres.js; `query_timeout` closes a connection that is silent for so many seconds
  * @returns a pool of exactly one connection; the caller ends it
  */
 export function openDedicated(
   sql: Sql,
   applicationName: string,
-  { queryTimeoutS = 0 }: { queryTimeoutS?: number } = {},
+  more: postgres.Options<{ bigint: postgres.PostgresType<number> }> & { onnotify?: () => void } = {},
 ): Sql {
   const { options } = sql;
   return postgres({
@@ -28,7 +28,8 @@ export function openDedicated(
     max: 1,
     idle_timeout: undefined,
     max_lifetime: null,
-    query_timeout: queryTimeoutS,
+    query_timeout: 0,
+    ...more,
     connection: {
       ...options.connection,
       application_name: applicationName,
@@ -76,7 +77,7 @@ export async function withDedicated<T>(
     const [row] = await sql<{ pid: number; startedAt: string }[]>`
       SELECT pid, backend_start::text AS "startedAt" FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
     backend = row!.pid;
-    watch = watchSession(openDedicated(pool, 'company-directory watch', { queryTimeoutS: 2 }), row!);
+    watch = watchSession(openDedicated(pool, 'company-directory watch', { query_timeout: 2 }), row!);
     signal.throwIfAborted();
     return await Promise.race([work(sql, changed), watch.lost]);
   } catch (error) {

@@ -1,5 +1,5 @@
-import postgres from 'postgres';
 import type { Sql } from '../postgres/connect.ts';
+import { openDedicated } from '../postgres/dedicated.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
@@ -35,19 +35,13 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
     current = null;
   }
 
-  // A dedicated connection, kept open. postgres.js's `listen` would not say when its connection is lost.
-  const listener = postgres({
-    // postgres.js 3.4.9 accepts the parsed options of another pool (parseOptions: `shared`).
-    ...(sql.options as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
-    max: 1,
-    idle_timeout: undefined,
-    max_lifetime: null,
+  // postgres.js's `listen` would not say when its connection is lost.
+  const listener = openDedicated(sql, 'company-directory index watch', {
+    query_timeout: READ_TIMEOUT_MS / SECOND,
     onclose: change,
-    ...{
-      onnotify: () => {
-        change();
-        void reads.run();
-      },
+    onnotify: () => {
+      change();
+      void reads.run();
     },
   });
 

@@ -66,22 +66,16 @@ export function joinTexts(texts: string[]): string {
   return shorten(texts.join(', '));
 }
 
-/** A finite number's digits, without an exponent: 1e21 → '1000000000000000000000', 2.5e-7 → '0.00000025'. */
-export function plainNumber(value: number): string {
-  const [digits = '', exponent] = String(value).split('e');
-  if (exponent === undefined) return digits;
-  const sign = digits.startsWith('-') ? '-' : '';
-  const [whole = '', fraction = ''] = digits.replace('-', '').split('.');
-  const point = whole.length + Number(exponent);
-  const all = whole + fraction;
-  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${all}`;
-  const padded = all.padEnd(point, '0');
-  return sign + padded.slice(0, point) + (padded.length > point ? `.${padded.slice(point)}` : '');
-}
+/** Writes a number without an exponent: 1e21 as '1000000000000000000000', 2.5e-7 as '0.00000025'. */
+const PLAIN_NUMBER = new Intl.NumberFormat('en-US', {
+  useGrouping: false,
+  maximumFractionDigits: 100,
+  signDisplay: 'negative',
+});
 
 function rawText(value: unknown): string {
   if (typeof value === 'string') return value;
-  return typeof value === 'number' && Number.isFinite(value) ? plainNumber(value) : '';
+  return typeof value === 'number' && Number.isFinite(value) ? PLAIN_NUMBER.format(value) : '';
 }
 
 function visibleText(raw: string): string {

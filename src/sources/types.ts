@@ -68,13 +68,12 @@ export type FaultReason =
  */
 export class SourceFault extends Error {
   override readonly name = 'SourceFault';
-  readonly source: SourceName;
-  readonly reason: FaultReason;
 
-  constructor(source: SourceName, reason: FaultReason) {
+  constructor(
+    readonly source: SourceName,
+    readonly reason: FaultReason,
+  ) {
     super(`${source}: ${reason}`);
-    this.source = source;
-    this.reason = reason;
   }
 }
 
