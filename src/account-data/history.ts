@@ -1,23 +1,13 @@
-import type { Actor, EventKind } from '../accounts/events.ts';
+import type { AccountEvent } from '../accounts/events.ts';
 import { unknownAccount } from '../accounts/store.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 
 /** One event of an account: a row of its ledger (contract: `account history`). */
-export interface HistoryEntry {
+export interface HistoryEntry extends AccountEvent {
   at: Date;
-  kind: EventKind;
-  actor: Actor;
-  /** Granted credits. */
-  credits?: number;
-  /** Purchased credits after the grant. */
-  balance?: number;
-  note?: string;
-  reference?: string;
   /** Id of the key that was created, rotated, renamed or revoked. */
   key?: string;
   keyName?: string;
-  /** The new values of a change, e.g. the plan or the limits. */
-  detail?: Record<string, unknown>;
 }
 
 /**

@@ -4,12 +4,7 @@ import { type Actor, recordEvent } from './events.ts';
 import { checkSubscription, clock, iso, type Plan, type Subscription } from './plan.ts';
 import { type AccountDetails, lockAccount, requireAccount } from './store.ts';
 
-export interface Limits {
-  requestsPerMinute: number;
-  includedCredits: number;
-  /** Whether purchased credits pay for calls beyond the allowance. Otherwise these are refused. */
-  spendPurchased: boolean;
-}
+export type Limits = Pick<AccountDetails, 'requestsPerMinute' | 'includedCredits' | 'spendPurchased'>;
 
 /** For each limit, a number is the account's own, `null` means the plan's, and an absent one does not change. */
 export interface LimitChange {

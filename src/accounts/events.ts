@@ -28,10 +28,13 @@ export type EventKind =
 export interface AccountEvent {
   kind: EventKind;
   actor: Actor;
+  /** Granted credits. */
   credits?: number;
+  /** Purchased credits after the grant. */
   balance?: number;
   note?: string;
   reference?: string | undefined;
+  /** The new values of a change, e.g. the plan or the limits. */
   detail?: Record<string, string | number | boolean | null>;
 }
 

@@ -17,14 +17,15 @@ export interface Period {
   end: Date;
 }
 
-/** The limits of an account without its own. */
+/** The limits that a plan sets. An account can have its own in their place. */
 export interface PlanQuotas {
   includedCredits: number;
-  /** `null` means unlimited. */
+  /** Keys at a time; `null` means unlimited. */
   keyLimit: number | null;
   requestsPerMinute: number;
 }
 
+/** The limits of an account without its own. */
 export async function readPlan(sql: Sql, plan: Plan): Promise<PlanQuotas> {
   const [row] = await sql<PlanQuotas[]>`
     SELECT included_credits AS "includedCredits", api_keys AS "keyLimit", requests_per_minute AS "requestsPerMinute"

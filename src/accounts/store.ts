@@ -11,6 +11,7 @@ import {
   iso,
   type Period,
   type Plan,
+  type PlanQuotas,
   type Subscription,
 } from './plan.ts';
 
@@ -24,7 +25,7 @@ export interface AccountSummary {
   suspended: boolean;
 }
 
-export interface AccountDetails extends AccountSummary {
+export interface AccountDetails extends AccountSummary, PlanQuotas {
   period: Period;
   /** The end of a Plus subscription; `null` if it doesn't lapse, or there is none. */
   planUntil: Date | null;
@@ -32,11 +33,7 @@ export interface AccountDetails extends AccountSummary {
   used: number;
   /** Keys that are not revoked. */
   keys: number;
-  /** Key quota of the plan; `null` means unlimited. */
-  keyLimit: number | null;
-  requestsPerMinute: number;
-  includedCredits: number;
-  /** Whether purchased credits pay for calls beyond the allowance. */
+  /** Whether purchased credits pay for calls beyond the allowance. Otherwise these are refused. */
   spendPurchased: boolean;
 }
 

@@ -45,11 +45,14 @@ export interface AuthClient extends ClientAddress {
 
 export type Auth = ReturnType<typeof createAuth>;
 
-interface AuthParts {
+export interface AuthParts {
+  /** The dashboard's own pool. */
   sql: Sql;
-  publicUrl: string;
   config: Config;
+  /** The service's own address. Links are made from it alone. */
+  publicUrl: string;
   log: Log;
+  /** Signs sessions; keys for other uses are derived from it (csrf.ts). */
   secret: string;
   /** `null` means that no mail is sent. */
   mailer: Mailer | null;
@@ -147,8 +150,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       if (response === null) return { session: null, cookies };
       const isOver = response.session.createdAt.getTime() + SESSION_MAX_MS <= Date.now();
       if (isOver) return { session: null, cookies: [] };
-      const { id, name, email, emailVerified } = response.user;
-      return { session: { id: response.session.id, user: { id, name, email, emailVerified } }, cookies };
+      return { session: { id: response.session.id, user: response.user }, cookies };
     },
 
     /**

@@ -1,13 +1,9 @@
 import type { ReadAccount } from '../../accounts/reader.ts';
 import type { AccountDetails } from '../../accounts/store.ts';
 import type { Handler, Pipeline } from '../../admission/pipeline.ts';
-import type { Config } from '../../config.ts';
 import type { Observer, RequestTrace } from '../../http/observe.ts';
-import type { Log } from '../../observability/log.ts';
-import type { Sql } from '../../postgres/connect.ts';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
-import type { Auth, AuthClient, Session, User } from '../auth/auth.ts';
-import type { Mailer } from '../auth/mail.ts';
+import type { Auth, AuthClient, AuthParts, Session, User } from '../auth/auth.ts';
 import type { OpenApi } from '../pages/openapi-document.ts';
 import type { Assets } from '../ui/assets.ts';
 import type { Html } from '../ui/html.ts';
@@ -15,13 +11,7 @@ import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
 
 /** What the service gives the dashboard to work with. */
-export interface DashboardParts {
-  /** The dashboard's own pool. */
-  sql: Sql;
-  config: Config;
-  /** The service's own address. Links are made from it alone. */
-  publicUrl: string;
-  log: Log;
+export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
   observer: Observer;
   pipeline: Pipeline;
   rateLimiter: RateLimiter;
@@ -34,15 +24,11 @@ export interface DashboardParts {
 }
 
 /** What every page works with. */
-export interface Tools extends DashboardParts {
+export interface Tools extends DashboardParts, AuthParts {
   auth: Auth;
   readAccount: ReadAccount;
-  /** Signs sessions; keys for other uses are derived from it (csrf.ts). */
-  secret: string;
   /** Whether mail can be sent. */
   mails: boolean;
-  /** `null` means that no mail is sent. */
-  mailer: Mailer | null;
   /** Path of the service, '' unless the public address has one. */
   root: string;
   /** Path of the dashboard, `/dashboard` behind the public address's own path. */
