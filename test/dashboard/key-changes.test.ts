@@ -71,7 +71,7 @@ test('a key gets a last day, which must not be over', async () => {
 test('a key is renamed; another account’s key, a revoked key and a bad name are refused', async () => {
   const { visitor, id } = await withKey();
   const answer = await visitor.submit(`/dashboard/keys/${id}/rename`, { name: '  staging ' });
-  expect(answer.headers.get('location')).toBe('/dashboard/keys?done=renamed');
+  expect(answer.headers.get('location')).toBe('/dashboard/keys?done=saved');
   expect((await visitor.get('/dashboard/keys')).textOf('.list th[scope=row]')).toBe('staging');
   expect((await visitor.submit(`/dashboard/keys/${id}/rename`, { name: 'a\u0007' })).status).toBe(422);
   const stranger = await withKey();

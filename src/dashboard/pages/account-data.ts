@@ -3,9 +3,8 @@ import { exportAccount } from '../../account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
 import { actorOf, listMembers } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { checkPassword } from '../auth/sign-in.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { guessRefusal, password, presentPassword, type Refusal, refusalOf } from '../ui/forms.ts';
+import { formHandlers, presentPassword, presentRefusal, refusalOf } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
 import { formPage, memberPage } from '../ui/layout.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
@@ -64,36 +63,30 @@ export async function downloadAccount({ tools, account }: MemberContext): Promis
 
 const isMember = (actor: string) => actor.startsWith('dashboard:');
 
-/** GET /dashboard/settings/delete */
-export async function askDelete(context: MemberContext, refusal?: Refusal | null): Promise<PageResponse> {
-  const { messages, account, user } = context;
-  return formPage(context, {
-    title: messages.deleteAccount,
-    heading: messages.deleteTitle(account.name),
-    lead: html`<p>${messages.deleteLead}</p>`,
-    path: '/settings/delete',
-    username: user.email,
-    fields: [
-      { name: 'name', label: messages.deleteName, hint: account.name },
-      password('present', messages.presentPassword),
-    ],
-    focus: false,
-    button: messages.deleteButton,
-    look: 'bad',
-    cancel: '/settings',
-    refusal,
-  });
-}
-
-/** POST /dashboard/settings/delete: asks for the account's name and the member's password. */
-export async function deleteOwnAccount(context: MemberContext): Promise<PageResponse> {
-  const { tools, messages, fields, account, user } = context;
-  const isNamed = fields('name').trim() === account.name.trim();
-  const refusal =
-    refusalOf({ name: !isNamed && messages.wrongAccountName }) ??
-    guessRefusal(context, await checkPassword(context, presentPassword(context)));
-  if (refusal !== null) return askDelete(context, refusal);
-  await deleteAccount(tools.sql, account.id, actorOf(user));
-  logSecurity(context, 'account deleted', { userId: user.id, accountId: account.id });
-  return redirectTo(context, '/sign-in?done=deleted');
-}
+/** /dashboard/settings/delete: asks for the account's name and the member's password. */
+export const deletion = formHandlers(
+  (context: MemberContext, refusal) => {
+    const { messages, account, user } = context;
+    return formPage(context, {
+      title: messages.deleteTitle(account.name),
+      lead: html`<p>${messages.deleteLead}</p>`,
+      username: user.email,
+      fields: [{ name: 'name', label: messages.deleteName, hint: account.name }, presentPassword(messages)],
+      focus: false,
+      button: messages.deleteButton,
+      look: 'bad',
+      cancel: '/settings',
+      refusal,
+    });
+  },
+  async (context) => {
+    const { tools, messages, fields, account, user } = context;
+    const isNamed = fields('name').trim() === account.name.trim();
+    const refusal =
+      refusalOf({ name: !isNamed && messages.wrongAccountName }) ?? (await presentRefusal(context));
+    if (refusal !== null) return refusal;
+    await deleteAccount(tools.sql, account.id, actorOf(user));
+    logSecurity(context, 'account deleted', { userId: user.id, accountId: account.id });
+    return redirectTo(context, '/sign-in?done=deleted');
+  },
+);

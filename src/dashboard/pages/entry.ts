@@ -1,8 +1,6 @@
 import { readPlan } from '../../accounts/plan.ts';
-import { isName } from '../../names.ts';
 import { admitSignUp } from '../auth/limits.ts';
 import { accountOf } from '../auth/members.ts';
-import { passwordRefusal } from '../auth/passwords.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { evenly, signInWith } from '../auth/sign-in.ts';
@@ -10,10 +8,12 @@ import { isEmail } from '../request/form.ts';
 import { type PageContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import { returnPath } from '../request/return-path.ts';
 import {
+  emailField,
+  faultsOf,
   form,
+  formHandlers,
   newPassword,
   password as passwordField,
-  type Refusal,
   refusalOf,
   tooMany,
 } from '../ui/forms.ts';
@@ -21,124 +21,105 @@ import { type HtmlValue, html } from '../ui/html.ts';
 import { cardPage, messagePage } from '../ui/layout.ts';
 import { contactLink } from '../ui/parts.ts';
 
-/** GET /dashboard/sign-in */
-export async function showSignIn(context: PageContext, refusal?: Refusal | null): Promise<PageResponse> {
-  const { messages, tools, fields, url, session } = context;
-  const to = returnPath(url.searchParams.get('to') ?? fields('to'));
-  if (session !== null) return redirectTo(context, to);
-  const signInForm = form(context, {
-    path: '/sign-in',
-    hidden: to === '' ? {} : { to },
-    fields: [
-      { name: 'email', label: messages.email, type: 'email', autocomplete: 'username' },
-      passwordField('password', messages.password),
-    ],
-    button: messages.signIn,
-    refusal,
-  });
-  return cardPage(context, {
-    title: messages.signIn,
-    lead: messages.signInLead,
-    body: html`${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
-    after:
-      tools.config.signUp === 'open'
-        ? html`${messages.noAccountYet} <a href="${tools.base}/sign-up">${messages.signUp}</a>`
-        : html`${messages.closed} ${contactLink(context)}`,
-    ...refusal,
-  });
-}
-
-/** POST /dashboard/sign-in */
-export async function signIn(context: PageContext): Promise<PageResponse> {
-  const { fields, tools, messages } = context;
-  const email = fields('email').trim();
-  const password = fields('password');
-  const wrong = refusalOf(
-    { password: tools.mails ? messages.wrongOrUnconfirmed : messages.wrongSignIn },
-    401,
-  );
-  if (!isEmail(email) || password === '') return showSignIn(context, wrong);
-  const outcome = await signInWith(context, email, password);
-  if (outcome.isRight) return redirectTo(context, returnPath(fields('to')), outcome.cookies);
-  return showSignIn(context, tooMany(context, outcome) ?? wrong);
-}
-
-/** GET /dashboard/sign-up */
-export async function showSignUp(context: PageContext, refusal?: Refusal | null): Promise<PageResponse> {
-  const { messages, tools, formats, session } = context;
-  if (session !== null) return redirectTo(context, '');
-  const title = messages.signUp;
-  const after = html`${messages.haveAccount} <a href="${tools.base}/sign-in">${messages.signIn}</a>`;
-  if (tools.config.signUp === 'closed') {
-    return cardPage(context, {
-      title,
-      lead: html`${messages.closed} ${contactLink(context)}`,
-      after,
-      status: 403,
+/** /dashboard/sign-in */
+export const signIn = formHandlers(
+  async (context: PageContext, refusal) => {
+    const { messages, tools, fields, url, session } = context;
+    const to = returnPath(url.searchParams.get('to') ?? fields('to'));
+    if (session !== null) return redirectTo(context, to);
+    const signInForm = form(context, {
+      hidden: to === '' ? {} : { to },
+      fields: [emailField(messages.email), passwordField('password', messages.password)],
+      button: messages.signIn,
+      refusal,
     });
-  }
-  const signUpForm = form(context, {
-    path: '/sign-up',
-    fields: [
-      { name: 'name', label: messages.name, hint: messages.nameHint, autocomplete: 'organization' },
-      { name: 'email', label: messages.email, type: 'email', autocomplete: 'username', maxLength: 254 },
-      newPassword(messages, messages.password),
-    ],
-    button: title,
-    refusal,
-  });
-  const free = await readPlan(tools.sql, 'free');
-  const keys = free.keyLimit === null ? null : formats.number(free.keyLimit);
-  const lead = messages.signUpLead(formats.number(free.includedCredits), keys);
-  return cardPage(context, {
-    title,
-    lead,
-    body: html`${signUpForm}${conditions(context)}`,
-    after,
-    ...refusal,
-  });
-}
+    return cardPage(context, {
+      title: messages.signIn,
+      lead: messages.signInLead,
+      body: html`${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
+      after:
+        tools.config.signUp === 'open'
+          ? html`${messages.noAccountYet} <a href="${tools.base}/sign-up">${messages.signUp}</a>`
+          : html`${messages.closed} ${contactLink(context)}`,
+      ...refusal,
+    });
+  },
+  async (context) => {
+    const { fields, tools, messages } = context;
+    const email = fields('email').trim();
+    const password = fields('password');
+    const text = tools.mails ? messages.wrongOrUnconfirmed : messages.wrongSignIn;
+    const wrong = { faults: { password: text }, status: 401 };
+    if (!isEmail(email) || password === '') return wrong;
+    const outcome = await signInWith(context, email, password);
+    if (outcome.isRight) return redirectTo(context, returnPath(fields('to')), outcome.cookies);
+    return tooMany(context, outcome) ?? wrong;
+  },
+);
 
 /**
- * POST /dashboard/sign-up: makes the user and their Free account, and signs them in. With mail it only sends a link, also
- * for an email that has an account: the answer doesn't tell. The account is made at the first sign-in then.
+ * /dashboard/sign-up: makes the user and their Free account, and signs them in. With mail it only sends a link, also for an
+ * email that has an account: the answer doesn't tell. The account is made at the first sign-in then.
  */
-export async function signUp(context: PageContext): Promise<PageResponse> {
-  const { fields, tools, messages, client } = context;
-  if (tools.config.signUp === 'closed') return showSignUp(context);
-  const name = fields('name').trim();
-  const email = fields('email').trim();
-  const password = fields('password');
-  // A typing error must not count as one of the few sign-ups that an address has.
-  const refusal =
-    refusalOf({
-      name: !isName(name) && messages.nameInvalid,
-      email: !isEmail(email) && messages.emailInvalid,
-      password: passwordRefusal(messages, password),
-    }) ?? tooMany(context, await admitSignUp(tools.sql, client, email, tools.mails));
-  if (refusal !== null) return showSignUp(context, refusal);
-  const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
-  const answer = await evenly(context, made, () => tools.mails);
-  if (!answer.ok) {
-    // Perhaps the form was sent twice, and the first answer was dropped.
-    const known = tools.mails ? null : await signInWith(context, email, password);
-    if (known?.isRight === true) return redirectTo(context, '', known.cookies);
-    const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
-    const signIn = html`<a href="${tools.base}/sign-in">${messages.signInInstead}</a>`;
-    const fault = isTaken ? html`${messages.emailTaken} ${signIn}` : messages.emailInvalid;
-    return showSignUp(context, refusalOf({ email: fault }));
-  }
-  if (tools.mails) {
-    logSecurity(context, 'sign-up', null);
-    return messagePage(context, 200, messages.seeMail, messages.seeMailLead);
-  }
-  const { session } = await tools.auth.session(cookieHeader(answer.cookies));
-  if (session !== null) {
-    context.trace.account = await accountOf(tools.sql, session.user, messages.language);
-    logSecurity(context, 'sign-up', { userId: session.user.id, accountId: context.trace.account });
-  }
-  return redirectTo(context, '', answer.cookies);
-}
+export const signUp = formHandlers(
+  async (context: PageContext, refusal) => {
+    const { messages, tools, formats, session } = context;
+    if (session !== null) return redirectTo(context, '');
+    const title = messages.signUp;
+    const after = html`${messages.haveAccount} <a href="${tools.base}/sign-in">${messages.signIn}</a>`;
+    if (tools.config.signUp === 'closed') {
+      const lead = html`${messages.closed} ${contactLink(context)}`;
+      return cardPage(context, { title, lead, after, status: 403 });
+    }
+    const signUpForm = form(context, {
+      fields: [
+        { name: 'name', label: messages.name, hint: messages.nameHint, autocomplete: 'organization' },
+        emailField(messages.email),
+        newPassword(messages, messages.password),
+      ],
+      button: title,
+      refusal,
+    });
+    const free = await readPlan(tools.sql, 'free');
+    const keys = free.keyLimit === null ? null : formats.number(free.keyLimit);
+    const lead = messages.signUpLead(formats.number(free.includedCredits), keys);
+    const body = html`${signUpForm}${conditions(context)}`;
+    return cardPage(context, { title, lead, body, after, ...refusal });
+  },
+  async (context) => {
+    const { fields, tools, messages, client } = context;
+    if (tools.config.signUp === 'closed') return { message: messages.closed, status: 403 };
+    const name = fields('name').trim();
+    const email = fields('email').trim();
+    const password = fields('password');
+    // A typing error must not count as one of the few sign-ups that an address has.
+    const refusal =
+      refusalOf(faultsOf(context, 'name', 'email', 'password')) ??
+      tooMany(context, await admitSignUp(tools.sql, client, email, tools.mails));
+    if (refusal !== null) return refusal;
+    const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
+    const answer = await evenly(context, made, () => tools.mails);
+    if (!answer.ok) {
+      // Perhaps the form was sent twice, and the first answer was dropped.
+      const known = tools.mails ? null : await signInWith(context, email, password);
+      if (known?.isRight === true) return redirectTo(context, '', known.cookies);
+      const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
+      const signIn = html`<a href="${tools.base}/sign-in">${messages.signInInstead}</a>`;
+      const fault = isTaken ? html`${messages.emailTaken} ${signIn}` : messages.emailInvalid;
+      return { faults: { email: fault }, status: 422 };
+    }
+    if (tools.mails) {
+      logSecurity(context, 'sign-up', null);
+      return messagePage(context, 200, messages.seeMail, messages.seeMailLead);
+    }
+    const { session } = await tools.auth.session(cookieHeader(answer.cookies));
+    if (session !== null) {
+      context.trace.account = await accountOf(tools.sql, session.user, messages.language);
+      logSecurity(context, 'sign-up', { userId: session.user.id, accountId: context.trace.account });
+    }
+    return redirectTo(context, '', answer.cookies);
+  },
+);
 
 /** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
 function conditions({ messages, tools }: PageContext): HtmlValue {

@@ -1,15 +1,15 @@
 import { messageOf } from '../../errors.ts';
 import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
 import { type ApiKey, createKey, KeyExistsError, recentKeys, TooManyKeysError } from '../../keys/store.ts';
-import { isName } from '../../names.ts';
 import { isRealDate } from '../../terminal/values.ts';
 import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
-import { alert, form, type Refusal, refusalOf } from '../ui/forms.ts';
+import { alert, faultsOf, form, formHandlers, type Refusal, refusalOf } from '../ui/forms.ts';
 import { type Html, html } from '../ui/html.ts';
 import { awaitsConfirmation, memberPage } from '../ui/layout.ts';
+import type { Messages } from '../ui/messages.ts';
 import { type Column, contactLink, copyable, dayOf, table } from '../ui/parts.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
 import { exampleQuery } from '../usage/example-query.ts';
@@ -18,49 +18,49 @@ import { exampleQuery } from '../usage/example-query.ts';
 const IDLE_MS = 90 * DAY;
 
 /**
- * POST /dashboard/keys: creates a key. The answer to this one form holds its secret; nothing else ever does, and it is kept in no
- * cache. A form that is sent twice creates one key, and both answers show its secret: a browser drops the first one.
+ * GET and POST /dashboard/keys. The answer to the form holds the secret of the new key; nothing else ever does, and it is kept in
+ * no cache. A form that is sent twice creates one key, and both answers show its secret: a browser drops the first one.
  */
-export async function makeKey(context: MemberContext): Promise<PageResponse> {
+export const keys = formHandlers(showKeys, async (context: MemberContext) => {
   const { tools, messages, formats, fields, account, user } = context;
   const name = fields('name').trim();
-  const expires = fields('expires').trim() === '' ? null : endOfDay(fields('expires').trim());
-  const refuse = (message: string, status: number) => showKeys(context, { refusal: { message, status } });
-  if (awaitsConfirmation(context)) return refuse(messages.confirmFirst, 403);
-  if (account.suspended) return refuse(messages.suspended, 403);
+  const day = fields('expires').trim();
+  const expires = day === '' ? null : endOfDay(day);
+  if (awaitsConfirmation(context)) return { message: messages.confirmFirst, status: 403 };
+  if (account.suspended) return { message: messages.suspended, status: 403 };
   const refusal = refusalOf({
-    name: !isName(name) && messages.keyNameInvalid,
+    ...faultsOf(context, 'name'),
     expires: expires === undefined && messages.keyExpiryInvalid,
   });
-  if (expires === undefined || refusal !== null) return showKeys(context, { refusal });
+  if (expires === undefined || refusal !== null) return refusal!;
+  // Read again afterwards: it counts the new key, or those that another tab has created.
+  const fresh = async () => ({ ...context, account: await tools.readAccount(account.id) });
   try {
     const what = name + (expires?.toISOString() ?? '');
     const secret = generateSecret(bytesOfForm(tools.secret, fields(TOKEN_FIELD), what, RANDOM_BYTES));
     await createKey(tools.sql, account.id, name, actorOf(user), expires, secret);
-    const fresh = { ...context, account: await tools.readAccount(account.id) };
-    return showKeys(fresh, { secret: { secret, previousUntil: null } });
+    return showKeys(await fresh(), null, { secret, previousUntil: null });
   } catch (error) {
-    if (error instanceof KeyExistsError) return refuse(messages.sentAlready, 409);
+    if (error instanceof KeyExistsError) return { message: messages.sentAlready, status: 409 };
     if (!(error instanceof TooManyKeysError)) throw error;
     tools.log.info({ account: account.id, reason: messageOf(error) }, 'a key was refused');
-    // Another tab may have created keys since the account was read.
-    const fresh = { ...context, account: await tools.readAccount(account.id) };
     const message = messages.tooManyKeys[error.bound](formats.number(error.limit));
-    return showKeys(fresh, { refusal: { message, status: 409 } });
+    return showKeys(await fresh(), { message, status: 409 });
   }
-}
+});
 
 /** A secret that is shown once. */
-export interface NewSecret {
+interface NewSecret {
   secret: string;
   /** The instant until which the replaced secret works; `null` if there is none. */
   previousUntil: Date | null;
 }
 
-/** GET /dashboard/keys @param answer of a form: the secret of a key that was just created or rotated, or the refusal */
+/** @param secret of the key that a form has created or rotated */
 export async function showKeys(
   context: MemberContext,
-  { secret = null, refusal = null }: { secret?: NewSecret | null; refusal?: Refusal | null } = {},
+  refusal: Refusal | null,
+  secret: NewSecret | null = null,
 ): Promise<PageResponse> {
   const { tools, messages, formats, account } = context;
   const [{ active, revoked, revokedCount }, lastUsed] = await Promise.all([
@@ -71,7 +71,7 @@ export async function showKeys(
   const limit = account.keyLimit === null ? null : formats.number(account.keyLimit);
   const body = html`
 <div class="heading">
-  <h1>${messages.keysTitle}</h1>
+  <h1>${messages.keys}</h1>
   <span class="badge" data-figure="quota">${formats.number(account.keys)} ${messages.keysInUse(limit)}</span>
 </div>
 <p class="lead">${messages.keysLead}</p>
@@ -84,7 +84,7 @@ ${
     older > 0 && html`<p class="hint">${messages.olderRevokedKeys(formats.number(older))}</p>`
   }</details>`
 }`;
-  return memberPage(context, { title: messages.keysTitle, body, ...refusal });
+  return memberPage(context, { title: messages.keys, body, ...refusal });
 }
 
 function newKey(
@@ -115,11 +115,11 @@ function list(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, stri
   };
   const date = (at: Date) => html`<time datetime="${at.toISOString()}">${formats.date(at)}</time>`;
   const change = (key: ApiKey, path: 'rotate' | 'rename' | 'revoke') => html`
-    <a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${messages[path]}: ${nameOf(key, context)}">${messages[path]}</a>`;
+    <a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${messages[path]}: ${nameOf(key, messages)}">${messages[path]}</a>`;
   const columns: Column<ApiKey>[] = [
     [
       messages.name,
-      (key) => html`${nameOf(key, context)} ${isActive && badges(context, key, lastUsed.get(key.id))}`,
+      (key) => html`${nameOf(key, messages)} ${isActive && badges(context, key, lastUsed.get(key.id))}`,
     ],
     [messages.begins, ({ start }) => html`<code>${start}…</code>`],
     [messages.created, ({ created }) => date(created)],
@@ -153,11 +153,13 @@ function endOfDay(day: string): Date | undefined {
 }
 
 function createForm(context: MemberContext, refusal: Refusal | null): Html {
-  const { messages, formats, account, fields, url } = context;
+  const { messages, formats, account, url } = context;
   const full = account.keyLimit !== null && account.keys >= account.keyLimit;
   const why = awaitsConfirmation(context)
     ? messages.confirmFirst
     : full && messages.tooManyKeys.plan(formats.number(account.keyLimit ?? 0));
+  // A sign-in that a form led to comes back with the name that was typed.
+  const value = url.searchParams.get('name') ?? '';
   return html`
 <section class="card create" aria-labelledby="create-title">
   <h2 id="create-title">${messages.createKey}</h2>
@@ -167,19 +169,12 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
       : form(context, {
           path: '/keys',
           fields: [
-            {
-              name: 'name',
-              label: messages.keyName,
-              hint: messages.keyNameHint,
-              // A sign-in that a form led to comes back with the name that was typed.
-              value: refusal === null ? (url.searchParams.get('name') ?? '') : fields('name'),
-            },
+            { name: 'name', label: messages.keyName, hint: messages.keyNameHint, value },
             {
               name: 'expires',
               label: messages.keyExpires,
               hint: messages.keyExpiresHint,
               type: 'date',
-              value: refusal === null ? '' : fields('expires'),
               optional: true,
             },
           ],
@@ -193,6 +188,6 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
 </section>`;
 }
 
-export function nameOf(key: ApiKey, { messages }: MemberContext): string {
+export function nameOf(key: ApiKey, messages: Messages): string {
   return key.name === '' ? messages.unnamed : key.name;
 }

@@ -1,8 +1,7 @@
 import { type AccountMember, actorOf, listMembers, removeMember } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { checkPassword } from '../auth/sign-in.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { guessRefusal, password, presentPassword, type Refusal } from '../ui/forms.ts';
+import { formHandlers, presentPassword, presentRefusal } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
 import { formPage, memberPage, notFoundPage } from '../ui/layout.ts';
 import { type Column, contactLink, moment, table } from '../ui/parts.ts';
@@ -31,38 +30,32 @@ export async function showMembers(context: MemberContext): Promise<PageResponse>
   return memberPage(context, { title: messages.members, body });
 }
 
-/** GET /dashboard/settings/members/:id/remove */
-export async function askRemoveMember(
-  context: MemberContext,
-  refusal?: Refusal | null,
-): Promise<PageResponse> {
-  const { messages, tools, id, account, user } = context;
-  const member = (await listMembers(tools.sql, account.id)).find((member) => member.id === id);
-  if (member === undefined) return notFoundPage(context);
-  return formPage(context, {
-    title: messages.removeMember,
-    heading: messages.removeTitle,
-    lead: html`<p><strong class="email">${member.email}</strong></p><p>${messages.removeLead}</p>`,
-    path: `/settings/members/${member.id}/remove`,
-    username: user.email,
-    fields: [password('present', messages.presentPassword)],
-    button: messages.removeButton,
-    look: 'bad',
-    cancel: '/settings/members',
-    refusal,
-  });
-}
-
-/** POST /dashboard/settings/members/:id/remove: asks for the password of the member who removes. */
-export async function removeOther(context: MemberContext): Promise<PageResponse> {
-  const { tools, messages, id, account, user } = context;
-  const refusal = guessRefusal(context, await checkPassword(context, presentPassword(context)));
-  if (refusal !== null) return askRemoveMember(context, refusal);
-  const removed = await removeMember(tools.sql, account.id, (member) => member.id === id, actorOf(user));
-  if (removed === 'last') return askRemoveMember(context, { message: messages.lastMember, status: 409 });
-  if (removed !== null) logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
-  return redirectTo(
-    context,
-    removed?.id === user.id ? '/sign-in?done=out' : '/settings/members?done=removed',
-  );
-}
+/** /dashboard/settings/members/:id/remove: asks for the password of the member who removes. */
+export const removal = formHandlers(
+  async (context: MemberContext, refusal) => {
+    const { messages, tools, id, account, user } = context;
+    const member = (await listMembers(tools.sql, account.id)).find((member) => member.id === id);
+    if (member === undefined) return notFoundPage(context);
+    return formPage(context, {
+      title: messages.removeTitle,
+      lead: html`<p><strong class="email">${member.email}</strong></p><p>${messages.removeLead}</p>`,
+      username: user.email,
+      fields: [presentPassword(messages)],
+      button: messages.removeButton,
+      look: 'bad',
+      cancel: '/settings/members',
+      refusal,
+    });
+  },
+  async (context) => {
+    const { tools, messages, id, account, user } = context;
+    const refusal = await presentRefusal(context);
+    if (refusal !== null) return refusal;
+    const removed = await removeMember(tools.sql, account.id, (member) => member.id === id, actorOf(user));
+    if (removed === 'last') return { message: messages.lastMember, status: 409 };
+    if (removed !== null)
+      logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
+    const isSelf = removed?.id === user.id;
+    return redirectTo(context, isSelf ? '/sign-in?done=out' : '/settings/members?done=removed');
+  },
+);

@@ -1,23 +1,33 @@
 import { changeLimits } from '../../accounts/changes.ts';
 import { actorOf, memberOf, setUsageAlerts } from '../auth/members.ts';
-import { passwordRefusal } from '../auth/passwords.ts';
 import { changePasswordWith, sendConfirmation } from '../auth/sign-in.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import {
+  faultsOf,
   form,
+  formHandlers,
   guessRefusal,
   newPassword,
-  password,
   presentPassword,
   type Refusal,
   refusalOf,
+  sentPassword,
   tooMany,
 } from '../ui/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage } from '../ui/layout.ts';
 
-/** GET /dashboard/settings */
-export async function showSettings(context: MemberContext, refusal?: Refusal | null): Promise<PageResponse> {
+/** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
+export const settings = formHandlers(showSettings, async (context: MemberContext) => {
+  const refusal = refusalOf(faultsOf(context, 'password'));
+  if (refusal !== null) return refusal;
+  const passwords = { present: sentPassword(context), next: context.fields('password') };
+  const outcome = await changePasswordWith(context, passwords);
+  if (outcome.isRight) return redirectTo(context, '/settings?done=new-password', outcome.cookies);
+  return guessRefusal(context, outcome)!;
+});
+
+async function showSettings(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
   const { messages, tools, user, account } = context;
   const member = await memberOf(tools.sql, user.id);
   const isAlerted = member?.usageAlerts === true;
@@ -38,7 +48,7 @@ export async function showSettings(context: MemberContext, refusal?: Refusal | n
   ${form(context, {
     path: '/settings',
     username: user.email,
-    fields: [password('present', messages.presentPassword), newPassword(messages, messages.newPassword)],
+    fields: [presentPassword(messages), newPassword(messages, messages.newPassword)],
     focus: false,
     button: messages.savePassword,
     refusal,
@@ -53,17 +63,6 @@ ${tools.mails && choice(context, 'alerts', messages.alerts, isAlerted ? messages
   <p>${link('delete', messages.deleteAccount)}</p>
 </section>`;
   return memberPage(context, { title: messages.settings, body, ...refusal });
-}
-
-/** POST /dashboard/settings: a new password, and every other session of the user's ends. */
-export async function changePassword(context: MemberContext): Promise<PageResponse> {
-  const { messages, fields } = context;
-  const next = fields('password');
-  const refusal = refusalOf({ password: passwordRefusal(messages, next) });
-  if (refusal !== null) return showSettings(context, refusal);
-  const outcome = await changePasswordWith(context, { present: presentPassword(context), next });
-  if (outcome.isRight) return redirectTo(context, '/settings?done=new-password', outcome.cookies);
-  return showSettings(context, guessRefusal(context, outcome));
 }
 
 /** POST /dashboard/confirm/send */

@@ -1,8 +1,12 @@
+import { isName } from '../../names.ts';
 import { MINUTE, SECOND } from '../../units.ts';
 import type { GuessOutcome } from '../auth/limits.ts';
-import { PASSWORD } from '../auth/passwords.ts';
+import { PASSWORD, passwordRefusal } from '../auth/passwords.ts';
+import { checkPassword } from '../auth/sign-in.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import type { PageContext } from '../request/page-context.ts';
+import { isEmail } from '../request/form.ts';
+import type { MemberContext, PageContext, PageResponse } from '../request/page-context.ts';
+import { pathBelow } from '../request/return-path.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Messages } from './messages.ts';
 
@@ -16,10 +20,34 @@ export interface Refusal {
   headers?: Record<string, string>;
 }
 
+/** The handlers of a page with a form. A refused form is shown again, with the reason. */
+export function formHandlers<Context>(
+  show: (context: Context, refusal: Refusal | null) => Promise<PageResponse>,
+  submit: (context: Context) => Promise<PageResponse | Refusal>,
+) {
+  return {
+    GET: (context: Context) => show(context, null),
+    async POST(context: Context): Promise<PageResponse> {
+      const outcome = await submit(context);
+      return 'faults' in outcome || 'message' in outcome ? show(context, outcome) : (outcome as PageResponse);
+    },
+  };
+}
+
 /** The refusal because of what the fields contain; `null` if none has a fault. */
 export function refusalOf(faults: Record<string, HtmlValue>, status = 422): Refusal | null {
   const found = Object.entries(faults).filter(([, fault]) => fault);
   return found.length === 0 ? null : { status, faults: Object.fromEntries(found) };
+}
+
+/** The faults of sent fields that have one rule in every form. `password` is a new one. */
+export function faultsOf({ messages, fields }: PageContext, ...names: ('name' | 'email' | 'password')[]) {
+  const rules = {
+    name: () => !isName(fields('name').trim()) && messages.nameInvalid,
+    email: () => !isEmail(fields('email').trim()) && messages.emailInvalid,
+    password: () => passwordRefusal(messages, fields('password')),
+  };
+  return Object.fromEntries(names.map((name) => [name, rules[name]()]));
 }
 
 /** The refusal of an attempt that comes too early; `null` for any other. */
@@ -33,15 +61,20 @@ export function tooMany(
   return { message: messages.tooMany(wait), status: 429, headers: { 'Retry-After': String(waitS) } };
 }
 
-/** The refusal of {@link presentPassword}; `null` if the password is right. */
+/** The refusal of a password that a member has given once more; `null` if it is right. */
 export function guessRefusal(context: PageContext, outcome: GuessOutcome): Refusal | null {
   if (outcome.isRight) return null;
   return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
 }
 
-/** The password that a member has given once more. */
-export function presentPassword({ fields }: PageContext): string {
+/** The sent password of {@link presentPassword}. */
+export function sentPassword({ fields }: PageContext): string {
   return fields('present').slice(0, PASSWORD.max);
+}
+
+/** Checks the field of {@link presentPassword}. */
+export async function presentRefusal(context: MemberContext): Promise<Refusal | null> {
+  return guessRefusal(context, await checkPassword(context, sentPassword(context)));
 }
 
 /** The hidden field without which a form is refused. */
@@ -59,7 +92,7 @@ export interface Field {
   name: string;
   label: string;
   type?: 'text' | 'email' | 'password' | 'search' | 'date';
-  /** Absent: the value that was sent. */
+  /** The value before the form is sent. */
   value?: string;
   /** The values and labels of a list to choose from. */
   options?: [value: string, label: string][];
@@ -69,6 +102,10 @@ export interface Field {
   minLength?: number;
   optional?: boolean;
   placeholder?: string;
+}
+
+export function emailField(label: string, autocomplete = 'username'): Field {
+  return { name: 'email', label, type: 'email', autocomplete, maxLength: 254 };
 }
 
 /** The field in which a user chooses a password. */
@@ -87,6 +124,11 @@ export function newPassword(messages: Messages, label: string): Field {
 /** The field in which a user gives their password. */
 export function password(name: string, label: string): Field {
   return { name, label, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max };
+}
+
+/** The field in which a member gives their password once more. */
+export function presentPassword(messages: Messages): Field {
+  return password('present', messages.presentPassword);
 }
 
 /** @param fault of the sent value */
@@ -109,15 +151,15 @@ export function field(field: Field & { fault?: HtmlValue; focus?: boolean }): Ht
 }
 
 export interface Form {
-  /** Below the dashboard. */
-  path: string;
+  /** Below the dashboard. Absent: the page's own. */
+  path?: string;
   fields?: Field[];
   /** Values that the user doesn't see. */
   hidden?: Record<string, string>;
   /** The email that a password manager stores the password with. */
   username?: string;
   button: string;
-  refusal?: Refusal | null | undefined;
+  refusal?: Refusal | null;
   /** Whether the first field gets the focus, if none has a fault. */
   focus?: boolean;
   /** The page that a link beside the button leads back to. */
@@ -130,40 +172,24 @@ export interface Form {
 
 /** A form, and above it the refusal that is about none of its fields. */
 export function form(context: PageContext, options: Form): Html {
-  const { messages, tools, fields: sent } = context;
-  const {
-    path,
-    fields = [],
-    hidden = {},
-    username,
-    button,
-    refusal,
-    focus = true,
-    cancel,
-    look,
-    isInline,
-  } = options;
+  const { messages, tools, url, fields: sent } = context;
+  const { path = pathBelow(url), fields = [], hidden = {}, username, refusal, cancel, look } = options;
   const faults = refusal?.faults ?? {};
-  const focused = Object.keys(faults)[0] ?? (focus && fields[0]?.name);
-  const submit = html`<button${look !== undefined && html` class="${look}"`} type="submit">${button}</button>`;
+  const focused = Object.keys(faults)[0] ?? (options.focus !== false && fields[0]?.name);
+  const currentValue = ({ name, type, value = '' }: Field) => {
+    if (type === 'password') return '';
+    return refusal ? sent(name) : value;
+  };
   return html`
 ${refusal?.faults === undefined && alert(refusal?.message)}
-<form${isInline && html` class="inline"`} method="post" action="${tools.base}${path}">
+<form${options.isInline && html` class="inline"`} method="post" action="${tools.base}${path}">
   ${token(context)}
   ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}
-  ${fields.map((one) =>
-    field({
-      ...one,
-      value: one.value ?? (one.type === 'password' ? '' : sent(one.name)),
-      fault: faults[one.name],
-      focus: one.name === focused,
-    }),
-  )}
-  ${
-    cancel === undefined
-      ? submit
-      : html`<div class="actions">${submit} <a class="button quiet" href="${tools.base}${cancel}">${messages.cancel}</a></div>`
-  }
+  ${fields.map((one) => field({ ...one, value: currentValue(one), fault: faults[one.name], focus: one.name === focused }))}
+  <div class="actions">
+    <button${look !== undefined && html` class="${look}"`} type="submit">${options.button}</button>
+    ${cancel !== undefined && html`<a class="button quiet" href="${tools.base}${cancel}">${messages.cancel}</a>`}
+  </div>
 </form>`;
 }

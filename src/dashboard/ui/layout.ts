@@ -62,14 +62,17 @@ export async function memberPage(
 }
 
 /** A page of a member with one form, which a link leaves without sending it. */
-export function formPage(
-  context: MemberContext,
-  page: Form & { title: string; heading?: string; lead?: HtmlValue; cancel: string },
-): Promise<PageResponse> {
-  const { title, heading = title, lead, refusal } = page;
+export interface FormPage extends Form {
+  title: string;
+  lead?: HtmlValue;
+  cancel: string;
+}
+
+export function formPage(context: MemberContext, page: FormPage): Promise<PageResponse> {
+  const { title, lead, refusal } = page;
   const body = html`
 <section class="card sheet narrow">
-  <h1>${heading}</h1>
+  <h1>${title}</h1>
   ${lead}
   ${form(context, page)}
 </section>`;
@@ -82,7 +85,7 @@ type Done = keyof LayoutContext['messages']['done'];
 const NOTICES: Record<string, Done[]> = {
   '/': ['confirmed'],
   '/sign-in': ['out', 'password', 'deleted'],
-  '/keys': ['renamed', 'revoked'],
+  '/keys': ['saved', 'revoked'],
   '/settings': ['saved', 'sent', 'new-password', 'email', 'email-changed'],
   '/settings/members': ['removed'],
   '/settings/sessions': ['ended'],

@@ -146,7 +146,10 @@ const TEXTS = {
   emailTaken: ['There is an account with this email already.', 'Já existe uma conta com este email.'],
   signInInstead: ['Sign in instead.', 'Inicie sessão.'],
   emailInvalid: ['Write an address as name@example.com.', 'Escreva um endereço como nome@exemplo.pt.'],
-  nameInvalid: ['Write a name of 1 to 200 characters.', 'Escreva um nome de 1 a 200 caracteres.'],
+  nameInvalid: [
+    'A name has 1 to 200 characters, none of them control characters.',
+    'O nome tem de 1 a 200 caracteres, sem caracteres de controlo.',
+  ],
   passwordInvalid: [
     (min, max) => `A password has ${min} to ${max} characters.`,
     (min, max) => `A palavra-passe tem de ${min} a ${max} caracteres.`,
@@ -285,7 +288,6 @@ const TEXTS = {
   dataOf: ['as of', 'à data de'],
   dataNone: ['not imported', 'por importar'],
 
-  keysTitle: ['API keys', 'Chaves da API'],
   keysLead: [
     'A key opens the API for your account. Keep it on a server: anyone who has it can spend your credits.',
     'Uma chave abre a API em nome da sua conta. Guarde-a num servidor: quem a tiver gasta os seus créditos.',
@@ -298,10 +300,6 @@ const TEXTS = {
   keyName: ['Name of the key', 'Nome da chave'],
   keyNameHint: ['Where it is used, as “production”.', 'Onde é usada, como “produção”.'],
   createKey: ['Create key', 'Criar chave'],
-  keyNameInvalid: [
-    'A name has 1 to 200 characters, none of them control characters.',
-    'O nome tem de 1 a 200 caracteres, sem caracteres de controlo.',
-  ],
   tooManyKeys: {
     plan: [
       (limit) =>
@@ -595,7 +593,6 @@ const TEXTS = {
       'A palavra-passe foi alterada. Inicie sessão com ela.',
     ],
     removed: ['The member is removed.', 'O membro foi removido.'],
-    renamed: ['Saved.', 'Guardado.'],
     revoked: ['The key is revoked.', 'A chave foi revogada.'],
     saved: ['Saved.', 'Guardado.'],
     sent: ['The link was sent again.', 'A ligação foi enviada de novo.'],
