@@ -1,3 +1,4 @@
+import * as access from './pages/access.ts';
 import * as accountData from './pages/account-data.ts';
 import * as credits from './pages/credits.ts';
 import * as csv from './pages/csv.ts';
@@ -5,11 +6,9 @@ import * as entry from './pages/entry.ts';
 import * as keyChanges from './pages/key-changes.ts';
 import * as keys from './pages/keys.ts';
 import * as links from './pages/links.ts';
-import * as members from './pages/members.ts';
 import * as overview from './pages/overview.ts';
 import * as profile from './pages/profile.ts';
 import * as publicPages from './pages/public.ts';
-import * as sessions from './pages/sessions.ts';
 import * as settings from './pages/settings.ts';
 import * as tryIt from './pages/try.ts';
 import type { MemberContext, PageContext, PageResponse } from './request/page-context.ts';
@@ -49,9 +48,9 @@ export const ROUTES: Record<string, Route> = {
   '/settings': { for: 'member', ...settings.settings },
   '/settings/name': { for: 'member', ...profile.ownName },
   '/settings/email': { for: 'member', ...profile.ownEmail },
-  '/settings/members': { for: 'member', GET: members.showMembers },
-  '/settings/members/:id/remove': { for: 'member', ...members.removal },
-  '/settings/sessions': { for: 'member', GET: sessions.showSessions, POST: sessions.signOutOthers },
+  '/settings/members': { for: 'member', GET: access.showMembers },
+  '/settings/members/:id/remove': { for: 'member', ...access.removal },
+  '/settings/sessions': { for: 'member', GET: access.showSessions, POST: access.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
   '/settings/delete': { for: 'member', ...accountData.deletion },

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { creditHistory, runsOutAt } from '../../src/dashboard/usage/credits.ts';
+import { creditHistory } from '../../src/dashboard/usage/credits.ts';
 import { exampleQuery, FALLBACK_QUERY } from '../../src/dashboard/usage/example-query.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import type { TestService } from '../support/service.ts';
@@ -67,20 +67,15 @@ describe('the notice', () => {
     expect(portuguese.textOf('[data-allowance]')).toStartWith('Sem créditos.');
   });
 
-  test('the forecast divides what is left by the calls a day', () => {
-    const now = new Date('2026-11-10T12:00:00Z');
-    const periodEnd = new Date('2026-12-01T00:00:00Z');
-    expect(runsOutAt(100, 0, { now, periodEnd })).toBeNull();
-    expect(runsOutAt(100, 20, { now, periodEnd })).toEqual(new Date('2026-11-15T12:00:00Z'));
-    expect(runsOutAt(100, 1, { now, periodEnd })).toBe('enough');
-  });
-
-  test('the forecast counts the days since the first call, but at least one', async () => {
+  test('the forecast divides the credits that are left by the calls a day since the first call, but at least one day', async () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);
+    await service.sql`UPDATE balances SET period_end = now() + interval '30 days' WHERE account_id = ${accountId}`;
     const forecast = async () => (await visitor.get('/dashboard')).textOf('[data-forecast]');
     expect(await forecast()).toBeNull();
-    await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'search', calls: 500 }]);
+    await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'lookup', calls: 1 }]);
+    expect(await forecast()).toContain('last until the period ends');
+    await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'search', calls: 499 }]);
     // 500 a day, and 500 left: tomorrow.
     const tomorrow = new Date(Date.now() + 24 * 3600 * 1000);
     expect(await forecast()).toContain(`last until ${tomorrow.getUTCDate()} `);

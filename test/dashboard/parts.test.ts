@@ -102,10 +102,10 @@ describe('languages', () => {
   test('write the time left in its two largest units, and never less than a minute', () => {
     const { duration } = formatsOf('en');
     const hour = 3_600_000;
-    expect(duration(9 * 24 * hour + 3 * hour + 59 * 60_000)).toBe('9 days 3 hours');
+    expect(duration(9 * 24 * hour + 3 * hour + 59 * 60_000)).toBe('9 days, 3 hours');
     expect(duration(24 * hour)).toBe('1 day');
     expect(duration(24 * hour + 5 * 60_000)).toBe('1 day');
-    expect(duration(61 * 60_000)).toBe('1 hour 1 minute');
+    expect(duration(61 * 60_000)).toBe('1 hour, 1 minute');
     expect(duration(10)).toBe('1 minute');
     expect(formatsOf('pt').duration(25 * hour)).toBe('1 dia e 1 hora');
   });

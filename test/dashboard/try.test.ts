@@ -23,7 +23,7 @@ describe('Try it', () => {
     await changeLimits(service.sql, accountId, { requestsPerMinute: 4 }, 'test');
     const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
     expect(search.textOf('.badge[role=status]')).toBe('200 · 0 companies');
-    expect(search.text).toContain('RateLimit-Remaining');
+    expect(search.text).toContain('ratelimit-remaining');
     expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
     expect(search.textOf('main .lead')).toContain('499 left');
     expect(search.textOf('main .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);

@@ -64,8 +64,8 @@ export async function downloadAccount({ tools, account }: MemberContext): Promis
 const isMember = (actor: string) => actor.startsWith('dashboard:');
 
 /** /dashboard/settings/delete: asks for the account's name and the member's password. */
-export const deletion = formHandlers(
-  (context: MemberContext, refusal) => {
+export const deletion = formHandlers({
+  show(context: MemberContext, refusal) {
     const { messages, account, user } = context;
     return formPage(context, {
       title: messages.deleteTitle(account.name),
@@ -79,7 +79,7 @@ export const deletion = formHandlers(
       refusal,
     });
   },
-  async (context) => {
+  async submit(context) {
     const { tools, messages, fields, account, user } = context;
     const isNamed = fields('name').trim() === account.name.trim();
     const refusal =
@@ -89,4 +89,4 @@ export const deletion = formHandlers(
     logSecurity(context, 'account deleted', { userId: user.id, accountId: account.id });
     return redirectTo(context, '/sign-in?done=deleted');
   },
-);
+});

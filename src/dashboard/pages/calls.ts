@@ -1,7 +1,7 @@
 import type { MemberContext } from '../request/page-context.ts';
-import { type Html, html } from '../ui/html.ts';
-import { tableByDay } from '../ui/parts.ts';
-import { type DailyHistory, RANGES, type Range } from '../usage/daily-calls.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { dateOf, scrollTable } from '../ui/parts.ts';
+import { type DailyHistory, type Errors, RANGES, type Range } from '../usage/daily-calls.ts';
 import { plotDailyCalls, type Series, type Split, seriesOf } from '../usage/plot.ts';
 import { separatorQuery } from './csv.ts';
 
@@ -21,13 +21,12 @@ export function callsSection(context: MemberContext, history: DailyHistory, view
     const isCurrent = range === view.range && split === view.split;
     return html`<a href="${tools.base}?by=${split}&amp;days=${range}#calls"${isCurrent && html` aria-current="true"`}>${label}</a>`;
   };
-  const from = new Date(`${history.from}T00:00:00Z`);
   return html`
 <section class="card calls" id="calls" aria-labelledby="calls-title" data-live>
   <div class="heading">
     <div>
       <h2 id="calls-title">${messages.plotTitle}</h2>
-      <p class="lead"><span data-figure="plotted">${messages.plotTotal(formats.number(total))}</span>${total > 0 && html` · ${messages.plotSince(formats.date(from))}`}</p>
+      <p class="lead"><span data-figure="plotted">${messages.plotTotal(formats.number(total))}</span>${total > 0 && html` · ${messages.plotSince(formats.date(new Date(history.from)))}`}</p>
     </div>
     <div class="choices">
       <div class="tabs" role="group" aria-label="${messages.range}">${RANGES.map((range) => tab({ range }, range === 'period' ? messages.thisPeriod : messages.days(String(range))))}</div>
@@ -59,15 +58,16 @@ ${plotDailyCalls(all, { from, today }, messages.plotLabel(total), formats)}
 </div>`;
 }
 
-function tableOf(context: MemberContext, all: Series[]): Html {
+function tableOf({ messages, formats }: MemberContext, all: Series[]): Html {
   const days = [...new Set(all.flatMap((series) => [...series.calls.keys()]))].sort().reverse();
-  const withSum = (counts: number[]) => [...counts, counts.reduce((sum, count) => sum + count, 0)];
-  return tableByDay(context, {
-    label: context.messages.table,
-    headings: [...all.map(({ label }) => shortened(label)), context.messages.total],
-    rows: days.map((day) => [day, withSum(all.map(({ calls }) => calls.get(day) ?? 0))]),
-    total: withSum(all.map(({ total }) => total)),
-  });
+  const withSum = (counts: number[]) =>
+    [...counts, counts.reduce((sum, count) => sum + count, 0)].map(formats.number);
+  return scrollTable(
+    messages.table,
+    [messages.day, ...all.map(({ label }) => shortened(label)), messages.total],
+    days.map((day) => [dateOf(formats, day), ...withSum(all.map(({ calls }) => calls.get(day) ?? 0))]),
+    { look: 'numbers', total: [messages.total, ...withSum(all.map(({ total }) => total))] },
+  );
 }
 
 const MAX_LABEL = 40;
@@ -76,4 +76,33 @@ const MAX_LABEL = 40;
 function shortened(label: string): string {
   const characters = [...label];
   return characters.length <= MAX_LABEL ? label : `${characters.slice(0, MAX_LABEL - 1).join('')}…`;
+}
+
+const ERROR_KINDS = ['rateLimited', 'outOfCredits', 'clientErrors', 'serverErrors'] as const;
+
+/** The part of the overview about calls that got an error, by kind and day. Nothing for an account without any. */
+export function errorsSection({ messages, formats }: MemberContext, { from, rows }: DailyHistory): HtmlValue {
+  const sumsOf = (rows: Errors[]) => ERROR_KINDS.map((kind) => rows.reduce((sum, row) => sum + row[kind], 0));
+  const totals = sumsOf(rows);
+  const isSome = (counts: number[]) => counts.some((count) => count > 0);
+  if (!isSome(totals)) return null;
+  const days = [...Map.groupBy(rows, ({ day }) => day)]
+    .map(([day, ofDay]) => ({ day, counts: sumsOf(ofDay) }))
+    .filter(({ counts }) => isSome(counts))
+    .map(({ day, counts }) => [dateOf(formats, day), ...counts.map(formats.number)])
+    .toReversed();
+  const headings = [messages.day, ...ERROR_KINDS.map((kind) => messages.errorKinds[kind])];
+  return html`
+<section class="card calls" id="errors" aria-labelledby="errors-title" data-live>
+  <h2 id="errors-title">${messages.errorsTitle}</h2>
+  <p class="lead">${messages.errorsLead} · ${messages.plotSince(formats.date(new Date(from)))}</p>
+  <dl class="facts">${ERROR_KINDS.map(
+    (kind, index) =>
+      html`<div><dt>${messages.errorKinds[kind]}</dt><dd data-errors="${kind}">${formats.number(totals[index]!)}</dd></div>`,
+  )}</dl>
+  <details>
+    <summary>${messages.table}</summary>
+    ${scrollTable(messages.errorsTitle, headings, days, { look: 'numbers' })}
+  </details>
+</section>`;
 }

@@ -9,12 +9,10 @@ import { type PageContext, type PageResponse, redirectTo } from '../request/page
 import { returnPath } from '../request/return-path.ts';
 import {
   emailField,
-  faultsOf,
   form,
   formHandlers,
   newPassword,
   password as passwordField,
-  refusalOf,
   tooMany,
 } from '../ui/forms.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
@@ -22,8 +20,8 @@ import { cardPage, messagePage } from '../ui/layout.ts';
 import { contactLink } from '../ui/parts.ts';
 
 /** /dashboard/sign-in */
-export const signIn = formHandlers(
-  async (context: PageContext, refusal) => {
+export const signIn = formHandlers({
+  async show(context: PageContext, refusal) {
     const { messages, tools, fields, url, session } = context;
     const to = returnPath(url.searchParams.get('to') ?? fields('to'));
     if (session !== null) return redirectTo(context, to);
@@ -44,7 +42,7 @@ export const signIn = formHandlers(
       ...refusal,
     });
   },
-  async (context) => {
+  async submit(context) {
     const { fields, tools, messages } = context;
     const email = fields('email').trim();
     const password = fields('password');
@@ -55,14 +53,14 @@ export const signIn = formHandlers(
     if (outcome.isRight) return redirectTo(context, returnPath(fields('to')), outcome.cookies);
     return tooMany(context, outcome) ?? wrong;
   },
-);
+});
 
 /**
  * /dashboard/sign-up: makes the user and their Free account, and signs them in. With mail it only sends a link, also for an
  * email that has an account: the answer doesn't tell. The account is made at the first sign-in then.
  */
-export const signUp = formHandlers(
-  async (context: PageContext, refusal) => {
+export const signUp = formHandlers({
+  async show(context: PageContext, refusal) {
     const { messages, tools, formats, session } = context;
     if (session !== null) return redirectTo(context, '');
     const title = messages.signUp;
@@ -86,16 +84,15 @@ export const signUp = formHandlers(
     const body = html`${signUpForm}${conditions(context)}`;
     return cardPage(context, { title, lead, body, after, ...refusal });
   },
-  async (context) => {
+  // Before the sign-up counts: a typing error must not be one of the few that an address has.
+  checks: ['name', 'email', 'password'],
+  async submit(context) {
     const { fields, tools, messages, client } = context;
     if (tools.config.signUp === 'closed') return { message: messages.closed, status: 403 };
     const name = fields('name').trim();
     const email = fields('email').trim();
     const password = fields('password');
-    // A typing error must not count as one of the few sign-ups that an address has.
-    const refusal =
-      refusalOf(faultsOf(context, 'name', 'email', 'password')) ??
-      tooMany(context, await admitSignUp(tools.sql, client, email, tools.mails));
+    const refusal = tooMany(context, await admitSignUp(tools.sql, client, email, tools.mails));
     if (refusal !== null) return refusal;
     const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
     const answer = await evenly(context, made, () => tools.mails);
@@ -119,7 +116,7 @@ export const signUp = formHandlers(
     }
     return redirectTo(context, '', answer.cookies);
   },
-);
+});
 
 /** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
 function conditions({ messages, tools }: PageContext): HtmlValue {

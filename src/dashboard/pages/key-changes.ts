@@ -6,7 +6,7 @@ import { DAY, SECOND } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { faultsOf, formHandlers, type Refusal, refusalOf } from '../ui/forms.ts';
+import { formHandlers } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
 import { type FormPage, formPage, notFoundPage } from '../ui/layout.ts';
 import { nameOf, showKeys } from './keys.ts';
@@ -18,8 +18,8 @@ const OVERLAPS_S = [OVERLAP_S.default, (7 * DAY) / SECOND, OVERLAP_S.max, 0];
  * /dashboard/keys/:id/rotate: asks how long the previous secret is to work. A form that is sent twice rotates once, and both
  * answers show the new secret.
  */
-export const rotate = keyForm(
-  ({ messages, formats }, key) => ({
+export const rotate = keyForm({
+  form: ({ messages, formats }, key) => ({
     title: messages.rotateTitle(nameOf(key, messages)),
     lead: html`<p>${messages.rotateLead}</p>`,
     fields: [
@@ -35,7 +35,7 @@ export const rotate = keyForm(
     focus: false,
     button: messages.rotateButton,
   }),
-  async (context, key) => {
+  async submit(context, key) {
     const { tools, messages, fields, user } = context;
     const overlapS = Number(fields('overlap'));
     if (key.revoked !== null || !OVERLAPS_S.includes(overlapS)) return notFoundPage(context);
@@ -48,54 +48,54 @@ export const rotate = keyForm(
       return showKeys(context, { message: messages.notRotated, status: 409 });
     }
   },
-);
+});
 
 /** /dashboard/keys/:id/rename */
-export const rename = keyForm(
-  ({ messages }, key) => ({
+export const rename = keyForm({
+  form: ({ messages }, key) => ({
     title: messages.renameTitle(nameOf(key, messages)),
     fields: [{ name: 'name', label: messages.keyName, hint: messages.keyNameHint, value: key.name }],
     button: messages.rename,
   }),
-  async (context, key) => {
-    const { tools, fields, user } = context;
+  checks: ['name'],
+  async submit(context, key) {
     if (key.revoked !== null) return notFoundPage(context);
-    const refusal = refusalOf(faultsOf(context, 'name'));
-    if (refusal !== null) return refusal;
-    await renameKey(tools.sql, key.id, fields('name').trim(), actorOf(user));
+    await renameKey(context.tools.sql, key.id, context.fields('name').trim(), actorOf(context.user));
     return redirectTo(context, '/keys?done=saved');
   },
-);
+});
 
 /** /dashboard/keys/:id/revoke: asks once more. A key that is revoked already stays so. */
-export const revoke = keyForm(
-  ({ messages }, key) => ({
+export const revoke = keyForm({
+  form: ({ messages }, key) => ({
     title: messages.revokeTitle(nameOf(key, messages)),
     lead: html`<p>${messages.revokeLead(key.start)}</p>`,
     button: messages.revokeButton,
     look: 'bad',
   }),
-  async (context, key) => {
+  async submit(context, key) {
     await revokeKey(context.tools.sql, key.id, actorOf(context.user));
     return redirectTo(context, '/keys?done=revoked');
   },
-);
+});
 
 /** A form about the key of the path. Another account's key is as unknown as one that doesn't exist. */
-function keyForm(
-  form: (context: MemberContext, key: ApiKey) => Omit<FormPage, 'cancel'>,
-  submit: (context: MemberContext, key: ApiKey) => Promise<PageResponse | Refusal>,
-) {
+function keyForm(page: {
+  form(context: MemberContext, key: ApiKey): Omit<FormPage, 'cancel'>;
+  checks?: 'name'[];
+  submit(context: MemberContext, key: ApiKey): Promise<PageResponse>;
+}) {
   const find = ({ tools, account, id }: MemberContext) => findKey(tools.sql, account.id, id);
-  return formHandlers(
-    async (context: MemberContext, refusal) => {
+  return formHandlers({
+    async show(context: MemberContext, refusal) {
       const key = await find(context);
       if (key?.revoked !== null) return notFoundPage(context);
-      return formPage(context, { ...form(context, key), cancel: '/keys', refusal });
+      return formPage(context, { ...page.form(context, key), cancel: '/keys', refusal });
     },
-    async (context) => {
+    checks: page.checks ?? [],
+    async submit(context) {
       const key = await find(context);
-      return key === null ? notFoundPage(context) : submit(context, key);
+      return key === null ? notFoundPage(context) : page.submit(context, key);
     },
-  );
+  });
 }

@@ -10,7 +10,7 @@ import { alert, faultsOf, form, formHandlers, type Refusal, refusalOf } from '..
 import { type Html, html } from '../ui/html.ts';
 import { awaitsConfirmation, memberPage } from '../ui/layout.ts';
 import type { Messages } from '../ui/messages.ts';
-import { type Column, contactLink, copyable, dayOf, table } from '../ui/parts.ts';
+import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
 import { exampleQuery } from '../usage/example-query.ts';
 
@@ -21,7 +21,9 @@ const IDLE_MS = 90 * DAY;
  * GET and POST /dashboard/keys. The answer to the form holds the secret of the new key; nothing else ever does, and it is kept in
  * no cache. A form that is sent twice creates one key, and both answers show its secret: a browser drops the first one.
  */
-export const keys = formHandlers(showKeys, async (context: MemberContext) => {
+export const keys = formHandlers({ show: showKeys, submit: create });
+
+async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const { tools, messages, formats, fields, account, user } = context;
   const name = fields('name').trim();
   const day = fields('expires').trim();
@@ -47,7 +49,7 @@ export const keys = formHandlers(showKeys, async (context: MemberContext) => {
     const message = messages.tooManyKeys[error.bound](formats.number(error.limit));
     return showKeys(await fresh(), { message, status: 409 });
   }
-});
+}
 
 /** A secret that is shown once. */
 interface NewSecret {
@@ -111,9 +113,8 @@ function list(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, stri
   const used = (key: ApiKey) => {
     const day = lastUsed.get(key.id);
     if (day === undefined) return messages.never;
-    return day === today ? html`<time datetime="${day}">${messages.today}</time>` : dayOf(formats, day);
+    return day === today ? html`<time datetime="${day}">${messages.today}</time>` : dateOf(formats, day);
   };
-  const date = (at: Date) => html`<time datetime="${at.toISOString()}">${formats.date(at)}</time>`;
   const change = (key: ApiKey, path: 'rotate' | 'rename' | 'revoke') => html`
     <a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${messages[path]}: ${nameOf(key, messages)}">${messages[path]}</a>`;
   const columns: Column<ApiKey>[] = [
@@ -122,7 +123,7 @@ function list(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, stri
       (key) => html`${nameOf(key, messages)} ${isActive && badges(context, key, lastUsed.get(key.id))}`,
     ],
     [messages.begins, ({ start }) => html`<code>${start}…</code>`],
-    [messages.created, ({ created }) => date(created)],
+    [messages.created, ({ created }) => dateOf(formats, created)],
     [messages.lastUsed, used],
     isActive
       ? [
@@ -130,7 +131,7 @@ function list(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, stri
           (key) => [change(key, 'rotate'), change(key, 'rename'), change(key, 'revoke')],
           'end',
         ]
-      : [messages.revoked, ({ revoked }) => revoked !== null && date(revoked)],
+      : [messages.revoked, ({ revoked }) => revoked !== null && dateOf(formats, revoked)],
   ];
   return html`<div class="${isActive ? 'card ' : ''}list">${table(columns, keys)}</div>`;
 }

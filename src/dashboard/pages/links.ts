@@ -13,8 +13,8 @@ import { cardPage, messagePage } from '../ui/layout.ts';
 import { contactLink } from '../ui/parts.ts';
 
 /** /dashboard/forgot: answers alike whether or not there is such a user. */
-export const forgot = formHandlers(
-  async (context: PageContext, refusal) => {
+export const forgot = formHandlers({
+  async show(context: PageContext, refusal) {
     const { messages, tools } = context;
     const title = messages.forgotTitle;
     const after = html`<a href="${tools.base}/sign-in">${messages.signIn}</a>`;
@@ -29,21 +29,21 @@ export const forgot = formHandlers(
     const body = form(context, { fields, button: messages.sendLink, refusal });
     return cardPage(context, { title, lead: messages.forgotLead, body, after, ...refusal });
   },
-  async (context) => {
+  checks: ['email'],
+  async submit(context) {
     const { tools, messages, client, fields } = context;
     const email = fields('email').trim();
     if (!tools.mails) return { message: messages.forgotNoMail, status: 403 };
-    const refusal =
-      refusalOf(faultsOf(context, 'email')) ?? tooMany(context, await admitMail(tools.sql, client, email));
+    const refusal = tooMany(context, await admitMail(tools.sql, client, email));
     if (refusal !== null) return refusal;
     await evenly(context, tools.auth.call('/request-password-reset', { email }, client));
     return messagePage(context, 200, messages.forgotTitle, messages.linkSent);
   },
-);
+});
 
 /** /dashboard/reset?token= */
-export const reset = formHandlers(
-  async (context: PageContext, refusal) => {
+export const reset = formHandlers({
+  async show(context: PageContext, refusal) {
     const { messages } = context;
     const token = await liveToken(context, 'reset');
     if (token === null) return invalidLink(context);
@@ -51,12 +51,11 @@ export const reset = formHandlers(
     const body = form(context, { hidden: { token }, fields, button: messages.savePassword, refusal });
     return cardPage(context, { title: messages.resetTitle, body, ...refusal });
   },
-  async (context) => {
+  checks: ['password'],
+  async submit(context) {
     const { tools, fields, client } = context;
     const token = linkTokenOf(context, 'reset');
     if (token === null) return invalidLink(context);
-    const refusal = refusalOf(faultsOf(context, 'password'));
-    if (refusal !== null) return refusal;
     const email = await tools.auth.linkOwner('reset', token);
     if (email === null) return invalidLink(context);
     const newPassword = fields('password');
@@ -71,7 +70,7 @@ export const reset = formHandlers(
     }
     return redirectTo(context, '/sign-in?done=password');
   },
-);
+});
 
 /** /dashboard/confirm?token=: the link only shows a button, because mail scanners open links too. */
 export const confirm = {
@@ -94,8 +93,8 @@ export function confirmPage(context: PageContext, token: string | null, lead: st
 }
 
 /** /dashboard/invitation?token=: the user exists afterwards and is signed in. For a member it is a password reset. */
-export const invitation = formHandlers(
-  async (context: PageContext, refusal) => {
+export const invitation = formHandlers({
+  async show(context: PageContext, refusal) {
     const { messages, tools } = context;
     const token = linkTokenOf(context, 'invitation');
     const found = token === null ? null : await findInvitation(tools.sql, token);
@@ -116,7 +115,7 @@ export const invitation = formHandlers(
     const title = messages[isReset ? 'resetTitle' : 'invitationTitle'];
     return cardPage(context, { title, lead, body, ...refusal });
   },
-  async (context) => {
+  async submit(context) {
     const { tools, fields, client } = context;
     const token = linkTokenOf(context, 'invitation');
     // Before the password is hashed, which is slow on purpose: a wrong link must not cost that time.
@@ -139,7 +138,7 @@ export const invitation = formHandlers(
     if (member !== null && answer.ok) await recordSignIn(tools.sql, member.userId);
     return redirectTo(context, answer.ok ? '' : '/sign-in?done=password', answer.cookies);
   },
-);
+});
 
 /** The token of the link that was opened; `null` means that the link is wrong, used or too old. */
 async function liveToken(context: PageContext, kind: 'reset' | 'confirm'): Promise<string | null> {

@@ -10,7 +10,7 @@ export interface Operation {
   summary: string;
   description: string;
   'x-cost': string;
-  parameters: { name: string; in: string; description: string; example: string }[];
+  parameters: { name: string; in: 'path' | 'query'; description: string; example: string }[];
   requestBody?: { content: { 'application/json': { schema: Schema; example: unknown } } };
   responses: Record<
     string,

@@ -1,16 +1,16 @@
 import { readPlan } from '../../accounts/plan.ts';
+import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
 import { presentUsage } from '../../usage/route.ts';
 import type { UsageAnswer } from '../../usage/schema.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage } from '../ui/layout.ts';
+import { dateOf } from '../ui/parts.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
-import { datasetsLine } from '../usage/datasets.ts';
 import { allowanceState, forecastText } from './allowance.ts';
-import { type CallsView, callsSection } from './calls.ts';
+import { type CallsView, callsSection, errorsSection } from './calls.ts';
 import { planEnd } from './credits.ts';
-import { errorsSection } from './errors-section.ts';
 
 type Usage = UsageAnswer['data'];
 
@@ -128,4 +128,19 @@ function stockBar(label: string, left: number[], used: number): Html {
     return html`<rect class="series-${index + 1}" x="${(x - width).toFixed(2)}%" width="${width.toFixed(2)}%" height="100%"/>`;
   });
   return html`<svg class="stock-bar" role="img" aria-label="${label}">${parts}</svg>`;
+}
+
+/** A line with the age of the API's data, as GET /datasets has it. */
+async function datasetsLine({ tools, messages, formats }: MemberContext): Promise<Html> {
+  const { directory, debts } = await readDatasets(tools.sql);
+  const line = (name: string, at: Date | string | null | undefined, since: string, companies = 0) =>
+    at == null
+      ? html`${name}: ${messages.dataNone}`
+      : html`${name}: ${messages.dataCompanies(formats.number(companies))}, ${since} ${dateOf(formats, at)}`;
+  const debt = (name: string, dataset: DebtDataset | null) =>
+    line(name, dataset?.date, messages.dataOf, dataset?.companies);
+  return html`
+<section class="datasets" aria-label="${messages.data}">
+  <p class="hint">${line(messages.dataDirectory, directory.updated, messages.dataImported, directory.companies)} · ${debt(messages.dataTax, debts.tax)} · ${debt(messages.dataSocialSecurity, debts.socialSecurity)}</p>
+</section>`;
 }

@@ -14,7 +14,6 @@ import {
 } from '../request/page-context.ts';
 import {
   emailField,
-  faultsOf,
   formHandlers,
   presentPassword,
   presentRefusal,
@@ -27,8 +26,8 @@ import { contactLink } from '../ui/parts.ts';
 import { confirmPage, invalidLink } from './links.ts';
 
 /** /dashboard/settings/name: also renames an account that has its name from the member. */
-export const ownName = formHandlers(
-  (context: MemberContext, refusal) => {
+export const ownName = formHandlers({
+  show(context: MemberContext, refusal) {
     const { messages, user } = context;
     const field = { label: messages.name, hint: messages.nameHint, autocomplete: 'organization' };
     return formPage(context, {
@@ -39,22 +38,21 @@ export const ownName = formHandlers(
       refusal,
     });
   },
-  async (context) => {
+  checks: ['name'],
+  async submit(context) {
     const { tools, fields, account, user } = context;
     const name = fields('name').trim();
-    const refusal = refusalOf(faultsOf(context, 'name'));
-    if (refusal !== null) return refusal;
     if (name !== user.name) await renameMember(tools.sql, account.id, user, name);
     return redirectTo(context, '/settings?done=saved');
   },
-);
+});
 
 /**
  * /dashboard/settings/email: sends a link to the new address. The answer does not tell whether another user has it. The
  * present address gets a warning: a new password ends the change.
  */
-export const ownEmail = formHandlers(
-  (context: MemberContext, refusal) => {
+export const ownEmail = formHandlers({
+  show(context: MemberContext, refusal) {
     const { messages, tools, user } = context;
     const title = messages.changeEmail;
     const present = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
@@ -80,13 +78,13 @@ export const ownEmail = formHandlers(
       refusal,
     });
   },
-  async (context) => {
+  checks: ['email'],
+  async submit(context) {
     const { tools, messages, fields, client, user, account } = context;
     if (!tools.mails) return { message: messages.changeEmailNoMail, status: 403 };
     const email = fields('email').trim().toLowerCase();
-    const isSame = email === user.email && messages.emailSame;
     const refusal =
-      refusalOf({ email: faultsOf(context, 'email').email || isSame }) ?? (await presentRefusal(context));
+      refusalOf({ email: email === user.email && messages.emailSame }) ?? (await presentRefusal(context));
     if (refusal !== null) return refusal;
     const done = redirectTo(context, '/settings?done=email');
     if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) return done;
@@ -100,7 +98,7 @@ export const ownEmail = formHandlers(
     logSecurity(context, 'email change asked', { userId: user.id, accountId: account.id });
     return done;
   },
-);
+});
 
 /** /dashboard/email?token=: the link only shows a button. Then the user has the new address, and the previous one gets a warning. */
 export const emailLink = {

@@ -2,6 +2,7 @@ import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
+import { type Column, scrollTable, table } from '../ui/parts.ts';
 import { pt } from '../ui/reference-pt.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
 import type { OpenApi, Operation, Schema } from './openapi-document.ts';
@@ -52,10 +53,12 @@ function endpoint(
   const body = requestBody?.content['application/json'];
   const call: SampleCall = { id: operationId, method, address: addressOf(base, path, parameters) };
   if (body !== undefined) call.body = body.example;
-  const rows = parameters.map(
-    ({ name, in: place, description }) =>
-      html`<tr><th scope="row"><code>${name}</code></th><td>${place in messages.places ? messages.places[place as 'path'] : place}</td><td>${prose(description)}</td></tr>`,
-  );
+  const headings = [messages.parameter, messages.place, messages.meaning];
+  const rows = parameters.map(({ name, in: place, description }) => [
+    html`<code>${name}</code>`,
+    messages.places[place],
+    prose(description),
+  ]);
   const kinds = Object.entries(responses).flatMap(([status, { content }]) =>
     Object.values(content).flatMap(({ examples }) =>
       Object.keys(examples ?? {}).map((kind) => ({ status, kind })),
@@ -67,7 +70,7 @@ function endpoint(
     <h2 id="${operationId}">${summary}</h2>
     <p><code>${method} ${new URL(base).pathname + path}</code> <span class="badge">${operation['x-cost']}</span></p>
     ${paragraphs.map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
-    ${rows.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-label="${messages.parameters}: ${summary}"><table><thead><tr><th scope="col">${messages.parameter}</th><th scope="col">${messages.place}</th><th scope="col">${messages.meaning}</th></tr></thead><tbody>${rows}</tbody></table></div>`}
+    ${rows.length > 0 && scrollTable(`${messages.parameters}: ${summary}`, headings, rows)}
     ${body !== undefined && html`<p>${messages.requestBody}: ${typeOf(body.schema)}</p>`}
     <p>${messages.answer}: <code>200</code> ${typeOf(responses[200]!.content['application/json']!.schema)}</p>
     <p class="hint contents">${kinds.map(({ status, kind }) => html`<a href="#problem-${kind}"><code>${status} ${kind}</code></a> `)}</p>
@@ -88,34 +91,40 @@ function addressOf(base: string, path: string, parameters: Operation['parameters
 }
 
 function problemsSection(messages: Messages, root: string): Html {
-  const row = ([kind, { status }]: [string, { status: number }]) => {
-    const { cause, fix } = problemText(kind as ProblemName, messages.language);
-    return html`
-    <tr id="problem-${kind}"><td>${status}</td><th scope="row"><a href="${root}/problems/${kind}"><code>${kind}</code></a></th><td>${prose(cause)}</td><td>${prose(fix)}</td></tr>`;
-  };
+  const textOf = (kind: ProblemName) => problemText(kind, messages.language);
+  const columns: Column<ProblemName>[] = [
+    [
+      messages.kind,
+      (kind) => html`<a id="problem-${kind}" href="${root}/problems/${kind}"><code>${kind}</code></a>`,
+    ],
+    [messages.statusCode, (kind) => PROBLEMS[kind].status],
+    [messages.cause, (kind) => prose(textOf(kind).cause)],
+    [messages.whatToDo, (kind) => prose(textOf(kind).fix)],
+  ];
   return html`
 <section class="card" aria-labelledby="problems">
   <h2 id="problems">${messages.problems}</h2>
   <p>${prose(messages.problemsLead)}</p>
-  <table class="stacked problems">
-    <thead><tr><th scope="col">${messages.statusCode}</th><th scope="col">${messages.kind}</th><th scope="col">${messages.cause}</th><th scope="col">${messages.whatToDo}</th></tr></thead>
-    <tbody>${Object.entries(PROBLEMS).map(row)}</tbody>
-  </table>
+  ${table(columns, Object.keys(PROBLEMS) as ProblemName[], 'problems')}
 </section>`;
 }
 
 /** A table for each object that a schema can be, with the members of objects inside it. */
 function schemaTables(messages: Messages, name: string, schema: Schema): Html {
   const variants = schema.properties === undefined ? (schema.anyOf ?? []) : [schema];
+  const headings = [messages.member, messages.type, messages.meaning];
+  const rowsOf = (variant: Schema) =>
+    membersOf(variant).map(([path, member]) => [
+      html`<code>${path}</code>`,
+      typeOf(member),
+      prose(member.description ?? ''),
+    ]);
   return html`
 <h3 id="schema-${name}">${name}</h3>
 ${variants.map(
   (variant, index) => html`
 ${variant.description !== undefined && html`<p class="hint">${prose(variant.description)}</p>`}
-<div class="scroll" tabindex="0" role="group" aria-label="${name}${index > 0 && html` (${index + 1})`}">
-<table><thead><tr><th scope="col">${messages.member}</th><th scope="col">${messages.type}</th><th scope="col">${messages.meaning}</th></tr></thead>
-<tbody>${membersOf(variant).map(([path, member]) => html`<tr><th scope="row"><code>${path}</code></th><td>${typeOf(member)}</td><td>${prose(member.description ?? '')}</td></tr>`)}</tbody></table>
-</div>`,
+${scrollTable(index === 0 ? name : `${name} (${index + 1})`, headings, rowsOf(variant))}`,
 )}`;
 }
 

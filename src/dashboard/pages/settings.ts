@@ -3,14 +3,12 @@ import { actorOf, memberOf, setUsageAlerts } from '../auth/members.ts';
 import { changePasswordWith, sendConfirmation } from '../auth/sign-in.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import {
-  faultsOf,
   form,
   formHandlers,
   guessRefusal,
   newPassword,
   presentPassword,
   type Refusal,
-  refusalOf,
   sentPassword,
   tooMany,
 } from '../ui/forms.ts';
@@ -18,13 +16,15 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage } from '../ui/layout.ts';
 
 /** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
-export const settings = formHandlers(showSettings, async (context: MemberContext) => {
-  const refusal = refusalOf(faultsOf(context, 'password'));
-  if (refusal !== null) return refusal;
-  const passwords = { present: sentPassword(context), next: context.fields('password') };
-  const outcome = await changePasswordWith(context, passwords);
-  if (outcome.isRight) return redirectTo(context, '/settings?done=new-password', outcome.cookies);
-  return guessRefusal(context, outcome)!;
+export const settings = formHandlers({
+  show: showSettings,
+  checks: ['password'],
+  async submit(context) {
+    const passwords = { present: sentPassword(context), next: context.fields('password') };
+    const outcome = await changePasswordWith(context, passwords);
+    if (outcome.isRight) return redirectTo(context, '/settings?done=new-password', outcome.cookies);
+    return guessRefusal(context, outcome)!;
+  },
 });
 
 async function showSettings(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {

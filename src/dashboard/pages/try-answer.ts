@@ -6,8 +6,10 @@ import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../request/page-context.ts';
 import { token } from '../ui/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { copyable } from '../ui/parts.ts';
+import { type Column, copyable, table } from '../ui/parts.ts';
 import { problemText, prose } from './reference.ts';
+
+type Entry = SearchAnswer['data'][number];
 
 /** A call that was made. */
 export interface Tried {
@@ -26,12 +28,10 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   const { kind, answer, address, durationMs } = tried;
   const response = responseTo(tools.publicUrl, answer);
   const { status } = response;
-  const headers = [...response.headers].map(
-    ([name, value]) => html`<span>${titleCase(name)}:</span> ${value}\n`,
-  );
+  const headers = [...response.headers].map(([name, value]) => html`<span>${name}:</span> ${value}\n`);
   const json = (await response.json()) as { data: unknown };
   const problem = answer.ok ? null : answer.problem.kind;
-  const entries = answer.ok && kind === 'search' ? (json.data as SearchAnswer['data']) : null;
+  const entries = answer.ok && kind === 'search' ? (json.data as Entry[]) : null;
   const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${address.replaceAll("'", '%27')}'`;
   const count = entries !== null && html` · ${messages.found(String(entries.length))}`;
   const cost = problem === null || CHARGED.includes(problem) ? messages.creditSpent : messages.noCreditSpent;
@@ -57,11 +57,6 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
 </section>`;
 }
 
-function titleCase(name: string): string {
-  const known = /^ratelimit-/.test(name) ? name.replace('ratelimit', 'RateLimit') : name;
-  return known.replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
-}
-
 /** The meaning of a problem in the reader's language, with a link to more. */
 function problemSentence({ messages, tools }: MemberContext, kind: ProblemName): Html {
   const { title, cause, fix } = problemText(kind, messages.language);
@@ -70,18 +65,19 @@ function problemSentence({ messages, tools }: MemberContext, kind: ProblemName):
 }
 
 /** The companies that a search found, each with a button that looks it up. */
-function found(context: MemberContext, entries: SearchAnswer['data']): Html {
+function found(context: MemberContext, entries: Entry[]): Html {
   const { messages, tools } = context;
+  const lookUp = ({ nif }: Entry) =>
+    html`<button class="small quiet" name="lookup" value="${nif}" aria-label="${messages.lookUp} ${nif}">${messages.lookUpOne} <small>${messages.costs}</small></button>`;
+  const columns: Column<Entry>[] = [
+    [messages.legalName, ({ legal_name }) => legal_name],
+    ['NIF', ({ nif }) => html`<code>${nif}</code>`],
+    [messages.lookUp, lookUp, 'end'],
+  ];
   return html`
 <form method="post" action="${tools.base}/try">
 ${token(context)}
-<table class="stacked found">
-  <thead><tr><th scope="col">${messages.legalName}</th><th scope="col">NIF</th><th scope="col"><span class="unseen">${messages.lookUp}</span></th></tr></thead>
-  <tbody>${entries.map(
-    ({ nif, legal_name }) => html`
-    <tr><th scope="row">${legal_name}</th><td><code>${nif}</code></td><td class="end"><button class="small quiet" name="lookup" value="${nif}" aria-label="${messages.lookUp} ${nif}">${messages.lookUpOne} <small>${messages.costs}</small></button></td></tr>`,
-  )}</tbody>
-</table>
+${table(columns, entries, 'found')}
 </form>`;
 }
 

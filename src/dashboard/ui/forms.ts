@@ -20,15 +20,24 @@ export interface Refusal {
   headers?: Record<string, string>;
 }
 
+/** A sent field that has one rule in every form. `password` is a new one. */
+type Checked = 'name' | 'email' | 'password';
+
 /** The handlers of a page with a form. A refused form is shown again, with the reason. */
-export function formHandlers<Context>(
-  show: (context: Context, refusal: Refusal | null) => Promise<PageResponse>,
-  submit: (context: Context) => Promise<PageResponse | Refusal>,
-) {
+export function formHandlers<Context extends PageContext>({
+  show,
+  checks = [],
+  submit,
+}: {
+  show(context: Context, refusal: Refusal | null): Promise<PageResponse>;
+  /** The fields that must be right before `submit` is called. */
+  checks?: Checked[];
+  submit(context: Context): Promise<PageResponse | Refusal>;
+}) {
   return {
     GET: (context: Context) => show(context, null),
     async POST(context: Context): Promise<PageResponse> {
-      const outcome = await submit(context);
+      const outcome = refusalOf(faultsOf(context, ...checks)) ?? (await submit(context));
       return 'faults' in outcome || 'message' in outcome ? show(context, outcome) : (outcome as PageResponse);
     },
   };
@@ -40,8 +49,8 @@ export function refusalOf(faults: Record<string, HtmlValue>, status = 422): Refu
   return found.length === 0 ? null : { status, faults: Object.fromEntries(found) };
 }
 
-/** The faults of sent fields that have one rule in every form. `password` is a new one. */
-export function faultsOf({ messages, fields }: PageContext, ...names: ('name' | 'email' | 'password')[]) {
+/** The faults of sent fields, falsy for fields without one. */
+export function faultsOf({ messages, fields }: PageContext, ...names: Checked[]) {
   const rules = {
     name: () => !isName(fields('name').trim()) && messages.nameInvalid,
     email: () => !isEmail(fields('email').trim()) && messages.emailInvalid,

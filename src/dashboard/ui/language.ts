@@ -3,7 +3,6 @@ import { DAY, HOUR, MINUTE } from '../../units.ts';
 export type Language = 'en' | 'pt';
 
 const COOKIE = 'dashboard.language';
-const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.language=(en|pt)(?:;|$)/;
 const YEAR_S = 31_536_000;
 
 export function languageOf(text: string | null): Language | null {
@@ -12,16 +11,13 @@ export function languageOf(text: string | null): Language | null {
 
 /** The language that the reader has chosen in this browser. */
 export function chosenLanguage(cookie: string | null): Language | null {
-  return languageOf(COOKIE_SHAPE.exec(cookie ?? '')?.[1] ?? null);
+  return languageOf(new Bun.CookieMap(cookie ?? '').get(COOKIE));
 }
 
 /** The `Set-Cookie` that keeps a choice for a year. */
-export function languageCookie(
-  language: Language,
-  { path, secure }: { path: string; secure: boolean },
-): string {
-  const attributes = `Path=${path}; Max-Age=${YEAR_S}; HttpOnly; SameSite=Lax`;
-  return `${COOKIE}=${language}; ${attributes}${secure ? '; Secure' : ''}`;
+export function languageCookie(language: Language, scope: { path: string; secure: boolean }): string {
+  const options = { ...scope, maxAge: YEAR_S, httpOnly: true, sameSite: 'lax' } as const;
+  return new Bun.Cookie(COOKIE, language, options).serialize();
 }
 
 /** The browser's preferred language of the two, by `Accept-Language` with its weights; English if it wants neither. */
@@ -40,20 +36,7 @@ export function preferredLanguage(acceptLanguage: string | null): Language {
   return best.language;
 }
 
-/** Numbers, instants and durations as a reader of the language writes them; everything in UTC, as the service counts. */
-export interface Formats {
-  number(value: number): string;
-  /** `21 November 2026 at 10:00 UTC`. */
-  instant(value: Date): string;
-  /** `21 Nov 2026, 10:00`. */
-  moment(value: Date): string;
-  /** `21 Nov 2026`. */
-  date(value: Date): string;
-  /** `21 Nov`, for an axis. */
-  day(value: Date): string;
-  /** `9 days 3 hours`: the two largest units, rounded down; under a minute: `1 minute`. */
-  duration(ms: number): string;
-}
+export type Formats = ReturnType<typeof createFormats>;
 
 /** One for each language: Intl's formatters are expensive to make. */
 const FORMATS = new Map<Language, Formats>();
@@ -64,38 +47,34 @@ export function formatsOf(language: Language): Formats {
   return known;
 }
 
-function createFormats(language: Language): Formats {
+/** Numbers, instants and durations as a reader of the language writes them; everything in UTC, as the service counts. */
+function createFormats(language: Language) {
   const locale = { en: 'en-GB', pt: 'pt-PT' }[language];
   const at = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' });
   const numbers = new Intl.NumberFormat(locale, { useGrouping: 'always' });
   const instants = at({ dateStyle: 'long', timeStyle: 'short' });
+  const durations = new Intl.DurationFormat(locale, { style: 'long' });
   const month = at({ month: 'short' });
   // Not Intl's own order of the two: Portuguese would get numbers only, `21/11`.
   const day = (value: Date) => `${value.getUTCDate()} ${month.format(value).replace(/\.$/, '')}`;
-  const unit = (name: string) =>
-    new Intl.NumberFormat(locale, { style: 'unit', unit: name, unitDisplay: 'long' });
-  const units = [
-    { ms: DAY, format: unit('day') },
-    { ms: HOUR, format: unit('hour') },
-    { ms: MINUTE, format: unit('minute') },
-  ];
+  const date = (value: Date) => `${day(value)} ${value.getUTCFullYear()}`;
   return {
-    number: (value) => numbers.format(value),
-    instant: (value) => `${instants.format(value)} UTC`,
-    moment: (value) => `${day(value)} ${value.getUTCFullYear()}, ${value.toISOString().slice(11, 16)}`,
-    date: (value) => `${day(value)} ${value.getUTCFullYear()}`,
+    number: (value: number) => numbers.format(value),
+    /** `21 November 2026 at 10:00 UTC`. */
+    instant: (value: Date) => `${instants.format(value)} UTC`,
+    /** `21 Nov 2026, 10:00`. */
+    moment: (value: Date) => `${date(value)}, ${value.toISOString().slice(11, 16)}`,
+    /** `21 Nov 2026`. */
+    date,
+    /** `21 Nov`, for an axis. */
     day,
-    duration(ms) {
-      const counts: string[] = [];
-      let left = Math.max(ms, MINUTE);
-      const largest = units.findIndex((unit) => left >= unit.ms);
-      for (const { ms: size, format } of units.slice(largest, largest + 2)) {
-        const count = Math.floor(left / size);
-        if (count > 0) counts.push(format.format(count));
-        left -= count * size;
-      }
-      return counts.join(language === 'pt' ? ' e ' : ' ');
+    /** `9 days, 3 hours`: the two largest units, rounded down; under a minute: `1 minute`. */
+    duration(ms: number) {
+      const minutes = Math.max(1, Math.floor(ms / MINUTE));
+      const days = Math.floor(ms / DAY);
+      const hours = Math.floor(ms / HOUR) % 24;
+      return durations.format(days > 0 ? { days, hours } : { hours, minutes: minutes % 60 });
     },
   };
 }

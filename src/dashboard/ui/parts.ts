@@ -31,23 +31,24 @@ export function moment(formats: Formats, at: Date): Html {
   return html`<time datetime="${at.toISOString()}">${formats.moment(at)}</time>`;
 }
 
-/** `21 Nov 2026` @param day YYYY-MM-DD */
-export function dayOf(formats: Formats, day: string): Html {
-  return html`<time datetime="${day}">${formats.date(new Date(`${day}T00:00:00Z`))}</time>`;
+/** `21 Nov 2026` @param at a day in UTC as YYYY-MM-DD, or an instant */
+export function dateOf(formats: Formats, at: string | Date): Html {
+  const datetime = typeof at === 'string' ? at : at.toISOString();
+  return html`<time datetime="${datetime}">${formats.date(new Date(at))}</time>`;
 }
 
 /** `amount`: a number. `end`: buttons, with a heading for screen readers only. */
 export type Column<Row> = [heading: string, cell: (row: Row) => HtmlValue, look?: 'amount' | 'end'];
 
-/** A table that is a list of labelled values on a phone. The first column names the row. */
-export function table<Row>(columns: Column<Row>[], rows: Row[]): Html {
+/** A table that is a list of labelled values on a phone. The first column names the row. @param look a class of the style sheet */
+export function table<Row>(columns: Column<Row>[], rows: Row[], look = ''): Html {
   const cell = (row: Row, [heading, content, look]: Column<Row>, index: number) => {
     if (index === 0) return html`<th scope="row">${content(row)}</th>`;
     return html`
       <td${look && html` class="${look}"`}${look !== 'end' && html` data-label="${heading}"`}>${content(row)}</td>`;
   };
   return html`
-<table class="stacked">
+<table class="stacked ${look}">
   <thead><tr>${columns.map(([heading, , look]) => html`<th scope="col"${look && html` class="${look}"`}>${look === 'end' ? html`<span class="unseen">${heading}</span>` : heading}</th>`)}</tr></thead>
   <tbody>${rows.map(
     (row) => html`
@@ -57,23 +58,21 @@ export function table<Row>(columns: Column<Row>[], rows: Row[]): Html {
 </table>`;
 }
 
-/** A table of numbers by day, in a box that scrolls. @param total the last row */
-export function tableByDay(
-  { messages, formats }: Pick<PageContext, 'messages' | 'formats'>,
-  {
-    label,
-    headings,
-    rows,
-    total,
-  }: { label: string; headings: string[]; rows: [day: string, counts: number[]][]; total?: number[] },
+/** A table in a box that scrolls. The first cell of a row names it. */
+export function scrollTable(
+  label: HtmlValue,
+  headings: string[],
+  rows: HtmlValue[][],
+  { look = '', total }: { look?: string; total?: HtmlValue[] } = {},
 ): Html {
-  const cells = (counts: number[]) => counts.map((count) => html`<td>${formats.number(count)}</td>`);
+  const line = ([name, ...cells]: HtmlValue[]) =>
+    html`<tr><th scope="row">${name}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
   return html`
 <div class="scroll" tabindex="0" role="group" aria-label="${label}">
-<table class="numbers">
-  <thead><tr><th scope="col">${messages.day}</th>${headings.map((heading) => html`<th scope="col">${heading}</th>`)}</tr></thead>
-  <tbody>${rows.map(([day, counts]) => html`<tr><th scope="row">${dayOf(formats, day)}</th>${cells(counts)}</tr>`)}</tbody>
-  ${total !== undefined && html`<tfoot><tr><th scope="row">${messages.total}</th>${cells(total)}</tr></tfoot>`}
+<table class="${look}">
+  <thead><tr>${headings.map((heading) => html`<th scope="col">${heading}</th>`)}</tr></thead>
+  <tbody>${rows.map(line)}</tbody>
+  ${total && html`<tfoot>${line(total)}</tfoot>`}
 </table>
 </div>`;
 }

@@ -14,27 +14,20 @@ export function availableCredits(account: AccountDetails): number {
 /** Days whose calls give the pace of an account. */
 const PACE_DAYS = 7;
 
-/** An account's calls a day over the last seven days, or since its first call in them, but at least over one day. */
-export async function loadCallsPerDay(sql: Sql, accountId: string): Promise<number> {
-  const [row] = await sql<{ perDay: number }[]>`
-    SELECT coalesce(sum(calls) / greatest(1, extract(epoch FROM now() - min(day)::timestamp AT TIME ZONE 'UTC') / 86400), 0)::float8
-      AS "perDay"
-    FROM calls_by_day WHERE account_id = ${accountId} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
-  return row!.perDay;
-}
-
 /**
- * The time when the available credits are spent at this pace.
+ * The time when the account's credits are spent at its pace: the calls a day of the last seven days, or since its first call in
+ * them, but at least over one day.
+ *
  * @returns `'enough'` if credits last until the period ends; `null` if none are being spent
  */
-export function runsOutAt(
-  available: number,
-  perDay: number,
-  { now, periodEnd }: { now: Date; periodEnd: Date },
-): Date | 'enough' | null {
-  if (perDay <= 0) return null;
-  const at = new Date(now.getTime() + (available / perDay) * DAY);
-  return at < periodEnd ? at : 'enough';
+export async function forecast(sql: Sql, account: AccountDetails): Promise<Date | 'enough' | null> {
+  const [row] = await sql<{ perDay: number | null }[]>`
+    SELECT sum(calls) / greatest(1, extract(epoch FROM now() - min(day)::timestamp AT TIME ZONE 'UTC') / 86400)::float8 AS "perDay"
+    FROM calls_by_day WHERE account_id = ${account.id} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
+  const { perDay } = row!;
+  if (!perDay) return null;
+  const end = new Date(Date.now() + (availableCredits(account) / perDay) * DAY);
+  return end < account.period.end ? end : 'enough';
 }
 
 /** A grant of purchased credits, from the ledger. */

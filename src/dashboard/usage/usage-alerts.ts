@@ -35,45 +35,37 @@ interface Alert {
  */
 export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl: string; log: Log }) {
   const { sql, mailer, settingsUrl, log } = parts;
-  /** All accounts are checked after a start or a failure, because mails may be due from before. */
-  let checkAll = true;
+  /** The accounts to check. `null` means all, after a start or a failure, because mails may be due from before. */
+  let pending: Set<string> | null = null;
   let pausedUntilMs = 0;
   let running: Promise<void> | null = null;
 
-  async function send(alert: Alert): Promise<void> {
-    try {
-      await mailer.sendText(mailOf(alert, settingsUrl));
-    } catch (error) {
-      checkAll = true;
-      pausedUntilMs = performance.now() + PAUSE_MS;
-      log.error({ kind: 'usage', code: codeOf(error) }, 'a mail was not sent');
-      await withdraw(sql, alert);
-    }
-  }
-
-  async function sendDue(ids: string[]): Promise<void> {
-    try {
-      const isAll = checkAll;
-      checkAll = false;
-      const alerts = await claim(sql, isAll ? null : ids);
-      for (const alert of alerts) await send(alert);
-    } catch (error) {
-      checkAll = true;
-      log.warn({ err: error }, 'usage alerts were not sent');
+  async function sendDue(): Promise<void> {
+    const ids = pending;
+    pending = new Set();
+    for (const alert of await claim(sql, ids && [...ids])) {
+      await mailer.sendText(mailOf(alert, settingsUrl)).catch(async (error) => {
+        log.error({ kind: 'usage', code: codeOf(error) }, 'a mail was not sent');
+        pending = null;
+        pausedUntilMs = performance.now() + PAUSE_MS;
+        await withdraw(sql, alert);
+      });
     }
   }
 
   return {
     /** Sends the mails that are due, in the background. @param accountIds with calls since the last time */
     check(accountIds: Iterable<string>): void {
-      const ids = [...accountIds];
-      if (running !== null || performance.now() < pausedUntilMs) {
-        if (ids.length > 0) checkAll = true;
-      } else if (checkAll || ids.length > 0) {
-        running = sendDue(ids).finally(() => {
+      for (const id of accountIds) pending?.add(id);
+      if (pending?.size === 0 || performance.now() < pausedUntilMs) return;
+      running ??= sendDue()
+        .catch((error) => {
+          pending = null;
+          log.warn({ err: error }, 'usage alerts were not sent');
+        })
+        .finally(() => {
           running = null;
         });
-      }
     },
     /** Waits for mails that are being sent. */
     async close(): Promise<void> {

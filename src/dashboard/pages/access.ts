@@ -1,7 +1,10 @@
+import { browserName } from '../auth/browser-name.ts';
 import { type AccountMember, actorOf, listMembers, removeMember } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
+import { endOtherSessions, listSessions, type OwnSession } from '../auth/sessions.ts';
+import { networkOf } from '../request/client-address.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { formHandlers, presentPassword, presentRefusal } from '../ui/forms.ts';
+import { form, formHandlers, presentPassword, presentRefusal } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
 import { formPage, memberPage, notFoundPage } from '../ui/layout.ts';
 import { type Column, contactLink, moment, table } from '../ui/parts.ts';
@@ -31,8 +34,8 @@ export async function showMembers(context: MemberContext): Promise<PageResponse>
 }
 
 /** /dashboard/settings/members/:id/remove: asks for the password of the member who removes. */
-export const removal = formHandlers(
-  async (context: MemberContext, refusal) => {
+export const removal = formHandlers({
+  async show(context: MemberContext, refusal) {
     const { messages, tools, id, account, user } = context;
     const member = (await listMembers(tools.sql, account.id)).find((member) => member.id === id);
     if (member === undefined) return notFoundPage(context);
@@ -47,7 +50,7 @@ export const removal = formHandlers(
       refusal,
     });
   },
-  async (context) => {
+  async submit(context) {
     const { tools, messages, id, account, user } = context;
     const refusal = await presentRefusal(context);
     if (refusal !== null) return refusal;
@@ -58,4 +61,36 @@ export const removal = formHandlers(
     const isSelf = removed?.id === user.id;
     return redirectTo(context, isSelf ? '/sign-in?done=out' : '/settings/members?done=removed');
   },
-);
+});
+
+/** GET /dashboard/settings/sessions: the browsers in which the member is signed in. */
+export async function showSessions(context: MemberContext): Promise<PageResponse> {
+  const { messages, tools, formats, session, user } = context;
+  const sessions = await listSessions(tools.sql, user.id);
+  const isThis = ({ id }: OwnSession) => id === session.id;
+  const browser = (one: OwnSession) => html`
+    ${one.userAgent === null ? messages.unknownBrowser : browserName(one.userAgent)} ${isThis(one) && html`<span class="badge">${messages.thisSession}</span>`}`;
+  const columns: Column<OwnSession>[] = [
+    [messages.browser, browser],
+    [messages.signedInSince, ({ since }) => moment(formats, since)],
+    [messages.lastUsed, (one) => (isThis(one) ? messages.now : moment(formats, one.lastUsed))],
+    [
+      messages.ipAddress,
+      ({ address }) => (address === null ? '–' : html`<code>${networkOf(address)}</code>`),
+    ],
+  ];
+  const body = html`
+<h1>${messages.sessions}</h1>
+<p class="lead">${messages.sessionsLead} ${messages.timesUtc}</p>
+<div class="card list">${table(columns, sessions)}</div>
+${sessions.length > 1 && form(context, { path: '/settings/sessions', button: messages.endSessions })}`;
+  return memberPage(context, { title: messages.sessions, body });
+}
+
+/** POST /dashboard/settings/sessions: signs the member out everywhere else. */
+export async function signOutOthers(context: MemberContext): Promise<PageResponse> {
+  const { tools, user, account, session } = context;
+  await endOtherSessions(tools.sql, { id: user.id, accountId: account.id }, session.id);
+  logSecurity(context, 'other sessions ended', { userId: user.id, accountId: account.id });
+  return redirectTo(context, '/settings/sessions?done=ended');
+}
