@@ -33,7 +33,7 @@ export const ROUTES: Record<string, Route> = {
   '/reset': { for: 'anyone', ...links.reset },
   '/confirm': { for: 'anyone', ...links.confirm },
   '/confirm/send': { for: 'member', POST: settings.sendConfirmationAgain },
-  '/email': { for: 'anyone', ...profile.emailLink },
+  '/email': { for: 'anyone', ...links.newEmail },
   '/invitation': { for: 'anyone', ...links.invitation },
   '': { for: 'member', GET: overview.showOverview },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },

@@ -121,7 +121,7 @@ describe('in a real browser', () => {
       await send(link, 'main form', { name: '', password: 'short' });
       expect([await focus(), await described('name'), await described('password')]).toEqual([
         'name',
-        'A name has 1 to 200 characters, none of them control characters.',
+        'Write a name of 1 to 200 characters.',
         'A password has 12 to 128 characters.',
       ]);
       await page.fill('#password', 'correct horse battery');

@@ -54,7 +54,7 @@ describe('sign-up', () => {
     const visitor = createVisitor(open.baseUrl);
     const person = newPerson();
     const attempts: [Partial<typeof person>, string][] = [
-      [{ name: ' ' }, 'A name has 1 to 200 characters, none of them control characters.'],
+      [{ name: ' ' }, 'Write a name of 1 to 200 characters.'],
       [{ email: 'nobody' }, 'Write an address as name@example.com.'],
       [{ email: 'a@b@c.pt' }, 'Write an address as name@example.com.'],
       [{ password: 'short' }, 'A password has 12 to 128 characters.'],

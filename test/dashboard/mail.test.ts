@@ -105,7 +105,7 @@ describe('a confirmation', () => {
   test('is needed before the first key, and is a press, not the opening of the link', async () => {
     const { visitor, person } = await unconfirmed();
     const page = await visitor.get('/dashboard/keys');
-    expect(page.text).toContain('Confirm your email before you create a key.');
+    expect(page.text).toContain('Confirm your email first.');
     const form_token = await formTokenOf(visitor, '/dashboard/keys');
     expect((await visitor.post('/dashboard/keys', { name: 'early', form_token })).status).toBe(403);
     expect((await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${person.accountId}`).length).toBe(0);
@@ -123,7 +123,7 @@ describe('a confirmation', () => {
     const tryForm = { form: '.try-form' };
     const { visitor, person } = await unconfirmed();
     const early = await visitor.submit('/dashboard/try', { q: 'padaria', kind: 'search' }, tryForm);
-    expect(said(early)).toEqual([403, 'Confirm your email before you try a call.']);
+    expect(said(early)).toEqual([403, 'Confirm your email first.']);
     const lookup = await visitor.submit('/dashboard/try', { q: '500002576', kind: 'lookup' }, tryForm);
     expect(lookup.status).toBe(403);
     const used = async () =>

@@ -76,7 +76,7 @@ describe('the overview', () => {
     const overview = await shown(visitor);
     expect(overview.resetAt).toBe(body.data.resetAt);
     expect(overview.text).toContain('Plan Plus');
-    expect(overview.text).toMatch(/Resets in \d+ days? \d+ hours?/);
+    expect(overview.text).toMatch(/Resets in \d+ days?, \d+ hours?/);
   });
 
   test('says how old the directory and the debts are, in both languages', async () => {

@@ -57,7 +57,7 @@ describe('the name', () => {
       const answer = await visitor.submit(NAME, { name });
       expect([answer.status, answer.textOf('#name-fault')]).toEqual([
         422,
-        'A name has 1 to 200 characters, none of them control characters.',
+        'Write a name of 1 to 200 characters.',
       ]);
     }
     expect((await visitor.get('/dashboard')).textOf('h1')).toBe('Padaria Central');

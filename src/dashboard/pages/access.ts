@@ -44,7 +44,7 @@ export const removal = formHandlers({
       lead: html`<p><strong class="email">${member.email}</strong></p><p>${messages.removeLead}</p>`,
       username: user.email,
       fields: [presentPassword(messages)],
-      button: messages.removeButton,
+      button: messages.removeMember,
       look: 'bad',
       cancel: '/settings/members',
       refusal,

@@ -73,7 +73,7 @@ export const deletion = formHandlers({
       username: user.email,
       fields: [{ name: 'name', label: messages.deleteName, hint: account.name }, presentPassword(messages)],
       focus: false,
-      button: messages.deleteButton,
+      button: messages.deleteAccount,
       look: 'bad',
       cancel: '/settings',
       refusal,

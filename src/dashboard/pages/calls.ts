@@ -46,7 +46,7 @@ function plotAndTable(
   const { messages, formats, tools } = context;
   const total = formats.number(all.reduce((sum, series) => sum + series.total, 0));
   return html`
-<ul class="legend">${all.map((series, index) => html`<li class="series-${Math.min(index + 1, 6)}"><span title="${series.label}">${shortened(series.label)}</span> <strong>${formats.number(series.total)}</strong></li>`)}</ul>
+<ul class="legend">${all.map((series, index) => html`<li class="series-${Math.min(index + 1, 6)}">${cut(series.label)} <strong>${formats.number(series.total)}</strong></li>`)}</ul>
 ${plotDailyCalls(all, { from, today }, messages.plotLabel(total), formats)}
 <div class="under">
   <details>
@@ -64,19 +64,14 @@ function tableOf({ messages, formats }: MemberContext, all: Series[]): Html {
     [...counts, counts.reduce((sum, count) => sum + count, 0)].map(formats.number);
   return scrollTable(
     messages.table,
-    [messages.day, ...all.map(({ label }) => shortened(label)), messages.total],
+    [messages.day, ...all.map(({ label }) => cut(label)), messages.total],
     days.map((day) => [dateOf(formats, day), ...withSum(all.map(({ calls }) => calls.get(day) ?? 0))]),
     { look: 'numbers', total: [messages.total, ...withSum(all.map(({ total }) => total))] },
   );
 }
 
-const MAX_LABEL = 40;
-
-/** Names of keys have up to 200 characters. The legend has the whole label as a title. */
-function shortened(label: string): string {
-  const characters = [...label];
-  return characters.length <= MAX_LABEL ? label : `${characters.slice(0, MAX_LABEL - 1).join('')}…`;
-}
+/** Names of keys have up to 200 characters: the style sheet cuts long ones. */
+const cut = (label: string) => html`<span class="cut" title="${label}">${label}</span>`;
 
 const ERROR_KINDS = ['rateLimited', 'outOfCredits', 'clientErrors', 'serverErrors'] as const;
 

@@ -33,7 +33,7 @@ export const rotate = keyForm({
       },
     ],
     focus: false,
-    button: messages.rotateButton,
+    button: messages.rotate,
   }),
   async submit(context, key) {
     const { tools, messages, fields, user } = context;
@@ -54,7 +54,7 @@ export const rotate = keyForm({
 export const rename = keyForm({
   form: ({ messages }, key) => ({
     title: messages.renameTitle(nameOf(key, messages)),
-    fields: [{ name: 'name', label: messages.keyName, hint: messages.keyNameHint, value: key.name }],
+    fields: [{ name: 'name', label: messages.name, hint: messages.keyNameHint, value: key.name }],
     button: messages.rename,
   }),
   checks: ['name'],

@@ -97,7 +97,7 @@ function newKey(
   const curl = `curl -sH 'Authorization: Bearer ${secret}' \\\n  '${tools.publicUrl}/api/v1/companies?q=${example}'`;
   return html`
 <section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
-  <h2>${previousUntil === null ? messages.newKey : messages.newSecret}</h2>
+  <h2>${messages.newKey}</h2>
   <p>${messages.newKeyLead}</p>
   ${previousUntil !== null && html`<p>${messages.previousUntil(formats.instant(previousUntil))}</p>`}
   ${copyable(messages, { id: 'new-secret', label: messages.newKey, text: secret })}
@@ -170,7 +170,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
       : form(context, {
           path: '/keys',
           fields: [
-            { name: 'name', label: messages.keyName, hint: messages.keyNameHint, value },
+            { name: 'name', label: messages.name, hint: messages.keyNameHint, value },
             {
               name: 'expires',
               label: messages.keyExpires,

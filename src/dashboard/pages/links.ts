@@ -1,15 +1,26 @@
 import { recordEvent } from '../../accounts/events.ts';
+import { confirmEmailChange, findEmailChange } from '../auth/email-change.ts';
 import { acceptInvitation, findInvitation } from '../auth/invitations.ts';
 import { admitMail, forgetGuesses } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
-import { actorOf, recordSignIn } from '../auth/members.ts';
+import { actorOf, memberOf, recordSignIn } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { evenly } from '../auth/sign-in.ts';
 import { type PageContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { emailField, faultsOf, form, formHandlers, newPassword, refusalOf, tooMany } from '../ui/forms.ts';
+import {
+  emailField,
+  faultsOf,
+  form,
+  formHandlers,
+  newPassword,
+  type Refusal,
+  refusalOf,
+  tooMany,
+} from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
 import { cardPage, messagePage } from '../ui/layout.ts';
+import type { Messages } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
 
 /** /dashboard/forgot: answers alike whether or not there is such a user. */
@@ -41,23 +52,19 @@ export const forgot = formHandlers({
   },
 });
 
-/** /dashboard/reset?token= */
-export const reset = formHandlers({
-  async show(context: PageContext, refusal) {
-    const { messages } = context;
-    const token = await liveToken(context, 'reset');
-    if (token === null) return invalidLink(context);
+/** /dashboard/reset */
+export const reset = linkPage('reset', {
+  find: ({ tools }, token) => tools.auth.linkOwner('reset', token),
+  show(context, refusal) {
+    const { messages, token } = context;
     const fields = [newPassword(messages, messages.newPassword)];
-    const body = form(context, { hidden: { token }, fields, button: messages.savePassword, refusal });
+    const body = form(context, { hidden: { token }, fields, button: messages.save, refusal });
     return cardPage(context, { title: messages.resetTitle, body, ...refusal });
   },
-  checks: ['password'],
   async submit(context) {
-    const { tools, fields, client } = context;
-    const token = linkTokenOf(context, 'reset');
-    if (token === null) return invalidLink(context);
-    const email = await tools.auth.linkOwner('reset', token);
-    if (email === null) return invalidLink(context);
+    const { tools, fields, client, token, found: email } = context;
+    const refusal = refusalOf(faultsOf(context, 'password'));
+    if (refusal !== null) return refusal;
     const newPassword = fields('password');
     const { ok } = await tools.auth.call('/reset-password', { token, newPassword }, client);
     if (!ok) return invalidLink(context);
@@ -72,34 +79,12 @@ export const reset = formHandlers({
   },
 });
 
-/** /dashboard/confirm?token=: the link only shows a button, because mail scanners open links too. */
-export const confirm = {
-  GET: async (context: PageContext) =>
-    confirmPage(context, await liveToken(context, 'confirm'), context.messages.confirmLead),
-  async POST(context: PageContext): Promise<PageResponse> {
-    const { tools, messages, session } = context;
-    const token = linkTokenOf(context, 'confirm');
-    if (token === null || !(await tools.auth.confirmEmail(token))) return invalidLink(context);
-    if (session !== null) return redirectTo(context, '?done=confirmed');
-    return messagePage(context, 200, messages.confirmTitle, messages.done.confirmed);
-  },
-};
-
-/** The page of a link that confirms an email. */
-export function confirmPage(context: PageContext, token: string | null, lead: string): PageResponse {
-  if (token === null) return invalidLink(context);
-  const { confirmTitle: title, confirmButton: button } = context.messages;
-  return cardPage(context, { title, lead, body: form(context, { hidden: { token }, button }) });
-}
-
-/** /dashboard/invitation?token=: the user exists afterwards and is signed in. For a member it is a password reset. */
-export const invitation = formHandlers({
-  async show(context: PageContext, refusal) {
-    const { messages, tools } = context;
-    const token = linkTokenOf(context, 'invitation');
-    const found = token === null ? null : await findInvitation(tools.sql, token);
-    if (token === null || found === null) return invalidLink(context);
-    const { email, accountName, userName } = found;
+/** /dashboard/invitation: the user exists afterwards and is signed in. For a member it is a password reset. */
+export const invitation = linkPage('invitation', {
+  find: ({ tools }, token) => findInvitation(tools.sql, token),
+  show(context, refusal) {
+    const { messages, token } = context;
+    const { email, accountName, userName } = context.found;
     const isReset = userName !== null;
     const body = form(context, {
       hidden: { token },
@@ -116,15 +101,10 @@ export const invitation = formHandlers({
     return cardPage(context, { title, lead, body, ...refusal });
   },
   async submit(context) {
-    const { tools, fields, client } = context;
-    const token = linkTokenOf(context, 'invitation');
-    // Before the password is hashed, which is slow on purpose: a wrong link must not cost that time.
-    const found = token === null ? null : await findInvitation(tools.sql, token);
-    if (token === null || found === null) return invalidLink(context);
-    const { userName } = found;
-    const refusal = refusalOf(
-      faultsOf(context, ...(userName === null ? (['name'] as const) : []), 'password'),
-    );
+    const { tools, fields, client, token } = context;
+    const { userName } = context.found;
+    const chosen = userName === null ? (['name', 'password'] as const) : (['password'] as const);
+    const refusal = refusalOf(faultsOf(context, ...chosen));
     if (refusal !== null) return refusal;
     const password = fields('password');
     const passwordHash = await tools.auth.hashPassword(password);
@@ -140,14 +120,72 @@ export const invitation = formHandlers({
   },
 });
 
-/** The token of the link that was opened; `null` means that the link is wrong, used or too old. */
-async function liveToken(context: PageContext, kind: 'reset' | 'confirm'): Promise<string | null> {
-  const linkToken = linkTokenOf(context, kind);
-  const isAlive = linkToken !== null && (await context.tools.auth.linkOwner(kind, linkToken)) !== null;
-  return isAlive ? linkToken : null;
+/** /dashboard/confirm */
+export const confirm = linkPage('confirm', {
+  find: ({ tools }, token) => tools.auth.linkOwner('confirm', token),
+  show: (context) => confirmPage(context, context.messages.confirmLead),
+  async submit(context) {
+    const isConfirmed = await context.tools.auth.confirmEmail(context.token);
+    return isConfirmed ? confirmed(context, '?done=confirmed') : invalidLink(context);
+  },
+});
+
+/** /dashboard/email: the user has the new address afterwards, and the previous one gets a warning. */
+export const newEmail = linkPage('email', {
+  find: ({ tools }, token) => findEmailChange(tools.sql, token),
+  show: (context) => confirmPage(context, context.messages.newEmailLead(context.found)),
+  async submit(context) {
+    const { tools, messages, token } = context;
+    const change = await confirmEmailChange(tools.sql, token);
+    if (change === null) return invalidLink(context);
+    logSecurity(context, 'email changed', change);
+    if (change.previousIsConfirmed) {
+      const language = (await memberOf(tools.sql, change.userId))?.language ?? messages.language;
+      const url = tools.config.contact ?? `${tools.publicUrl}/dashboard/sign-in`;
+      tools.mailer?.send({ kind: 'changed', to: change.previous, url, language });
+    }
+    return confirmed(context, '/settings?done=email-changed');
+  },
+});
+
+/** The page that confirms an email. Its link only shows a button, because mail scanners open links too. */
+function confirmPage(context: LinkContext<string>, lead: string): PageResponse {
+  const { confirmTitle: title } = context.messages;
+  const hidden = { token: context.token };
+  return cardPage(context, { title, lead, body: form(context, { hidden, button: title }) });
 }
 
-/** The page of a link that is wrong, used or too old. */
-export function invalidLink(context: PageContext): PageResponse {
+function confirmed(context: PageContext, done: keyof Messages['done']): PageResponse {
+  if (context.session !== null) return redirectTo(context, done);
+  return messagePage(context, 200, context.messages.confirmTitle, context.messages.done[done]);
+}
+
+/** The context of a page that a link has opened. */
+interface LinkContext<Found> extends PageContext {
+  token: string;
+  found: Found;
+}
+
+/** The page of a one-time link, `?token=`, for which `find` finds something. Any other link is wrong, used or too old. */
+function linkPage<Found>(
+  kind: Parameters<typeof linkTokenOf>[1],
+  page: {
+    find(context: PageContext, token: string): Promise<Found | null>;
+    show(context: LinkContext<Found>, refusal: Refusal | null): PageResponse;
+    submit(context: LinkContext<Found>): Promise<PageResponse | Refusal>;
+  },
+) {
+  async function open<T>(context: PageContext, next: (opened: LinkContext<Found>) => T | Promise<T>) {
+    const token = linkTokenOf(context, kind);
+    const found = token && (await page.find(context, token));
+    return token && found ? next({ ...context, token, found }) : invalidLink(context);
+  }
+  return formHandlers({
+    show: (context: PageContext, refusal) => open(context, (opened) => page.show(opened, refusal)),
+    submit: (context) => open(context, page.submit),
+  });
+}
+
+function invalidLink(context: PageContext): PageResponse {
   return messagePage(context, 404, context.messages.linkInvalid, context.messages.linkInvalidLead);
 }

@@ -1,17 +1,11 @@
-import { askEmailChange, confirmEmailChange, findEmailChange } from '../auth/email-change.ts';
+import { askEmailChange } from '../auth/email-change.ts';
 import { admitMail, isFirstSending } from '../auth/limits.ts';
-import { linkTokenOf } from '../auth/link-token.ts';
 import type { LinkMail } from '../auth/mail.ts';
-import { memberOf, renameMember } from '../auth/members.ts';
+import { renameMember } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import {
-  type MemberContext,
-  type PageContext,
-  type PageResponse,
-  redirectTo,
-} from '../request/page-context.ts';
+import { type MemberContext, type PageContext, redirectTo } from '../request/page-context.ts';
 import {
   emailField,
   formHandlers,
@@ -21,9 +15,8 @@ import {
   tooMany,
 } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
-import { formPage, memberPage, messagePage } from '../ui/layout.ts';
+import { formPage, memberPage } from '../ui/layout.ts';
 import { contactLink } from '../ui/parts.ts';
-import { confirmPage, invalidLink } from './links.ts';
 
 /** /dashboard/settings/name: also renames an account that has its name from the member. */
 export const ownName = formHandlers({
@@ -33,7 +26,7 @@ export const ownName = formHandlers({
     return formPage(context, {
       title: messages.changeName,
       fields: [{ name: 'name', value: user.name, ...field }],
-      button: messages.saveName,
+      button: messages.save,
       cancel: '/settings',
       refusal,
     });
@@ -99,31 +92,6 @@ export const ownEmail = formHandlers({
     return done;
   },
 });
-
-/** /dashboard/email?token=: the link only shows a button. Then the user has the new address, and the previous one gets a warning. */
-export const emailLink = {
-  async GET(context: PageContext): Promise<PageResponse> {
-    const { messages, tools } = context;
-    const token = linkTokenOf(context, 'email');
-    const email = token === null ? null : await findEmailChange(tools.sql, token);
-    return confirmPage(context, email && token, messages.newEmailLead(email ?? ''));
-  },
-  async POST(context: PageContext): Promise<PageResponse> {
-    const { tools, messages, session } = context;
-    const token = linkTokenOf(context, 'email');
-    const change = token === null ? null : await confirmEmailChange(tools.sql, token);
-    if (change === null) return invalidLink(context);
-    const { userId, previous: to } = change;
-    logSecurity(context, 'email changed', change);
-    if (change.previousIsConfirmed) {
-      const language = (await memberOf(tools.sql, userId))?.language ?? messages.language;
-      const url = tools.config.contact ?? `${tools.publicUrl}/dashboard/sign-in`;
-      tools.mailer?.send({ kind: 'changed', to, url, language });
-    }
-    if (session !== null) return redirectTo(context, '/settings?done=email-changed');
-    return messagePage(context, 200, messages.confirmTitle, messages.done['email-changed']);
-  },
-};
 
 /** Sends a mail with a link below the dashboard, in the language of the page. */
 function send({ tools, messages }: PageContext, kind: LinkMail['kind'], to: string, path: string): void {

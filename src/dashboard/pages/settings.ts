@@ -50,7 +50,7 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
     username: user.email,
     fields: [presentPassword(messages), newPassword(messages, messages.newPassword)],
     focus: false,
-    button: messages.savePassword,
+    button: messages.save,
     refusal,
   })}
 </section>

@@ -30,7 +30,7 @@ export async function tryCall(context: MemberContext): Promise<PageResponse> {
   const { tools, messages, fields, account, trace } = context;
   if (account.suspended) return showTry(context, null, { status: 403 });
   if (awaitsConfirmation(context))
-    return showTry(context, null, { status: 403, message: messages.confirmToTry });
+    return showTry(context, null, { status: 403, message: messages.confirmFirst });
   const isLookup = fields('kind') === 'lookup' || fields('lookup') !== '';
   const kind: CallKind = isLookup ? 'lookup' : 'search';
   const query = queryOf(context);

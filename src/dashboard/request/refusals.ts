@@ -37,10 +37,10 @@ export function createRefusals(tools: Tools) {
 function pagesOf(tools: Tools, language: Language): Record<RefusalKind, PageResponse> {
   const messages = MESSAGES[language];
   const context = { messages, tools };
-  const { busy, busyLead, tooManyRequests, tooManyRequestsLead } = messages;
+  const { busy, tryAgain, tooManyRequests, tooManyRequestsLead } = messages;
   const pause = { 'Retry-After': String(PAUSE_MS / SECOND) };
   return {
-    busy: messagePage(context, 503, busy, busyLead, { 'Retry-After': '1' }),
+    busy: messagePage(context, 503, busy, tryAgain, { 'Retry-After': '1' }),
     'too many requests': messagePage(context, 429, tooManyRequests, tooManyRequestsLead, pause),
   };
 }

@@ -217,8 +217,8 @@ const FAILURES = {
   'too slow': { status: 408, title: 'failed', lead: 'formTooSlow', headers: CLOSE },
   // For the log and the metrics, because its sender has left. The status is nginx's.
   gone: { status: 499, title: 'failed', lead: 'formTooSlow', headers: CLOSE },
-  stopping: { status: 503, title: 'failed', lead: 'failedLead', headers: { ...CLOSE, ...RETRY } },
-  failed: { status: 503, title: 'failed', lead: 'failedLead', headers: RETRY },
+  stopping: { status: 503, title: 'failed', lead: 'tryAgain', headers: { ...CLOSE, ...RETRY } },
+  failed: { status: 503, title: 'failed', lead: 'tryAgain', headers: RETRY },
 } as const;
 
 /** The page for a form that was not read, or for a fault. */

@@ -22,18 +22,13 @@ export function languageCookie(language: Language, scope: { path: string; secure
 
 /** The browser's preferred language of the two, by `Accept-Language` with its weights; English if it wants neither. */
 export function preferredLanguage(acceptLanguage: string | null): Language {
-  let best: { language: Language; weight: number } = { language: 'en', weight: 0 };
-  for (const entry of (acceptLanguage ?? '').slice(0, 500).split(',')) {
-    const [range = '', ...parameters] = entry.trim().toLowerCase().split(';');
-    const language = range.split('-', 1)[0];
-    if (language !== 'en' && language !== 'pt') continue;
-    const q = parameters
-      .map((parameter) => /^\s*q=([01](?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1])
-      .find(Boolean);
-    const weight = q === undefined ? 1 : Number(q);
-    if (weight > best.weight) best = { language, weight };
-  }
-  return best.language;
+  const ranges = (acceptLanguage ?? '').slice(0, 500).toLowerCase().split(',');
+  const wanted = ranges.flatMap((range) => {
+    const [, language, weight = '1'] = /^\s*(en|pt)\b[^;]*(?:;\s*q=([\d.]+))?/.exec(range) ?? [];
+    return language === undefined || Number(weight) === 0 ? [] : { language, weight: Number(weight) };
+  });
+  wanted.sort((a, b) => b.weight - a.weight);
+  return languageOf(wanted[0]?.language ?? null) ?? 'en';
 }
 
 export type Formats = ReturnType<typeof createFormats>;

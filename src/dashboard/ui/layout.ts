@@ -15,13 +15,29 @@ interface PageOptions {
   headers?: Record<string, string>;
 }
 
-function respondWith(context: LayoutContext, page: PageOptions, content: Html): PageResponse {
-  const { status, headers } = page;
-  return {
-    page: documentOf(context, page.title, html`${content}\n${footer(context)}`),
-    ...(status !== undefined && { status }),
-    ...(headers !== undefined && { headers }),
-  };
+function respondWith(context: LayoutContext, { title, status, headers }: PageOptions, content: Html) {
+  const { messages, tools } = context;
+  const { address } = tools.assets;
+  const page = html`<!doctype html>
+<html lang="${messages.lang}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · ${messages.brand}</title>
+<link rel="icon" href="${address('mark.svg')}" type="image/svg+xml">
+<link rel="preload" href="${address('geist.woff2')}" as="font" type="font/woff2" crossorigin>
+<link rel="stylesheet" href="${address('dashboard.css')}">
+<script src="${address('dashboard.js')}" defer></script>
+</head>
+<body data-show="${messages.showPassword}" data-hide="${messages.hidePassword}" data-press="${messages.pressCopy}">
+<a class="skip" href="#main">${messages.skip}</a>
+${content}
+${footer(context)}
+</body>
+</html>
+`;
+  return { page, ...(status && { status }), ...(headers && { headers }) };
 }
 
 /** A page of a signed-in member, with the navigation, and with the success of the form that led here. */
@@ -36,7 +52,7 @@ export async function memberPage(
   const content = html`
 <header class="bar">
   <div class="bar-inner">
-    <a class="brand" href="${tools.base}">${mark()}<span>${messages.brand}</span></a>
+    ${brand(context, '')}
     <nav aria-label="${messages.account}">
       ${link('', messages.overview)}
       ${link('keys', messages.keys)}
@@ -79,26 +95,13 @@ export function formPage(context: MemberContext, page: FormPage): Promise<PageRe
   return memberPage(context, { title, body, ...refusal });
 }
 
-type Done = keyof LayoutContext['messages']['done'];
-
-/** The notices of each page: a link that somebody else made can't show another page's there. */
-const NOTICES: Record<string, Done[]> = {
-  '/': ['confirmed'],
-  '/sign-in': ['out', 'password', 'deleted'],
-  '/keys': ['saved', 'revoked'],
-  '/settings': ['saved', 'sent', 'new-password', 'email', 'email-changed'],
-  '/settings/members': ['removed'],
-  '/settings/sessions': ['ended'],
-};
-
-/** The success of a form, by the `?done=` that its redirect has set. */
+/** The success of a form, if this is the page that its redirect leads to: a link that somebody else made can't show another one. */
 function doneNotice({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
-  const name = url.searchParams.get('done');
-  const done = NOTICES[pathBelow(url) || '/']?.find((notice) => notice === name);
-  return (
-    done && html`<p class="notice good" role="status" tabindex="-1" autofocus>${messages.done[done]}</p>`
+  const text = new Map(Object.entries(messages.done)).get(
+    `${pathBelow(url)}?done=${url.searchParams.get('done')}`,
   );
+  return text && html`<p class="notice good" role="status" tabindex="-1" autofocus>${text}</p>`;
 }
 
 /** A page for anyone that is as wide as those of members. */
@@ -107,7 +110,7 @@ export function publicPage(context: LayoutContext, title: string, content: Html)
   const page = html`
 <header class="bar">
   <div class="bar-inner">
-    <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${messages.brand}</span></a>
+    ${brand(context, '/sign-in')}
     <a class="button small quiet" href="${tools.base}/sign-in">${messages.openDashboard}</a>
   </div>
 </header>
@@ -138,10 +141,9 @@ export function cardPage(
   context: LayoutContext,
   page: PageOptions & { lead?: HtmlValue; body?: HtmlValue; after?: HtmlValue },
 ): PageResponse {
-  const { messages, tools } = context;
   const content = html`
 <main id="main" class="centre" tabindex="-1">
-  <a class="brand" href="${tools.base}/sign-in">${mark()}<span>${messages.brand}</span></a>
+  ${brand(context, '/sign-in')}
   <section class="card sheet">
     <h1>${page.title}</h1>
     ${page.lead !== undefined && html`<p class="lead">${page.lead}</p>`}
@@ -205,29 +207,7 @@ export function notFoundPage(context: LayoutContext): PageResponse {
   return messagePage(context, 404, context.messages.notFound, context.messages.notFoundLead);
 }
 
-function documentOf({ messages, tools }: LayoutContext, title: string, body: Html): Html {
-  const { address } = tools.assets;
-  return html`<!doctype html>
-<html lang="${messages.lang}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} · ${messages.brand}</title>
-<link rel="icon" href="${address('mark.svg')}" type="image/svg+xml">
-<link rel="preload" href="${address('geist.woff2')}" as="font" type="font/woff2" crossorigin>
-<link rel="stylesheet" href="${address('dashboard.css')}">
-<script src="${address('dashboard.js')}" defer></script>
-</head>
-<body data-show="${messages.showPassword}" data-hide="${messages.hidePassword}" data-press="${messages.pressCopy}">
-<a class="skip" href="#main">${messages.skip}</a>
-${body}
-</body>
-</html>
-`;
-}
-
-/** The mark beside the name: lines of a register. */
-function mark(): Html {
-  return html`<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M9 10.5h14M9 16h9.5M9 21.5h5"/></svg>`;
+/** The name of the service, with its mark: lines of a register. */
+function brand({ messages, tools }: LayoutContext, path: string): Html {
+  return html`<a class="brand" href="${tools.base}${path}"><svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M9 10.5h14M9 16h9.5M9 21.5h5"/></svg><span>${messages.brand}</span></a>`;
 }

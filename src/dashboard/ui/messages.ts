@@ -26,10 +26,7 @@ const TEXTS = {
     'Every endpoint, with an example that runs once your key is in the environment variable API_KEY.',
     'Todos os serviços, com um exemplo que funciona com a sua chave na variável de ambiente API_KEY.',
   ],
-  forGenerators: [
-    'for generators such as openapi-typescript; the source has programs in examples/',
-    'para geradores como openapi-typescript; o código-fonte tem programas em examples/',
-  ],
+  forGenerators: ['for code generators', 'para geradores de código'],
   openDashboard: ['Dashboard', 'Painel'],
   baseAddress: ['Base address', 'Endereço base'],
   authentication: ['Authentication', 'Autenticação'],
@@ -112,10 +109,9 @@ const TEXTS = {
     'Se existir uma conta com este endereço, a ligação vai a caminho.',
   ],
   resetTitle: ['Choose a new password', 'Escolha uma nova palavra-passe'],
-  savePassword: ['Save the password', 'Guardar a palavra-passe'],
+  save: ['Save', 'Guardar'],
   confirmTitle: ['Confirm your email', 'Confirme o seu email'],
   confirmLead: ['Click to confirm your address.', 'Basta um clique para o endereço ficar confirmado.'],
-  confirmButton: ['Confirm this address', 'Confirmar este endereço'],
   confirmPending: [
     (email) => `Confirm your address before you create a key: we sent a link to ${email}.`,
     (email) => `Confirme o seu endereço antes de criar uma chave: enviámos uma ligação para ${email}.`,
@@ -146,10 +142,7 @@ const TEXTS = {
   emailTaken: ['There is an account with this email already.', 'Já existe uma conta com este email.'],
   signInInstead: ['Sign in instead.', 'Inicie sessão.'],
   emailInvalid: ['Write an address as name@example.com.', 'Escreva um endereço como nome@exemplo.pt.'],
-  nameInvalid: [
-    'A name has 1 to 200 characters, none of them control characters.',
-    'O nome tem de 1 a 200 caracteres, sem caracteres de controlo.',
-  ],
+  nameInvalid: ['Write a name of 1 to 200 characters.', 'Escreva um nome de 1 a 200 caracteres.'],
   passwordInvalid: [
     (min, max) => `A password has ${min} to ${max} characters.`,
     (min, max) => `A palavra-passe tem de ${min} a ${max} caracteres.`,
@@ -297,7 +290,6 @@ const TEXTS = {
     'Name one after where it will be used, create it, and copy the secret to your server.',
     'Dê-lhe o nome do sítio onde vai ser usada, crie-a e copie o segredo para o seu servidor.',
   ],
-  keyName: ['Name of the key', 'Nome da chave'],
   keyNameHint: ['Where it is used, as “production”.', 'Onde é usada, como “produção”.'],
   createKey: ['Create key', 'Criar chave'],
   tooManyKeys: {
@@ -324,11 +316,7 @@ const TEXTS = {
         `Uma conta pode criar ${limit} chaves no total, incluindo as revogadas. Contacte o operador deste serviço.`,
     ],
   },
-  confirmFirst: [
-    'Confirm your email before you create a key.',
-    'Confirme o seu email antes de criar uma chave.',
-  ],
-  confirmToTry: ['Confirm your email before you try a call.', 'Confirme o seu email antes de experimentar.'],
+  confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
   unnamed: ['Unnamed', 'Sem nome'],
   begins: ['Begins with', 'Começa por'],
   created: ['Created', 'Criada'],
@@ -369,17 +357,15 @@ const TEXTS = {
   ],
   overlap: ['The current secret works for', 'O segredo atual funciona durante'],
   overlapNone: ['no longer: it is refused within 5 seconds', 'mais nada: é recusado em menos de 5 segundos'],
-  rotateButton: ['Make a new secret', 'Criar um novo segredo'],
   notRotated: [
     'The key was not rotated: it has expired, or was rotated too often today, or this form was sent before.',
     'A chave não foi renovada: expirou, ou já foi renovada muitas vezes hoje, ou este formulário já tinha sido enviado.',
   ],
-  newSecret: ['The new secret of your key', 'O novo segredo da sua chave'],
   previousUntil: [
     (end) => `The previous secret works until ${end}.`,
     (end) => `O segredo anterior funciona até ${end}.`,
   ],
-  newKey: ['Your new key', 'A sua nova chave'],
+  newKey: ['Your new secret', 'O seu novo segredo'],
   newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-a agora: só é mostrada desta vez.'],
   newKeyTry: ['Try it in a terminal:', 'Experimente num terminal:'],
 
@@ -389,10 +375,7 @@ const TEXTS = {
   callsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   unlimited: ['No limit', 'Sem limite'],
   yourPlan: ['Your plan', 'O seu plano'],
-  ownLimits: [
-    'Your account has its own limits: see the overview.',
-    'A sua conta tem limites próprios: veja o resumo.',
-  ],
+  ownLimits: ['Your limits differ: see the overview.', 'Os seus limites são outros: veja o resumo.'],
   planEnds: [
     (day, calls, keys: string | null) =>
       `Plus ends on ${day}. Then the account is Free: ${calls} calls a month${keys === null ? '' : ` and ${keys} API keys`}.`,
@@ -421,10 +404,7 @@ const TEXTS = {
     (available) => `Cada chamada custa 1 crédito, como qualquer outra. Restam ${available}.`,
   ],
   tryLabel: ['Company name or NIF', 'Nome ou NIF da empresa'],
-  queryMissing: [
-    'Write a name or a NIF. Nothing was charged.',
-    'Escreva um nome ou um NIF. Nada foi cobrado.',
-  ],
+  queryMissing: ['Write a name or a NIF. Nothing was charged.', 'Escreva um nome ou NIF. Nada foi cobrado.'],
   nifWrong: [
     'The check digit of this NIF is wrong: the API would answer 400. Nothing was charged.',
     'O algarismo de controlo deste NIF está errado: a API responderia 400. Nada foi cobrado.',
@@ -442,10 +422,7 @@ const TEXTS = {
     (count) => (count === '1' ? '1 company' : `${count} companies`),
     (count) => (count === '1' ? '1 empresa' : `${count} empresas`),
   ],
-  tryEmpty: [
-    'Search for the beginning of a name, or look up nine digits',
-    'Pesquise o início de um nome, ou consulte nove algarismos',
-  ],
+  tryEmpty: ['Search for a name, or look up a NIF', 'Pesquise um nome, ou consulte um NIF'],
   tryEmptyLead: [
     'You see the request as your code would send it, and the answer as it would come back.',
     'Vê o pedido como o seu código o enviaria, e a resposta como a receberia.',
@@ -470,13 +447,9 @@ const TEXTS = {
   signedInAs: ['Signed in as', 'Sessão de'],
   changePassword: ['Change the password', 'Alterar a palavra-passe'],
   changeName: ['Change the name', 'Alterar o nome'],
-  saveName: ['Save the name', 'Guardar o nome'],
   changeEmail: ['Change the email', 'Alterar o email'],
   newEmail: ['New email', 'Novo email'],
-  newEmailHint: [
-    'We send a link there. Nothing changes until you open it.',
-    'Enviamos-lhe uma ligação. Nada muda até a abrir.',
-  ],
+  newEmailHint: ['A link that we send there confirms it.', 'Confirma-se por uma ligação que enviamos.'],
   newEmailLead: [
     (email) => `Sign in as ${email} from now on.`,
     (email) => `A partir de agora inicia sessão como ${email}.`,
@@ -500,7 +473,6 @@ const TEXTS = {
     'They are signed out at once, and can’t sign in any more. API keys go on working: revoke those that they know.',
     'As suas sessões terminam de imediato, e deixa de poder iniciar sessão. As chaves da API continuam a funcionar: revogue as que conhece.',
   ],
-  removeButton: ['Remove this member', 'Remover este membro'],
   lastMember: [
     'This is the only member: nobody could sign in any more. You can delete the account instead.',
     'É o único membro: ninguém mais poderia iniciar sessão. Em vez disso, pode eliminar a conta.',
@@ -526,7 +498,6 @@ const TEXTS = {
     'Todas as suas chaves são recusadas em menos de 5 segundos. Todos os membros, sessões e nomes são removidos. Os créditos comprados perdem-se. Não é reversível.',
   ],
   deleteName: ['The name of the account', 'O nome da conta'],
-  deleteButton: ['Delete this account for good', 'Eliminar esta conta de vez'],
   wrongAccountName: ['That is not the name of the account.', 'Esse não é o nome da conta.'],
   event: ['Event', 'Acontecimento'],
   timesUtc: ['Times are in UTC.', 'As horas são UTC.'],
@@ -573,29 +544,33 @@ const TEXTS = {
   ],
   alertsOff: ['Off: you get no mail about your usage.', 'Inativo: não recebe mensagens sobre a utilização.'],
 
-  /** By the `done` of a page's address, which a redirect after a form has set. */
+  /** The success of a form, by the address that its redirect leads to. */
   done: {
-    confirmed: ['Your address is confirmed.', 'O seu endereço está confirmado.'],
-    deleted: ['The account is deleted.', 'A conta foi eliminada.'],
-    email: [
-      'We sent a link to the new address. Open it within an hour.',
-      'Enviámos uma ligação para o novo endereço. Abra-a dentro de uma hora.',
-    ],
-    'email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
-    ended: ['You are signed out everywhere else.', 'Terminou a sessão em todos os outros dispositivos.'],
-    'new-password': [
-      'The password is changed. Other devices are signed out.',
-      'A palavra-passe foi alterada. As sessões noutros dispositivos terminaram.',
-    ],
-    out: ['You are signed out.', 'Terminou a sessão.'],
-    password: [
+    '?done=confirmed': ['Your address is confirmed.', 'O seu endereço está confirmado.'],
+    '/sign-in?done=out': ['You are signed out.', 'Terminou a sessão.'],
+    '/sign-in?done=password': [
       'The password is changed. Sign in with it.',
       'A palavra-passe foi alterada. Inicie sessão com ela.',
     ],
-    removed: ['The member is removed.', 'O membro foi removido.'],
-    revoked: ['The key is revoked.', 'A chave foi revogada.'],
-    saved: ['Saved.', 'Guardado.'],
-    sent: ['The link was sent again.', 'A ligação foi enviada de novo.'],
+    '/sign-in?done=deleted': ['The account is deleted.', 'A conta foi eliminada.'],
+    '/keys?done=saved': ['Saved.', 'Guardado.'],
+    '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
+    '/settings?done=saved': ['Saved.', 'Guardado.'],
+    '/settings?done=sent': ['The link was sent again.', 'A ligação foi enviada de novo.'],
+    '/settings?done=new-password': [
+      'The password is changed. Other devices are signed out.',
+      'A palavra-passe foi alterada. As sessões noutros dispositivos terminaram.',
+    ],
+    '/settings?done=email': [
+      'We sent a link to the new address. Open it within an hour.',
+      'Enviámos uma ligação para o novo endereço. Abra-a dentro de uma hora.',
+    ],
+    '/settings?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
+    '/settings/members?done=removed': ['The member is removed.', 'O membro foi removido.'],
+    '/settings/sessions?done=ended': [
+      'You are signed out everywhere else.',
+      'Terminou a sessão em todos os outros dispositivos.',
+    ],
   },
 
   formExpired: ['This form is out of date', 'Este formulário caducou'],
@@ -612,10 +587,7 @@ const TEXTS = {
     'Este formulário já foi enviado: a chamada foi feita e cobrada uma vez. Envie-o de novo para outra chamada.',
   ],
   formTooLarge: ['The form is larger than 16 KiB.', 'O formulário tem mais de 16 KiB.'],
-  formTooSlow: [
-    'The form took too long to arrive. Send it again.',
-    'O formulário demorou demasiado a chegar. Envie-o de novo.',
-  ],
+  formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
   wrongAddress: [
     (address) => `This service is set up for ${address}. Open the dashboard there.`,
     (address) => `Este serviço está configurado para ${address}. Abra o painel nesse endereço.`,
@@ -623,20 +595,10 @@ const TEXTS = {
   notFound: ['There is nothing here', 'Não há nada aqui'],
   notFoundLead: ['The page is gone, or it isn’t yours.', 'A página já não existe, ou não é sua.'],
   failed: ['That did not work', 'Não foi possível'],
-  failedLead: [
-    'The service could not do it just now. Try again in a moment.',
-    'O serviço não conseguiu agora. Tente de novo dentro de momentos.',
-  ],
+  tryAgain: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   busy: ['The dashboard is busy', 'O painel está ocupado'],
-  busyLead: [
-    'Too many pages are asked for just now. Try again in a moment.',
-    'Há demasiados pedidos neste momento. Tente de novo dentro de momentos.',
-  ],
   tooManyRequests: ['Too many requests', 'Demasiados pedidos'],
-  tooManyRequestsLead: [
-    'You have asked for too many pages within a minute. Wait a few seconds, then try again.',
-    'Pediu demasiadas páginas num minuto. Espere uns segundos e tente de novo.',
-  ],
+  tooManyRequestsLead: ['Wait a few seconds, then try again.', 'Espere uns segundos e tente de novo.'],
   back: ['Back to the dashboard', 'Voltar ao painel'],
 
   mailConfirm: [
@@ -680,10 +642,7 @@ const TEXTS = {
     (credits) => `Until then, calls beyond the plan spend your ${credits} purchased credits.`,
     (credits) => `Até lá, as chamadas além do plano gastam os seus ${credits} créditos comprados.`,
   ],
-  mailUsageStops: [
-    'Until then, calls beyond the plan are refused.',
-    'Até lá, as chamadas além do plano são recusadas.',
-  ],
+  mailUsageStops: ['Until then, calls beyond the plan are refused.', 'Até lá, as seguintes são recusadas.'],
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estas mensagens nas definições:'],
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não foi você que pediu, não faça nada.'],
 } satisfies InBoth & { events: Record<EventKind, [string, string]> };

@@ -61,7 +61,7 @@ export function table<Row>(columns: Column<Row>[], rows: Row[], look = ''): Html
 /** A table in a box that scrolls. The first cell of a row names it. */
 export function scrollTable(
   label: HtmlValue,
-  headings: string[],
+  headings: HtmlValue[],
   rows: HtmlValue[][],
   { look = '', total }: { look?: string; total?: HtmlValue[] } = {},
 ): Html {
