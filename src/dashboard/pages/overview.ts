@@ -1,7 +1,5 @@
 import { readPlan } from '../../accounts/plan.ts';
 import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
-import { presentUsage } from '../../usage/route.ts';
-import type { UsageAnswer } from '../../usage/schema.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { memberPage } from '../ui/layout.ts';
@@ -11,8 +9,6 @@ import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
 import { allowanceState, forecastText } from './allowance.ts';
 import { type CallsView, callsSection, errorsSection } from './calls.ts';
 import { planEnd } from './credits.ts';
-
-type Usage = UsageAnswer['data'];
 
 /** GET /dashboard: how many calls are left, the rate limit, keys, plan, and the calls a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
@@ -29,14 +25,13 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
     allowanceState(account) === 'fine' ? forecastText(context) : null,
     readPlan(tools.sql, 'free'),
   ]);
-  const usage = presentUsage(account, rate).data;
   const isNew = history.rows.length === 0 && account.used === 0;
   const body = html`
 <h1>${account.name}</h1>
 ${isNew && firstSteps(context)}
 <div class="figures" id="figures" data-live>
-  ${availableCard(context, usage, forecast)}
-  ${smallCards(context, usage, planEnd(context, free))}
+  ${availableCard(context, forecast)}
+  ${smallCards(context, rate.remaining, planEnd(context, free))}
 </div>
 ${callsSection(context, history, view)}
 ${errorsSection(context, history)}
@@ -59,55 +54,52 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
 }
 
 /** The main figure: the calls that are left, the total, and the end of the period. */
-function availableCard(context: MemberContext, usage: Usage, forecast: string | null): Html {
+function availableCard(context: MemberContext, forecast: string | null): Html {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
-  const { used, limit } = usage.quotas.requests;
-  const includedLeft = Math.max(0, limit - used);
-  const beyond = Math.max(0, used - limit);
-  const resetAt = new Date(usage.resetAt);
+  const { used, includedCredits, credits, period, spendPurchased } = account;
+  const includedLeft = Math.max(0, includedCredits - used);
+  const beyond = Math.max(0, used - includedCredits);
   // If Plus ends with this period, the next one is of the Free plan: nothing is reset.
-  const isLastPeriod = account.planUntil !== null && account.planUntil <= account.period.end;
-  const inclusiveEnd = new Date(account.period.end.getTime() - 1);
-  const purchased = account.spendPurchased ? usage.credits : 0;
+  const isLastPeriod = account.planUntil !== null && account.planUntil <= period.end;
+  const inclusiveEnd = new Date(period.end.getTime() - 1);
+  const day = (at: Date) => dateOf(formats, at.toISOString().slice(0, 10));
   return html`
 <section class="card figure main-figure ${allowanceState(account)}">
   <div class="stock">
     <h2>${messages.available}</h2>
     <p class="big" data-figure="available">${number(availableCredits(account))}</p>
-    ${stockBar(messages.available, [includedLeft, purchased], limit - includedLeft)}
+    ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedCredits - includedLeft)}
     <ul class="legend">
-      <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(limit))}</strong></li>
-      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(usage.credits)}</strong></li>
+      <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong></li>
+      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong></li>
     </ul>
-    ${!account.spendPurchased && usage.credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings">${messages.settings}</a></p>`}
+    ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings">${messages.settings}</a></p>`}
   </div>
   <dl class="stock-facts">
     <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br>${messages.beyond(number(beyond))}`}</dd></div>
-    <div><dt>${messages.period}</dt> <dd><time datetime="${usage.period.start}">${formats.date(account.period.start)}</time> –
-      <time datetime="${usage.period.end}">${formats.date(inclusiveEnd)}</time></dd></div>
-    <div><dt>${isLastPeriod ? messages.ends : messages.reset}</dt> <dd><strong>${messages.resetIn(formats.duration(resetAt.getTime() - Date.now()))}</strong><br>
-      <time datetime="${usage.resetAt}">${formats.instant(resetAt)}</time></dd></div>
+    <div><dt>${messages.period}</dt> <dd>${day(period.start)} – ${day(inclusiveEnd)}</dd></div>
+    <div><dt>${isLastPeriod ? messages.ends : messages.reset}</dt> <dd><strong>${messages.resetIn(formats.duration(period.end.getTime() - Date.now()))}</strong><br>
+      <time datetime="${period.end.toISOString()}">${formats.instant(period.end)}</time></dd></div>
     ${forecast !== null && html`<div data-forecast><dt>${messages.forecast}</dt> <dd>${forecast}</dd></div>`}
   </dl>
 </section>`;
 }
 
-function smallCards(context: MemberContext, usage: Usage, ends: string | null): Html {
+function smallCards(context: MemberContext, remaining: number, ends: string | null): Html {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
-  const { limit, remaining } = usage.rateLimit;
-  const { apiKeys } = usage.quotas;
-  const keysLimit = apiKeys.limit === null ? null : number(apiKeys.limit);
+  const limit = number(account.requestsPerMinute);
+  const keyLimit = account.keyLimit === null ? null : number(account.keyLimit);
   return html`
 <section class="card figure">
   <h2>${messages.bucket}</h2>
-  <p class="medium"><strong data-figure="remaining">${number(remaining)}</strong> ${messages.bucketFree(number(limit))}</p>
-  <p>${messages.bucketHint(number(limit))}</p>
+  <p class="medium"><strong data-figure="remaining">${number(remaining)}</strong> ${messages.bucketFree(limit)}</p>
+  <p>${messages.bucketHint(limit)}</p>
 </section>
 <section class="card figure">
   <h2>${messages.keys}</h2>
-  <p class="medium"><strong data-figure="keys">${number(apiKeys.used)}</strong> ${messages.keysInUse(keysLimit)}</p>
+  <p class="medium"><strong data-figure="keys">${number(account.keys)}</strong> ${messages.keysInUse(keyLimit)}</p>
   <p><a href="${tools.base}/keys">${messages.manageKeys}</a></p>
 </section>
 <section class="card figure">

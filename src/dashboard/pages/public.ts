@@ -10,16 +10,11 @@ import { contactLink } from '../ui/parts.ts';
 import type { OpenApi } from './openapi-document.ts';
 import { problemText, prose, referenceBody } from './reference.ts';
 
-/** Pages of the service outside `/dashboard`, for anyone. */
-export interface PublicPages {
-  /** GET /openapi */
-  reference(request: Request): Response;
-  /** GET /problems/:kind, the address that is the `type` of a problem. `null` for a kind that isn't in the catalogue. */
-  problem(request: Request, kind: string): Response | null;
-}
-
-/** Renders each page once for each language, because requests for it need no key and may be many. */
-export function createPublicPages(tools: PageTools, document: OpenApi): PublicPages {
+/**
+ * Pages of the service outside `/dashboard`, for anyone. Each is rendered once for each language, because requests for it need no
+ * key and may be many.
+ */
+export function createPublicPages(tools: PageTools, document: OpenApi) {
   const made = new Map<string, Response>();
 
   function show(request: Request, name: string, make: (context: LayoutContext) => PageResponse): Response {
@@ -36,12 +31,14 @@ export function createPublicPages(tools: PageTools, document: OpenApi): PublicPa
   }
 
   return {
-    reference: (request) =>
+    /** GET /openapi */
+    reference: (request: Request) =>
       show(request, 'reference', (context) => {
         const { messages } = context;
         return publicPage(context, messages.reference, referenceBody(messages, document, tools.root));
       }),
-    problem: (request, kind) =>
+    /** GET /problems/:kind, the address that is the `type` of a problem. `null` for a kind that isn't in the catalogue. */
+    problem: (request: Request, kind: string) =>
       Object.hasOwn(PROBLEMS, kind)
         ? show(request, kind, (context) => problemPage(context, kind as ProblemName))
         : null,

@@ -153,16 +153,11 @@ export function prose(text: string): HtmlValue {
 }
 
 function translated(operation: Operation, language: Language): Operation {
-  if (language === 'en') return operation;
-  const messages = pt.operations[operation.operationId];
-  if (messages === undefined) return operation;
-  return {
-    ...operation,
-    ...messages,
-    'x-cost': messages.cost,
-    parameters: operation.parameters.map((parameter) => ({
-      ...parameter,
-      description: pt.parameters[parameter.name] ?? parameter.description,
-    })),
-  };
+  const text = language === 'pt' ? pt.operations[operation.operationId] : undefined;
+  if (text === undefined) return operation;
+  const parameters = operation.parameters.map((parameter) => ({
+    ...parameter,
+    description: pt.parameters[parameter.name] ?? parameter.description,
+  }));
+  return { ...operation, ...text, 'x-cost': text.cost, parameters };
 }

@@ -107,14 +107,18 @@ export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): 
 }
 
 function byKey(rows: DailyCalls[], messages: Messages): Series[] {
-  const totalOf = (ofKey: DailyCalls[]) => ofKey.reduce((sum, row) => sum + both(row), 0);
   const admitted = rows.filter((row) => both(row) > 0);
-  const keys = [...Map.groupBy(admitted, (row) => row.keyId).values()];
-  keys.sort((a, b) => totalOf(b) - totalOf(a));
+  const keys = [...Map.groupBy(admitted, (row) => row.keyId).values()]
+    .map((ofKey) => ({ ofKey, ...series(keyLabel(ofKey[0]!, messages), ofKey, both) }))
+    .sort((a, b) => b.total - a.total);
   const own = keys.length > MAX_KEYS + 1 ? keys.slice(0, MAX_KEYS) : keys;
-  const others = keys.slice(own.length).flat();
-  const all = own.map((ofKey) => series(keyLabel(ofKey[0]!, messages), ofKey, both));
-  return distinct(others.length === 0 ? all : [...all, series(messages.otherKeys, others, both)]);
+  const others = keys.slice(own.length).flatMap(({ ofKey }) => ofKey);
+  const all = others.length === 0 ? own : [...own, series(messages.otherKeys, others, both)];
+  // Keys of the same name get a number.
+  return all.map((one, index) => {
+    const count = all.slice(0, index + 1).filter(({ label }) => label === one.label).length;
+    return count === 1 ? one : { ...one, label: `${one.label} (${count})` };
+  });
 }
 
 const both = (row: DailyCalls) => row.searches + row.lookups;
@@ -135,14 +139,4 @@ function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => n
 function keyLabel(key: DailyCalls, messages: Messages): string {
   if (key.keyId === null) return messages.dashboardCalls;
   return key.keyName === '' ? `${key.keyStart}…` : key.keyName;
-}
-
-/** Gives keys of the same name a number, so that labels differ. */
-function distinct(all: Series[]): Series[] {
-  const seen = new Map<string, number>();
-  return all.map((one) => {
-    const count = (seen.get(one.label) ?? 0) + 1;
-    seen.set(one.label, count);
-    return count === 1 ? one : { ...one, label: `${one.label} (${count})` };
-  });
 }
