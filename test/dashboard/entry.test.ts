@@ -228,7 +228,7 @@ describe('invitations', () => {
     expect((await first.get('/dashboard')).status).toBe(200);
     const second = await take('the second password');
     expect([second.said, second.hasName]).toEqual([
-      'Choose a new password: For forgets@example.com, account “Forgetful Lda”.',
+      'Choose a new password: Account “Forgetful Lda”, for forgets@example.com.',
       false,
     ]);
     expect((await second.get('/dashboard')).textOf('h1')).toBe('Forgetful Lda');

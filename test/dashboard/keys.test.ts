@@ -105,7 +105,7 @@ test('more keys than an account may create are refused with the reason, and only
   const page = await visitor.get('/dashboard/keys');
   expect(page.textOf('details summary')).toBe('Revoked keys (120)');
   expect(page.document.querySelectorAll('details tbody tr').length).toBe(50);
-  expect(page.textOf('details .hint')).toBe('70 revoked earlier are not listed here.');
+  expect(page.textOf('details .hint')).toBe('70 older ones are not listed.');
   const [key] =
     await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
   expect((await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {})).status).toBe(303);

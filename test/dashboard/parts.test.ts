@@ -99,6 +99,16 @@ describe('languages', () => {
     expect(empty).toEqual([]);
   });
 
+  test('have the same values in a text, and each value is put into it', () => {
+    for (const messages of Object.values(MESSAGES)) {
+      const texts = [messages, messages.done, messages.tooManyKeys].flatMap((each) => Object.values(each));
+      const said = texts.filter((text) => typeof text === 'function').map((text) => text('1', '2', '3'));
+      expect(said.length).toBeGreaterThan(40);
+      expect(said.filter((text) => /[{}]|undefined/.test(text))).toEqual([]);
+    }
+    expect(MESSAGES.pt.leftOf('3', '5')).toBe('3 de 5');
+  });
+
   test('write the time left in its two largest units, and never less than a minute', () => {
     const { duration } = formatsOf('en');
     const hour = 3_600_000;

@@ -96,7 +96,7 @@ export const invitation = linkPage('invitation', {
       button: messages.invitationButton,
       refusal,
     });
-    const lead = messages[isReset ? 'invitationReset' : 'invitationLead'](email, accountName);
+    const lead = messages[isReset ? 'invitationReset' : 'invitationLead'](accountName, email);
     const title = messages[isReset ? 'resetTitle' : 'invitationTitle'];
     return cardPage(context, { title, lead, body, ...refusal });
   },

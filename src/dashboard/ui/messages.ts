@@ -1,9 +1,9 @@
 import type { EventKind } from '../../accounts/events.ts';
 import type { Language } from './language.ts';
 
-/** A text, or a function that puts values into one. */
+/** A text, in which `{name}` stands for a value. It is a function if it differs by the value. */
 type Text = string | ((...values: string[]) => string);
-type InBoth = { [name: string]: [en: Text, pt: Text] | InBoth };
+type InBoth = { [name: string]: readonly [en: Text, pt: Text] | InBoth };
 
 /** Every text of the dashboard and of its mail, in English and in Portuguese. */
 const TEXTS = {
@@ -87,7 +87,7 @@ const TEXTS = {
   password: ['Password', 'Palavra-passe'],
   newPassword: ['New password', 'Nova palavra-passe'],
   presentPassword: ['Current password', 'Palavra-passe atual'],
-  passwordHint: [(min) => `At least ${min} characters.`, (min) => `Pelo menos ${min} caracteres.`],
+  passwordHint: ['At least {min} characters.', 'Pelo menos {min} caracteres.'],
   forgot: ['Forgot the password?', 'Esqueceu-se da palavra-passe?'],
   forgotTitle: ['Reset the password', 'Repor a palavra-passe'],
   forgotLead: [
@@ -113,19 +113,16 @@ const TEXTS = {
   confirmTitle: ['Confirm your email', 'Confirme o seu email'],
   confirmLead: ['Click to confirm your address.', 'Basta um clique para o endereço ficar confirmado.'],
   confirmPending: [
-    (email) => `Confirm your address before you create a key: we sent a link to ${email}.`,
-    (email) => `Confirme o seu endereço antes de criar uma chave: enviámos uma ligação para ${email}.`,
+    'Confirm your address before you create a key: we sent a link to {email}.',
+    'Confirme o seu endereço antes de criar uma chave: enviámos uma ligação para {email}.',
   ],
   confirmAgain: ['Send it again', 'Enviar de novo'],
   invitationTitle: ['Choose a password', 'Escolha uma palavra-passe'],
   invitationLead: [
-    (email, account) => `You were invited to the account “${account}”. Your sign-in is ${email}.`,
-    (email, account) => `Recebeu um convite para a conta “${account}”. Inicia sessão como ${email}.`,
+    'You were invited to the account “{account}”. Your sign-in is {email}.',
+    'Recebeu um convite para a conta “{account}”. Inicia sessão como {email}.',
   ],
-  invitationReset: [
-    (email, account) => `For ${email}, account “${account}”.`,
-    (email, account) => `Para ${email}, conta “${account}”.`,
-  ],
+  invitationReset: ['Account “{account}”, for {email}.', 'Conta “{account}”, para {email}.'],
   invitationButton: ['Open the dashboard', 'Abrir o painel'],
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
   linkInvalidLead: [
@@ -144,45 +141,38 @@ const TEXTS = {
   emailInvalid: ['Write an address as name@example.com.', 'Escreva um endereço como nome@exemplo.pt.'],
   nameInvalid: ['Write a name of 1 to 200 characters.', 'Escreva um nome de 1 a 200 caracteres.'],
   passwordInvalid: [
-    (min, max) => `A password has ${min} to ${max} characters.`,
-    (min, max) => `A palavra-passe tem de ${min} a ${max} caracteres.`,
+    'A password has {min} to {max} characters.',
+    'A palavra-passe tem de {min} a {max} caracteres.',
   ],
   passwordCommon: [
     'This password is too common: it is among the first that are guessed. Choose another.',
     'Esta palavra-passe é demasiado comum: é das primeiras a ser adivinhadas. Escolha outra.',
   ],
-  tooMany: [
-    (wait) => `Too many attempts. Try again in ${wait}.`,
-    (wait) => `Demasiadas tentativas. Tente de novo dentro de ${wait}.`,
-  ],
+  tooMany: ['Too many attempts. Try again in {wait}.', 'Demasiadas tentativas. Espere {wait}.'],
 
   suspended: [
     'This account is suspended: its keys are refused. Ask the operator of this service.',
     'Esta conta está suspensa: as suas chaves são recusadas. Contacte o operador deste serviço.',
   ],
   noneLeft: [
-    (until) => `No credits left. Calls are refused with status 429 until ${until}.`,
-    (until) => `Sem créditos. As chamadas são recusadas com o estado 429 até ${until}.`,
+    'No credits left. Calls are refused with status 429 until {until}.',
+    'Sem créditos. As chamadas são recusadas com o estado 429 até {until}.',
   ],
   noneLeftToSpend: [
-    (until) =>
-      `All included credits are used, and this account does not spend purchased ones. Calls are refused with status 429 until ${until}.`,
-    (until) =>
-      `Os créditos incluídos acabaram, e esta conta não gasta os comprados. As chamadas são recusadas com o estado 429 até ${until}.`,
+    'All included credits are used, and this account does not spend purchased ones. Calls are refused with status 429 until {until}.',
+    'Os créditos incluídos acabaram, e esta conta não gasta os comprados. As chamadas são recusadas com o estado 429 até {until}.',
   ],
   allowanceUsed: [
-    (purchased) =>
-      `All included credits of this period are used. Calls now spend purchased credits: ${purchased} left.`,
-    (purchased) =>
-      `Os créditos incluídos deste período acabaram. As chamadas gastam agora créditos comprados: restam ${purchased}.`,
+    'All included credits of this period are used. Calls now spend purchased credits: {purchased} left.',
+    'Os créditos incluídos deste período acabaram. As chamadas gastam agora créditos comprados: restam {purchased}.',
   ],
   allowanceLow: [
-    (percent, used, limit) => `${percent}% of the included credits are used: ${used} of ${limit}.`,
-    (percent, used, limit) => `${percent}% dos créditos incluídos estão usados: ${used} de ${limit}.`,
+    '{percent}% of the included credits are used: {used} of {limit}.',
+    '{percent}% dos créditos incluídos estão usados: {used} de {limit}.',
   ],
   lastsUntil: [
-    (day) => `At the pace of the last 7 days, credits last until ${day}.`,
-    (day) => `Ao ritmo dos últimos 7 dias, os créditos duram até ${day}.`,
+    'At the pace of the last 7 days, credits last until {day}.',
+    'Ao ritmo dos últimos 7 dias, os créditos duram até {day}.',
   ],
   lastsEnough: [
     'At the pace of the last 7 days, credits last until the period ends.',
@@ -196,26 +186,23 @@ const TEXTS = {
   },
   available: ['Available calls', 'Chamadas disponíveis'],
   included: ['Included credits', 'Créditos incluídos'],
-  leftOf: [(left, limit) => `${left} of ${limit}`, (left, limit) => `${left} de ${limit}`],
+  leftOf: ['{left} of {limit}', '{left} de {limit}'],
   usedInPeriod: ['Used in this period', 'Gastos neste período'],
   beyond: [
-    (purchased) => `${purchased} of them beyond the allowance, from purchased credits`,
-    (purchased) => `${purchased} além dos incluídos, pagos com créditos comprados`,
+    '{purchased} of them beyond the allowance, from purchased credits',
+    '{purchased} além dos incluídos, pagos com créditos comprados',
   ],
   notSpent: ['Purchased credits are not spent:', 'Os créditos comprados não são gastos:'],
   forecast: ['Forecast', 'Previsão'],
   reset: ['Resets', 'Renovação'],
   ends: ['Ends', 'Termina'],
-  resetIn: [(left) => `in ${left}`, (left) => `dentro de ${left}`],
+  resetIn: ['in {left}', 'dentro de {left}'],
   period: ['Period', 'Período'],
   purchased: ['Purchased credits', 'Créditos comprados'],
   history: ['Credit history', 'Histórico de créditos'],
   bucket: ['Rate limit', 'Limite por minuto'],
-  bucketFree: [(limit) => `of ${limit} requests free now`, (limit) => `de ${limit} pedidos livres agora`],
-  bucketHint: [
-    (limit) => `Refills steadily, at ${limit} a minute.`,
-    (limit) => `Recupera de forma contínua, ${limit} por minuto.`,
-  ],
+  bucketFree: ['of {limit} requests free now', 'de {limit} pedidos livres agora'],
+  bucketHint: ['Refills steadily, at {limit} a minute.', 'Recupera de forma contínua, {limit} por minuto.'],
   keysInUse: [
     (limit: string | null) => (limit === null ? 'in use, no limit' : `of ${limit} in use`),
     (limit: string | null) => (limit === null ? 'em uso, sem limite' : `de ${limit} em uso`),
@@ -236,10 +223,10 @@ const TEXTS = {
   startSee: ['Watch it here', 'Acompanhe aqui'],
 
   plotTitle: ['Calls a day', 'Chamadas por dia'],
-  plotSince: [(day) => `since ${day}, days in UTC`, (day) => `desde ${day}, dias em UTC`],
-  plotTotal: [(total) => `${total} calls`, (total) => `${total} chamadas`],
+  plotSince: ['since {day}, days in UTC', 'desde {day}, dias em UTC'],
+  plotTotal: ['{total} calls', '{total} chamadas'],
   range: ['Days shown', 'Dias mostrados'],
-  days: [(days) => `${days} days`, (days) => `${days} dias`],
+  days: ['{days} days', '{days} dias'],
   thisPeriod: ['This period', 'Este período'],
   split: ['Split', 'Divisão'],
   byKind: ['By kind', 'Por tipo'],
@@ -251,8 +238,8 @@ const TEXTS = {
   otherKeys: ['Other keys', 'Outras chaves'],
   dashboardCalls: ['Dashboard (Try it)', 'Painel (Experimentar)'],
   plotLabel: [
-    (total) => `Bar chart: ${total} calls. The table below has the same numbers.`,
-    (total) => `Gráfico de barras: ${total} chamadas. A tabela abaixo tem os mesmos números.`,
+    'Bar chart: {total} calls. The table below has the same numbers.',
+    'Gráfico de barras: {total} chamadas. A tabela abaixo tem os mesmos números.',
   ],
   plotEmpty: ['No calls yet', 'Ainda sem chamadas'],
   plotEmptyLead: ['Each call shows up here within seconds.', 'Cada chamada aparece aqui em poucos segundos.'],
@@ -276,7 +263,7 @@ const TEXTS = {
   dataDirectory: ['Directory', 'Diretório'],
   dataTax: ['Tax debts', 'Dívidas fiscais'],
   dataSocialSecurity: ['Social security debts', 'Dívidas à Segurança Social'],
-  dataCompanies: [(companies) => `${companies} companies`, (companies) => `${companies} empresas`],
+  dataCompanies: ['{companies} companies', '{companies} empresas'],
   dataImported: ['imported on', 'importadas em'],
   dataOf: ['as of', 'à data de'],
   dataNone: ['not imported', 'por importar'],
@@ -296,24 +283,19 @@ const TEXTS = {
     plan: [
       (limit) =>
         `${limit === '2' ? 'Both' : `All ${limit}`} keys of the plan are in use. Revoke one to create another, or ask for Plus.`,
-      (limit) =>
-        `As ${limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
+      'As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.',
     ],
     active: [
-      (limit) =>
-        `An account can have ${limit} keys at a time, and all are in use. Revoke one to create another.`,
-      (limit) =>
-        `Uma conta pode ter ${limit} chaves ao mesmo tempo, e estão todas em uso. Revogue uma para criar outra.`,
+      'An account can have {limit} keys at a time, and all are in use. Revoke one to create another.',
+      'Uma conta pode ter {limit} chaves ao mesmo tempo, e estão todas em uso. Revogue uma para criar outra.',
     ],
     createdPerDay: [
-      (limit) => `An account can create ${limit} keys in 24 hours, and has created them. Try again later.`,
-      (limit) => `Uma conta pode criar ${limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
+      'An account can create {limit} keys in 24 hours, and has created them. Try again later.',
+      'Uma conta pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.',
     ],
     everCreated: [
-      (limit) =>
-        `An account can create ${limit} keys in all, revoked ones included. Ask the operator of this service.`,
-      (limit) =>
-        `Uma conta pode criar ${limit} chaves no total, incluindo as revogadas. Contacte o operador deste serviço.`,
+      'An account can create {limit} keys in all, revoked ones included. Ask the operator of this service.',
+      'Uma conta pode criar {limit} chaves no total, incluindo as revogadas. Contacte o operador deste serviço.',
     ],
   },
   confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
@@ -325,16 +307,12 @@ const TEXTS = {
   today: ['Today', 'Hoje'],
   revoke: ['Revoke', 'Revogar'],
   revoked: ['Revoked', 'Revogada'],
-  revokedKeys: [(count) => `Revoked keys (${count})`, (count) => `Chaves revogadas (${count})`],
-  olderRevokedKeys: [
-    (count) => `${count} revoked earlier are not listed here.`,
-    (count) => `${count} revogadas há mais tempo não aparecem aqui.`,
-  ],
-  revokeTitle: [(name) => `Revoke “${name}”?`, (name) => `Revogar “${name}”?`],
+  revokedKeys: ['Revoked keys ({count})', 'Chaves revogadas ({count})'],
+  olderRevokedKeys: ['{count} older ones are not listed.', '{count} mais antigas não aparecem.'],
+  revokeTitle: ['Revoke “{name}”?', 'Revogar “{name}”?'],
   revokeLead: [
-    (start) => `Calls with ${start}… are refused within 5 seconds, everywhere. This can’t be undone.`,
-    (start) =>
-      `As chamadas com ${start}… são recusadas em menos de 5 segundos, em todo o lado. Não é reversível.`,
+    'Calls with {start}… are refused within 5 seconds, everywhere. This can’t be undone.',
+    'As chamadas com {start}… são recusadas em menos de 5 segundos, em todo o lado. Não é reversível.',
   ],
   revokeButton: ['Revoke this key', 'Revogar esta chave'],
   keyExpires: ['Last day', 'Último dia'],
@@ -344,13 +322,13 @@ const TEXTS = {
   ],
   keyExpiryInvalid: ['The last day must be today or later.', 'O último dia tem de ser hoje ou depois.'],
   expired: ['Expired', 'Expirada'],
-  expiresOn: [(end) => `Until ${end}`, (end) => `Até ${end}`],
+  expiresOn: ['Until {end}', 'Até {end}'],
   idle: ['Not used for 90 days', 'Sem uso há 90 dias'],
   change: ['Change', 'Alterar'],
   rename: ['Rename', 'Renomear'],
-  renameTitle: [(name) => `Rename “${name}”`, (name) => `Renomear “${name}”`],
+  renameTitle: ['Rename “{name}”', 'Renomear “{name}”'],
   rotate: ['Rotate', 'Renovar'],
-  rotateTitle: [(name) => `New secret for “${name}”`, (name) => `Novo segredo para “${name}”`],
+  rotateTitle: ['New secret for “{name}”', 'Novo segredo para “{name}”'],
   rotateLead: [
     'The key keeps its name and its statistics. Give your programs the new secret while the current one still works.',
     'A chave mantém o nome e as estatísticas. Passe a usar o novo segredo enquanto o atual ainda funciona.',
@@ -361,10 +339,7 @@ const TEXTS = {
     'The key was not rotated: it has expired, or was rotated too often today, or this form was sent before.',
     'A chave não foi renovada: expirou, ou já foi renovada muitas vezes hoje, ou este formulário já tinha sido enviado.',
   ],
-  previousUntil: [
-    (end) => `The previous secret works until ${end}.`,
-    (end) => `O segredo anterior funciona até ${end}.`,
-  ],
+  previousUntil: ['The previous secret works until {end}.', 'O segredo anterior funciona até {end}.'],
   newKey: ['Your new secret', 'O seu novo segredo'],
   newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-a agora: só é mostrada desta vez.'],
   newKeyTry: ['Try it in a terminal:', 'Experimente num terminal:'],
@@ -388,9 +363,8 @@ const TEXTS = {
   ],
   creditsEmpty: ['No purchased credits yet', 'Ainda sem créditos comprados'],
   creditsEmptyLead: [
-    (limit) => `Your plan includes ${limit} calls each period. Credits bought beyond that are listed here.`,
-    (limit) =>
-      `O seu plano inclui ${limit} chamadas por período. Os créditos comprados além dessas aparecem aqui.`,
+    'Your plan includes {limit} calls each period. Credits bought beyond that are listed here.',
+    'O seu plano inclui {limit} chamadas por período. Os créditos comprados além dessas aparecem aqui.',
   ],
   dateUtc: ['Date (UTC)', 'Data (UTC)'],
   now: ['now', 'agora'],
@@ -400,8 +374,8 @@ const TEXTS = {
   note: ['Note', 'Nota'],
 
   tryLead: [
-    (available) => `Each call here costs 1 credit, as any call does. ${available} left.`,
-    (available) => `Cada chamada custa 1 crédito, como qualquer outra. Restam ${available}.`,
+    'Each call here costs 1 credit, as any call does. {available} left.',
+    'Cada chamada custa 1 crédito, como qualquer outra. Restam {available}.',
   ],
   tryLabel: ['Company name or NIF', 'Nome ou NIF da empresa'],
   queryMissing: ['Write a name or a NIF. Nothing was charged.', 'Escreva um nome ou NIF. Nada foi cobrado.'],
@@ -431,7 +405,7 @@ const TEXTS = {
   lookUpOne: ['Look up', 'Consultar'],
   creditSpent: ['1 credit spent', '1 crédito gasto'],
   noCreditSpent: ['no credit spent', 'nenhum crédito gasto'],
-  took: [(ms) => `Took ${ms} ms`, (ms) => `Demorou ${ms} ms`],
+  took: ['Took {ms} ms', 'Demorou {ms} ms'],
   headersAndJson: ['Headers and JSON', 'Cabeçalhos e JSON'],
   address: ['Address', 'Morada'],
   activity: ['Activity', 'Atividade'],
@@ -450,10 +424,7 @@ const TEXTS = {
   changeEmail: ['Change the email', 'Alterar o email'],
   newEmail: ['New email', 'Novo email'],
   newEmailHint: ['A link that we send there confirms it.', 'Confirma-se por uma ligação que enviamos.'],
-  newEmailLead: [
-    (email) => `Sign in as ${email} from now on.`,
-    (email) => `A partir de agora inicia sessão como ${email}.`,
-  ],
+  newEmailLead: ['Sign in as {email} from now on.', 'A partir de agora inicia sessão como {email}.'],
   emailSame: ['That is your email already.', 'Esse já é o seu email.'],
   changeEmailNoMail: [
     'This service sends no mail, so a new address can’t be confirmed. Ask its operator to invite the new address to this account.',
@@ -492,7 +463,7 @@ const TEXTS = {
   accountHistory: ['Account history', 'Histórico da conta'],
   exportAccount: ['Download the data of this account (JSON)', 'Descarregar os dados desta conta (JSON)'],
   deleteAccount: ['Delete this account', 'Eliminar esta conta'],
-  deleteTitle: [(name) => `Delete “${name}”?`, (name) => `Eliminar “${name}”?`],
+  deleteTitle: ['Delete “{name}”?', 'Eliminar “{name}”?'],
   deleteLead: [
     'All its keys are refused within 5 seconds. All its members, sessions and names are removed. Purchased credits are lost. This can’t be undone.',
     'Todas as suas chaves são recusadas em menos de 5 segundos. Todos os membros, sessões e nomes são removidos. Os créditos comprados perdem-se. Não é reversível.',
@@ -589,8 +560,8 @@ const TEXTS = {
   formTooLarge: ['The form is larger than 16 KiB.', 'O formulário tem mais de 16 KiB.'],
   formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
   wrongAddress: [
-    (address) => `This service is set up for ${address}. Open the dashboard there.`,
-    (address) => `Este serviço está configurado para ${address}. Abra o painel nesse endereço.`,
+    'This service is set up for {address}. Open the dashboard there.',
+    'Este serviço está configurado para {address}. Abra o painel nesse endereço.',
   ],
   notFound: ['There is nothing here', 'Não há nada aqui'],
   notFoundLead: ['The page is gone, or it isn’t yours.', 'A página já não existe, ou não é sua.'],
@@ -628,41 +599,47 @@ const TEXTS = {
     'Open this link to choose a new password. It works for an hour.',
     'Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.',
   ],
-  mailUsageSubject: [
-    (percent) => `${percent}% of your calls are used`,
-    (percent) => `${percent}% das suas chamadas estão gastas`,
-  ],
+  mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão gastas'],
   mailUsage: [
-    (used, limit, end) =>
-      `Your account has used ${used} of the ${limit} calls of its plan. The next period begins on ${end} (UTC).`,
-    (used, limit, end) =>
-      `A sua conta gastou ${used} das ${limit} chamadas do seu plano. O período seguinte começa a ${end} (UTC).`,
+    'Your account has used {used} of the {limit} calls of its plan. The next period begins on {end} (UTC).',
+    'A sua conta gastou {used} das {limit} chamadas do seu plano. O período seguinte começa a {end} (UTC).',
   ],
   mailUsagePurchased: [
-    (credits) => `Until then, calls beyond the plan spend your ${credits} purchased credits.`,
-    (credits) => `Até lá, as chamadas além do plano gastam os seus ${credits} créditos comprados.`,
+    'Until then, calls beyond the plan spend your {credits} purchased credits.',
+    'Até lá, as chamadas além do plano gastam os seus {credits} créditos comprados.',
   ],
   mailUsageStops: ['Until then, calls beyond the plan are refused.', 'Até lá, as seguintes são recusadas.'],
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estas mensagens nas definições:'],
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não foi você que pediu, não faça nada.'],
-} satisfies InBoth & { events: Record<EventKind, [string, string]> };
+} as const satisfies InBoth & { events: Record<EventKind, [string, string]> };
 
-type InOne<T> = { [Name in keyof T]: T[Name] extends [infer English, unknown] ? English : InOne<T[Name]> };
+/** The values of a text, in the order of the English one. */
+type Values<T> = T extends `${string}{${string}}${infer Rest}` ? [value: string, ...Values<Rest>] : [];
+type Filled<T> = T extends string ? (Values<T> extends [] ? string : (...values: Values<T>) => string) : T;
+type InOne<T> = {
+  [Name in keyof T]: T[Name] extends readonly [infer English, unknown] ? Filled<English> : InOne<T[Name]>;
+};
 
-/** The texts in one language. */
+/** The texts in one language. Those with values are functions of them. */
 export type Messages = InOne<typeof TEXTS> & {
   language: Language;
   /** The `lang` of a page. */
   lang: string;
 };
 
+const VALUE = /\{(\w+)\}/g;
+
+function filled(english: Text, text: Text): Text {
+  if (typeof english !== 'string' || typeof text !== 'string') return text;
+  const names = [...english.matchAll(VALUE)].map(([, name]) => name!);
+  if (names.length === 0) return text;
+  return (...values: string[]) => text.replace(VALUE, (_, name) => values[names.indexOf(name)]!);
+}
+
 function inLanguage(texts: InBoth, index: 0 | 1): object {
-  return Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [
-      name,
-      Array.isArray(text) ? text[index] : inLanguage(text, index),
-    ]),
-  );
+  const one = (text: InBoth[string]) =>
+    Array.isArray(text) ? filled(text[0], text[index]) : inLanguage(text as InBoth, index);
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, one(text)]));
 }
 
 export const MESSAGES: Record<Language, Messages> = {
