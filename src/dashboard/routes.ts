@@ -43,7 +43,7 @@ export const ROUTES: Record<string, Route> = {
   '/keys/:id/revoke': { for: 'member', ...keyChanges.revoke },
   '/credits': { for: 'member', GET: credits.showCredits },
   '/credits.csv': { for: 'member', GET: csv.downloadCredits },
-  '/try': { for: 'member', GET: tryIt.showTry, POST: tryIt.tryCall },
+  '/try': { for: 'member', ...tryIt.tryIt },
   '/reference': { for: 'member', GET: publicPages.showReference },
   '/settings': { for: 'member', ...settings.settings },
   '/settings/name': { for: 'member', ...profile.ownName },

@@ -67,20 +67,17 @@ export function planEnd({ messages, formats, account }: MemberContext, free: Pla
 }
 
 function history({ messages, formats }: MemberContext, entries: Entry[]): Html {
-  const when = (entry: Entry) =>
-    entry.kind === 'grant'
-      ? moment(formats, entry.at)
-      : html`${moment(formats, entry.from)} – ${entry.until === null ? messages.now : moment(formats, entry.until)}`;
+  const when = ({ kind, from, until }: Entry) => {
+    if (kind === 'grant') return moment(formats, from);
+    return html`${moment(formats, from)} – ${until === null ? messages.now : moment(formats, until)}`;
+  };
   const signed = (credits: number) => `${credits < 0 ? '−' : '+'}${formats.number(Math.abs(credits))}`;
   const columns: Column<Entry>[] = [
     [messages.dateUtc, when],
     [messages.credits, ({ credits }) => html`<strong>${signed(credits)}</strong>`, 'amount'],
     [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
-    [
-      messages.referenceOf,
-      (entry) => (entry.kind === 'grant' && entry.reference ? html`<code>${entry.reference}</code>` : '–'),
-    ],
-    [messages.note, (entry) => (entry.kind === 'grant' ? entry.note || '–' : messages.spentOnCalls)],
+    [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
+    [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–')],
   ];
   return html`<div class="card list">${table(columns, entries)}</div>`;
 }

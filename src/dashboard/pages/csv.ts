@@ -24,14 +24,15 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
 export async function downloadCredits(context: MemberContext): Promise<PageResponse> {
   const { tools, account } = context;
   const entries = creditHistory(await loadGrants(tools.sql, account.id), account.credits);
-  const lines = entries.map((entry) => {
-    const [from, until, reference, note] =
-      entry.kind === 'grant'
-        ? [entry.at, entry.at, entry.reference, entry.note]
-        : [entry.from, entry.until, '', ''];
-    const { kind, credits, balance } = entry;
-    return [kind, from.toISOString(), until?.toISOString(), credits, balance, reference, note];
-  });
+  const lines = entries.map(({ kind, from, until, credits, balance, reference, note }) => [
+    kind,
+    from.toISOString(),
+    until?.toISOString(),
+    credits,
+    balance,
+    reference,
+    note,
+  ]);
   const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'];
   return csvFile(context, 'credits', [columns, ...lines]);
 }

@@ -3,7 +3,7 @@ import type { CallKind } from '../../credits/calls.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';
-import { alert, field, type Refusal, refusalOf, token } from '../ui/forms.ts';
+import { alert, field, formHandlers, type Refusal, token } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
 import { awaitsConfirmation, memberPage } from '../ui/layout.ts';
 import { availableCredits } from '../usage/credits.ts';
@@ -12,51 +12,48 @@ import { type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;
 
-/**
- * The query of the form or of a link: cut to length, but never in the middle of a surrogate pair, because half of one
- * can't be escaped. `lookup` is the NIF of a button beside a company that was found.
- */
+/** The query of the form or of a link, cut to length. `lookup` is the NIF of a button beside a company that was found. */
 function queryOf({ fields, url }: MemberContext): string {
-  return (fields('lookup') || fields('q') || (url.searchParams.get('q') ?? ''))
-    .slice(0, MAX_QUERY)
-    .replace(/[\uD800-\uDBFF]$/, '');
+  const query = fields('lookup') || fields('q') || (url.searchParams.get('q') ?? '');
+  // A cut in the middle of a character leaves half of it, which can't be escaped.
+  return query.slice(0, MAX_QUERY).replace(/[\uD800-\uDBFF]$/, '');
 }
 
 /**
- * POST /dashboard/try: the same pipeline as a call with a key, for the member's account. It costs a token and a credit, and
- * any answer is shown. A query that the API would refuse as `validation` makes no call and costs nothing.
+ * GET and POST /dashboard/try: the same pipeline as a call with a key, for the member's account. It costs a token and a credit,
+ * and any answer is shown. A query that the API would refuse as `validation` makes no call and costs nothing.
  */
-export async function tryCall(context: MemberContext): Promise<PageResponse> {
-  const { tools, messages, fields, account, trace } = context;
-  if (account.suspended) return showTry(context, null, { status: 403 });
-  if (awaitsConfirmation(context))
-    return showTry(context, null, { status: 403, message: messages.confirmFirst });
-  const isLookup = fields('kind') === 'lookup' || fields('lookup') !== '';
-  const kind: CallKind = isLookup ? 'lookup' : 'search';
-  const query = queryOf(context);
-  // The API would answer 400 and charge a credit. Here a typing error costs none.
-  const slip = slipOf(context, kind, query.trim());
-  if (slip !== null) return showTry(context, null, refusalOf({ q: slip }));
-  if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
-    return showTry(context, null, { status: 409, message: messages.triedAlready });
-  }
-  const path = kind === 'search' ? `?q=${encodeURIComponent(query)}` : `/${encodeURIComponent(query.trim())}`;
-  const address = `${tools.publicUrl}/api/v1/companies${path}`;
-  const startedAt = performance.now();
-  const answer = await tools.pipeline.serve(
-    new Request(address),
-    trace,
-    kind === 'search' ? tools.search : tools.lookup,
-    { keyId: '', accountId: account.id, requestsPerMinute: account.requestsPerMinute },
-  );
-  const durationMs = performance.now() - startedAt;
-  return showTry(
-    { ...context, account: await tools.readAccount(account.id) },
-    { kind, address, durationMs, answer },
-  );
-}
+export const tryIt = formHandlers({
+  show: showTry,
+  async submit(context: MemberContext) {
+    const { tools, messages, fields, account, trace } = context;
+    // Each page of a suspended account says so.
+    if (account.suspended) return { status: 403, faults: {} };
+    if (awaitsConfirmation(context)) return { status: 403, message: messages.confirmFirst };
+    const isLookup = fields('kind') === 'lookup' || fields('lookup') !== '';
+    const kind: CallKind = isLookup ? 'lookup' : 'search';
+    const query = queryOf(context);
+    // The API would answer 400 and charge a credit. Here a typing error costs none.
+    const slip = slipOf(context, kind, query.trim());
+    if (slip !== null) return { status: 422, faults: { q: slip } };
+    if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
+      return { status: 409, message: messages.triedAlready };
+    }
+    const path = isLookup ? `/${encodeURIComponent(query.trim())}` : `?q=${encodeURIComponent(query)}`;
+    const address = `${tools.publicUrl}/api/v1/companies${path}`;
+    const startedAt = performance.now();
+    const answer = await tools.pipeline.serve(new Request(address), trace, tools[kind], {
+      keyId: '',
+      accountId: account.id,
+      requestsPerMinute: account.requestsPerMinute,
+    });
+    const durationMs = performance.now() - startedAt;
+    const fresh = { ...context, account: await tools.readAccount(account.id) };
+    return showTry(fresh, null, { kind, address, durationMs, answer });
+  },
+});
 
-/** Why the API would refuse the query with 400; null when it would not. */
+/** Why the API would refuse the query with 400; `null` if it would not. */
 function slipOf({ messages }: MemberContext, kind: CallKind, query: string): string | null {
   if (kind === 'search') return query === '' ? messages.queryMissing : null;
   const nif = normalizeNif(query);
@@ -64,11 +61,10 @@ function slipOf({ messages }: MemberContext, kind: CallKind, query: string): str
   return isValidNif(nif) ? null : messages.nifWrong;
 }
 
-/** GET /dashboard/try, and the answer of its form */
-export async function showTry(
+async function showTry(
   context: MemberContext,
+  refusal: Refusal | null,
   tried: Tried | null = null,
-  refusal: Refusal | null = null,
 ): Promise<PageResponse> {
   const { messages, formats, tools, account } = context;
   const body = html`

@@ -10,20 +10,15 @@ const FILES = [
   ['dashboard.css', join(FOLDER, 'dashboard.css'), 'text/css; charset=utf-8'],
 ] as const;
 
-export interface Assets {
-  /** The address of a file, which changes with its content. */
-  address(name: (typeof FILES)[number][0]): string;
-  /** The answer to a request for a file; `null` if there is no such file. */
-  serve(name: string, acceptEncoding: string): Response | null;
-}
+export type Assets = Awaited<ReturnType<typeof loadAssets>>;
 
 /**
  * Reads the dashboard's own files, the only ones that its pages load.
  * @param base path of the dashboard
  */
-export async function loadAssets(base: string): Promise<Assets> {
+export async function loadAssets(base: string) {
   const files = new Map<string, { content: Buffer; zipped: Uint8Array<ArrayBuffer> | null; type: string }>();
-  const address: Assets['address'] = (name) =>
+  const address = (name: (typeof FILES)[number][0]) =>
     `${base}/assets/${name}?v=${Bun.hash(files.get(name)!.content).toString(36)}`;
   for (const [name, path, type] of FILES) {
     let content = Buffer.from(await Bun.file(path).arrayBuffer());
@@ -33,8 +28,10 @@ export async function loadAssets(base: string): Promise<Assets> {
     files.set(name, { content, zipped: type === 'font/woff2' ? null : Bun.gzipSync(content), type });
   }
   return {
+    /** The address of a file, which changes with its content. */
     address,
-    serve(name, acceptEncoding) {
+    /** The answer to a request for a file; `null` if there is no such file. */
+    serve(name: string, acceptEncoding: string): Response | null {
       const file = files.get(name);
       if (file === undefined) return null;
       const zipped = /\bgzip\b/.test(acceptEncoding) ? file.zipped : null;

@@ -125,10 +125,7 @@ const TEXTS = {
   invitationReset: ['Account “{account}”, for {email}.', 'Conta “{account}”, para {email}.'],
   invitationButton: ['Open the dashboard', 'Abrir o painel'],
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
-  linkInvalidLead: [
-    'It was used before, or has expired. Ask for a new one.',
-    'Já foi usada, ou o prazo terminou. Peça uma nova.',
-  ],
+  linkInvalidLead: ['It was used or has expired. Ask for another.', 'Já foi usada ou expirou. Peça outra.'],
 
   wrongSignIn: ['The email or the password is wrong.', 'O email ou a palavra-passe está errado.'],
   wrongOrUnconfirmed: [
@@ -140,10 +137,7 @@ const TEXTS = {
   signInInstead: ['Sign in instead.', 'Inicie sessão.'],
   emailInvalid: ['Write an address as name@example.com.', 'Escreva um endereço como nome@exemplo.pt.'],
   nameInvalid: ['Write a name of 1 to 200 characters.', 'Escreva um nome de 1 a 200 caracteres.'],
-  passwordInvalid: [
-    'A password has {min} to {max} characters.',
-    'A palavra-passe tem de {min} a {max} caracteres.',
-  ],
+  passwordInvalid: ['A password has {min} to {max} characters.', 'Deve ter de {min} a {max} caracteres.'],
   passwordCommon: [
     'This password is too common: it is among the first that are guessed. Choose another.',
     'Esta palavra-passe é demasiado comum: é das primeiras a ser adivinhadas. Escolha outra.',
@@ -538,10 +532,7 @@ const TEXTS = {
     ],
     '/settings?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
     '/settings/members?done=removed': ['The member is removed.', 'O membro foi removido.'],
-    '/settings/sessions?done=ended': [
-      'You are signed out everywhere else.',
-      'Terminou a sessão em todos os outros dispositivos.',
-    ],
+    '/settings/sessions?done=ended': ['You are signed out everywhere else.', 'Terminou as outras sessões.'],
   },
 
   formExpired: ['This form is out of date', 'Este formulário caducou'],

@@ -31,7 +31,7 @@ export async function forecast(sql: Sql, account: AccountDetails): Promise<Date 
 }
 
 /** A grant of purchased credits, from the ledger. */
-export interface Grant {
+interface Grant {
   at: Date;
   credits: number;
   /** Purchased credits after it. */
@@ -48,11 +48,13 @@ export async function loadGrants(sql: Sql, accountId: string): Promise<Grant[]> 
     WHERE account_id = ${accountId} AND kind = 'credits' ORDER BY id DESC`;
 }
 
-/** An entry of the history of purchased credits. */
-export type Entry =
-  | ({ kind: 'grant' } & Grant)
-  /** The credits that calls beyond the allowance spent between two grants, or since the last one (`until` is `null`). */
-  | { kind: 'spent'; from: Date; until: Date | null; credits: number; balance: number };
+/** A grant, or the credits that calls beyond the allowance spent between two grants, or since the last one. */
+export interface Entry extends Omit<Grant, 'at'> {
+  kind: 'grant' | 'spent';
+  from: Date;
+  /** `null` means now. */
+  until: Date | null;
+}
 
 /**
  * The grants, and between them the credits that calls spent. The ledger has the balance after each grant; the credits that are
@@ -64,13 +66,11 @@ export type Entry =
 export function creditHistory(grants: Grant[], balance: number): Entry[] {
   const entries: Entry[] = [];
   let next: { balance: number; at: Date | null } = { balance, at: null };
-  for (const grant of grants) {
-    const credits = next.balance - grant.balance;
-    if (credits !== 0) {
-      entries.push({ kind: 'spent', from: grant.at, until: next.at, credits, balance: next.balance });
-    }
-    entries.push({ kind: 'grant', ...grant });
-    next = { balance: grant.balance - grant.credits, at: grant.at };
+  for (const { at, ...grant } of grants) {
+    const spent = { credits: next.balance - grant.balance, balance: next.balance, reference: null, note: '' };
+    if (spent.credits !== 0) entries.push({ kind: 'spent', from: at, until: next.at, ...spent });
+    entries.push({ kind: 'grant', from: at, until: at, ...grant });
+    next = { balance: grant.balance - grant.credits, at };
   }
   return entries;
 }
