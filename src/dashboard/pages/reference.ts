@@ -17,13 +17,11 @@ export function referenceBody(messages: Messages, document: OpenApi, root: strin
   const base = document.servers[0]!.url;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
+      ...translated(operation, messages.language),
       path,
       method: method.toUpperCase(),
-      operation: translated(operation, messages.language),
     })),
   );
-  const entry = ({ operationId, summary }: Operation) =>
-    html`<li><a href="#${operationId}">${summary}</a></li>`;
   return html`
 <h1>${messages.reference}</h1>
 <p class="lead">${messages.referenceLead}</p>
@@ -33,9 +31,9 @@ export function referenceBody(messages: Messages, document: OpenApi, root: strin
     <div><dt>${messages.authentication}</dt><dd><code>Authorization: Bearer svc_…</code></dd></div>
     <div><dt>OpenAPI 3.1</dt><dd><a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}</dd></div>
   </dl>
-  <ul class="contents">${operations.map(({ operation }) => entry(operation))}<li><a href="#problems">${messages.problems}</a></li><li><a href="#schemas">${messages.schemas}</a></li></ul>
+  <ul class="contents">${operations.map(({ operationId, summary }) => html`<li><a href="#${operationId}">${summary}</a></li>`)}<li><a href="#problems">${messages.problems}</a></li><li><a href="#schemas">${messages.schemas}</a></li></ul>
 </section>
-${operations.map(({ path, method, operation }) => endpoint(messages, { base, path, method, operation }))}
+${operations.map((operation) => endpoint(messages, base, operation))}
 ${problemsSection(messages, root)}
 <section class="card" aria-labelledby="schemas">
   <h2 id="schemas">${messages.schemas}</h2>
@@ -43,13 +41,13 @@ ${problemsSection(messages, root)}
 </section>`;
 }
 
-function endpoint(
-  messages: Messages,
-  { base, path, method, operation }: { base: string; path: string; method: string; operation: Operation },
-): Html {
-  const { operationId, summary, description, parameters, requestBody, responses } = operation;
+type Endpoint = Operation & { path: string; method: string };
+
+function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
+  const { path, method, operationId, summary, description, parameters, requestBody, responses } = operation;
+  const cost = operation['x-cost'];
   // The badge says what a call costs.
-  const paragraphs = description.split('\n\n').filter((text) => text !== `Costs ${operation['x-cost']}.`);
+  const paragraphs = description.split('\n\n').filter((text) => text !== `Costs ${cost}.`);
   const body = requestBody?.content['application/json'];
   const call: SampleCall = { id: operationId, method, address: addressOf(base, path, parameters) };
   if (body !== undefined) call.body = body.example;
@@ -68,7 +66,7 @@ function endpoint(
 <section class="card endpoint" aria-labelledby="${operationId}">
   <div>
     <h2 id="${operationId}">${summary}</h2>
-    <p><code>${method} ${new URL(base).pathname + path}</code> <span class="badge">${operation['x-cost']}</span></p>
+    <p><code>${method} ${new URL(base).pathname + path}</code> <span class="badge">${cost}</span></p>
     ${paragraphs.map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
     ${rows.length > 0 && scrollTable(`${messages.parameters}: ${summary}`, headings, rows)}
     ${body !== undefined && html`<p>${messages.requestBody}: ${typeOf(body.schema)}</p>`}
