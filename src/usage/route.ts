@@ -37,7 +37,7 @@ export function createUsageHandler(readAccount: ReadAccount): Handler {
 }
 
 /** The usage object of the specification. */
-export function presentUsage(
+function presentUsage(
   account: AccountDetails,
   rate: Pick<RateDecision, 'limit' | 'remaining'>,
 ): UsageAnswer {

@@ -44,9 +44,9 @@ export function formHandlers<Context extends PageContext>({
 }
 
 /** The refusal because of what the fields contain; `null` if none has a fault. */
-export function refusalOf(faults: Record<string, HtmlValue>, status = 422): Refusal | null {
+export function refusalOf(faults: Record<string, HtmlValue>): Refusal | null {
   const found = Object.entries(faults).filter(([, fault]) => fault);
-  return found.length === 0 ? null : { status, faults: Object.fromEntries(found) };
+  return found.length === 0 ? null : { status: 422, faults: Object.fromEntries(found) };
 }
 
 /** The faults of sent fields, falsy for fields without one. */
