@@ -166,7 +166,10 @@ interface LinkContext<Found> extends PageContext {
   found: Found;
 }
 
-/** The page of a one-time link, `?token=`, for which `find` finds something. Any other link is wrong, used or too old. */
+/**
+ * The page of a one-time link, `?token=`. A link for which `find` finds nothing is wrong, used or too old. It is checked before
+ * its form, because hashing a password takes time that a wrong link must not cost.
+ */
 function linkPage<Found>(
   kind: Parameters<typeof linkTokenOf>[1],
   page: {

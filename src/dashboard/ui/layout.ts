@@ -77,13 +77,13 @@ export async function memberPage(
   return respondWith(context, page, content);
 }
 
-/** A page of a member with one form, which a link leaves without sending it. */
 export interface FormPage extends Form {
   title: string;
   lead?: HtmlValue;
   cancel: string;
 }
 
+/** A page of a member with one form, which a link leaves without sending it. */
 export function formPage(context: MemberContext, page: FormPage): Promise<PageResponse> {
   const { title, lead, refusal } = page;
   const body = html`

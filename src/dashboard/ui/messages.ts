@@ -620,6 +620,7 @@ export type Messages = InOne<typeof TEXTS> & {
 
 const VALUE = /\{(\w+)\}/g;
 
+/** The text, or a function that puts values into it. The English text gives their order. */
 function filled(english: Text, text: Text): Text {
   if (typeof english !== 'string' || typeof text !== 'string') return text;
   const names = [...english.matchAll(VALUE)].map(([, name]) => name!);
