@@ -101,7 +101,7 @@ test('more keys than an account may create are refused with the reason, and only
     'An account can create 20 keys in 24 hours, and has created them. Try again later.',
   ]);
   const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
-  expect(portuguese.textOf('details .hint')).toBe('70 revogadas há mais tempo não aparecem aqui.');
+  expect(portuguese.textOf('details .hint')).toBe('70 mais antigas não aparecem.');
   const page = await visitor.get('/dashboard/keys');
   expect(page.textOf('details summary')).toBe('Revoked keys (120)');
   expect(page.document.querySelectorAll('details tbody tr').length).toBe(50);
