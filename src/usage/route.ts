@@ -37,10 +37,7 @@ export function createUsageHandler(readAccount: ReadAccount): Handler {
 }
 
 /** The usage object of the specification. */
-function presentUsage(
-  account: AccountDetails,
-  rate: Pick<RateDecision, 'limit' | 'remaining'>,
-): UsageAnswer {
+function presentUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>): UsageAnswer {
   const lastInstant = new Date(account.period.end.getTime() - 1);
   return {
     success: true,
