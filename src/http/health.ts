@@ -26,16 +26,12 @@ export function createHealth(
 ): Health {
   const down = new Set<string>();
 
-  async function probe({
-    check,
-    complaint: complaintOf,
-    name,
-    warning: warningOf,
-  }: Probe): Promise<ProbeResult> {
+  async function probe(dependency: Probe): Promise<ProbeResult> {
+    const { name } = dependency;
     let status: ProbeResult['status'] = 'up';
     try {
-      const answer = await withTimeout(check(), PROBE_TIMEOUT_MS, name);
-      const complaint = complaintOf?.(answer);
+      const answer = await withTimeout(dependency.check(), PROBE_TIMEOUT_MS, name);
+      const complaint = dependency.complaint?.(answer);
       if (complaint !== undefined) throw new Error(complaint);
       if (down.delete(name)) log.info({ dependency: name }, 'a dependency is up again');
     } catch (error) {
@@ -43,7 +39,7 @@ export function createHealth(
       if (!down.has(name)) log.warn({ dependency: name, err: error }, 'a dependency is down');
       down.add(name);
     }
-    const warning = warningOf?.();
+    const warning = dependency.warning?.();
     return warning === undefined ? { status } : { status, warning };
   }
 

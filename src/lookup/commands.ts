@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { RefusedError } from '../errors.ts';
 import { defineCommand, subcommand } from '../terminal/command.ts';
 import { printableJson } from '../terminal/text.ts';
+import { validNif } from './lookup.ts';
 import { writeCompany } from './present.ts';
 import type { Company } from './schema.ts';
 import { findCompanies, forgetCompany } from './store.ts';
@@ -45,7 +45,7 @@ export function recordCommands(program: Command): void {
 }
 
 function nif(text: string): string {
-  const digits = normalizeNif(text);
-  if (digits !== null && isValidNif(digits)) return digits;
+  const digits = validNif(text);
+  if (digits !== null) return digits;
   throw new InvalidArgumentError('It must be a NIF: nine digits with a right check digit.');
 }

@@ -45,9 +45,8 @@ export function openLookup(
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const { findCompany, findCompanies } = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
   const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
-  const sweeps = startInterval(
-    () => refresher.sweep().catch((error) => log.warn({ err: error }, 'old refreshes were not removed')),
-    MINUTE,
+  const sweeps = startInterval(refresher.sweep, MINUTE, (error) =>
+    log.warn({ err: error }, 'old refreshes were not removed'),
   );
   cleanup.add('the sweep of old refreshes', sweeps.stop);
   const lookUp = createLookup({ findCompany, refresher, timeoutMs, onOverBudget: metrics.refreshRefused });

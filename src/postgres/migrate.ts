@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { RefusedError } from '../errors.ts';
 import type { Sql } from './connect.ts';
 import { openDedicated } from './dedicated.ts';
 
@@ -8,16 +9,11 @@ const MIGRATIONS = join(import.meta.dir, 'migrations');
 /** An arbitrary number of our own lock, under which one instance migrates at a time. */
 const MIGRATION_LOCK = 7_205_440_331;
 
-/** The database's schema is newer than the service's, because a newer version was started before. */
-class SchemaTooNewError extends Error {
-  override readonly name = 'SchemaTooNewError';
-}
-
 /**
  * Applies the missing migrations in the order of their numbers, each in its own transaction, all under one lock.
  *
  * @returns the names of those applied now, e.g. `['0001_accounts']`
- * @throws SchemaTooNewError when the database has migrations that this version doesn't know
+ * @throws RefusedError when the database has migrations that this version doesn't know
  */
 export async function migrate(sql: Sql): Promise<string[]> {
   // A migration may take long, so its connection has no timeout.
@@ -44,7 +40,7 @@ async function applyMissing(sql: Sql): Promise<string[]> {
   const seen = new Set(rows.map((row) => row.name));
   const unknown = [...seen].filter((name) => !known.includes(name));
   if (unknown.length > 0) {
-    throw new SchemaTooNewError(
+    throw new RefusedError(
       `the database was migrated by a newer version (${unknown.join(', ')}): start that one`,
     );
   }

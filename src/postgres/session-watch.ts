@@ -3,13 +3,6 @@ import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Sql } from './connect.ts';
 
-/** A session whose work may take an hour, so its statements have no timeout. */
-export interface Session {
-  pid: number;
-  /** In Postgres's notation. A process id alone may have been reused, or belong to another server. */
-  startedAt: string;
-}
-
 const LOOK_EVERY_MS = 2 * SECOND;
 const LOOK_TIMEOUT_MS = 2 * SECOND;
 /** A restarted server answers within this time. */
@@ -35,11 +28,13 @@ export const isSessionLost = (error: unknown): boolean => LOST.test(codeOf(error
  * Checks a session from a second connection every two seconds. The session itself would never notice that its host is lost,
  * or that a standby was promoted.
  *
+ * @param session.startedAt in Postgres's notation. A process id alone may have been reused, or belong to another server
  * @param sql for the checks alone, with a `query_timeout`, so that a silent connection does not keep a check from the next host
  * @returns `lost`, which rejects with the operator's message when the session has ended or Postgres has been silent for ten
  * seconds; `stop`, which ends the checks and their connection
  */
-export function watchSession(sql: Sql, { pid, startedAt }: Session) {
+export function watchSession(sql: Sql, session: { pid: number; startedAt: string }) {
+  const { pid, startedAt } = session;
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => {});
   let answeredAtMs = performance.now();

@@ -1,6 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
-import { isNodeFault } from '../elasticsearch/nodes.ts';
-import { sendToNode } from '../elasticsearch/send.ts';
+import { isNodeFault, sendToNode } from '../elasticsearch/nodes.ts';
 import { MAX_GRAM } from './document.ts';
 import { readOutcomes, type SearchOutcome } from './hits.ts';
 import { MAX_RESULTS } from './search.ts';

@@ -82,7 +82,9 @@ function routesOf(app: AnyElysia, shortcuts: Map<string, Shortcut>) {
     // Without a list of methods, because Bun then closes the connection of an unknown method.
     else if (route.path.endsWith('*')) routes[route.path] = handle;
     else {
-      const whole = route.path.includes(':') ? withNormalParameters(handle, () => notFound) : handle;
+      const whole: RouteHandler = route.path.includes(':')
+        ? (request, server) => (hasNormalParameters(request) ? handle : notFound)(request, server)
+        : handle;
       const shortcut = shortcuts.get(`${route.method} ${route.path}`);
       const handler: RouteHandler =
         shortcut === undefined ? whole : (request, server) => shortcut(request) ?? whole(request, server);
@@ -99,11 +101,6 @@ function routesOf(app: AnyElysia, shortcuts: Map<string, Shortcut>) {
         ? notFound(request as BunRequest, server)
         : app.fetch(request),
   };
-}
-
-function withNormalParameters(handle: RouteHandler, notFound: () => RouteHandler): RouteHandler {
-  return (request, server) =>
-    hasNormalParameters(request) ? handle(request, server) : notFound()(request, server);
 }
 
 /** Whether no parameter is a dot segment or has an unescaped backslash. Escaped ones are data. */

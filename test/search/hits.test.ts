@@ -1,7 +1,7 @@
 /** Reading the text of an `_msearch` answer: cut or parsed, it is the same entries; and what is neither is an error. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
-import { sendToNode } from '../../src/elasticsearch/send.ts';
+import { sendToNode } from '../../src/elasticsearch/nodes.ts';
 import { type SearchEntry, searchDocument } from '../../src/search/document.ts';
 import { cutOutcomes, readOutcomes, SearchFailure } from '../../src/search/hits.ts';
 import { SEARCHES_REQUEST, searchLines, sendSearches } from '../../src/search/msearch.ts';

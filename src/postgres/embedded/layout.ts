@@ -37,7 +37,7 @@ function layoutAt(dataDir: string, home: string) {
     servicePassword: at('service-password'),
     /** The port and PID namespace of the last start. */
     endpoint: at('endpoint.json'),
-    /** Locked exclusively while a process starts, joins or stops Postgres. Has that process's PID, for error messages only. */
+    /** Locked exclusively while a process starts, joins or stops Postgres. */
     mutex: at('mutex'),
     /** Locked shared by every process that uses this Postgres, while it does. */
     participants: at('participants'),
@@ -206,7 +206,7 @@ const MUTEX_TIMEOUT_MS = MINUTE;
 /**
  * Does work while no other process starts, joins or stops Postgres, waiting up to a minute for its turn.
  *
- * @throws Error naming the process that holds the mutex when the minute is over; the signal's reason when aborted
+ * @throws Error with one line when the minute is over; the signal's reason when aborted
  */
 export async function withMutex<T>(layout: Layout, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const mutex = openLockFile(layout, layout.mutex);
@@ -214,24 +214,16 @@ export async function withMutex<T>(layout: Layout, work: () => Promise<T>, signa
   try {
     while (!mutex.tryExclusive()) {
       signal?.throwIfAborted();
-      if (performance.now() > deadline) throw mutexTimeout(layout);
+      if (performance.now() > deadline) {
+        throw new Error(
+          `another process has been starting or stopping the embedded Postgres in ${layout.home} ` +
+            `for ${MUTEX_TIMEOUT_MS / SECOND} s: wait for it, or end it (\`fuser ${layout.mutex}\`) and try again`,
+        );
+      }
       await Bun.sleep(MUTEX_POLL_MS);
-    }
-    try {
-      writeFileSync(layout.mutex, `${process.pid}\n`);
-    } catch {
-      // On a full disk it must still be possible to join and to leave.
     }
     return await work();
   } finally {
     mutex.close();
   }
-}
-
-function mutexTimeout({ mutex, home }: Layout): Error {
-  const holder = readFileSync(mutex, 'utf8').trim() || 'unknown';
-  return new Error(
-    `the process with PID ${holder} has been starting or stopping the embedded Postgres in ${home} ` +
-      `for ${MUTEX_TIMEOUT_MS / SECOND} s: wait for it, or end it and try again`,
-  );
 }

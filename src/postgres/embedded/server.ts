@@ -138,7 +138,8 @@ async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOpti
   await initializeCluster(layout, launcher, signal);
   checkVersion(layout, launcher.majorVersion);
   if (!alone) requireSameNamespace(layout);
-  await removeStalePidFile(layout);
+  // Postgres takes its predecessor for alive if the PID in this file belongs to any process of the same user. Its lock is free.
+  rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
   const last = readEndpoint(layout);
   const port = !alone && last !== null ? last.port : await chooseFreePort(last?.port ?? null);
   onLog(`starting the embedded Postgres in ${layout.home} on port ${port}`);
@@ -184,16 +185,6 @@ function checkVersion(layout: Layout, binariesMajor: number): void {
     `${layout.cluster} was written by Postgres ${dataMajor} and can't be read by Postgres ${binariesMajor}: dump it ` +
       'with the release of this service that wrote it, set DATA_DIR to a new directory, and restore the dump there',
   );
-}
-
-/**
- * Postgres takes its predecessor for alive when the PID in a stale file belongs to any process of the same user. Nobody has the
- * lock, so the file goes, unless a release without this lock has started the Postgres that listens on its port.
- */
-async function removeStalePidFile(layout: Layout): Promise<void> {
-  const [, , , port] = readPidFile(layout).split('\n');
-  if (port !== undefined && !(await isPortFree(Number(port)))) return;
-  rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
 }
 
 interface Endpoint {
