@@ -253,6 +253,14 @@ describe('invitations', () => {
     } = await directory('account', 'invite', two.id, '--email', 'shared@example.com');
     expect([code, nothing]).toEqual([1, null]);
     expect(stderr).toBe('error: shared@example.com signs in to another account already\n');
+    const { stderr: unknown } = await directory(
+      'account',
+      'invite',
+      'acc_no',
+      '--email',
+      'shared@example.com',
+    );
+    expect(unknown).toStartWith('error: there is no account "acc_no"');
     const other = createVisitor(service.baseUrl);
     const taken = await other.submit(early.link.slice(service.baseUrl.length), {
       ...choice,

@@ -77,6 +77,8 @@ test('the Free quota of 2 is shown and enforced, also when many tabs press at on
   const page = await visitor.get('/dashboard/keys');
   expect(page.textOf('[data-figure=quota]')).toBe('2 of 2 in use');
   expect(page.document.querySelector('form[action$="/keys"]')).toBeNull();
+  const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
+  expect(portuguese.textOf('.create')).toContain('As 2 chaves do plano estão em uso.');
 });
 
 test('Plus has no quota', async () => {

@@ -217,7 +217,8 @@ test('without mail the page says whom to ask, and the form changes nothing', asy
     expect(page.document.querySelector('main form')).toBeNull();
     const { document } = await visitor.get(NAME);
     const formToken = document.querySelector('main [name=form_token]')!.getAttribute('value')!;
-    await visitor.post(EMAIL, { form_token: formToken, email: newEmail(), present: person.password });
+    const sent = { form_token: formToken, email: newEmail(), present: person.password };
+    expect((await visitor.post(EMAIL, sent)).status).toBe(403);
     expect(await silent.sql`SELECT 1 FROM dashboard_email_changes`).toHaveLength(0);
   } finally {
     await silent.stop();

@@ -117,9 +117,15 @@ describe('the language', () => {
     const page = await visitor.get('/dashboard/sign-up?x=1&by=key');
     const link = page.document.querySelector('footer [hreflang=pt]')!;
     expect([link.textContent, link.getAttribute('href')]).toEqual(['Português', '?lang=pt&by=key']);
-    expect((await visitor.get(`/dashboard/sign-up${link.getAttribute('href')}`)).textOf('h1')).toBe(
-      'Criar conta',
-    );
+    const chosen = await visitor.get(`/dashboard/sign-up${link.getAttribute('href')}`);
+    expect(chosen.textOf('h1')).toBe('Criar conta');
+    expect(chosen.headers.get('set-cookie')!.split('; ').sort()).toEqual([
+      'HttpOnly',
+      'Max-Age=31536000',
+      'Path=/dashboard',
+      'SameSite=Lax',
+      'dashboard.language=pt',
+    ]);
     const later = await visitor.get('/dashboard/sign-in');
     expect(later.textOf('h1')).toBe('Iniciar sessão');
     expect(later.document.querySelector('footer [hreflang=en]')!.textContent).toBe('English');

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
-import { unknownAccount } from '../../accounts/store.ts';
+import { requireAccount, unknownAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from './link-token.ts';
@@ -27,6 +27,7 @@ export async function invite(
 ): Promise<{ token: string; email: string; expires: Date }> {
   const { accountId } = invitation;
   const email = invitation.email.toLowerCase();
+  await requireAccount(sql, accountId);
   const [other] = await sql`
     SELECT 1 FROM dashboard_users u LEFT JOIN dashboard_members m ON m.user_id = u."id"
     WHERE u."email" = ${email} AND m.account_id IS DISTINCT FROM ${accountId}`;

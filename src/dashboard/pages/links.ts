@@ -34,6 +34,7 @@ export const forgot = formHandlers({
         title,
         lead: html`${messages.forgotNoMail} ${contactLink(context)}`,
         after,
+        ...refusal,
       });
     }
     const fields = [emailField(messages.email)];

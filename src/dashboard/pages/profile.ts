@@ -56,7 +56,7 @@ export const ownEmail = formHandlers({
   ${present}
   <p>${messages.changeEmailNoMail} ${contactLink(context)}</p>
 </section>`;
-      return memberPage(context, { title, body });
+      return memberPage(context, { title, body, ...refusal });
     }
     return formPage(context, {
       title,

@@ -1,4 +1,4 @@
-import { DAY, HOUR, MINUTE } from '../../units.ts';
+import { MINUTE } from '../../units.ts';
 
 export type Language = 'en' | 'pt';
 
@@ -67,9 +67,9 @@ function createFormats(language: Language) {
     /** `9 days, 3 hours`: the two largest units, rounded down; under a minute: `1 minute`. */
     duration(ms: number) {
       const minutes = Math.max(1, Math.floor(ms / MINUTE));
-      const days = Math.floor(ms / DAY);
-      const hours = Math.floor(ms / HOUR) % 24;
-      return durations.format(days > 0 ? { days, hours } : { hours, minutes: minutes % 60 });
+      const hours = Math.floor(minutes / 60);
+      const days = Math.floor(hours / 24);
+      return durations.format(days > 0 ? { days, hours: hours % 24 } : { hours, minutes: minutes % 60 });
     },
   };
 }

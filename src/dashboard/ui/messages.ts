@@ -2,8 +2,11 @@ import type { EventKind } from '../../accounts/events.ts';
 import type { Language } from './language.ts';
 
 /** A text, in which `{name}` stands for a value. It is a function if it differs by the value. */
-type Text = string | ((...values: string[]) => string);
-type InBoth = { [name: string]: readonly [en: Text, pt: Text] | InBoth };
+type Text = string | Phrase;
+type Phrase = (...values: string[]) => string;
+type InBoth = {
+  [name: string]: readonly [en: string, pt: string] | readonly [en: Phrase, pt: Phrase] | InBoth;
+};
 
 /** Every text of the dashboard and of its mail, in English and in Portuguese. */
 const TEXTS = {
@@ -277,7 +280,8 @@ const TEXTS = {
     plan: [
       (limit) =>
         `${limit === '2' ? 'Both' : `All ${limit}`} keys of the plan are in use. Revoke one to create another, or ask for Plus.`,
-      'As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.',
+      (limit) =>
+        `As ${limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
     ],
     active: [
       'An account can have {limit} keys at a time, and all are in use. Revoke one to create another.',
@@ -335,7 +339,7 @@ const TEXTS = {
   ],
   previousUntil: ['The previous secret works until {end}.', 'O segredo anterior funciona até {end}.'],
   newKey: ['Your new secret', 'O seu novo segredo'],
-  newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-a agora: só é mostrada desta vez.'],
+  newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-o agora: só é mostrado desta vez.'],
   newKeyTry: ['Try it in a terminal:', 'Experimente num terminal:'],
 
   creditsTitle: ['Plan and credits', 'Plano e créditos'],
@@ -599,7 +603,10 @@ const TEXTS = {
     'Until then, calls beyond the plan spend your {credits} purchased credits.',
     'Até lá, as chamadas além do plano gastam os seus {credits} créditos comprados.',
   ],
-  mailUsageStops: ['Until then, calls beyond the plan are refused.', 'Até lá, as seguintes são recusadas.'],
+  mailUsageStops: [
+    'Until then, calls beyond the plan are refused.',
+    'Até lá, as chamadas além do plano são recusadas.',
+  ],
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estas mensagens nas definições:'],
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não foi você que pediu, não faça nada.'],
 } as const satisfies InBoth & { events: Record<EventKind, [string, string]> };
