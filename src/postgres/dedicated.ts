@@ -8,7 +8,7 @@ const MAINTENANCE_WORK_MEM = '256MB';
 
 /**
  * A dedicated connection to the database of `sql`, for work that belongs to a session: advisory locks, temporary tables, COPY.
- * It has no statement timeout, and is never closed because it is idle, old or silent.
+ * By default it has no statement timeout, and is never closed because it is idle, old or silent.
  *
  * If it is lost, postgres.js silently reconnects at the next query, and the session's locks and tables are lost. A caller
  * that relies on a lock compares `pg_backend_pid()`.
@@ -36,6 +36,7 @@ export function openDedicated(
       statement_timeout: 0,
       lock_timeout: 0,
       idle_in_transaction_session_timeout: 0,
+      ...more.connection,
     },
   });
 }

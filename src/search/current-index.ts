@@ -38,6 +38,8 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
   // postgres.js's `listen` would not say when its connection is lost.
   const listener = openDedicated(sql, 'company-directory index watch', {
     query_timeout: READ_TIMEOUT_MS / SECOND,
+    // Otherwise each read that waits for a lock would leave a process of the server behind.
+    connection: { statement_timeout: READ_TIMEOUT_MS },
     onclose: change,
     onnotify: () => {
       change();

@@ -82,6 +82,30 @@ test('a connection that is gone without a word is noticed', async () => {
   await until('the index after the reconnection', () => current.name() === 'nine');
 });
 
+test('a read that waits for a lock is cancelled, so that none stays behind in Postgres', async () => {
+  await change('lock');
+  await until('the index', () => current.name() === 'lock');
+  const lock = await database.sql.reserve();
+  try {
+    await lock`BEGIN`;
+    await lock`LOCK TABLE directory IN ACCESS EXCLUSIVE MODE`;
+    const waiting = () => database.sql<{ read: string }[]>`
+      SELECT concat_ws(' ', pid, query_start) AS read FROM pg_stat_activity
+      WHERE application_name = 'company-directory index watch' AND datname = current_database()
+        AND wait_event_type = 'Lock'`;
+    let first: string | undefined;
+    await until('a read that waits', async () => {
+      first ??= (await waiting())[0]?.read;
+      return first !== undefined;
+    });
+    await until('its end', async () => (await waiting()).every(({ read }) => read !== first));
+  } finally {
+    await lock`ROLLBACK`;
+    lock.release();
+  }
+  await until('the index after the lock', () => current.name() === 'lock');
+});
+
 test('once closed none is known', async () => {
   await change('ten');
   await until('the index', () => current.name() === 'ten');
