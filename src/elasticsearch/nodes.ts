@@ -11,8 +11,9 @@ import { SECOND } from '../units.ts';
 const PASSED_OVER_MS = 1 * SECOND;
 
 /**
- * The nodes in turn, except those that failed. If all failed, the one that failed first. The client's own pool sends a dead node nearly as many requests as before
- * until it has failed three times, and may repeat a request on the node that has just failed it.
+ * The nodes in turn, except those that failed. If all failed, the next request goes to the one that failed the longest ago. The
+ * client's own pool sends a dead node nearly as many requests as before until it has failed three times, and may repeat a
+ * request on the node that has just failed it.
  */
 export class NodePool extends BaseConnectionPool {
   readonly #failedAtMs = new Map<Connection, number>();
