@@ -4,13 +4,7 @@ import { isBug } from '../errors.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
-import {
-  overloaded,
-  quotaExceeded,
-  rateLimitExceeded,
-  rateLimitHeaders,
-  unauthorized,
-} from '../http/refusals.ts';
+import * as refusals from '../http/refusals.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
@@ -107,8 +101,8 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   ): Promise<Answer> {
     // Overload. A request without a key still gets its 401. A key is not looked up, because refusing must stay cheap.
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
-    if (known === null && secret === null) return unauthorized();
-    if (isOverloaded(charge)) return overloaded();
+    if (known === null && secret === null) return refusals.unauthorized();
+    if (isOverloaded(charge)) return refusals.overloaded();
 
     // Key.
     let caller = known;
@@ -117,10 +111,10 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     } catch (error) {
       if (isBug(error)) return failed(error, 'a key could not be checked');
       // Under load a key lookup times out in our own queue.
-      if (error instanceof OverloadedError || isOverloaded(charge)) return overloaded();
+      if (error instanceof OverloadedError || isOverloaded(charge)) return refusals.overloaded();
       return problem('authentication-failed', undefined, { cause: error });
     }
-    if (caller === null) return unauthorized();
+    if (caller === null) return refusals.unauthorized();
     trace.account = caller.accountId;
     trace.keyId = caller.keyId;
 
@@ -132,8 +126,8 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     try {
       // Token.
       rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
-      headers = rateLimitHeaders(rate);
-      if (!rate.admitted) return end(caller, rateLimitExceeded(rate), headers);
+      headers = refusals.rateLimitHeaders(rate);
+      if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), headers);
 
       // Credit.
       prefetched = prefetch?.(request);
@@ -151,7 +145,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     if (charge === 'search') searches.enter();
     try {
       const spend = async (kind: CallKind, count: number) => {
-        if (isOverloaded(kind, count)) return { ...NOTHING_PAID, refusal: overloaded() };
+        if (isOverloaded(kind, count)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
         admissions.enter(count);
         payment = await pay(request, caller, kind, count).finally(() => admissions.leave(count));
         return payment;
@@ -172,7 +166,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   async function pay(request: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
     try {
       const admission = await credits.admit({ ...caller, kind, credits: count, signal: request.signal });
-      return { ...admission, refusal: admission.admitted ? null : quotaExceeded(admission) };
+      return { ...admission, refusal: admission.admitted ? null : refusals.quotaExceeded(admission) };
     } catch (error) {
       if (isBug(error)) throw error;
       const refusal = unavailable('The credits of the account could not be counted.', error);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { aborted } from 'node:util';
 import { createAccount } from '../accounts/store.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createUser } from '../dashboard/auth/invitations.ts';
@@ -8,7 +9,6 @@ import { importCompanies } from '../directory/import.ts';
 import { openRows } from '../ingest/open-rows.ts';
 import { rowSource } from '../ingest/source.ts';
 import { createKey } from '../keys/store.ts';
-import { aborted } from '../runtime/timeout.ts';
 import { startService } from '../service/serve.ts';
 import { openStores } from '../stores.ts';
 import { fail } from '../terminal/command.ts';
@@ -32,7 +32,7 @@ async function demo(): Promise<void> {
     const access = await prepare(config);
     const service = await startService(config, { logTo: 'stderr', signal });
     process.stdout.write(greeting(service.publicUrl, access, names));
-    await aborted(signal);
+    await aborted(signal, signal);
     await service.stop();
   } finally {
     await provider.stop();

@@ -56,11 +56,3 @@ export function setTimeoutAfterIo(
   // Bun reads sockets between the two.
   return setTimeout(() => setImmediate(() => setImmediate(run)), afterMs);
 }
-
-/** Resolves when the signal aborts. */
-export function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}

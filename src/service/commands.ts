@@ -1,6 +1,6 @@
+import { aborted } from 'node:util';
 import { type Command, Option } from 'commander';
 import { readConfig } from '../config.ts';
-import { aborted } from '../runtime/timeout.ts';
 import { defineCommand } from '../terminal/command.ts';
 import { watchInterrupts } from '../terminal/interrupt.ts';
 import { wholeNumber } from '../terminal/values.ts';
@@ -40,7 +40,7 @@ async function serve({ workers, worker }: { workers: number; worker?: boolean })
     // The server's modules take a third of a second to load, so no other command loads them.
     const { startService } = await import('./serve.ts');
     const service = await startService(readConfig(), { signal, sharePort: worker === true });
-    await aborted(signal);
+    await aborted(signal, signal);
     await service.stop();
   }
   process.exit(0);

@@ -1,4 +1,4 @@
-import { aborted } from '../runtime/timeout.ts';
+import { aborted } from 'node:util';
 import { SECOND } from '../units.ts';
 import { type JsonClient, urlUnder } from './http.ts';
 import { SourceFault, type SourcesConfig } from './types.ts';
@@ -67,7 +67,9 @@ export function createTokens(client: JsonClient, config: SourcesConfig, now: () 
         if (current && now() < current.usableUntilMs) return current.token;
         if (!pending) return start(signal);
         try {
-          const timeout = aborted(signal).then(() => Promise.reject(new SourceFault('einforma', 'timeout')));
+          const timeout = aborted(signal, signal).then(() =>
+            Promise.reject(new SourceFault('einforma', 'timeout')),
+          );
           return await Promise.race([pending, timeout]);
         } catch (error) {
           // The caller that started the request may have timed out, and not this one.
