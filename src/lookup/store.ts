@@ -73,7 +73,7 @@ export function createCompanyReader(
         const companies = await read(requests.flat(), bound);
         return requests.map(() => companies);
       },
-      { ...options, totals: batchTotals.records, maxBatch: REQUESTS_IN_A_QUERY },
+      { ...options, totals: batchTotals.records, maxBatch: REQUESTS_IN_A_QUERY, maxConcurrentBatches: 2 },
     ),
   };
 }
