@@ -70,7 +70,7 @@ export async function untilCopied(
   if (copies === null || copies.isBroken) {
     throw new Error('a shard of the new index is on no node that answers');
   }
-  if (copies.active === copies.possible) return;
+  if (copies.active >= copies.possible) return;
   progress?.note(
     `warning: the new index has ${copies.active} of ${copies.possible} shard copies: look at the disks of the nodes, ` +
       'because the death of one may end searches',

@@ -254,6 +254,20 @@ test('interrupted at any of its requests to Elasticsearch before the alias moves
   }
 }, 90_000);
 
+test('an index that has the alias’s name is named, with what to do', async () => {
+  const bench = await createWorkbench('full');
+  const { indices } = bench.tools.elasticsearch!;
+  try {
+    await indices.create({ index: bench.alias });
+    await expect(bench.importText(csv(0, 1))).rejects.toThrow(
+      `Elasticsearch has an index named ${bench.alias}, where the alias should be: remove it, or set ELASTICSEARCH_ALIAS`,
+    );
+  } finally {
+    await indices.delete({ index: bench.alias });
+    await bench.close();
+  }
+});
+
 test('an index that is built whole is one segment: a search looks into each', async () => {
   const bench = await createWorkbench('full');
   try {

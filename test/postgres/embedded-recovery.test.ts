@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, t
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
-import { explainFileError } from '../../src/postgres/embedded/layout.ts';
+import { explainFileError, prepareLayout } from '../../src/postgres/embedded/layout.ts';
 import { until } from '../support/until.ts';
 import {
   disposeSeed,
@@ -125,6 +125,19 @@ describe('what others did', () => {
     const embedded = await openEmbeddedPostgres(dataDir);
     expect(await answers(embedded.url)).toBe(true);
     await embedded.close();
+  });
+
+  test('a Postgres whose lock was deleted gets no second one on its files', async () => {
+    await layUsedDataDir(dataDir);
+    const first = await openEmbeddedPostgres(dataDir);
+    const pid = postgresPid(dataDir)!;
+    const { running, cluster } = prepareLayout(dataDir);
+    rmSync(running);
+    await expect(openEmbeddedPostgres(dataDir)).rejects.toThrow('lock file "postmaster.pid" already exists');
+    expect(await answers(first.url)).toBe(true);
+    process.kill(pid, 'SIGINT');
+    await until('its end', () => !readdirSync(cluster).includes('postmaster.pid'));
+    await first.close();
   });
 
   test('a port that another program has taken meanwhile is replaced when nobody knows it', async () => {

@@ -138,8 +138,11 @@ async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOpti
   await initializeCluster(layout, launcher, signal);
   checkVersion(layout, launcher.majorVersion);
   if (!alone) requireSameNamespace(layout);
-  // Postgres takes its predecessor for alive if the PID in this file belongs to any process of the same user. Its lock is free.
-  rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
+  // Postgres takes its predecessor for alive if the PID in this file belongs to any process of the same user. Our lock is free, so
+  // the file is stale, unless that Postgres was started by hand or the lock was deleted. Without its file it would end itself.
+  const [, , , usedPort] = readPidFile(layout).split('\n');
+  if (await isPortFree(Number(usedPort) || 0))
+    rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
   const last = readEndpoint(layout);
   const port = !alone && last !== null ? last.port : await chooseFreePort(last?.port ?? null);
   onLog(`starting the embedded Postgres in ${layout.home} on port ${port}`);
