@@ -310,7 +310,9 @@ describe('around it', () => {
     const from = api.logLines.length;
     keepSecret('unsaid text');
     await lookUp(key, [FRESH, 'unsaid text']);
-    expect(api.logLines.slice(from)).toEqual([
+    // The first answer of a run is checked against the OpenAPI document, whose request is logged too.
+    const lines = api.logLines.slice(from).filter(({ route }) => route !== '/openapi/json');
+    expect(lines).toEqual([
       expect.objectContaining({
         msg: 'request',
         method: 'POST',
