@@ -399,7 +399,9 @@ describe('the log', () => {
     await ask(api, `/companies/${FOUND}`, { key: caller.key, headers: { 'X-Request-Id': 'one-line' } });
     await ask(api, '/companies?q=empresa', { key: 'svc_wrong' });
     await ask(api, `/nothing/${FOUND}`, { key: caller.key });
-    const [lookup, unauthorized, unknown, ...rest] = api.logLines.slice(from);
+    // The first answer of a run is checked against the OpenAPI document, whose request is logged too.
+    const lines = api.logLines.slice(from).filter(({ route }) => route !== '/openapi/json');
+    const [lookup, unauthorized, unknown, ...rest] = lines;
     expect(rest).toEqual([]);
     expect(lookup).toEqual({
       level: 30,
