@@ -24,6 +24,8 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   api.provider.release();
+  // No company is known but those of `answer`.
+  api.provider.answerAll(() => undefined);
   await api.provider.mode('normal');
 });
 afterAll(() => api.stop());

@@ -34,7 +34,7 @@ export interface Provider {
   /** The answer about a NIF: an object is sent as JSON with 200. Unknown NIFs get the format's own "not found". */
   answer(nif: string, body: Json | WireAnswer): void;
   /** The answer about every NIF that has none of its own. */
-  answerAll(make: (nif: string, request: ProviderRequest) => Json | WireAnswer): void;
+  answerAll(make: (nif: string, request: ProviderRequest) => Json | WireAnswer | undefined): void;
   /** The answer to a request for a token; the default gives 'token-1', 'token-2', … for an hour each. */
   answerToken(make: (nth: number) => Json | WireAnswer): void;
   /** How everything is answered from now on; resolves when it is in force. */
@@ -60,7 +60,7 @@ export async function startProvider(): Promise<Provider> {
   const requests: ProviderRequest[] = [];
   const answers = new Map<string, Json | WireAnswer>();
   const arrivals: { count: number; resolve: () => void }[] = [];
-  let fallback: ((nif: string, request: ProviderRequest) => Json | WireAnswer) | undefined;
+  let fallback: Parameters<Provider['answerAll']>[0] | undefined;
   let tokenAnswer: (nth: number) => Json | WireAnswer = (nth) => ({
     access_token: `token-${nth}`,
     token_type: 'bearer',
