@@ -90,7 +90,7 @@ function report(when: string, { meanMb, peakMb }: Memory): void {
   process.stdout.write(`${when}: mean ${Math.round(meanMb)} MB, peak ${Math.round(peakMb)} MB\n`);
 }
 
-/** What the cache of search answers counts as its size, MiB. */
+/** The size of the cache of search answers by its own count, MiB. */
 async function cachedMb({ host, port }: Service): Promise<number> {
   const text = await (await fetch(`http://${host}:${port}/metrics`)).text();
   return Math.round(Number(/^search_cache_bytes (\d+)/m.exec(text)?.[1] ?? 0) / 1024 ** 2);

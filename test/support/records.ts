@@ -2,7 +2,7 @@ import { writeDetails } from '../../src/lookup/present.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import type { CompanyDetails } from '../../src/sources/types.ts';
 
-/** What a source answers of a company of which it knows nothing (specification, Resources). */
+/** Details without any value (specification, Resources). */
 export const NO_DETAILS: CompanyDetails = {
   title: '',
   address: '',
