@@ -112,13 +112,13 @@ async function measure(
   if (load.refused > 0 || load.failed > 0) {
     say(`${scenario.name}: ${load.refused} refused, ${load.failed} failed of ${load.requests}`);
   }
-  const perRequestMs = (name: keyof typeof before) =>
-    ((after[name] - before[name]) * 1000) / (load.requests - load.refused - load.failed);
+  const answered = load.requests - load.refused - load.failed;
+  const perRequestMs = (name: keyof typeof before) => ((after[name] - before[name]) * 1000) / answered;
   return {
     scenario: scenario.name,
     connections,
     // A refusal takes next to no time: a crowd of them is no throughput.
-    requestsPerSecond: load.requestsPerSecond * (1 - (load.refused + load.failed) / load.requests),
+    requestsPerSecond: load.requestsPerSecond * (answered / load.requests),
     p50Ms: load.p50Ms,
     p99Ms: load.p99Ms,
     refused: load.refused + load.failed,

@@ -23,12 +23,12 @@ export async function takeRefresh(
   // Not flushed before it is answered: an account's refreshes would wait for each other's flush, one after another, and a
   // crash may lose the last few of a count.
   const taken = sql`
-        WITH unflushed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-        INSERT INTO account_refreshes AS r (account_id, day, refreshes)
-        SELECT ${accountId}, current_date, 1 FROM unflushed
-        ON CONFLICT (account_id) DO UPDATE SET
-          day = excluded.day, refreshes = CASE WHEN r.day = excluded.day THEN r.refreshes + 1 ELSE 1 END
-        WHERE r.day <> excluded.day OR r.refreshes < ${perDay}
-        RETURNING 1`;
+    WITH unflushed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+    INSERT INTO account_refreshes AS r (account_id, day, refreshes)
+    SELECT ${accountId}, current_date, 1 FROM unflushed
+    ON CONFLICT (account_id) DO UPDATE SET
+      day = excluded.day, refreshes = CASE WHEN r.day = excluded.day THEN r.refreshes + 1 ELSE 1 END
+    WHERE r.day <> excluded.day OR r.refreshes < ${perDay}
+    RETURNING 1`;
   return (await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
 }

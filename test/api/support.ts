@@ -168,6 +168,14 @@ async function importDirectory(sql: Sql, env: Record<string, string>, csv: strin
   }
 }
 
+/**
+ * The log lines from that place on, without the request for the OpenAPI document: the first answer of a service is checked against
+ * it (`call`), whichever test asks first.
+ */
+export function linesSince({ logLines }: Pick<Instance, 'logLines'>, from: number): LogLine[] {
+  return logLines.slice(from).filter(({ route }) => route !== '/openapi/json');
+}
+
 /** Everything that consumers have sent in the tests of this process and no log may repeat. */
 const confidential = new Set<string>();
 
