@@ -128,7 +128,7 @@ export const SETTINGS = {
     'REGISTRY',
     'vies',
     oneOf(['vies', 'einforma', 'none']),
-    'The fallback source: `vies`, `einforma` or `none`.',
+    'The fallback source: `vies`, `einforma` or `none`. VIES is the VAT check of the tax authorities, so its records have name and address only, and are fresh for six days.',
   ),
   viesUrl: setting(
     'VIES_URL',
@@ -155,6 +155,12 @@ export const SETTINGS = {
     '518400',
     integer(0, 2 ** 31 - 1),
     'A stored record of this age (six days) or older is refreshed.',
+  ),
+  refreshesPerDay: optional(
+    'REFRESHES_PER_DAY',
+    'no bound',
+    integer(1, 2 ** 31 - 1),
+    'Refreshes of company records in a day (UTC), by all accounts together. Free accounts may use half of them. The quota of nif.pt is a good value.',
   ),
   metricsToken: secret(
     'METRICS_TOKEN',

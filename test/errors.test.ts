@@ -126,7 +126,6 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
     createLookupHandler(
       findCompany,
       createLookup({
-        findCompany,
         refresher: { refresh: () => Promise.reject(new Error('asked')), sweep: async () => {} },
         timeoutMs: 1000,
       }),

@@ -54,7 +54,8 @@ export async function exportAccount(sql: Sql, id: string) {
       errors: await sql`
         SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM daily_error_answers
         WHERE account_id = ${id} ORDER BY day, key_id, kind`,
-      refreshes: await sql`SELECT day::text, refreshes FROM account_refreshes WHERE account_id = ${id}`,
+      refreshes: await sql`
+        SELECT day::text, refreshes, last_minute AS "lastMinute" FROM account_refreshes WHERE account_id = ${id}`,
     };
   });
 }

@@ -31,6 +31,8 @@ const NOTHING_PAID: Payment = { spent: 0, refusal: null, giveBack() {} };
 /** A request that has taken its token and its credit, as its handler gets it. */
 export interface AdmissionContext<Prefetched = unknown> {
   request: Request;
+  /** When the request arrived, by `performance.now()`. */
+  arrivedMs: number;
   caller: Caller;
   /** The bucket after this request took its token. */
   rate: RateDecision;
@@ -99,6 +101,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     { charge, prefetch, handle }: Handler,
     known: Caller | null = null,
   ): Promise<Answer> {
+    const arrivedMs = performance.now();
     // Overload. A request without a key still gets its 401. A key is not looked up, because refusing must stay cheap.
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
     if (known === null && secret === null) return refusals.unauthorized();
@@ -150,7 +153,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
         payment = await pay(request, caller, kind, count).finally(() => admissions.leave(count));
         return payment;
       };
-      const answer = await handle({ request, caller, rate, prefetched, spend });
+      const answer = await handle({ request, arrivedMs, caller, rate, prefetched, spend });
       // A 503 costs nothing, also if the handler answers it (contract: problem details).
       if (!answer.ok && answer.problem.kind === 'service-unavailable') {
         for (let credit = 0; credit < payment.spent; credit += 1) payment.giveBack();

@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { defineImport } from '../ingest/import-command.ts';
 import { isRealDate } from '../terminal/values.ts';
-import { DEBT_KINDS, DEBTS_PLAN, importDebts } from './import.ts';
+import { DEBT_KINDS } from './debt.ts';
+import { DEBTS_PLAN, importDebts } from './import.ts';
 
 /** `debts import` (contract, Command line). */
 export function debtCommands(program: Command): void {

@@ -11,9 +11,7 @@ import {
 import { withDedicated } from '../postgres/dedicated.ts';
 import type { Tools } from '../terminal/command.ts';
 import { count, type Progress } from '../terminal/progress.ts';
-
-export const DEBT_KINDS = ['tax', 'social-security'] as const;
-export type DebtKind = (typeof DEBT_KINDS)[number];
+import type { DebtKind } from './debt.ts';
 
 export interface DebtsImportOptions extends FileOptions {
   kind: DebtKind;

@@ -63,7 +63,7 @@ export const PROBLEMS = {
     status: 502,
     title: 'The company could not be looked up',
     cause:
-      'There is no fresh record of this company, and no source could tell: they failed, were too slow, or did not know. Or the account has used up its refreshes of the day.',
+      'There is no fresh record of this company, and no source could tell: they failed, were too slow, or did not know.',
     fix: 'Try again later. The request has cost its credit.',
   },
   'not-found': {
@@ -82,8 +82,8 @@ export const PROBLEMS = {
     status: 503,
     title: 'The service is not available just now',
     cause:
-      'The credits of the account could not be counted, its usage or stored records could not be read, or the service is overloaded. Or the item of a batch lookup would be the eleventh company to refresh.',
-    fix: 'Try again after the seconds that `Retry-After` says. No credit was charged.',
+      'The credits of the account could not be counted, its usage or stored records could not be read, or the service is overloaded. Or the company has no fresh record, and the refreshes of the account or of all accounts are used up. Or the item of a batch lookup would be the eleventh company to refresh.',
+    fix: 'Try again after the seconds that `Retry-After` says: until midnight (UTC) if refreshes of the day are used up. No credit was charged.',
   },
   'internal-error': {
     status: 500,

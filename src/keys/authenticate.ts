@@ -3,6 +3,7 @@
  * secret. A caller is cached for 4 s and dropped when Postgres notifies a change of its account. Only hashes are stored.
  */
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
+import type { Plan } from '../accounts/plan.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { createBatcher } from '../runtime/batch.ts';
@@ -14,6 +15,8 @@ import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 export interface Caller {
   keyId: string;
   accountId: string;
+  /** The effective plan. */
+  plan: Plan;
   /** The account's own limit, or its plan's. */
   requestsPerMinute: number;
 }
@@ -183,7 +186,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
  */
 function callersQuery(sql: Sql, hashes: string[]) {
   return sql<({ hash: string; endsInMs: number | null } & Caller)[]>`
-    SELECT asked.hash, k.id AS "keyId", a.id AS "accountId",
+    SELECT asked.hash, k.id AS "keyId", a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs"
     FROM unnest(${textArray(hashes)}::text[]) AS asked (hash)

@@ -1,4 +1,5 @@
 import { readBody } from '../http/body.ts';
+import { parseUntrusted } from '../runtime/json.ts';
 import { KIB, SECOND } from '../units.ts';
 import { MAX_NIFS } from './batch-schema.ts';
 
@@ -34,7 +35,7 @@ function nifsOf(body: Buffer): string[] | 'invalid' {
 
 function parse(body: Buffer): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return parseUntrusted(body);
   } catch {
     // Not UTF-8, not JSON, or nested too deeply.
     return null;

@@ -38,7 +38,7 @@ const LookupItemSchema = Type.Union(
       {
         additionalProperties: false,
         description:
-          'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies; ask again).',
+          'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up).',
       },
     ),
   ],

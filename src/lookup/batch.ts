@@ -54,10 +54,10 @@ interface Item {
   isAnswered: boolean;
 }
 
-/** The items of a request, after their records were read at `sinceMs` (`performance.now()`). */
+/** The items of a request, whose body had arrived at `arrivedMs` (`performance.now()`). */
 interface Plan {
   items: Item[];
-  sinceMs: number;
+  arrivedMs: number;
 }
 
 /**
@@ -97,7 +97,7 @@ export function createBatchLookupHandler({
   };
 
   async function planOf(asked: string[]): Promise<Plan> {
-    const sinceMs = performance.now();
+    const arrivedMs = performance.now();
     const nifs = asked.map(validNif);
     const valid = nifs.filter((nif) => nif !== null);
     const records = valid.length === 0 ? null : await findCompanies(valid);
@@ -109,11 +109,11 @@ export function createBatchLookupHandler({
       if (isStale && refreshed.size < MAX_REFRESHES) refreshed.add(nif);
       return { asked: text, nif, record, isAnswered: !isStale || refreshed.has(nif) };
     });
-    return { items, sinceMs };
+    return { items, arrivedMs };
   }
 
   async function answer(
-    { items, sinceMs }: Plan,
+    { items, arrivedMs }: Plan,
     { spent, refusal, giveBack }: Payment,
     caller: AdmissionContext['caller'],
   ): Promise<Answer> {
@@ -124,7 +124,7 @@ export function createBatchLookupHandler({
       if (record?.fresh === true) return { ok: true, company: record };
       let outcome = outcomes.get(nif);
       if (outcome === undefined) {
-        outcome = lookUp(nif, Promise.resolve(record), caller, sinceMs);
+        outcome = lookUp(nif, Promise.resolve(record), caller, arrivedMs);
         outcomes.set(nif, outcome);
       }
       return outcome;

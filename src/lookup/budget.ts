@@ -1,4 +1,5 @@
 import type { Caller } from '../keys/authenticate.ts';
+import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
@@ -7,28 +8,75 @@ import { SECOND } from '../units.ts';
  * Refreshes that an account may cause on a day (UTC) for each request a minute of its limit: 200 for the Free plan, 600
  * for Plus. The providers' quotas are shared by all accounts, and one account must not use them up.
  */
-const DAILY_REFRESHES_PER_REQUEST_A_MINUTE = 10;
+const DAILY_REFRESHES_PER_REQUEST = 10;
+/** Refreshes that a Free account may cause in a minute for each request a minute of its limit: 10 for the plan's 20. */
+const FREE_REFRESHES_PER_REQUEST = 0.5;
 
 const QUERY_TIMEOUT_MS = 2 * SECOND;
 
-/**
- * Takes one refresh from the account's budget of today, by Postgres's clock, for all instances together.
- * @returns whether there was one
- */
-export async function takeRefresh(
-  sql: Sql,
-  { accountId, requestsPerMinute }: Pick<Caller, 'accountId' | 'requestsPerMinute'>,
-): Promise<boolean> {
-  const perDay = requestsPerMinute * DAILY_REFRESHES_PER_REQUEST_A_MINUTE;
-  // Not flushed before it is answered: an account's refreshes would wait for each other's flush, one after another, and a
-  // crash may lose the last few of a count.
-  const taken = sql`
-    WITH unflushed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-    INSERT INTO account_refreshes AS r (account_id, day, refreshes)
-    SELECT ${accountId}, current_date, 1 FROM unflushed
-    ON CONFLICT (account_id) DO UPDATE SET
-      day = excluded.day, refreshes = CASE WHEN r.day = excluded.day THEN r.refreshes + 1 ELSE 1 END
-    WHERE r.day <> excluded.day OR r.refreshes < ${perDay}
-    RETURNING 1`;
-  return (await withTimeout(taken, QUERY_TIMEOUT_MS, 'Postgres')).length === 1;
+/** The account that causes a refresh. */
+export type Payer = Pick<Caller, 'accountId' | 'plan' | 'requestsPerMinute'>;
+
+/** A budget of refreshes: of one account, of all accounts together (`REFRESHES_PER_DAY`), or of all Free accounts. */
+export type Budget = 'account-day' | 'account-minute' | 'all-day' | 'free-day';
+
+/** A refresh was refused because a budget is used up. */
+export class OverBudgetError extends Error {
+  override readonly name = 'OverBudgetError';
+
+  constructor(
+    readonly budget: Budget,
+    /** When the budget has room again. */
+    readonly roomAt: Date,
+    /** Whole seconds until then, at least 1. */
+    readonly retryAfterS: number,
+  ) {
+    super(`the refreshes are used up: ${budget}`);
+  }
 }
+
+export interface RefreshBudget {
+  /**
+   * Takes one refresh from every budget that counts for the account, for all instances together.
+   * @throws OverBudgetError when one of them is used up; then nothing was taken
+   */
+  take(payer: Payer): Promise<void>;
+  /** Refreshes of all accounts on this day, as this process last took one. */
+  today(): number;
+}
+
+/**
+ * The budgets of refreshes, by Postgres's clock.
+ * @param allPerDay `REFRESHES_PER_DAY`, of which Free accounts get half; `null` means no bound
+ * @param log gets a warning, once a day over all instances, when half of that is used up
+ */
+export function createRefreshBudget(
+  sql: Sql,
+  allPerDay: number | null,
+  log: Pick<Log, 'warn'>,
+): RefreshBudget {
+  let last = { day: '', refreshes: 0 };
+
+  return {
+    async take({ accountId, plan, requestsPerMinute }) {
+      const isFree = plan === 'free';
+      const accountPerDay = requestsPerMinute * DAILY_REFRESHES_PER_REQUEST;
+      const accountPerMinute = isFree ? Math.ceil(requestsPerMinute * FREE_REFRESHES_PER_REQUEST) : null;
+      const freePerDay = isFree && allPerDay !== null ? Math.floor(allPerDay / 2) : null;
+      const query = sql<{ refused: Budget | null; roomAt: Date; waitS: number; today: number }[]>`
+        SELECT refused, room_at AS "roomAt", ceil(extract(epoch FROM room_at - now()))::integer AS "waitS", today
+        FROM take_refresh(${accountId}, ${accountPerDay}, ${accountPerMinute}, ${allPerDay}, ${freePerDay}, ${isFree})`;
+      const [taken] = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
+      const { refused, roomAt, waitS, today } = taken!;
+      if (refused !== null) throw new OverBudgetError(refused, roomAt, Math.max(1, waitS));
+      last = { day: utcDay(), refreshes: today };
+      // One instance takes this very refresh.
+      if (allPerDay !== null && today === Math.ceil(allPerDay / 2)) {
+        log.warn({ refreshes: today, of: allPerDay }, 'half of the refreshes of the day are used up');
+      }
+    },
+    today: () => (last.day === utcDay() ? last.refreshes : 0),
+  };
+}
+
+const utcDay = () => new Date().toISOString().slice(0, 10);

@@ -4,6 +4,7 @@ import { withTimeout } from '../runtime/timeout.ts';
 import type { CompanyDetails, SourceName } from '../sources/types.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { writeDetails } from './present.ts';
+import { type CompanyRow, companiesOf, type StoredCompany } from './store.ts';
 
 /** The outcome of a refresh. */
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
@@ -82,26 +83,31 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
    * Stores a source's record and ends the attempt, or does neither if the lease has expired. Then another attempt may have
    * stored a newer record, or an operator may have removed it.
    *
-   * @returns whether the lease was still ours and the record is stored
+   * @returns the stored record; `null` if the lease was no longer ours
    */
   async function completeWithRecord(
     nif: string,
     attempt: string,
     details: CompanyDetails,
     source: SourceName,
-  ): Promise<boolean> {
-    const stored = sql`
+  ): Promise<StoredCompany | null> {
+    const query = sql`
       WITH owned AS (
         UPDATE company_refreshes SET outcome = 'found'
         WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL AND expires_at > clock_timestamp()
         RETURNING nif
+      ), c AS (
+        INSERT INTO companies (nif, details, source, fetched_at)
+        SELECT nif, ${writeDetails(details)}::text::json, ${source}, clock_timestamp() FROM owned
+        ON CONFLICT (nif) DO UPDATE SET
+          details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
+        RETURNING *
       )
-      INSERT INTO companies (nif, details, source, fetched_at)
-      SELECT nif, ${writeDetails(details)}::text::json, ${source}, clock_timestamp() FROM owned
-      ON CONFLICT (nif) DO UPDATE SET
-        details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
-      RETURNING 1`;
-    return (await answerOf(stored)).length === 1;
+      SELECT c.nif, c.details::text, c.source, c.fetched_at::text, true,
+        debts.kind, debts.start_amount, debts.end_amount, debt_datasets.dataset_date::text
+      FROM c LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif`;
+    const rows = await answerOf(query.values() as unknown as PromiseLike<CompanyRow[]>);
+    return companiesOf(rows).get(nif) ?? null;
   }
 
   /** Removes the rows of attempts that ended long ago. */

@@ -7,16 +7,16 @@ import { isBug } from '../errors.ts';
 import { type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import type { Refresher, RefreshResult } from './refresh.ts';
-import type { FindCompany, StoredCompany } from './store.ts';
+import { type Budget, OverBudgetError } from './budget.ts';
+import type { Refresher } from './refresh.ts';
+import type { StoredCompany } from './store.ts';
 
 export interface LookupParts {
-  findCompany: FindCompany;
   refresher: Refresher;
-  /** For all that a lookup does once it is paid. */
+  /** Time of a lookup from its arrival to its answer. */
   timeoutMs: number;
-  /** Told of each lookup that fails because its account has used up its refreshes of the day. */
-  onOverBudget?: () => void;
+  /** Told of each lookup that was refused because of a budget. */
+  onOverBudget?: (budget: Budget) => void;
 }
 
 /** How a lookup of a valid NIF ended: with a fresh record, or with a problem that the single and the batch lookup share. */
@@ -25,57 +25,60 @@ export type LookupOutcome = { ok: true; company: StoredCompany } | ProblemAnswer
 /**
  * The stored record of a company while it is fresh, and a refreshed one otherwise (specification, Data freshness).
  * @param record what is stored, null when nothing is
- * @param sinceMs when the lookup began, by `performance.now()`: its time is counted from then; absent means now
+ * @param arrivedMs when the request arrived, by `performance.now()`: the lookup's time is counted from then
  * @throws an error of the language itself: a fault of this program
  */
 export type Lookup = (
   nif: string,
   record: Promise<StoredCompany | null>,
   caller: Caller,
-  sinceMs?: number,
+  arrivedMs: number,
 ) => Promise<LookupOutcome>;
 
 const NO_SOURCE =
   'There is no fresh record of this company, and no source could supply one: they failed, were too slow, or do not know it.';
-const OVER_BUDGET =
-  'The account has used up its refreshes of the day (UTC): companies without a fresh record are looked up again tomorrow.';
 
-export function createLookup({ findCompany, refresher, timeoutMs, onOverBudget }: LookupParts): Lookup {
-  async function refresh(
-    nif: string,
-    caller: Caller,
-  ): Promise<StoredCompany | Exclude<RefreshResult, 'found'>> {
-    const outcome = await refresher.refresh(nif, caller);
-    return outcome === 'found' ? ((await findCompany(nif)) ?? 'failed') : outcome;
-  }
+const USED_UP: Record<Budget, string> = {
+  'account-day': 'The account has used up its refreshes of the day (UTC)',
+  'account-minute': 'The account has used up the refreshes that a Free account has in a minute',
+  'all-day': 'The refreshes of the day (UTC) of all accounts together are used up',
+  'free-day': 'The refreshes of the day (UTC) of all Free accounts together are used up',
+};
 
-  return async (nif, record, caller, sinceMs = performance.now()) => {
+export function createLookup({ refresher, timeoutMs, onOverBudget }: LookupParts): Lookup {
+  return async (nif, record, caller, arrivedMs) => {
     try {
       const stored = await record;
       if (stored?.fresh === true) return { ok: true, company: stored };
-      const leftMs = timeoutMs - (performance.now() - sinceMs);
-      const refreshed = await withTimeout(refresh(nif, caller), leftMs, 'the lookup');
+      const untilMs = arrivedMs + timeoutMs;
+      const refreshed = await withTimeout(
+        refresher.refresh(nif, caller, untilMs),
+        untilMs - performance.now(),
+        'the lookup',
+      );
       if (refreshed === 'not-found') return problem('company-not-found', 'No company has this NIF.');
-      if (refreshed === 'over-budget') {
-        onOverBudget?.();
-        return lookupFailed(OVER_BUDGET, new Error('the account has used up its refreshes of the day'));
-      }
       // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
-      if (refreshed === 'failed') return lookupFailed(NO_SOURCE, new Error('no source could tell'));
+      if (refreshed === 'failed') {
+        return problem('company-lookup-failed', NO_SOURCE, { cause: new Error('no source could tell') });
+      }
       return { ok: true, company: refreshed };
     } catch (cause) {
       if (isBug(cause)) throw cause;
-      // A timer may be early by a moment.
-      const isSlow = performance.now() - sinceMs >= timeoutMs - 10;
-      if (isSlow) return lookupFailed(NO_SOURCE, cause);
-      // Our own store failed, not a source: the call costs nothing.
-      return unavailable('The stored record could not be read or written.', cause);
+      if (cause instanceof OverBudgetError) {
+        onOverBudget?.(cause.budget);
+        return overBudget(cause);
+      }
+      // Sources have their own timeouts. So this is our own failure, also when the time is up, and the call costs nothing.
+      return unavailable('The record could not be read, refreshed or stored in time.', cause);
     }
   };
 }
 
-function lookupFailed(detail: string, cause: unknown): ProblemAnswer {
-  return problem('company-lookup-failed', detail, { cause });
+/** The 503 of a budget that is used up: our own limit, so it costs nothing (contract: refresh). */
+function overBudget(cause: OverBudgetError): ProblemAnswer {
+  const detail = `${USED_UP[cause.budget]}: this company, which has no fresh record, can be refreshed at ${cause.roomAt.toISOString()}.`;
+  const headers = { 'Retry-After': String(cause.retryAfterS) };
+  return problem('service-unavailable', detail, { headers, cause });
 }
 
 /** The answer to a NIF that can't be looked up. */

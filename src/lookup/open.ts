@@ -9,6 +9,7 @@ import { createSources } from '../sources/create-sources.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { createBatchLookupHandler } from './batch.ts';
+import { createRefreshBudget } from './budget.ts';
 import { createLookup } from './lookup.ts';
 import { createRefresher } from './refresh.ts';
 import { createLookupHandler } from './route.ts';
@@ -44,12 +45,22 @@ export function openLookup(
   // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract: refresh); the rest is for the way out.
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const { findCompany, findCompanies } = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
-  const refresher = createRefresher({ ...config, sql, findCompany, sources, log, onAnswer: metrics.source });
+  const budget = createRefreshBudget(sql, config.refreshesPerDay, log);
+  metrics.observeRefreshes(budget.today, config.refreshesPerDay);
+  const refresher = createRefresher({
+    ...config,
+    sql,
+    findCompany,
+    sources,
+    budget,
+    log,
+    onAnswer: metrics.source,
+  });
   const sweeps = startInterval(refresher.sweep, MINUTE, (error) =>
     log.warn({ err: error }, 'old refreshes were not removed'),
   );
   cleanup.add('the sweep of old refreshes', sweeps.stop);
-  const lookUp = createLookup({ findCompany, refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
+  const lookUp = createLookup({ refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
   return {
     lookup: createLookupHandler(findCompany, lookUp),
     batchLookup: createBatchLookupHandler({ ...service, findCompanies, lookUp }),

@@ -1,39 +1,45 @@
-import { isBug } from '../errors.ts';
-import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { type CompanySource, SourceFault } from '../sources/types.ts';
+import { OverloadedError } from '../runtime/timeout.ts';
+import { type Admit, type CompanySource, SourceFault } from '../sources/types.ts';
 import { SECOND } from '../units.ts';
-import { takeRefresh } from './budget.ts';
-import { createRefreshLeases, type RefreshOutcome } from './lease.ts';
-import type { FindCompany } from './store.ts';
+import { OverBudgetError, type Payer, type RefreshBudget } from './budget.ts';
+import { createRefreshLeases } from './lease.ts';
+import type { FindCompany, StoredCompany } from './store.ts';
 
 export interface RefresherOptions {
   sql: Sql;
   /** In the order in which they are asked. */
   sources: CompanySource[];
   providerTimeoutMs: number;
+  budget: RefreshBudget;
   findCompany: FindCompany;
   log: Log;
   /** Told what each question to a source came to: `found`, `not-found`, `unknown`, or the reason of its fault. */
   onAnswer?: (source: string, outcome: string) => void;
 }
 
-/** Whose budget a refresh is taken from. */
-type Payer = Pick<Caller, 'accountId' | 'requestsPerMinute'>;
-
-/** `over-budget`: the account has caused as many refreshes today as it may, and no source was asked. */
-export type RefreshResult = RefreshOutcome | 'over-budget';
+/** The refreshed record. `failed` means that no source could tell. */
+type RefreshResult = StoredCompany | 'not-found' | 'failed';
 
 export interface Refresher {
   /**
    * Brings the record of a NIF up to date and stores it. Callers that ask for a NIF that is being refreshed, here or on
    * another instance, wait and share the outcome, failure included (contract: refresh). Only the caller that begins a refresh
-   * pays for it from its account's budget of the day.
+   * pays for it, and only when a source is asked.
+   *
+   * @param untilMs the caller waits until then, by `performance.now()`; afterwards no refresh begins for it
+   * @throws OverBudgetError when the account, or all together, have used up their refreshes
+   * @throws another error when this service failed, and not the sources
    */
-  refresh(nif: string, caller: Payer): Promise<RefreshResult>;
+  refresh(nif: string, caller: Payer, untilMs: number): Promise<RefreshResult>;
   /** Removes the traces of ended refreshes; to be called now and then. */
   sweep: () => Promise<void>;
+}
+
+/** The time of the caller that would have begun a refresh was up before a source was asked. */
+class LateError extends Error {
+  override readonly name = 'LateError';
 }
 
 /** How often those who wait for another instance look: at first, and at most. */
@@ -41,95 +47,103 @@ const FIRST_LOOK_MS = 25;
 const SLOWEST_LOOK_MS = 250;
 
 export function createRefresher(options: RefresherOptions): Refresher {
-  const { sql, sources, providerTimeoutMs, findCompany, log, onAnswer } = options;
+  const { sql, sources, providerTimeoutMs, budget, findCompany, log, onAnswer } = options;
   /** Longest that an attempt can take: two sources, and storing what they said. */
   const attemptMs = 2 * providerTimeoutMs + 1 * SECOND;
   const leases = createRefreshLeases(sql, attemptMs);
   const running = new Map<string, { accountId: string; result: Promise<RefreshResult> }>();
 
-  async function refresh(nif: string, caller: Payer): Promise<RefreshResult> {
+  async function refresh(nif: string, caller: Payer, untilMs: number): Promise<RefreshResult> {
     for (;;) {
       let attempt = running.get(nif);
       if (attempt === undefined) {
-        const result = leadOrFollow(nif, caller).finally(() => running.delete(nif));
+        const result = leadOrFollow(nif, caller, untilMs).finally(() => running.delete(nif));
         attempt = { accountId: caller.accountId, result };
         running.set(nif, attempt);
       }
-      const result = await attempt.result;
-      // One account's budget says nothing about another's: this one begins the refresh itself.
-      if (result !== 'over-budget' || attempt.accountId === caller.accountId) return result;
+      try {
+        return await attempt.result;
+      } catch (error) {
+        // The budget or the time of the caller that began says nothing about another's: this one begins the refresh itself.
+        const isOnlyItsOwn =
+          (error instanceof OverBudgetError && attempt.accountId !== caller.accountId) ||
+          (error instanceof LateError && performance.now() < untilMs);
+        if (!isOnlyItsOwn) throw error;
+      }
     }
   }
 
-  async function leadOrFollow(nif: string, caller: Payer): Promise<RefreshResult> {
-    const giveUpAtMs = performance.now() + attemptMs;
+  async function leadOrFollow(nif: string, caller: Payer, untilMs: number): Promise<RefreshResult> {
     const first = await leases.acquire(nif);
-    if (first.state === 'ours') return lead(nif, first.attempt, caller);
+    if (first.state === 'ours') return lead(nif, first.attempt, caller, untilMs);
     let followed: typeof first = first;
     for (
       let pauseMs = FIRST_LOOK_MS;
-      performance.now() < giveUpAtMs;
+      performance.now() < untilMs;
       pauseMs = Math.min(pauseMs * 1.5, SLOWEST_LOOK_MS)
     ) {
-      if (followed.state === 'ended') return followed.outcome;
+      if (followed.state === 'ended') {
+        if (followed.outcome !== 'found') return followed.outcome;
+        // An operator may have removed the record since.
+        return (await findCompany(nif)) ?? leadOrFollow(nif, caller, untilMs);
+      }
       await Bun.sleep(pauseMs);
       const now = await leases.read(nif);
-      // The attempt that we followed is gone: its process died, or its account had no budget. We begin again.
-      if (now === null) return leadOrFollow(nif, caller);
+      // The attempt that we followed is gone: its process died, or it could not ask. We begin again.
+      if (now === null) return leadOrFollow(nif, caller, untilMs);
       followed = now;
     }
-    return 'failed';
+    throw new LateError('the refresh of another instance did not end in time');
   }
 
-  async function lead(nif: string, attempt: string, caller: Payer): Promise<RefreshResult> {
+  async function lead(nif: string, attempt: string, caller: Payer, untilMs: number): Promise<RefreshResult> {
     try {
       // Between our reading the stored record and our getting the lease another attempt may have ended.
       const stored = await findCompany(nif);
       if (stored?.fresh === true) {
         await leases.complete(nif, attempt, 'found');
-        return 'found';
+        return stored;
       }
-      if (!(await takeRefresh(sql, caller))) {
-        await leases.release(nif, attempt);
-        return 'over-budget';
-      }
-      const outcome = await askSources(nif, attempt);
-      if (outcome !== 'found') await leases.complete(nif, attempt, outcome);
-      return outcome;
+      let isPaid = false;
+      const result = await askSources(nif, attempt, async () => {
+        if (isPaid) return;
+        if (performance.now() >= untilMs) throw new LateError('nobody waits for the refresh any more');
+        await budget.take(caller);
+        isPaid = true;
+      });
+      if (typeof result === 'string') await leases.complete(nif, attempt, result);
+      return result;
     } catch (error) {
-      // A failure of Postgres says nothing about the sources: those that follow begin a refresh themselves.
-      const ended = isBug(error) ? leases.complete(nif, attempt, 'failed') : leases.release(nif, attempt);
-      ended.catch(() => {}); // the lease runs out by itself
+      // Our own failure says nothing about the sources: those that follow begin a refresh themselves.
+      leases.release(nif, attempt).catch(() => {}); // the lease runs out by itself
       throw error;
     }
   }
 
-  /** Asks one source after another until one knows. */
-  async function askSources(nif: string, attempt: string): Promise<RefreshOutcome> {
+  /** Asks one source after another until one knows. @param admit called before each request to a source */
+  async function askSources(nif: string, attempt: string, admit: Admit): Promise<RefreshResult> {
+    let isBusy = false;
     for (const source of sources) {
       try {
-        const answer = await source.find(nif);
+        const answer = await source.find(nif, admit);
         onAnswer?.(source.name, answer.kind);
         if (answer.kind === 'not-found') return 'not-found';
         if (answer.kind === 'found') {
-          const isStored = await leases.completeWithRecord(nif, attempt, answer.details, source.name);
-          return isStored ? 'found' : outcomeOfOthers(nif);
+          const company = await leases.completeWithRecord(nif, attempt, answer.details, source.name);
+          if (company === null) throw new LateError('the record came when its lease had expired');
+          return company;
         }
       } catch (error) {
         if (!(error instanceof SourceFault)) throw error;
         onAnswer?.(source.name, error.reason);
+        isBusy ||= error.reason === 'busy';
         // A skipped source has failed and been logged before. During a month's limit the line would repeat at every lookup.
         if (error.reason !== 'skipped')
           log.warn({ source: source.name, reason: error.reason }, 'a source failed');
       }
     }
+    if (isBusy) throw new OverloadedError('a source could not be asked in time');
     return 'failed';
-  }
-
-  /** The outcome of a NIF whose lease we lost: the process that took it may have found the company. There is no time to wait for it. */
-  async function outcomeOfOthers(nif: string): Promise<RefreshOutcome> {
-    const now = await leases.read(nif);
-    return now?.state === 'ended' ? now.outcome : 'failed';
   }
 
   return { refresh, sweep: leases.sweep };

@@ -52,9 +52,9 @@ export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): H
       record.catch(() => {});
       return { nif, record };
     },
-    async handle({ caller, prefetched }) {
+    async handle({ caller, prefetched, arrivedMs }) {
       if (prefetched === null) return invalidNif();
-      const outcome = await lookUp(prefetched.nif, prefetched.record, caller);
+      const outcome = await lookUp(prefetched.nif, prefetched.record, caller, arrivedMs);
       if (!outcome.ok) return outcome;
       const { company } = outcome;
       return okJson(`{"result":"success","data":${writeCompany(company)}}`, {

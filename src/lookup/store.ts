@@ -1,4 +1,4 @@
-import type { DebtKind } from '../debts/import.ts';
+import type { DebtKind } from '../debts/debt.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
@@ -87,8 +87,11 @@ export async function findCompanies(
   return companiesOf(await companiesQuery(sql, nifs, maxAgeS));
 }
 
-/** A company's record, and one of its debts or none. Arrays and the time as text take a fifth less than objects and a `Date`. */
-type CompanyRow = [
+/**
+ * A company's record, and one of its debts or none; `companiesQuery` selects it, and so does `lease.ts`. Arrays and the time as text
+ * take a fifth less than objects and a `Date`.
+ */
+export type CompanyRow = [
   nif: string,
   details: string,
   source: SourceName,
@@ -114,7 +117,8 @@ function companiesQuery(sql: Sql, nifs: string[], maxAgeS: number): PromiseLike<
 
 const NO_DEBTS: StoredCompany['debts'] = {};
 
-function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {
+/** The companies of the rows, by NIF. */
+export function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {
   const companies = new Map<string, StoredCompany>();
   for (const [nif, details, source, fetchedAt, fresh, kind, start, end, lastUpdated] of rows) {
     let debts = NO_DEBTS;

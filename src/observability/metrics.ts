@@ -70,8 +70,12 @@ export function createMetrics(runningRequests: () => number) {
   for (const window of ['minute', 'hour', 'day', 'month']) sourceLimits.inc({ source: 'nif.pt', window }, 0);
   const refreshesRefused = counter(
     'refreshes_refused_total',
-    'Lookups that failed because their account had used up its refreshes of the day.',
+    'Lookups that were refused because the refreshes of their account, or of all accounts, were used up, by budget.',
+    'budget',
   );
+  for (const budget of ['account-day', 'account-minute', 'all-day', 'free-day']) {
+    refreshesRefused.inc({ budget }, 0);
+  }
   const redisAway = new Gauge({
     name: 'rate_limit_local',
     help: '1 while rate limits are kept by this process alone because Redis is away.',
@@ -95,7 +99,17 @@ export function createMetrics(runningRequests: () => number) {
     source: (source: string, outcome: string) => sources.inc({ source, outcome }),
     /** A source answered that its limit is reached. @param window the limit's period, `minute` to `month` */
     sourceLimit: (source: string, window: string) => sourceLimits.inc({ source, window }),
-    refreshRefused: () => refreshesRefused.inc(),
+    /** @param budget `account-day`, `account-minute`, `all-day` or `free-day` */
+    refreshRefused: (budget: string) => refreshesRefused.inc({ budget }),
+    /** Registers the refreshes of all accounts on this day, and their bound if there is one. */
+    observeRefreshes(today: () => number, perDay: number | null) {
+      gaugeOf(
+        'refreshes_today',
+        'Refreshes of all accounts on this day (UTC), as this process last took one.',
+        today,
+      );
+      if (perDay !== null) gaugeOf('refreshes_per_day', 'REFRESHES_PER_DAY.', () => perDay);
+    },
     redisAway: (away: boolean) => redisAway.set(away ? 1 : 0),
     localDecision: () => localDecisions.inc(),
     batchVoided: () => batchesVoided.inc(),

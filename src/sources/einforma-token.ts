@@ -1,7 +1,7 @@
 import { aborted } from 'node:util';
 import { SECOND } from '../units.ts';
-import { type JsonClient, urlUnder } from './http.ts';
-import { SourceFault, type SourcesConfig } from './types.ts';
+import { type Question, urlUnder } from './http.ts';
+import { isOfSource, SourceFault, type SourcesConfig } from './types.ts';
 
 /** A token isn't used for this long before its end, because it could expire in flight. */
 const EXPIRY_MARGIN_MS = 30 * SECOND;
@@ -10,17 +10,17 @@ const DEFAULT_LIFETIME_S = 300;
 
 export interface Tokens {
   /** A valid token; requests one if there is none or it is about to expire. */
-  get(signal: AbortSignal): Promise<string>;
+  get(question: Question): Promise<string>;
   /** Drops a token that was refused, so that the next `get` requests another one. */
   forget(token: string): void;
 }
 
 /** OAuth client credentials at `POST {url}/oauth/token`. One request for a token runs at a time; all callers share it. */
-export function createTokens(client: JsonClient, config: SourcesConfig, now: () => number): Tokens {
+export function createTokens(config: SourcesConfig, now: () => number): Tokens {
   let current: { token: string; usableUntilMs: number } | undefined;
   let pending: Promise<string> | undefined;
 
-  async function request(signal: AbortSignal): Promise<string> {
+  async function request(question: Question): Promise<string> {
     const form = new URLSearchParams({
       grant_type: 'client_credentials',
       // `readConfig` refuses this registry without credentials.
@@ -29,17 +29,14 @@ export function createTokens(client: JsonClient, config: SourcesConfig, now: () 
       scope: 'buscar:consultar:empresas',
     });
     const askedAtMs = now();
-    const { status, body } = await client.ask(
-      {
-        url: urlUnder(config.einformaUrl, '/oauth/token'),
-        method: 'POST',
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
-        body: form.toString(),
-        // The statuses for wrong credentials (RFC 6749, 5.2).
-        bare: [400, 401],
-      },
-      signal,
-    );
+    const { status, body } = await question.ask({
+      url: urlUnder(config.einformaUrl, '/oauth/token'),
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: form.toString(),
+      // The statuses for wrong credentials (RFC 6749, 5.2).
+      bare: [400, 401],
+    });
     if (status >= 400) throw new SourceFault('einforma', 'bad-key');
     const { access_token: token, expires_in: lifetime } = body;
     // The token goes into a header, so it must have the characters that RFC 6750 allows.
@@ -53,8 +50,8 @@ export function createTokens(client: JsonClient, config: SourcesConfig, now: () 
     return token;
   }
 
-  function start(signal: AbortSignal): Promise<string> {
-    const started = request(signal).finally(() => {
+  function start(question: Question): Promise<string> {
+    const started = request(question).finally(() => {
       pending = undefined;
     });
     pending = started;
@@ -62,19 +59,20 @@ export function createTokens(client: JsonClient, config: SourcesConfig, now: () 
   }
 
   return {
-    async get(signal) {
+    async get(question) {
+      const { signal } = question;
       for (;;) {
         if (current && now() < current.usableUntilMs) return current.token;
-        if (!pending) return start(signal);
+        if (!pending) return start(question);
         try {
           const timeout = aborted(signal, signal).then(() =>
-            Promise.reject(new SourceFault('einforma', 'timeout')),
+            Promise.reject(new SourceFault('einforma', signal.reason)),
           );
           return await Promise.race([pending, timeout]);
         } catch (error) {
-          // The caller that started the request may have timed out, and not this one.
-          const othersTimeout = error instanceof SourceFault && error.reason === 'timeout' && !signal.aborted;
-          if (!othersTimeout) throw error;
+          // The question that started the request may have timed out, or not been admitted, and not this one.
+          const isOfAnother = !signal.aborted && !(isOfSource(error) && error.reason !== 'timeout');
+          if (!isOfAnother) throw error;
         }
       }
     },

@@ -1,7 +1,7 @@
 import { createBreaker } from './breaker.ts';
 import { capitalText } from './capital.ts';
 import { createTokens } from './einforma-token.ts';
-import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
+import { createJsonClient, type JsonObject, type Question, urlUnder } from './http.ts';
 import { cleanText, cleanTexts, joinTexts } from './text.ts';
 import {
   type CompanyDetails,
@@ -37,26 +37,23 @@ const CODE_AND_ACTIVITY = /^(\d{2,6})(?:\s*[-–:.]\s*|\s+)(\S.*)$/;
  * accepted token, is a definite "no such company". After a 401 the token is renewed once, within the same timeout.
  */
 export function createEinforma(config: SourcesConfig, now: () => number): CompanySource {
-  const { einformaUrl: url, providerTimeoutMs: timeoutMs } = config;
   const name = 'einforma';
-  const client = createJsonClient(name, timeoutMs);
+  const client = createJsonClient(name, config.providerTimeoutMs);
   const guarded = createBreaker(name, now);
-  const tokens = createTokens(client, config, now);
+  const tokens = createTokens(config, now);
 
-  async function report(nif: string, token: string, signal: AbortSignal) {
+  async function report(nif: string, token: string, question: Question) {
+    const url = urlUnder(config.einformaUrl, `/companies/${nif}/report`);
     const headers = { authorization: `Bearer ${token}` };
-    return client.ask(
-      { url: urlUnder(url, `/companies/${nif}/report`), headers, accept: [404], bare: [401] },
-      signal,
-    );
+    return question.ask({ url, headers, accept: [404], bare: [401] });
   }
 
-  async function ask(nif: string, signal: AbortSignal): Promise<SourceAnswer> {
-    const token = await tokens.get(signal);
-    let answer = await report(nif, token, signal);
+  async function ask(nif: string, question: Question): Promise<SourceAnswer> {
+    const token = await tokens.get(question);
+    let answer = await report(nif, token, question);
     if (answer.status === 401) {
       tokens.forget(token);
-      answer = await report(nif, await tokens.get(signal), signal);
+      answer = await report(nif, await tokens.get(question), question);
     }
     if (answer.status === 401) throw new SourceFault(name, 'bad-key');
     if (answer.status === 404) return { kind: 'not-found' };
@@ -65,7 +62,7 @@ export function createEinforma(config: SourcesConfig, now: () => number): Compan
 
   return {
     name,
-    find: (nif) => guarded(() => ask(nif, AbortSignal.timeout(timeoutMs))),
+    find: (nif, admit = async () => {}) => guarded(nif, () => ask(nif, client.begin(admit))),
     close: () => client.close(),
   };
 }

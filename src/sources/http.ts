@@ -3,11 +3,14 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import { Agent } from 'undici/index.js';
 import { codeOf } from '../errors.ts';
+import { parseUntrusted } from '../runtime/json.ts';
+import { setTimeoutAfterIo } from '../runtime/timeout.ts';
 import { certificateFault } from '../tls.ts';
 import { KIB, MIB } from '../units.ts';
-import { type FaultReason, SourceFault, type SourceName } from './types.ts';
+import { createPlaces } from './places.ts';
+import { type Admit, type FaultReason, SourceFault, type SourceName } from './types.ts';
 
-/** Enough for a burst of lookups. Further ones wait for a connection within their timeout. */
+/** Enough for a burst of lookups. Further ones wait for a connection, for half of their timeout at most. */
 const MAX_CONNECTIONS = 32;
 /** An answer over 1 MiB is a failure (contract: not found). */
 const MAX_BODY_BYTES = MIB;
@@ -45,12 +48,17 @@ interface JsonRequest {
   bare?: readonly number[];
 }
 
+/** One question to a source: all of its requests share one timeout. */
+export interface Question {
+  /** Aborts at the timeout. Its reason is `timeout`, or `busy` if this process was blocked then. */
+  signal: AbortSignal;
+  /** Sends a request and reads a JSON object. @throws SourceFault, or what `admit` has thrown */
+  ask(request: JsonRequest): Promise<{ status: number; body: JsonObject }>;
+}
+
 export interface JsonClient {
-  /**
-   * Sends a request and reads a JSON object; throws nothing but SourceFault. The signal also ends the connection. By default it
-   * aborts after the client's timeout.
-   */
-  ask(request: JsonRequest, signal?: AbortSignal): Promise<{ status: number; body: JsonObject }>;
+  /** @param admit called before each request that has a connection */
+  begin(admit: Admit): Question;
   close(): Promise<void>;
 }
 
@@ -67,19 +75,36 @@ export function createJsonClient(source: SourceName, timeoutMs: number): JsonCli
     connections: MAX_CONNECTIONS,
     pipelining: 1,
     allowH2: false,
-    // The caller's signal is the timeout; undici's would be a second, coarser one.
+    // The question's signal is the timeout; undici's would be a second, coarser one.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: timeoutMs },
   });
 
+  const places = createPlaces(MAX_CONNECTIONS);
+
   return {
-    async ask(request, signal = AbortSignal.timeout(timeoutMs)) {
-      try {
-        return await exchange(agent, request, signal);
-      } catch (error) {
-        throw new SourceFault(source, signal.aborted ? 'timeout' : reasonOf(error));
-      }
+    begin(admit) {
+      const timeout = new AbortController();
+      const { signal } = timeout;
+      setTimeoutAfterIo((isBusy) => timeout.abort(isBusy ? 'busy' : 'timeout'), timeoutMs).unref();
+      return {
+        signal,
+        async ask(request) {
+          const place = await places.enter(timeoutMs / 2);
+          if (place === null) throw new SourceFault(source, 'busy');
+          try {
+            await admit();
+            return await exchange(agent, request, signal).catch((error) => {
+              if (!signal.aborted) throw new SourceFault(source, reasonOf(error));
+              // The source has had only part of the time.
+              throw new SourceFault(source, place.hasWaited ? 'busy' : signal.reason);
+            });
+          } finally {
+            place.leave();
+          }
+        },
+      };
     },
     close: () => agent.destroy(),
   };
@@ -144,7 +169,7 @@ async function readBody(body: Readable, encoding: string | string[] | undefined)
 function parseObject(bytes: Uint8Array): JsonObject {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    value = parseUntrusted(bytes);
   } catch {
     throw new BodyFault('unreadable');
   }

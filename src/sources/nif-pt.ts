@@ -5,8 +5,10 @@ import { capitalText, currencyText } from './capital.ts';
 import { createJsonClient, isObject, type JsonObject } from './http.ts';
 import { cleanText, cleanTexts, joinTexts } from './text.ts';
 import {
+  type Admit,
   type CompanyDetails,
   type CompanySource,
+  isOfSource,
   type SourceAnswer,
   SourceFault,
   type SourcesConfig,
@@ -52,8 +54,8 @@ export function createNifPt(
     return new SourceFault(name, 'limit');
   }
 
-  async function ask(nif: string): Promise<SourceAnswer> {
-    const { body } = await client.ask({ url: questionUrl(nifPtUrl, nif, nifPtKey) });
+  async function ask(nif: string, admit: Admit): Promise<SourceAnswer> {
+    const { body } = await client.begin(admit).ask({ url: questionUrl(nifPtUrl, nif, nifPtKey) });
     if (body.result === 'success') return { kind: 'found', details: detailsOf(ownRecord(body.records, nif)) };
     if (body.result !== 'error') throw new SourceFault(name, 'unexpected');
     const message = cleanText(body.message);
@@ -65,15 +67,20 @@ export function createNifPt(
 
   return {
     name,
-    async find(nif) {
+    async find(nif, admit = async () => {}) {
       const isProbe = now() < limitedUntilMs;
-      if (isProbe) {
-        if (now() < nextProbeMs) throw new SourceFault(name, 'skipped');
-        nextProbeMs = now() + PROBE_EVERY_MS;
+      if (!isProbe) return guarded(nif, () => ask(nif, admit));
+      if (now() < nextProbeMs) throw new SourceFault(name, 'skipped');
+      nextProbeMs = now() + PROBE_EVERY_MS;
+      try {
+        const answer = await guarded(nif, () => ask(nif, admit));
+        limitedUntilMs = Number.NEGATIVE_INFINITY;
+        return answer;
+      } catch (error) {
+        // The question was not asked, so the next lookup may ask it.
+        if (!isOfSource(error)) nextProbeMs = now();
+        throw error;
       }
-      const answer = await guarded(() => ask(nif));
-      if (isProbe) limitedUntilMs = Number.NEGATIVE_INFINITY;
-      return answer;
     },
     close: () => client.close(),
   };

@@ -59,6 +59,8 @@ export type FaultReason =
   | 'wrong-company'
   | 'limit'
   | 'bad-key'
+  /** Our own fault: no connection was free within the time, or this process was too busy to read the answer. */
+  | 'busy'
   /** Not asked, because the window of its limit isn't over, or the circuit breaker is open. */
   | 'skipped';
 
@@ -77,10 +79,23 @@ export class SourceFault extends Error {
   }
 }
 
-/** A provider of company records. `find` takes nine digits and throws nothing but SourceFault. */
+/** Whether a question failed at the source. Otherwise it was not asked, or this process is to blame. */
+export function isOfSource(error: unknown): error is SourceFault {
+  return error instanceof SourceFault && error.reason !== 'busy' && error.reason !== 'skipped';
+}
+
+/** Lets a request to a source be sent. If it throws, the request is not sent, and `find` throws the same. */
+export type Admit = () => Promise<void>;
+
+/** A provider of company records. */
 export interface CompanySource {
   readonly name: SourceName;
-  find(nif: string): Promise<SourceAnswer>;
+  /**
+   * @param nif nine digits
+   * @param admit called right before each request; by default every request is sent
+   * @throws SourceFault, or what `admit` has thrown
+   */
+  find(nif: string, admit?: Admit): Promise<SourceAnswer>;
   /** Drops every connection. Requests in flight fail as `unreachable`. */
   close(): Promise<void>;
 }

@@ -2,6 +2,7 @@ import { createBreaker } from './breaker.ts';
 import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
 import { cleanLines, cleanText, joinTexts } from './text.ts';
 import {
+  type Admit,
   type CompanyDetails,
   type CompanySource,
   type SourceAnswer,
@@ -20,8 +21,8 @@ export function createVies(config: SourcesConfig, now: () => number): CompanySou
   const client = createJsonClient(name, config.providerTimeoutMs);
   const guarded = createBreaker(name, now);
 
-  async function ask(nif: string): Promise<SourceAnswer> {
-    const { body } = await client.ask({ url: urlUnder(config.viesUrl, `/ms/PT/vat/${nif}`) });
+  async function ask(nif: string, admit: Admit): Promise<SourceAnswer> {
+    const { body } = await client.begin(admit).ask({ url: urlUnder(config.viesUrl, `/ms/PT/vat/${nif}`) });
     if (body.actionSucceed === false || hasMembers(body.errorWrappers))
       throw new SourceFault(name, 'provider-error');
     if (typeof body.isValid !== 'boolean') throw new SourceFault(name, 'unexpected');
@@ -33,7 +34,11 @@ export function createVies(config: SourcesConfig, now: () => number): CompanySou
     throw new SourceFault(name, 'provider-error');
   }
 
-  return { name, find: (nif) => guarded(() => ask(nif)), close: () => client.close() };
+  return {
+    name,
+    find: (nif, admit = async () => {}) => guarded(nif, () => ask(nif, admit)),
+    close: () => client.close(),
+  };
 }
 
 function hasMembers(value: unknown): boolean {

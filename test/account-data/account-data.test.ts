@@ -113,7 +113,7 @@ describe('the export', () => {
       keys: [{ id: key.id, name: 'Ana’s laptop', revoked: null }],
       calls: [{ key: key.id, kind: 'lookup', calls: 1 }],
       errors: [{ day: '2026-03-01', key: key.id, kind: '4xx', calls: 5 }],
-      refreshes: [{ day: '2026-03-01', refreshes: 3 }],
+      refreshes: [{ day: '2026-03-01', refreshes: 3, lastMinute: [] }],
     });
     expect(exported.history).toHaveLength(8);
   });

@@ -490,7 +490,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
     false,
   ]);
   // A call made in the dashboard: its caller is known already.
-  const caller = { accountId, keyId: '', requestsPerMinute: 2000 };
+  const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 2000 };
   const handler = { charge: 'search' as const, handle: neverHandles };
   expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
     problem: { kind: 'service-unavailable' },

@@ -279,22 +279,6 @@ describe('refreshes', () => {
       await instance.stop();
     }
   });
-
-  test("count against the account's refreshes of the day; beyond them an item is the single lookup's 502", async () => {
-    const { accountId, key } = await api.caller();
-    await api.sql`
-      INSERT INTO account_refreshes (account_id, day, refreshes)
-      VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, 197)`;
-    const numbers = newNifs(5);
-    const { body } = await lookUp(key, numbers);
-    expect(outcomes(body).filter((outcome) => outcome.startsWith('Nova'))).toHaveLength(3);
-    const refused = body.data.find((item: { status: number }) => item.status === 502);
-    expect(refused.problem).toMatchObject({
-      detail: expect.stringContaining('used up its refreshes of the day'),
-    });
-    const [row] = await api.sql`SELECT refreshes FROM account_refreshes WHERE account_id = ${accountId}`;
-    expect(row!.refreshes).toBe(200);
-  });
 });
 
 describe('around it', () => {

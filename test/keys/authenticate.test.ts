@@ -119,9 +119,9 @@ async function insertKey(accountId: string, secret: string): Promise<void> {
 describe('who a key speaks for', () => {
   test('a valid key: its account, itself, and the limit in force', async () => {
     const { accountId, keyId, key } = await createCaller(sql);
-    expect({ ...(await bearer(key)) }).toEqual({ accountId, keyId, requestsPerMinute: 20 });
+    expect({ ...(await bearer(key)) }).toEqual({ accountId, keyId, plan: 'free', requestsPerMinute: 20 });
     const plus = await createCaller(sql, { plan: 'plus' });
-    expect(await bearer(plus.key)).toMatchObject({ requestsPerMinute: 60 });
+    expect(await bearer(plus.key)).toMatchObject({ plan: 'plus', requestsPerMinute: 60 });
     const own = await createCaller(sql, { limits: { requestsPerMinute: 6000 } });
     expect(await bearer(own.key)).toMatchObject({ requestsPerMinute: 6000 });
   });
@@ -132,7 +132,7 @@ describe('who a key speaks for', () => {
       periodStart: new Date('2026-01-01T00:00:00Z'),
       until: new Date('2026-02-01T00:00:00Z'),
     });
-    expect(await bearer(key)).toMatchObject({ requestsPerMinute: 20 });
+    expect(await bearer(key)).toMatchObject({ plan: 'free', requestsPerMinute: 20 });
   });
 
   test('the scheme is matched without regard to case', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { createRefreshBudget, OverBudgetError } from '../../src/lookup/budget.ts';
 import { createRefreshLeases } from '../../src/lookup/lease.ts';
 import { createRefresher } from '../../src/lookup/refresh.ts';
 import { createCompanyReader, forgetCompany } from '../../src/lookup/store.ts';
@@ -9,6 +10,7 @@ import { createTestDatabase, type TestDatabase, testServers } from '../support/d
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { NO_DETAILS } from '../support/records.ts';
 import { createCaller } from '../support/service.ts';
+import { eventually } from '../support/until.ts';
 
 const LEASE_MS = 1500;
 
@@ -65,7 +67,7 @@ test('a record that is stored after its lease has run out overwrites no newer on
     const leases = createRefreshLeases(database.sql, LEASE_MS);
     expect(
       await leases.completeWithRecord(number, await take(leases, number), details('newer'), 'vies'),
-    ).toBe(true);
+    ).toMatchObject({ details: expect.stringContaining('newer') });
   });
   expect(await titleOf(number)).toBe('newer');
 }, 10_000);
@@ -95,7 +97,8 @@ test('an attempt that has stored its record has found it, though its process gav
   const leases = createRefreshLeases(database.sql, LEASE_MS);
   const number = nif(next++);
   const attempt = await take(leases, number);
-  expect(await leases.completeWithRecord(number, attempt, details('stored'), 'nif.pt')).toBe(true);
+  const stored = await leases.completeWithRecord(number, attempt, details('stored'), 'nif.pt');
+  expect(stored).toEqual((await createCompanyReader(database.sql, 60).findCompany(number))!);
   await leases.complete(number, attempt, 'failed');
   expect(await leases.read(number)).toEqual({ state: 'ended', attempt, outcome: 'found' });
 });
@@ -105,39 +108,112 @@ test('an attempt that was told a failure stores nothing afterwards', async () =>
   const number = nif(next++);
   const attempt = await take(leases, number);
   await leases.complete(number, attempt, 'failed');
-  expect(await leases.completeWithRecord(number, attempt, details('late'), 'nif.pt')).toBe(false);
+  expect(await leases.completeWithRecord(number, attempt, details('late'), 'nif.pt')).toBeNull();
   expect(await titleOf(number)).toBeNull();
 });
 
-test('who has lost the lease answers what became of it: the record of another attempt, or a failure', async () => {
+/** A refresher of one source, which does `meanwhile` while it is asked. */
+function refresherOf(meanwhile: (asked: number) => Promise<unknown>, providerTimeoutMs = 1000) {
   const { sql } = database;
-  const { accountId } = await createCaller(sql);
-  const leases = createRefreshLeases(sql, LEASE_MS);
-  for (const [isFoundByOthers, outcome, title] of [
-    [true, 'found', 'newer'],
-    [false, 'failed', null],
-  ] as const) {
-    const number = nif(next++);
-    const refresher = createRefresher({
-      sql,
-      providerTimeoutMs: 0,
-      ...createCompanyReader(sql, 60),
-      log: createLogTo({ write() {} }),
-      sources: [
-        {
-          name: 'nif.pt',
-          async find() {
-            await sql`UPDATE company_refreshes SET expires_at = clock_timestamp() WHERE nif = ${number}`;
-            if (isFoundByOthers) {
-              await leases.completeWithRecord(number, await take(leases, number), details('newer'), 'vies');
-            }
-            return { kind: 'found', details: details('late') };
-          },
-          async close() {},
+  const log = createLogTo({ write() {} });
+  const asked: string[] = [];
+  const refresher = createRefresher({
+    sql,
+    providerTimeoutMs,
+    ...createCompanyReader(sql, 60),
+    budget: createRefreshBudget(sql, null, log),
+    log,
+    sources: [
+      {
+        name: 'nif.pt',
+        async find(number, admit) {
+          await admit?.();
+          asked.push(number);
+          await meanwhile(asked.length);
+          return { kind: 'found', details: details('found') };
         },
-      ],
-    });
-    expect(await refresher.refresh(number, { accountId, requestsPerMinute: 20 })).toBe(outcome);
-    expect(await titleOf(number)).toBe(title);
+        async close() {},
+      },
+    ],
+  });
+  return { ...refresher, asked };
+}
+
+const newPayer = async () => ({
+  accountId: (await createCaller(database.sql)).accountId,
+  plan: 'free' as const,
+  requestsPerMinute: 20,
+});
+const inTime = () => performance.now() + 20_000;
+const expire = (number: string) => database.sql`
+  UPDATE company_refreshes SET expires_at = clock_timestamp() WHERE nif = ${number}`;
+
+test('a caller that has lost its lease gets the record of the attempt that has it now, and stores none', async () => {
+  const number = nif(next++);
+  const leases = createRefreshLeases(database.sql, LEASE_MS);
+  const { refresh, asked } = refresherOf(async () => {
+    await expire(number);
+    await leases.completeWithRecord(number, await take(leases, number), details('newer'), 'vies');
+  });
+  expect(await refresh(number, await newPayer(), inTime())).toMatchObject({ source: 'vies' });
+  expect([await titleOf(number), asked.length]).toEqual(['newer', 1]);
+});
+
+test('a caller whose record came after its lease begins again while it has time, and fails afterwards', async () => {
+  const [number, late] = [nif(next++), nif(next++)];
+  const again = refresherOf(async (asked) => asked === 1 && expire(number));
+  expect(await again.refresh(number, await newPayer(), inTime())).toMatchObject({ source: 'nif.pt' });
+  expect(again.asked).toHaveLength(2);
+  const payer = await newPayer();
+  const untilMs = performance.now() + 1000;
+  const slow = refresherOf(async () => {
+    await expire(late);
+    await Bun.sleep(untilMs - performance.now());
+  });
+  await expect(slow.refresh(late, payer, untilMs)).rejects.toThrow('lease');
+  expect(await titleOf(late)).toBeNull();
+});
+
+test('a caller whose time is up begins nothing: no source is asked, no budget taken, and the lease is free again', async () => {
+  const number = nif(next++);
+  const leases = createRefreshLeases(database.sql, LEASE_MS);
+  const late = await newPayer();
+  const { refresh, asked } = refresherOf(async () => {});
+  await expect(refresh(number, late, performance.now())).rejects.toThrow('nobody waits');
+  expect(await database.sql`SELECT 1 FROM account_refreshes WHERE account_id = ${late.accountId}`).toEqual(
+    [] as never,
+  );
+  await eventually(() => leases.read(number), null);
+  // One that follows another instance doesn't wait for its lease.
+  await take(createRefreshLeases(database.sql, 60_000), number);
+  await expect(refresh(number, late, performance.now() + 100)).rejects.toThrow('did not end in time');
+  expect(asked).toEqual([]);
+});
+
+test('a caller that has joined one whose time is up begins the refresh itself', async () => {
+  const number = nif(next++);
+  const { refresh, asked } = refresherOf(async () => {});
+  const payer = await newPayer();
+  const [late, patient] = [refresh(number, payer, performance.now()), refresh(number, payer, inTime())];
+  await expect(late).rejects.toThrow('nobody waits');
+  expect(await patient).toMatchObject({ nif: number, source: 'nif.pt' });
+  expect(asked).toEqual([number]);
+});
+
+test('an account without a budget that is first to ask refuses no other account that waits with it', async () => {
+  const [poor, rich] = [await newPayer(), await newPayer()];
+  await database.sql`
+    INSERT INTO account_refreshes (account_id, day, refreshes)
+    VALUES (${poor.accountId}, (now() AT TIME ZONE 'UTC')::date, 200)`;
+  const here = refresherOf(async () => {});
+  const elsewhere = refresherOf(async () => {});
+  for (const there of [here, elsewhere]) {
+    const number = nif(next++);
+    const refused = here.refresh(number, poor, inTime()).catch((error) => error);
+    expect(await there.refresh(number, rich, inTime())).toMatchObject({ nif: number, source: 'nif.pt' });
+    // Over two instances either may be first.
+    const outcome = await refused;
+    expect(outcome instanceof OverBudgetError || (there === elsewhere && outcome.nif === number)).toBe(true);
   }
+  expect(here.asked.length + elsewhere.asked.length).toBe(2);
 });

@@ -6,15 +6,18 @@ import { clock, faultOf, found, NIF, sourceAt } from './support.ts';
 
 let time: ReturnType<typeof clock>;
 let breaker: Breaker;
+let companies: number;
 
 beforeEach(() => {
   time = clock();
   breaker = createBreaker('vies', time.now);
+  companies = 0;
 });
 
-const failing = (reason: FaultReason = 'timeout') =>
-  faultOf(breaker(() => Promise.reject(new SourceFault('vies', reason))));
-const answering = () => breaker(async () => 'answer');
+/** A question about a company of its own, or about the given one. */
+const failing = (reason: FaultReason = 'timeout', nif = `company ${companies++}`) =>
+  faultOf(breaker(nif, () => Promise.reject(new SourceFault('vies', reason))));
+const answering = () => breaker(NIF, async () => 'answer');
 
 async function open() {
   for (let n = 0; n < 10; n++) expect((await failing()).reason).toBe('timeout');
@@ -30,8 +33,27 @@ test('lets everything through until ten faults came in a row', async () => {
 test('skips without asking after ten faults in a row', async () => {
   await open();
   let asked = 0;
-  const fault = await faultOf(breaker(async () => asked++));
+  const fault = await faultOf(breaker(NIF, async () => asked++));
   expect([fault.source, fault.reason, asked]).toEqual(['vies', 'skipped', 0]);
+});
+
+test('one company, however often it is asked for, closes the source for nobody', async () => {
+  for (let n = 0; n < 30; n++) expect((await failing('http-status', NIF)).reason).toBe('http-status');
+  for (let n = 0; n < 8; n++) await failing();
+  expect(await answering()).toBe('answer');
+  await open();
+  expect((await failing('timeout', NIF)).reason).toBe('skipped');
+});
+
+test('what never reached the source neither opens nor closes it', async () => {
+  for (let n = 0; n < 9; n++) await failing();
+  const refused = new Error('over budget');
+  for (let n = 0; n < 5; n++) {
+    expect((await failing('busy')).reason).toBe('busy');
+    expect(await breaker(NIF, () => Promise.reject(refused)).catch((error) => error)).toBe(refused);
+  }
+  expect((await failing()).reason).toBe('timeout');
+  expect((await failing()).reason).toBe('skipped');
 });
 
 test.each(['limit', 'bad-key', 'wrong-company', 'unexpected', 'provider-error'] as const)(
@@ -53,7 +75,7 @@ describe('when it is open', () => {
   test('lets one probe at a time through then, and closes when it is answered', async () => {
     time.advance(5_000);
     const probe = Promise.withResolvers<string>();
-    const probing = breaker(() => probe.promise);
+    const probing = breaker(NIF, () => probe.promise);
     expect((await failing()).reason).toBe('skipped');
     probe.resolve('back');
     expect(await probing).toBe('back');
@@ -74,7 +96,7 @@ describe('when it is open', () => {
   test('lets everybody ask ten seconds after the last fault, even while a probe hangs', async () => {
     time.advance(5_000);
     const hanging = Promise.withResolvers<string>();
-    const probe = breaker(() => hanging.promise);
+    const probe = breaker(NIF, () => hanging.promise);
     time.advance(4_999);
     expect((await failing()).reason).toBe('skipped');
     time.advance(1);
@@ -90,7 +112,7 @@ test.each(['nif.pt', 'vies', 'einforma'] as const)(
     const provider = await startProvider();
     const source = sourceAt(provider, name, { now: time.now });
     await provider.mode({ status: 500 });
-    for (let n = 0; n < 10; n++) await faultOf(source.find(NIF));
+    for (let n = 0; n < 10; n++) await faultOf(source.find(`50000000${n}`));
     const asked = provider.requests.length;
     expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
     expect(provider.requests).toHaveLength(asked);

@@ -175,12 +175,49 @@ describe.each(SOURCES)('%s', (name) => {
     expect(provider.connections()).toBeLessThanOrEqual(32);
   });
 
-  test('counts the wait for a free connection as time of the provider', async () => {
+  test('gives a question without a free connection the same time; that is our fault, and it was not admitted', async () => {
     await warmSource(name, 500);
     await provider.mode('hung');
-    const faults = await Promise.all(Array.from({ length: 100 }, () => faultOf(source.find(NIF))));
-    expect(new Set(faults.map(({ reason }) => reason))).toEqual(new Set(['timeout']));
+    const admitted = new Set<number>();
+    const ask = (n: number) => faultOf(source.find(NIF, async () => void admitted.add(n)));
+    const faults = await Promise.all(Array.from({ length: 100 }, (_, n) => ask(n)));
+    expect(admitted.size).toBe(32);
+    for (const [n, { reason }] of faults.entries()) if (!admitted.has(n)) expect(reason).toBe('busy');
     await until('their end', () => provider.unanswered() === 0);
+  });
+
+  test('a slow provider that answers every question is asked on, though others wait too long for a connection', async () => {
+    await warmSource(name, 1500);
+    provider.hold();
+    const before = provider.requests.length;
+    const crowd = Array.from({ length: 60 }, (_, n) =>
+      source.find(`5000001${n + 10}`).catch((error) => error),
+    );
+    await provider.arrived(before + 32);
+    // The others give up before a connection is free.
+    expect(await Promise.race(crowd)).toMatchObject({ reason: 'busy' });
+    provider.release();
+    await Promise.all(crowd);
+    expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+  });
+
+  test('a time-out that this process was too busy to notice is its own fault', async () => {
+    await warmSource(name, 200);
+    provider.hold();
+    const question = faultOf(source.find(NIF));
+    Bun.sleepSync(600);
+    expect((await question).reason).toBe('busy');
+    provider.release();
+  });
+
+  test('sends nothing that is not admitted', async () => {
+    await warmSource(name);
+    const before = provider.requests.length;
+    const refused = new Error('over budget');
+    const question = source.find(NIF, () => Promise.reject(refused));
+    expect(await question.catch((error) => error)).toBe(refused);
+    expect(provider.requests).toHaveLength(before);
+    expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
   });
 
   test('fails what is still being asked when it is closed', async () => {

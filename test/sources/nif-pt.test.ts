@@ -184,6 +184,12 @@ describe('an answer without a company', () => {
   });
 });
 
+test('an answer that nests deeper than any of theirs is not parsed', async () => {
+  const deep = '['.repeat(65) + ']'.repeat(65);
+  provider.answer(NIF, { status: 200, body: `{"result":"success","records":{"${NIF}":${deep}}}` });
+  expect((await faultOf(source.find(NIF))).reason).toBe('unreadable');
+});
+
 describe('after a limit', () => {
   const SECOND = 1000;
   const HOUR = 3600 * SECOND;
@@ -252,6 +258,16 @@ describe('after a limit', () => {
       provider.answer(NIF, nifPtError('Something new'));
       expect((await faultOf(source.find(NIF))).reason).toBe('provider-error');
       expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
+    });
+
+    test('a question that is not admitted leaves the hour to the next one', async () => {
+      provider.answer(NIF, nifPtLimit(window));
+      await faultOf(source.find(NIF));
+      time.advance(HOUR);
+      const refused = new Error('over budget');
+      expect(await source.find(NIF, () => Promise.reject(refused)).catch((error) => error)).toBe(refused);
+      provider.answer(NIF, nifPtFound(NIF));
+      expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
     });
 
     test('the operator is told of each limit answer, with its window', async () => {

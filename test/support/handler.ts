@@ -2,7 +2,7 @@ import type { AdmissionContext, Handler } from '../../src/admission/pipeline.ts'
 import type { Answer } from '../../src/http/answer.ts';
 
 const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate' | 'spend'> = {
-  caller: { accountId: 'acc', keyId: 'key_test', requestsPerMinute: 60 },
+  caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60 },
   rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
   spend: async (_, credits) => ({ spent: credits, refusal: null, giveBack() {} }),
 };
@@ -15,5 +15,5 @@ export async function runHandler(
 ): Promise<Answer> {
   const request = new Request(`http://service/api/v1/${path}`);
   const prefetched = handler.prefetch?.(request);
-  return handler.handle({ ...ADMITTED, ...admitted, request, prefetched });
+  return handler.handle({ ...ADMITTED, arrivedMs: performance.now(), ...admitted, request, prefetched });
 }

@@ -45,6 +45,7 @@ export const tryIt = formHandlers({
     const answer = await tools.pipeline.serve(new Request(address), trace, tools[kind], {
       keyId: '',
       accountId: account.id,
+      plan: account.plan,
       requestsPerMinute: account.requestsPerMinute,
     });
     const durationMs = performance.now() - startedAt;

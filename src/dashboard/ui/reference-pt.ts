@@ -82,7 +82,7 @@ export const pt = {
     'company-lookup-failed': {
       title: 'Não foi possível consultar a empresa',
       cause:
-        'Não há dados recentes desta empresa, e nenhuma fonte soube responder: falharam, demoraram demasiado, ou não a conhecem. Ou a conta gastou as atualizações do dia.',
+        'Não há dados recentes desta empresa, e nenhuma fonte soube responder: falharam, demoraram demasiado, ou não a conhecem.',
       fix: 'Tente de novo mais tarde. O pedido custou o seu crédito.',
     },
     'not-found': {
@@ -98,8 +98,8 @@ export const pt = {
     'service-unavailable': {
       title: 'O serviço não está disponível neste momento',
       cause:
-        'Não foi possível contar os créditos da conta, ou ler a utilização ou os dados guardados, ou o serviço está sobrecarregado. Ou o elemento de uma consulta múltipla seria a décima primeira empresa a atualizar.',
-      fix: 'Tente de novo depois dos segundos que `Retry-After` indica. Nenhum crédito foi cobrado.',
+        'Não foi possível contar os créditos da conta, ou ler a utilização ou os dados guardados, ou o serviço está sobrecarregado. Ou não há dados recentes da empresa, e as atualizações da conta ou de todas as contas acabaram. Ou o elemento de uma consulta múltipla seria a décima primeira empresa a atualizar.',
+      fix: 'Tente de novo depois dos segundos que `Retry-After` indica: até à meia-noite (UTC), se acabaram as atualizações do dia. Nenhum crédito foi cobrado.',
     },
     'internal-error': {
       title: 'Algo correu mal do nosso lado',
