@@ -3,6 +3,7 @@ import { isBug } from '../errors.ts';
 import { ok, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { createBatcher } from '../runtime/batch.ts';
 import { type DatasetsAnswer, DatasetsAnswerSchema } from './schema.ts';
 import { type DebtDataset, readDatasets } from './store.ts';
 
@@ -20,12 +21,21 @@ export const datasetsRoute: ApiRoute = {
   },
 };
 
+/** Requests of one turn of the event loop share a query, and none waits longer for Postgres than other requests do. */
 export function createDatasetsHandler(sql: Sql): Handler {
+  const read = createBatcher(
+    async (requests: null[], bound) => {
+      const datasets = await readDatasets(sql, bound);
+      return requests.map(() => datasets);
+    },
+    { name: 'Postgres', maxConcurrentBatches: 2 },
+  );
+
   return {
     charge: datasetsRoute.charge,
     async handle() {
       try {
-        const { directory, debts } = await readDatasets(sql);
+        const { directory, debts } = await read(null);
         return ok<DatasetsAnswer>({
           data: {
             directory: {

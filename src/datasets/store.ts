@@ -1,4 +1,5 @@
 import type { Sql } from '../postgres/connect.ts';
+import type { Bound } from '../runtime/timeout.ts';
 
 /** The data that the service answers from, with its age. */
 export interface Datasets {
@@ -25,9 +26,12 @@ export interface DebtDataset {
   by: string;
 }
 
-/** Reads the record that the last import left of each dataset, without counting rows. */
-export async function readDatasets(sql: Sql): Promise<Datasets> {
-  const rows = await sql<
+/**
+ * Reads the record that the last import left of each dataset, without counting rows.
+ * @param bound bounds the wait for Postgres; by default nothing does
+ */
+export async function readDatasets(sql: Sql, bound: Bound = async (query) => query): Promise<Datasets> {
+  const query = sql<
     { kind: string; date: string; companies: number; at: Date | null; by: string; file: string }[]
   >`
     SELECT 'directory' AS kind, NULL AS date, rows AS companies, loaded_file AS file,
@@ -36,6 +40,7 @@ export async function readDatasets(sql: Sql): Promise<Datasets> {
     FROM directory_generations WHERE id = (SELECT current FROM directory)
     UNION ALL
     SELECT kind, to_char(dataset_date, 'YYYY-MM-DD'), rows, NULL, imported_at, imported_by FROM debt_datasets`;
+  const rows = await bound(query);
   const find = (kind: string) => rows.find((row) => row.kind === kind);
   const { companies, at, by, file } = find('directory')!;
   const debts = (kind: string): DebtDataset | null => {

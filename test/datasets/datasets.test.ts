@@ -3,8 +3,11 @@ import { createDatasetsHandler } from '../../src/datasets/route.ts';
 import { readDatasets } from '../../src/datasets/store.ts';
 import { importDebts } from '../../src/debts/import.ts';
 import { createWorkbench, csv, MODES, nif, type Workbench } from '../directory/support.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { runHandler } from '../support/handler.ts';
+import { waitingForLock } from '../support/locks.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
+import { inOneTurn } from '../support/stopped-clock.ts';
 
 describe.each([...MODES])('what is known of the datasets (%s)', (mode) => {
   let bench: Workbench;
@@ -84,4 +87,22 @@ describe.each([...MODES])('what is known of the datasets (%s)', (mode) => {
       by: 'test',
     });
   });
+});
+
+test('a Postgres that does not answer is a 503 after the time of every request, and requests share its queries', async () => {
+  const database = await createTestDatabase('datasets');
+  const { sql } = database;
+  const handler = createDatasetsHandler(sql);
+  await sql.begin(async (transaction) => {
+    await transaction`LOCK TABLE debt_datasets IN ACCESS EXCLUSIVE MODE`;
+    const crowd = inOneTurn(() =>
+      Promise.all(Array.from({ length: 50 }, () => runHandler(handler, 'datasets'))),
+    );
+    await waitingForLock(database.sql, 1);
+    for (const answer of await crowd) {
+      expect(answer).toMatchObject({ problem: { kind: 'service-unavailable' } });
+    }
+  });
+  expect(await runHandler(handler, 'datasets')).toMatchObject({ ok: true });
+  await database.drop();
 });
