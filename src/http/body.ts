@@ -4,7 +4,7 @@ import { setTimeoutAfterIo } from '../runtime/timeout.ts';
 export type Unread =
   | 'too large'
   | 'too slow'
-  /** The sender closed the connection, or its body is malformed; Bun itself answers a malformed one 400. */
+  /** The sender closed the connection, or Bun itself answers: 400 for a malformed body, 413 for one that is too large for it. */
   | 'gone'
   /** The service stops. */
   | 'stopping';
@@ -20,6 +20,9 @@ export interface BodyLimits {
 /**
  * Reads the body of a request within its limits. It never throws and never waits longer, even if the sender is slow or
  * leaves. An incomplete body is dropped.
+ *
+ * A body in chunks that is too large is read on, and its rest dropped. If it gets too large for Bun, Bun answers 413 in place of
+ * whatever the caller answers. So the caller must not charge for it: the body is `gone`.
  */
 export async function readBody(
   request: Request,
@@ -45,11 +48,10 @@ export async function readBody(
     while (unread === null) {
       const { done, value } = await reader.read();
       if (done) break;
-      chunks.push(value);
       bytes += value.length;
-      if (bytes > maxBytes) giveUp('too large');
+      if (bytes <= maxBytes) chunks.push(value);
     }
-    return unread ?? Buffer.concat(chunks);
+    return unread ?? (bytes > maxBytes ? 'too large' : Buffer.concat(chunks));
   } catch {
     return unread ?? 'gone';
   } finally {

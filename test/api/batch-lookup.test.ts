@@ -1,8 +1,10 @@
 /** POST /lookups over HTTP: every sentence of the contract about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { nif } from '../directory/support.ts';
+import { sendText } from '../support/client.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
 import { storeRecord } from '../support/records.ts';
+import { until } from '../support/until.ts';
 import {
   type Api,
   ask,
@@ -210,18 +212,39 @@ describe('a body that is not valid', () => {
     },
   );
 
+  const CHUNK = `1f40\r\n${' '.repeat(8000)}\r\n`;
+  const inChunks = (key: string, chunks: number) =>
+    [
+      'POST /api/v1/lookups HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${key}`,
+      'Connection: close',
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+      `\r\n${CHUNK.repeat(chunks)}0\r\n\r\n`,
+    ].join('\r\n');
+
   test('over 64 KiB in chunks: the same', async () => {
     const { accountId, key } = await api.caller(plenty);
-    const head = `POST /api/v1/lookups HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n`;
-    const chunk = `1f40\r\n${' '.repeat(8000)}\r\n`;
-    const answer = await sendRaw(
-      api,
-      `${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(12)}0\r\n\r\n`,
-    );
+    const answer = await sendRaw(api, inChunks(key, 12));
     expect(answer).toStartWith('HTTP/1.1 400');
     expect(answer).toContain('/problems/validation');
     expect((await api.ledger({ accountId })).used).toBe(1);
   });
+
+  test.each([33, 38, 400])(
+    'in %d chunks, too large for Bun, which answers itself: no credit',
+    async (chunks) => {
+      const { accountId, key } = await api.caller(plenty);
+      const from = api.logLines.length;
+      const { closed } = await sendText(api.baseUrl, inChunks(key, chunks));
+      // A reset on the way can take the answer with it.
+      expect(await closed).toMatch(/^(HTTP\/1\.1 413|$)/);
+      await until('the end of the request', () => api.logLines.length > from);
+      await lookUp(key, [FRESH]);
+      expect((await api.ledger({ accountId })).used).toBe(1);
+    },
+  );
 });
 
 describe('refreshes', () => {
