@@ -39,15 +39,23 @@ const WRITE_EVERY_MS = 100;
 /**
  * The service's log, by default on stdout. Lines of requests are gathered in a text: Bun's writer writes at the end of each
  * turn of the event loop, which took 1 µs of a lookup, and pino's took a tenth of one. All other lines are written at once.
- * `close` writes the rest.
+ * `close` writes the rest. Lines that can't be written, because their reader has gone or a disk is full, are lost, and stderr has one
+ * line about it.
  */
 export function createLog(target: LogTarget = 'stdout'): { log: Log; close(): Promise<void> } {
   const writer = Bun.file(target === 'stdout' ? 1 : 2).writer({ highWaterMark: WRITE_CHARS });
   let gathered = '';
-  function write(line = ''): number | Promise<number> {
-    void writer.write(gathered + line);
+  let isFailing = false;
+  async function write(line = ''): Promise<void> {
+    const text = gathered + line;
     gathered = '';
-    return writer.flush();
+    try {
+      await Promise.all([writer.write(text), writer.flush()]);
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) console.error(`the log can't be written, and the service goes on: ${messageOf(error)}`);
+      isFailing = true;
+    }
   }
   function gather(line: string): void {
     gathered += line;

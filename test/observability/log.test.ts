@@ -44,18 +44,48 @@ test('a request without a key has no account in its line, and a failure is JSON 
   expect(line).toMatchObject({ level: 40, error: 'TypeError: "quoted" \\ and\u0007' });
 });
 
+/** Runs a program that has a log on stdout, and `request`, a line of it. */
+const spawnLogger = (program: string) =>
+  Bun.spawn(
+    [
+      process.execPath,
+      '-e',
+      `const { createLog } = await import(${JSON.stringify(join(import.meta.dir, '../../src/observability/log.ts'))});
+      const { log, close } = createLog();
+      const request = ${JSON.stringify(LINE)};
+      ${program}
+      await close();`,
+    ],
+    { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' },
+  );
+
 test('lines of requests and others are written in their order, the last ones at the close', async () => {
-  const program = `
-    const { createLog } = await import(${JSON.stringify(join(import.meta.dir, '../../src/observability/log.ts'))});
-    const { log, close } = createLog();
-    const request = ${JSON.stringify(LINE)};
+  const child = spawnLogger(`
     log.request({ ...request, requestId: 'first' });
     log.info('second');
-    log.request({ ...request, requestId: 'third' });
-    await close();`;
-  const child = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe' });
+    log.request({ ...request, requestId: 'third' });`);
   const lines = (await new Response(child.stdout).text()).trim().split('\n');
   expect(await child.exited).toBe(0);
   const written = lines.map((line) => JSON.parse(line) as { requestId?: string; msg: string });
   expect(written.map(({ requestId, msg }) => requestId ?? msg)).toEqual(['first', 'second', 'third']);
+});
+
+test('lines whose reader has gone are lost: the program goes on, and says so once on stderr', async () => {
+  const child = spawnLogger(`
+    log.info('first');
+    await Bun.stdin.text();
+    for (let round = 0; round < 3; round += 1) {
+      log.info('lost');
+      log.request(request);
+      await Bun.sleep(150);
+    }
+    log.bug(new TypeError('lost'), 'lost');
+    console.error('done');`);
+  const reader = child.stdout.getReader();
+  await reader.read();
+  await reader.cancel();
+  await child.stdin.end();
+  expect(await child.exited).toBe(0);
+  const errors = (await new Response(child.stderr).text()).trim().split('\n');
+  expect(errors).toEqual([expect.stringMatching(/^the log can't be written.*EPIPE/), 'done']);
 });
