@@ -166,7 +166,7 @@ export const SETTINGS = {
     'METRICS_TOKEN',
     '–',
     asciiSecret,
-    '`/metrics` requires it as a bearer token. Without it `/metrics` answers only requests from the loopback address that carry no `X-Forwarded-For`, and 404 to all others.',
+    '`/metrics` requires it as a bearer token. Without it `/metrics` answers only requests from the loopback address to a loopback name that carry no header of a proxy (`Forwarded`, `Via`, `X-Forwarded-For`, `X-Forwarded-Host`, `X-Real-IP`), and 404 to all others. The start warns if it is missing at an https `PUBLIC_URL`.',
   ),
   authSecret: secret(
     'AUTH_SECRET',

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
+import { isLoopbackHost } from '../addresses.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { type Answer, methodNotAllowed, problem } from './answer.ts';
 import { templateOf } from './api-route.ts';
@@ -66,10 +67,12 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
 
 /** Addresses of this machine. IPv4 can arrive over an IPv6 socket. */
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/i;
+/** Headers that a proxy adds. */
+const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
 
 /**
  * Whether a request may read `/metrics` (docs/configuration.md). If a token is set, the request must carry it. Otherwise it must
- * come from this machine without a proxy; all others get 404.
+ * come from this machine, to a loopback name, and without a header that a proxy adds; all others get 404.
  *
  * @param peer the address that the connection comes from; `null` if it is not known
  * @param token `METRICS_TOKEN`; `null` means that none is set
@@ -80,11 +83,16 @@ export function mayReadMetrics(
   token: string | null,
 ): 'allowed' | 'refused' | 'hidden' {
   if (token === null) {
-    const isLocal = peer !== null && LOOPBACK.test(peer) && headers.get('x-forwarded-for') === null;
-    return isLocal ? 'allowed' : 'hidden';
+    const isLocal = peer !== null && LOOPBACK.test(peer) && isLoopbackHost(hostName(headers));
+    return isLocal && !PROXY_HEADERS.some((name) => headers.has(name)) ? 'allowed' : 'hidden';
   }
   const digest = (text: string) => createHash('sha256').update(text).digest();
   // The scheme is matched without regard to case, as for keys.
   const given = /^bearer +(.*)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '';
   return timingSafeEqual(digest(given), digest(token)) ? 'allowed' : 'refused';
+}
+
+/** The host that a request names, without the port; HTTP 1.0 may name none. */
+function hostName(headers: Headers): string {
+  return (headers.get('host') ?? 'localhost').replace(/:\d+$/, '');
 }

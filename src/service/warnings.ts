@@ -13,7 +13,13 @@ export function warnAtStart(log: Pick<Log, 'warn'>, config: Config, publicUrl: s
  * that is not a loopback address. Each warning is one line that names its variable.
  */
 export function startWarnings(
-  { host, signUp, smtpUrl, trustProxy }: Pick<Config, 'host' | 'signUp' | 'smtpUrl' | 'trustProxy'>,
+  {
+    host,
+    signUp,
+    smtpUrl,
+    trustProxy,
+    metricsToken,
+  }: Pick<Config, 'host' | 'signUp' | 'smtpUrl' | 'trustProxy' | 'metricsToken'>,
   publicUrl: string,
 ): string[] {
   const { protocol, hostname } = new URL(publicUrl);
@@ -30,6 +36,12 @@ export function startWarnings(
   if (isPublic && trustProxy.length === 0) {
     warnings.push(
       'TRUST_PROXY is not set: behind a proxy all visitors share its address, and ten failed sign-ins lock everyone out',
+    );
+  }
+  // TLS ends at a proxy. nginx by default adds no header by which its requests could be told from local ones.
+  if (protocol === 'https:' && metricsToken === null) {
+    warnings.push(
+      'METRICS_TOKEN is not set: a proxy on this machine that adds no header opens /metrics to everyone',
     );
   }
   return warnings;

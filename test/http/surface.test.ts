@@ -305,10 +305,24 @@ describe('metrics', () => {
       200,
       expect.stringContaining('text/plain'),
     ]);
-    for (const forwarded of ['203.0.113.7', '127.0.0.1', '']) {
-      const proxied = await fetch(`${instance.baseUrl}/metrics`, {
-        headers: { 'X-Forwarded-For': forwarded },
-      });
+    const { port } = new URL(instance.baseUrl);
+    const headers: Record<string, string>[] = [
+      { 'X-Forwarded-For': '203.0.113.7' },
+      { 'X-Forwarded-For': '127.0.0.1' },
+      { 'X-Forwarded-For': '' },
+      { 'X-Real-IP': '203.0.113.7' },
+      { 'X-Forwarded-Host': 'api.example.pt' },
+      { Forwarded: 'for=203.0.113.7' },
+      { Via: '1.1 proxy' },
+      { Host: 'api.example.pt' },
+      { Host: `localhost.example.pt:${port}` },
+      { Host: '127.0.0.1.example.pt' },
+    ];
+    for (const Host of ['localhost', `localhost:${port}`, `[::1]:${port}`, '127.0.0.1']) {
+      expect((await fetch(`${instance.baseUrl}/metrics`, { headers: { Host } })).status).toBe(200);
+    }
+    for (const added of headers) {
+      const proxied = await fetch(`${instance.baseUrl}/metrics`, { headers: added });
       expect([proxied.status, ((await proxied.json()) as { type: string }).type]).toEqual([
         404,
         `${instance.baseUrl}/problems/not-found`,

@@ -11,7 +11,7 @@ function warned(env: Record<string, string>): string[] {
   return startWarnings(config, publicUrl).map((warning) => /^[A-Z_]+/.exec(warning)![0]);
 }
 
-const HTTPS = { PUBLIC_URL: 'https://api.example.pt' };
+const HTTPS = { PUBLIC_URL: 'https://api.example.pt', METRICS_TOKEN: 'token' };
 
 test('a service on a loopback address is not warned about', () => {
   expect(warned({ SIGN_UP: 'open' })).toEqual([]);
@@ -32,6 +32,13 @@ test('open sign-up without mail is warned about on a public address', () => {
 test('a public address without TRUST_PROXY is warned about', () => {
   expect(warned(HTTPS)).toEqual(['TRUST_PROXY']);
   expect(warned({ HOST: '192.0.2.1', PUBLIC_URL: 'http://localhost:3000' })).toEqual(['TRUST_PROXY']);
+});
+
+test('a missing METRICS_TOKEN is warned about where a proxy must stand before the service', () => {
+  expect(warned({ ...HTTPS, TRUST_PROXY: '10.0.0.1', METRICS_TOKEN: '' })).toEqual(['METRICS_TOKEN']);
+  expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://localhost:3000', TRUST_PROXY: '10.0.0.1' })).toEqual(
+    [],
+  );
 });
 
 test('an http PUBLIC_URL is warned about unless it is a loopback address', () => {

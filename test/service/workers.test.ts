@@ -62,7 +62,7 @@ function isPortFree(port: number): boolean {
 
 /** Each on a connection of its own: it is these that are dealt out. */
 const get = (service: ServiceProcess, path: string) =>
-  sendRaw(service, `GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`);
+  sendRaw(service, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
 
 /** Sends requests that nobody has sent before, and @returns how many of them each worker says that it has answered. */
 async function sharesOf(service: ServiceProcess): Promise<number[]> {
