@@ -24,6 +24,13 @@ export function normalizeNif(text: string): string | null {
 }
 
 /**
+ * The nine digits of a NIF in a file, as {@link normalizeNif}, also of one that is written as a VAT number (`PT500002576`).
+ */
+export function importedNif(text: string): string | null {
+  return normalizeNif(text) ?? normalizeNif(text.replace(/^\s*pt/i, ''));
+}
+
+/**
  * Whether nine ASCII digits (no separators) end in the right check digit: 11 minus the weighted sum (weights 9 to
  * 2) modulo 11, and 0 if that gives 10 or 11. A leading 0 is allowed, because the specification doesn't refuse it.
  */

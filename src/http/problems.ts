@@ -17,14 +17,14 @@ export const PROBLEMS = {
     status: 400,
     title: 'The request is not valid',
     cause:
-      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits with a right check digit, or the body of a batch lookup is not 1 to 100 NIFs as JSON.',
+      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a batch lookup is not 1 to 100 NIFs as JSON.',
     fix: 'Send a non-empty `q`, or a NIF of nine digits (spaces, hyphens and periods may separate them). The request has cost its credit: check the NIF before you send it.',
   },
   unauthorized: {
     status: 401,
     title: 'The API key is missing or not valid',
     cause:
-      'The `Authorization` header is missing or not of the form `Bearer <API_KEY>`, or the key is unknown or revoked, or its account is suspended.',
+      'The `Authorization` header is missing or not of the form `Bearer <API_KEY>`, or the key is unknown, revoked or expired, or its account is suspended.',
     fix: 'Send `Authorization: Bearer svc_…` with an active key. Nothing was charged.',
   },
   'company-not-found': {

@@ -12,8 +12,11 @@ export function overloaded(): ProblemAnswer {
   return { ok: false, problem: { ...OVERLOADED } };
 }
 
+/** The same for every request without a valid key (contract: 401). */
+const NO_VALID_KEY = 'The key is unknown, revoked or expired, or its account is suspended.';
+
 export function unauthorized(): Answer {
-  return problem('unauthorized', undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+  return problem('unauthorized', NO_VALID_KEY, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
 export function rateLimitExceeded(rate: RateDecision): Answer {

@@ -1,4 +1,4 @@
-import { isValidNif, normalizeNif } from '../companies/nif.ts';
+import { importedNif, isValidNif } from '../companies/nif.ts';
 import { RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { type CopyWriter, copyInto, copyValue } from '../postgres/copy.ts';
@@ -166,7 +166,7 @@ function readRow(
   plan: StagingPlan,
   { values: [nifText, ...values] }: Row,
 ): { nif: string; fields: string } | { reason: string } {
-  const nif = normalizeNif(nifText ?? '');
+  const nif = importedNif(nifText ?? '');
   if (nif === null) return { reason: 'NIF is not nine digits' };
   if (!isValidNif(nif)) return { reason: 'NIF has a wrong check digit' };
   const result = plan.read(nif, values);

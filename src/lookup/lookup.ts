@@ -83,7 +83,7 @@ function overBudget(cause: OverBudgetError): ProblemAnswer {
 
 /** The answer to a NIF that can't be looked up. */
 export function invalidNif(): ProblemAnswer {
-  return problem('validation', 'The NIF is not nine digits, or its check digit is wrong.');
+  return problem('validation', 'The NIF is not nine digits (without PT), or its check digit is wrong.');
 }
 
 /** The nine digits of a NIF in the form that a path takes; null when they are not nine, or the check digit is wrong. */

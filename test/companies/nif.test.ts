@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { findNif, isValidNif, normalizeNif } from '../../src/companies/nif.ts';
+import { findNif, importedNif, isValidNif, normalizeNif } from '../../src/companies/nif.ts';
 
 const SEPARATORS = [' ', '\t', '\u00a0', '\u202f', '-', '.'];
 
@@ -53,6 +53,15 @@ describe('normalizeNif', () => {
       { numRuns: 2_000 },
     );
   });
+});
+
+test('importedNif takes a NIF with or without the prefix of a VAT number', () => {
+  for (const text of ['509442013', 'PT509442013', 'pt509442013', ' PT 509 442 013', 'Pt.509-442-013']) {
+    expect(importedNif(text)).toBe('509442013');
+  }
+  for (const text of ['PT', 'PT50944201', 'PTPT509442013', 'ES509442013', '509442013PT', 'P T509442013']) {
+    expect(importedNif(text)).toBeNull();
+  }
 });
 
 describe('isValidNif', () => {

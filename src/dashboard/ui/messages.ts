@@ -382,8 +382,8 @@ const TEXTS = {
     'O algarismo de controlo deste NIF está errado: a API responderia 400. Nada foi cobrado.',
   ],
   nifMissing: [
-    'Write the NIF to look up: nine digits. Nothing was charged.',
-    'Escreva o NIF a consultar: nove algarismos. Nada foi cobrado.',
+    'Write the NIF to look up: nine digits, without PT. Nothing was charged.',
+    'Escreva o NIF a consultar: nove algarismos, sem PT. Nada foi cobrado.',
   ],
   search: ['Search', 'Pesquisar'],
   lookUp: ['Look up NIF', 'Consultar NIF'],

@@ -43,13 +43,13 @@ export const pt = {
     validation: {
       title: 'O pedido não é válido',
       cause:
-        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos com o algarismo de controlo certo, ou o corpo de uma consulta múltipla não tem de 1 a 100 NIF em JSON.',
+        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de uma consulta múltipla não tem de 1 a 100 NIF em JSON.',
       fix: 'Envie um `q` que não seja vazio, ou um NIF de nove algarismos (podem ser separados por espaços, hífenes e pontos). O pedido custou o seu crédito: verifique o NIF antes de o enviar.',
     },
     unauthorized: {
       title: 'Falta a chave da API, ou não é válida',
       cause:
-        'Falta o cabeçalho `Authorization`, ou não tem a forma `Bearer <API_KEY>`, ou a chave é desconhecida ou foi revogada, ou a conta está suspensa.',
+        'Falta o cabeçalho `Authorization`, ou não tem a forma `Bearer <API_KEY>`, ou a chave é desconhecida, foi revogada ou expirou, ou a conta está suspensa.',
       fix: 'Envie `Authorization: Bearer svc_…` com uma chave ativa. Nada foi cobrado.',
     },
     'company-not-found': {
