@@ -20,8 +20,8 @@ export interface Period {
 /** The limits that a plan sets. An account can have its own in their place. */
 export interface PlanQuotas {
   includedCredits: number;
-  /** Keys at a time; `null` means unlimited. */
-  keyLimit: number | null;
+  /** Keys at a time. */
+  keyLimit: number;
   requestsPerMinute: number;
 }
 

@@ -202,7 +202,7 @@ function callersQuery(sql: Sql, hashes: string[]) {
     JOIN balances b ON b.account_id = a.id
     JOIN plans ON plans.name =
       CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END
-    WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR now() < k.expires_at) AND a.suspended_at IS NULL`;
+    WHERE now() < k.ends_at AND a.suspended_at IS NULL`;
 }
 
 /** The secret of an `Authorization: Bearer` header; `null` when the header has no secret of a key's length. */

@@ -1,5 +1,5 @@
 import { type Actor, recordEvent } from '../accounts/events.ts';
-import { clock } from '../accounts/plan.ts';
+import { clock, type Plan } from '../accounts/plan.ts';
 import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import { KEY_PREFIX, secretStart } from '../observability/redaction.ts';
@@ -20,19 +20,14 @@ export interface ApiKey {
   previousUntil: Date | null;
 }
 
-/**
- * Bounds on one account's keys on every plan. They keep lists, counts and the ledger small. `everCreated` counts revoked keys
- * too, because their rows stay.
- */
-export const KEY_CAPS = { active: 200, createdPerDay: 20, everCreated: 1000 };
-
-/** The bound that refuses a key: the plan's quota, or one of {@link KEY_CAPS}. */
-export type KeyBound = 'plan' | keyof typeof KEY_CAPS;
+/** Keys that an account may create in 24 hours. Revoked ones count, because their rows and the ledger's stay. */
+const KEYS_PER_DAY: Record<Plan, number> = { free: 20, plus: 1000 };
 
 /** A key was refused because its account has too many already. */
 export class TooManyKeysError extends RefusedError {
   constructor(
-    readonly bound: KeyBound,
+    /** The bound that refuses it: the room of the plan, or {@link KEYS_PER_DAY}. */
+    readonly bound: Plan | 'day',
     /** The number of keys that the bound allows. */
     readonly limit: number,
     message: string,
@@ -55,7 +50,7 @@ const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
  * form that is sent twice creates one key
  * @throws RefusedError for an unknown account, or an expiry that is not in the future
  * @throws KeyExistsError if a key got this secret earlier than that, or is revoked
- * @throws TooManyKeysError when the plan's key quota, or one of {@link KEY_CAPS}, is reached
+ * @throws TooManyKeysError when the plan has no room for another key, or the account has created {@link KEYS_PER_DAY}
  */
 export async function createKey(
   sql: Sql,
@@ -96,31 +91,17 @@ export async function isPreviousSecret(sql: Transaction, secret: string): Promis
 }
 
 /** Must run under the account's lock. @throws TooManyKeysError when the account may not create another key now */
-async function refuseTooMany(sql: Transaction, { id, keys, keyLimit }: AccountDetails): Promise<void> {
-  const { active, createdPerDay, everCreated } = KEY_CAPS;
-  const [created] = await sql<{ ever: number; lastDay: number }[]>`
-    SELECT count(*) AS ever, count(*) FILTER (WHERE created_at > now() - interval '1 day') AS "lastDay"
-    FROM api_keys WHERE account_id = ${id}`;
-  const { ever, lastDay } = created!;
-  const has = `the account has ${keys} keys`;
-  const bounds: [bound: KeyBound, count: number, limit: number, message: string][] = [
-    ['plan', keys, keyLimit ?? Infinity, `${has}, and its plan allows ${keyLimit}: revoke one first`],
-    ['active', keys, active, `${has}, and no account may have more than ${active}: revoke one first`],
-    [
-      'everCreated',
-      ever,
-      everCreated,
-      `the account has created ${ever} keys, revoked ones included, which is the most an account may create`,
-    ],
-    [
-      'createdPerDay',
-      lastDay,
-      createdPerDay,
-      `the account has created ${lastDay} keys in the last 24 hours, which is the most in that time: try again later`,
-    ],
-  ];
-  for (const [bound, count, limit, message] of bounds) {
-    if (count >= limit) throw new TooManyKeysError(bound, limit, message);
+async function refuseTooMany(sql: Transaction, { id, plan, keys, keyLimit }: AccountDetails): Promise<void> {
+  if (keys >= keyLimit) {
+    const message = `the account has ${keys} keys, and its plan allows ${keyLimit}: revoke one first`;
+    throw new TooManyKeysError(plan, keyLimit, message);
+  }
+  const perDay = KEYS_PER_DAY[plan];
+  const [created] = await sql<{ lastDay: number }[]>`
+    SELECT count(*) AS "lastDay" FROM api_keys WHERE account_id = ${id} AND created_at > now() - interval '1 day'`;
+  if (created!.lastDay >= perDay) {
+    const message = `the account has created ${created!.lastDay} keys in the last 24 hours, and its plan allows ${perDay}: try again later`;
+    throw new TooManyKeysError('day', perDay, message);
   }
 }
 
@@ -131,27 +112,38 @@ export async function listKeys(sql: Sql | Transaction, accountId: string): Promi
     SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} ORDER BY created_at, id`;
 }
 
-/** Revoked keys that {@link recentKeys} returns at most. */
-const RECENTLY_REVOKED = 50;
+/** Keys of one kind that {@link pageOfKeys} returns at most. */
+const PAGE = { active: 100, ended: 50 };
 
-/**
- * An account's keys as a page can show them, the latest first: the active ones, the 50 that were revoked last, and how many
- * revoked ones there are in all.
- */
-export async function recentKeys(
-  sql: Sql,
-  accountId: string,
-): Promise<{ active: ApiKey[]; revoked: ApiKey[]; revokedCount: number }> {
-  const [active, revoked] = await Promise.all([
+/** Keys as a page can show them. */
+export interface KeysPage {
+  /** The latest keys that work, or those that were created before the given one. */
+  active: ApiKey[];
+  /** Whether there are more that were created earlier. */
+  hasOlder: boolean;
+  /** The keys that were revoked or expired last. */
+  ended: ApiKey[];
+  hasMoreEnded: boolean;
+}
+
+/** @param before the id of a key: only keys that were created before it are active ones of the page */
+export async function pageOfKeys(sql: Sql, accountId: string, before: string | null): Promise<KeysPage> {
+  const [active, ended] = await Promise.all([
     sql<ApiKey[]>`
-      SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL
-      ORDER BY created_at DESC, id DESC`,
-    sql<(ApiKey & { of: number })[]>`
-      SELECT ${columns(sql)}, count(*) OVER () AS of FROM api_keys
-      WHERE account_id = ${accountId} AND revoked_at IS NOT NULL
-      ORDER BY revoked_at DESC, id DESC LIMIT ${RECENTLY_REVOKED}`,
+      SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at > now()
+        AND (${before}::text IS NULL
+          OR (created_at, id) < (SELECT created_at, id FROM api_keys WHERE id = ${before} AND account_id = ${accountId}))
+      ORDER BY created_at DESC, id DESC LIMIT ${PAGE.active + 1}`,
+    sql<ApiKey[]>`
+      SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now()
+      ORDER BY ends_at DESC, id DESC LIMIT ${PAGE.ended + 1}`,
   ]);
-  return { active, revoked, revokedCount: revoked[0]?.of ?? 0 };
+  return {
+    active: active.slice(0, PAGE.active),
+    hasOlder: active.length > PAGE.active,
+    ended: ended.slice(0, PAGE.ended),
+    hasMoreEnded: ended.length > PAGE.ended,
+  };
 }
 
 /** One key of the account; `null` when the account has no such key. */

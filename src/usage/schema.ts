@@ -28,9 +28,9 @@ export const UsageAnswerSchema = Type.Object(
           unit: Type.Literal('calls'),
         }),
         apiKeys: Closed({
-          used: Count('Keys of the account that are not revoked.'),
+          used: Count('Keys of the account that are neither revoked nor expired.'),
           limit: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-            description: 'Key quota; null: unlimited.',
+            description: 'Key quota; `null` means unlimited, as on Plus, which has room for 10,000.',
           }),
           unit: Type.Literal('keys'),
         }),

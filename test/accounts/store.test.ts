@@ -60,7 +60,7 @@ describe('a change of plan', () => {
       used: 0,
       includedCredits: 1250,
       requestsPerMinute: 60,
-      keyLimit: null,
+      keyLimit: 10_000,
     });
     expect(plus.period.start.getTime()).toBeWithin(before - 1000, Date.now() + 1000);
     const free = await changePlan(sql, id, 'free', {}, 'test');

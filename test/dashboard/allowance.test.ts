@@ -94,7 +94,7 @@ describe('plan and credits', () => {
       ['', 'Free Your plan', 'Plus'],
       ['Included calls a month', '500', '1,250'],
       ['Requests a minute', '20', '60'],
-      ['API keys', '2', 'No limit'],
+      ['API keys', '2', '10,000'],
     ]);
     expect(page.textOf('#account-id')).toBe(accountId);
     expect(page.textOf('main')).toContain('The operator of this service adds credits and changes plans.');

@@ -31,9 +31,9 @@ describe('sign-up', () => {
     const lead = async (language: string) =>
       (await createVisitor(open.baseUrl, { language }).get('/dashboard/sign-up')).textOf('.lead');
     expect(await lead('en')).toBe('Free: 500 calls a month and 2 API keys.');
-    await open.sql`UPDATE plans SET included_credits = 700, api_keys = NULL WHERE name = 'free'`;
-    expect(await lead('en')).toBe('Free: 700 calls a month.');
-    expect(await lead('pt')).toBe('Plano gratuito: 700 chamadas por mês.');
+    await open.sql`UPDATE plans SET included_credits = 700, api_keys = 5 WHERE name = 'free'`;
+    expect(await lead('en')).toBe('Free: 700 calls a month and 5 API keys.');
+    expect(await lead('pt')).toBe('Plano gratuito: 700 chamadas por mês e 5 chaves.');
     await open.sql`UPDATE plans SET included_credits = 500, api_keys = 2 WHERE name = 'free'`;
   });
 

@@ -81,36 +81,70 @@ test('the Free quota of 2 is shown and enforced, also when many tabs press at on
   expect(portuguese.textOf('.create')).toContain('As 2 chaves do plano estão em uso.');
 });
 
-test('Plus has no quota', async () => {
+/** Stores keys that were created before all others, the first one last; active ones two days ago. */
+const storeKeys = (accountId: string, count: number, state: 'active' | 'revoked') => service.sql`
+  INSERT INTO api_keys (id, account_id, name, start, secret_sha256, created_at, revoked_at)
+  SELECT 'key_' || ${accountId} || ${state} || n, ${accountId}, 'stored ' || n, 'svc_', sha256(gen_random_uuid()::text::bytea),
+    now() - CASE WHEN ${state === 'revoked'} THEN interval '1 hour' ELSE interval '2 days' END - n * interval '1 second',
+    CASE WHEN ${state === 'revoked'} THEN now() END
+  FROM generate_series(1, ${count}::integer) AS n`;
+
+test('Plus has room for 10,000 keys; they are listed by pages', async () => {
   const visitor = createVisitor(service.baseUrl);
   const { accountId } = await signUp(visitor);
   await changePlan(service.sql, accountId, 'plus', {}, 'test');
-  for (const name of ['one', 'two', 'three']) await makeKey(visitor, name);
-  expect((await visitor.get('/dashboard/keys')).textOf('[data-figure=quota]')).toBe('3 in use, no limit');
+  await makeKey(visitor, 'newest');
+  await storeKeys(accountId, 9_998, 'active');
+  const first = await visitor.get('/dashboard/keys');
+  expect(first.textOf('[data-figure=quota]')).toBe('9,999 of 10,000 in use');
+  const names = ({ document }: typeof first) =>
+    [...document.querySelectorAll('.card.list tbody th')].map((cell) => cell.textContent!.trim());
+  expect(names(first)).toEqual(['newest', ...Array.from({ length: 99 }, (_, n) => `stored ${n + 1}`)]);
+  const link = (page: typeof first, text: string) =>
+    [...page.document.querySelectorAll('main a')]
+      .find((each) => each.textContent === text)
+      ?.getAttribute('href');
+  expect(link(first, 'Latest keys')).toBeUndefined();
+  const second = await visitor.get(link(first, 'Older keys')!);
+  expect(names(second)).toEqual(Array.from({ length: 100 }, (_, n) => `stored ${n + 100}`));
+  expect(link(second, 'Latest keys')).toBe('/dashboard/keys');
+  await makeKey(visitor, 'last');
+  const full = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
+  expect(full.textOf('.create')).toContain('As 10 000 chaves do plano estão em uso. Revogue uma');
 });
 
-test('more keys than an account may create are refused with the reason, and only the latest revoked ones are listed', async () => {
+test('more keys than a plan may create in a day are refused with the reason, and only the latest that ended are listed', async () => {
   const visitor = createVisitor(service.baseUrl);
   const { accountId } = await signUp(visitor);
   await makeKey(visitor, 'first');
-  await service.sql`
-    INSERT INTO api_keys (id, account_id, name, start, secret_sha256, revoked_at)
-    SELECT 'key_' || ${accountId} || n, ${accountId}, 'stored ' || n, 'svc_', sha256(gen_random_uuid()::text::bytea), now()
-    FROM generate_series(1, 120) AS n`;
+  await storeKeys(accountId, 120, 'revoked');
   const refused = await visitor.submit('/dashboard/keys', { name: 'one more' });
   expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
     409,
-    'An account can create 20 keys in 24 hours, and has created them. Try again later.',
+    'An account of this plan can create 20 keys in 24 hours, and has created them. Try again later.',
   ]);
   const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
-  expect(portuguese.textOf('details .hint')).toBe('70 mais antigas não aparecem.');
+  expect(portuguese.textOf('details .hint')).toBe('As que terminaram antes não aparecem.');
   const page = await visitor.get('/dashboard/keys');
-  expect(page.textOf('details summary')).toBe('Revoked keys (120)');
+  expect(page.textOf('details summary')).toBe('Revoked and expired keys (50)');
   expect(page.document.querySelectorAll('details tbody tr').length).toBe(50);
-  expect(page.textOf('details .hint')).toBe('70 older ones are not listed.');
+  expect(page.textOf('details .hint')).toBe('Those that ended earlier are not listed.');
   const [key] =
     await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
   expect((await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {})).status).toBe(303);
+});
+
+test('an expired key gives its place to another, and stands with those that ended', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  for (const name of ['short', 'long']) await makeKey(visitor, name);
+  await service.sql`UPDATE api_keys SET expires_at = now() WHERE account_id = ${accountId} AND name = 'short'`;
+  const page = await visitor.get('/dashboard/keys');
+  expect(page.textOf('[data-figure=quota]')).toBe('1 of 2 in use');
+  expect(page.textOf('details summary')).toBe('Revoked and expired keys (1)');
+  expect(page.textOf('details tbody th')).toBe('short Expired');
+  expect(page.document.querySelectorAll('.card.list tbody tr').length).toBe(1);
+  await makeKey(visitor, 'next');
 });
 
 test('a key is revoked after a question, by whom is in the ledger, and its place is free again', async () => {
@@ -133,7 +167,7 @@ test('a key is revoked after a question, by whom is in the ledger, and its place
   const page = await visitor.get('/dashboard/keys?done=revoked');
   expect(page.textOf('[role=status]')).toBe('The key is revoked.');
   expect(page.textOf('[data-figure=quota]')).toBe('0 of 2 in use');
-  expect(page.textOf('details summary')).toBe('Revoked keys (1)');
+  expect(page.textOf('details summary')).toBe('Revoked and expired keys (1)');
 });
 
 test('a name must be one: white space, control characters and over 200 characters are refused', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { createAccount } from '../../src/accounts/store.ts';
+import { createAccount, requireAccount } from '../../src/accounts/store.ts';
 import { hashSecret } from '../../src/keys/secret.ts';
-import { createKey, findKey, KEY_CAPS, listKeys, recentKeys, revokeKey } from '../../src/keys/store.ts';
+import { createKey, findKey, listKeys, pageOfKeys, revokeKey } from '../../src/keys/store.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createAccountAt } from '../accounts/account-at.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -79,7 +79,7 @@ test('five that ask for the two places at once get two keys', async () => {
   expect(await listKeys(sql, account)).toHaveLength(2);
 });
 
-test('Plus has no quota; once it lapses, those it has stay and no further one is made', async () => {
+test('Plus has room for many; once it lapses, those it has stay and no further one is made', async () => {
   const plus = await newAccount('plus');
   for (let count = 0; count < 5; count += 1) await createKey(sql, plus, '', 'test');
   expect(await listKeys(sql, plus)).toHaveLength(5);
@@ -93,65 +93,105 @@ test('Plus has no quota; once it lapses, those it has stay and no further one is
   await expect(createKey(sql, lapsed, '', 'test')).rejects.toThrow('its plan allows 2');
 });
 
+test('an expired key takes no place, and the room is exact with keys that expire', async () => {
+  const account = await newAccount();
+  const { id } = await createKey(sql, account, 'short', 'test', new Date(Date.now() + 3_600_000));
+  await createKey(sql, account, '', 'test');
+  await expect(createKey(sql, account, '', 'test')).rejects.toThrow('the account has 2 keys');
+  await sql`UPDATE api_keys SET expires_at = now() WHERE id = ${id}`;
+  expect(await requireAccount(sql, account)).toMatchObject({ keys: 1 });
+  await createKey(sql, account, '', 'test');
+  await expect(createKey(sql, account, '', 'test')).rejects.toThrow('the account has 2 keys');
+});
+
 /** Stores keys that were created `daysAgo` days ago, each revoked a second after the one before it unless they are active. */
 async function storeKeys(accountId: string, count: number, daysAgo: number, state: 'active' | 'revoked') {
   await sql`
     INSERT INTO api_keys (id, account_id, name, start, secret_sha256, created_at, revoked_at)
     SELECT ${`key_${accountId}_${daysAgo}_`} || n, ${accountId}, 'stored ' || n, 'svc_', sha256(gen_random_uuid()::text::bytea),
-      now() - ${daysAgo} * interval '1 day',
+      now() - ${daysAgo} * interval '1 day' + n * interval '1 millisecond',
       CASE WHEN ${state === 'revoked'} THEN now() - interval '1 hour' + n * interval '1 second' END
     FROM generate_series(1, ${count}) AS n`;
 }
 
-test('an account creates 20 keys in 24 hours, revoked ones included, and no more at once or one by one', async () => {
+const createFive = (account: string) =>
+  Promise.allSettled(Array.from({ length: 5 }, () => createKey(sql, account, '', 'test')));
+
+test.each([
+  ['free', 20],
+  ['plus', 1000],
+] as const)(
+  '%s creates %d keys in 24 hours, revoked ones included, and no more at once or one by one',
+  async (plan, perDay) => {
+    const account = await newAccount(plan);
+    await storeKeys(account, 3000, 1.01, 'revoked');
+    await storeKeys(account, perDay - 2, 0.5, 'revoked');
+    const outcomes = await createFive(account);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    for (const key of await listKeys(sql, account)) {
+      if (key.revoked === null) await revokeKey(sql, key.id, 'test');
+    }
+    await expect(createKey(sql, account, '', 'test')).rejects.toThrow(
+      `created ${perDay} keys in the last 24 hours, and its plan allows ${perDay}`,
+    );
+    const events =
+      await sql`SELECT 1 FROM account_events WHERE account_id = ${account} AND kind = 'key-created'`;
+    expect(events).toHaveLength(2);
+    await sql`UPDATE api_keys SET created_at = created_at - interval '1 day' WHERE account_id = ${account}`;
+    await createKey(sql, account, '', 'test');
+  },
+);
+
+test('Plus has room for 10,000 active keys; five at once for the last two places get two', async () => {
   const account = await newAccount('plus');
-  await storeKeys(account, 50, 1.01, 'revoked');
-  for (let count = 0; count < 18; count += 1) {
-    const { id } = await createKey(sql, account, '', 'test');
-    await revokeKey(sql, id, 'test');
-  }
-  const outcomes = await Promise.allSettled(
-    Array.from({ length: 5 }, () => createKey(sql, account, '', 'test')),
-  );
+  await storeKeys(account, 9_998, 30, 'active');
+  const outcomes = await createFive(account);
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
-  await expect(createKey(sql, account, '', 'test')).rejects.toThrow('created 20 keys in the last 24 hours');
-  expect(await listKeys(sql, account)).toHaveLength(70);
-  const events =
-    await sql`SELECT 1 FROM account_events WHERE account_id = ${account} AND kind = 'key-created'`;
-  expect(events).toHaveLength(20);
-  await sql`UPDATE api_keys SET created_at = created_at - interval '1 day' WHERE account_id = ${account}`;
-  await createKey(sql, account, '', 'test');
-});
-
-test('an account creates 1,000 keys in all, revoked ones included', async () => {
-  const account = await newAccount();
-  await storeKeys(account, KEY_CAPS.everCreated - 1, 30, 'revoked');
-  const { id } = await createKey(sql, account, '', 'test');
-  await revokeKey(sql, id, 'test');
   await expect(createKey(sql, account, '', 'test')).rejects.toThrow(
-    'created 1000 keys, revoked ones included',
+    'the account has 10000 keys, and its plan allows 10000',
   );
-  expect(await listKeys(sql, account)).toHaveLength(1000);
-});
-
-test('Plus has at most 200 active keys; a revoked one makes room', async () => {
-  const account = await newAccount('plus');
-  await storeKeys(account, KEY_CAPS.active - 1, 30, 'active');
-  const { id } = await createKey(sql, account, '', 'test');
-  await expect(createKey(sql, account, '', 'test')).rejects.toThrow('no account may have more than 200');
-  await revokeKey(sql, id, 'test');
+  await revokeKey(sql, `key_${account}_30_1`, 'test');
   await createKey(sql, account, '', 'test');
 });
 
-test('the recent keys are all active ones and the 50 revoked last, with the count of all revoked ones', async () => {
+test('pages have 100 active keys each, the latest first, and each key stands on one of them', async () => {
+  const account = await newAccount('plus');
+  await storeKeys(account, 150, 2, 'active');
+  await storeKeys(account, 30, 3, 'revoked');
+  // As many of the same instant.
+  await sql`UPDATE api_keys SET created_at = now() - interval '4 days' WHERE account_id = ${account} AND name < 'stored 5'`;
+  const names: string[] = [];
+  let before: string | null = null;
+  for (let pages = 1; ; pages += 1) {
+    const { active, hasOlder } = await pageOfKeys(sql, account, before);
+    names.push(...active.map(({ name }) => name));
+    if (!hasOlder) {
+      expect([pages, active.length]).toEqual([2, 50]);
+      break;
+    }
+    before = active.at(-1)!.id;
+  }
+  expect(new Set(names).size).toBe(150);
+  expect(names[0]).toBe('stored 99');
+  const elsewhere = await pageOfKeys(sql, await newAccount(), before);
+  expect(elsewhere).toEqual({ active: [], hasOlder: false, ended: [], hasMoreEnded: false });
+  expect((await pageOfKeys(sql, account, 'key_none')).active).toEqual([]);
+});
+
+test('beside them stand the 50 keys that ended last: revoked, or expired', async () => {
   const account = await newAccount('plus');
   await storeKeys(account, 60, 3, 'revoked');
-  await storeKeys(account, 30, 2, 'active');
-  const { active, revoked, revokedCount } = await recentKeys(sql, account);
-  expect([active.length, revoked.length, revokedCount]).toEqual([30, 50, 60]);
-  expect(active.every((key) => key.revoked === null)).toBe(true);
-  expect(revoked.map((key) => key.name)).toEqual(Array.from({ length: 50 }, (_, n) => `stored ${60 - n}`));
-  expect(await recentKeys(sql, await newAccount())).toEqual({ active: [], revoked: [], revokedCount: 0 });
+  await storeKeys(account, 3, 2, 'active');
+  await sql`
+    UPDATE api_keys SET expires_at = now() - interval '1 second'
+    WHERE account_id = ${account} AND name = 'stored 3' AND revoked_at IS NULL`;
+  const { active, ended, hasMoreEnded } = await pageOfKeys(sql, account, null);
+  expect(active.map(({ name }) => name)).toEqual(['stored 2', 'stored 1']);
+  expect(ended.map(({ name, revoked }) => [name, revoked === null])).toEqual([
+    ['stored 3', true],
+    ...Array.from({ length: 49 }, (_, n) => [`stored ${60 - n}`, false]),
+  ]);
+  expect(hasMoreEnded).toBe(true);
 });
 
 test('a key is found by its id in its own account only', async () => {
@@ -162,14 +202,14 @@ test('a key is found by its id in its own account only', async () => {
   expect(await findKey(sql, own, 'key_none')).toBeNull();
 });
 
-test('active keys are counted by an index that holds no revoked key', async () => {
+test('keys that ended cost neither the count of active ones nor a page anything', async () => {
   const account = await newAccount('plus');
-  await storeKeys(account, 900, 30, 'revoked');
+  await storeKeys(account, 3000, 30, 'revoked');
   await storeKeys(account, 2, 29, 'active');
   await sql`ANALYZE api_keys`;
   const plan = await sql`
-    EXPLAIN SELECT count(*) FROM api_keys k WHERE k.account_id = ${account} AND k.revoked_at IS NULL`;
-  expect(plan.map((row) => row['QUERY PLAN']).join('\n')).toContain('api_keys_active');
+    EXPLAIN SELECT count(*) FROM api_keys k WHERE k.account_id = ${account} AND k.ends_at > now()`;
+  expect(plan.map((row) => row['QUERY PLAN']).join('\n')).toContain('api_keys_by_end');
 });
 
 test('revoking twice keeps the first date and leaves one row in the ledger', async () => {

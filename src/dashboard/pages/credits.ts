@@ -34,9 +34,8 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
   const hasOwnLimits =
     account.includedCredits !== current.includedCredits ||
     account.requestsPerMinute !== current.requestsPerMinute;
-  const number = (value: number | null) => (value === null ? messages.unlimited : formats.number(value));
-  const row = (label: string, value: (plan: PlanQuotas) => number | null) => html`
-    <tr><th scope="row">${label}</th><td>${number(value(plans.free))}</td><td>${number(value(plans.plus))}</td></tr>`;
+  const row = (label: string, value: (plan: PlanQuotas) => number) => html`
+    <tr><th scope="row">${label}</th><td>${formats.number(value(plans.free))}</td><td>${formats.number(value(plans.plus))}</td></tr>`;
   const head = (plan: Plan) => html`
     <th scope="col">${messages.plans[plan]}${plan === account.plan && html` <span class="badge">${messages.yourPlan}</span>`}</th>`;
   return html`
@@ -62,7 +61,7 @@ export function planEnd({ messages, formats, account }: MemberContext, free: Pla
   return messages.planEnds(
     formats.date(account.planUntil),
     formats.number(free.includedCredits),
-    free.keyLimit === null ? null : formats.number(free.keyLimit),
+    formats.number(free.keyLimit),
   );
 }
 

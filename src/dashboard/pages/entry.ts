@@ -79,8 +79,7 @@ export const signUp = formHandlers({
       refusal,
     });
     const free = await readPlan(tools.sql, 'free');
-    const keys = free.keyLimit === null ? null : formats.number(free.keyLimit);
-    const lead = messages.signUpLead(formats.number(free.includedCredits), keys);
+    const lead = messages.signUpLead(formats.number(free.includedCredits), formats.number(free.keyLimit));
     const body = html`${signUpForm}${conditions(context)}`;
     return cardPage(context, { title, lead, body, after, ...refusal });
   },

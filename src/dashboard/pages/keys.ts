@@ -1,6 +1,6 @@
 import { messageOf } from '../../errors.ts';
 import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
-import { type ApiKey, createKey, KeyExistsError, recentKeys, TooManyKeysError } from '../../keys/store.ts';
+import { type ApiKey, createKey, KeyExistsError, pageOfKeys, TooManyKeysError } from '../../keys/store.ts';
 import { isRealDate } from '../../terminal/values.ts';
 import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
@@ -64,13 +64,13 @@ export async function showKeys(
   refusal: Refusal | null,
   secret: NewSecret | null = null,
 ): Promise<PageResponse> {
-  const { tools, messages, formats, account } = context;
-  const [{ active, revoked, revokedCount }, lastUsed] = await Promise.all([
-    recentKeys(tools.sql, account.id),
-    loadLastUsed(tools.sql, account.id),
-  ]);
-  const older = revokedCount - revoked.length;
-  const limit = account.keyLimit === null ? null : formats.number(account.keyLimit);
+  const { tools, messages, formats, account, url } = context;
+  const before = url.searchParams.get('before');
+  const { active, hasOlder, ended, hasMoreEnded } = await pageOfKeys(tools.sql, account.id, before);
+  const ids = [...active, ...ended].map(({ id }) => id);
+  const lastUsed = await loadLastUsed(tools.sql, account.id, ids);
+  const limit = formats.number(account.keyLimit);
+  const isEmpty = active.length === 0 && before === null;
   const body = html`
 <div class="heading">
   <h1>${messages.keys}</h1>
@@ -78,12 +78,14 @@ export async function showKeys(
 </div>
 <p class="lead">${messages.keysLead}</p>
 ${secret !== null && newKey(context, secret, await exampleQuery(tools.sql))}
-${active.length === 0 ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : list(context, active, lastUsed)}
+${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : listActive(context, active, lastUsed)}
+${before !== null && html`<p><a href="${tools.base}/keys">${messages.latestKeys}</a></p>`}
+${hasOlder && html`<p><a href="${tools.base}/keys?before=${active.at(-1)!.id}">${messages.olderKeys}</a></p>`}
 ${createForm(context, refusal)}
 ${
-  revoked.length > 0 &&
-  html`<details class="card"><summary>${messages.revokedKeys(formats.number(revokedCount))}</summary>${list(context, revoked, lastUsed)}${
-    older > 0 && html`<p class="hint">${messages.olderRevokedKeys(formats.number(older))}</p>`
+  ended.length > 0 &&
+  html`<details class="card"><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listEnded(context, ended, lastUsed)}${
+    hasMoreEnded && html`<p class="hint">${messages.moreEndedKeys}</p>`
   }</details>`
 }`;
   return memberPage(context, { title: messages.keys, body, ...refusal });
@@ -106,44 +108,53 @@ function newKey(
 </section>`;
 }
 
-function list(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, string>): Html {
-  const { messages, formats, tools } = context;
-  const isActive = keys[0]?.revoked === null;
+function listActive(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, string>): Html {
+  const { messages, tools } = context;
+  const change = (key: ApiKey, path: 'rotate' | 'rename' | 'revoke') => html`
+    <a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${messages[path]}: ${nameOf(key, messages)}">${messages[path]}</a>`;
+  const columns: Column<ApiKey>[] = [
+    [messages.name, (key) => html`${nameOf(key, messages)} ${badges(context, key, lastUsed.get(key.id))}`],
+    ...commonColumns(context, lastUsed),
+    [messages.change, (key) => [change(key, 'rotate'), change(key, 'rename'), change(key, 'revoke')], 'end'],
+  ];
+  return html`<div class="card list">${table(columns, keys)}</div>`;
+}
+
+function listEnded(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, string>): Html {
+  const { messages, formats } = context;
+  const expired = html`<span class="badge bad">${messages.expired}</span>`;
+  const columns: Column<ApiKey>[] = [
+    [messages.name, (key) => html`${nameOf(key, messages)} ${key.revoked === null && expired}`],
+    ...commonColumns(context, lastUsed),
+    [messages.ended, ({ revoked, expires }) => dateOf(formats, (revoked ?? expires)!)],
+  ];
+  return html`<div class="list">${table(columns, keys)}</div>`;
+}
+
+function commonColumns(
+  { messages, formats }: MemberContext,
+  lastUsed: Map<string, string>,
+): Column<ApiKey>[] {
   const today = new Date().toISOString().slice(0, 10);
   const used = (key: ApiKey) => {
     const day = lastUsed.get(key.id);
     if (day === undefined) return messages.never;
     return day === today ? html`<time datetime="${day}">${messages.today}</time>` : dateOf(formats, day);
   };
-  const change = (key: ApiKey, path: 'rotate' | 'rename' | 'revoke') => html`
-    <a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${messages[path]}: ${nameOf(key, messages)}">${messages[path]}</a>`;
-  const columns: Column<ApiKey>[] = [
-    [
-      messages.name,
-      (key) => html`${nameOf(key, messages)} ${isActive && badges(context, key, lastUsed.get(key.id))}`,
-    ],
+  return [
     [messages.begins, ({ start }) => html`<code>${start}…</code>`],
     [messages.created, ({ created }) => dateOf(formats, created)],
     [messages.lastUsed, used],
-    isActive
-      ? [
-          messages.change,
-          (key) => [change(key, 'rotate'), change(key, 'rename'), change(key, 'revoke')],
-          'end',
-        ]
-      : [messages.revoked, ({ revoked }) => revoked !== null && dateOf(formats, revoked)],
   ];
-  return html`<div class="${isActive ? 'card ' : ''}list">${table(columns, keys)}</div>`;
 }
 
 /** Notes on an active key beside its dates. */
 function badges({ messages, formats }: MemberContext, key: ApiKey, lastUsed: string | undefined): Html {
-  const now = Date.now();
   const idleSince = lastUsed === undefined ? key.created.getTime() : Date.parse(lastUsed);
   return html`
-    ${key.expires !== null && html`<span class="badge${key.expires.getTime() <= now && ' bad'}">${key.expires.getTime() <= now ? messages.expired : messages.expiresOn(formats.instant(key.expires))}</span>`}
+    ${key.expires !== null && html`<span class="badge">${messages.expiresOn(formats.instant(key.expires))}</span>`}
     ${key.previousUntil !== null && html`<span class="badge">${messages.previousUntil(formats.instant(key.previousUntil))}</span>`}
-    ${now - idleSince > IDLE_MS && html`<span class="badge">${messages.idle}</span>`}`;
+    ${Date.now() - idleSince > IDLE_MS && html`<span class="badge">${messages.idle}</span>`}`;
 }
 
 /** The end of a day in UTC; `undefined` when it is no day, or not in the future. */
@@ -155,10 +166,10 @@ function endOfDay(day: string): Date | undefined {
 
 function createForm(context: MemberContext, refusal: Refusal | null): Html {
   const { messages, formats, account, url } = context;
-  const full = account.keyLimit !== null && account.keys >= account.keyLimit;
+  const full = account.keys >= account.keyLimit;
   const why = awaitsConfirmation(context)
     ? messages.confirmFirst
-    : full && messages.tooManyKeys.plan(formats.number(account.keyLimit ?? 0));
+    : full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
   // A sign-in that a form led to comes back with the name that was typed.
   const value = url.searchParams.get('name') ?? '';
   return html`

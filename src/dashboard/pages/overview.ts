@@ -6,6 +6,7 @@ import { memberPage } from '../ui/layout.ts';
 import { dateOf } from '../ui/parts.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
+import { MAX_SERIES } from '../usage/plot.ts';
 import { allowanceState, forecastText } from './allowance.ts';
 import { type CallsView, callsSection, errorsSection } from './calls.ts';
 import { planEnd } from './credits.ts';
@@ -19,7 +20,7 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
   };
   const [rate, history, datasets, forecast, free] = await Promise.all([
     tools.rateLimiter.peek(account.id, account.requestsPerMinute),
-    loadDailyCalls(tools.sql, account, view.range),
+    loadDailyCalls(tools.sql, account, view.range, view.split === 'key' ? MAX_SERIES : 0),
     datasetsLine(context),
     // Otherwise the notice above says it.
     allowanceState(account) === 'fine' ? forecastText(context) : null,
@@ -90,7 +91,6 @@ function smallCards(context: MemberContext, remaining: number, ends: string | nu
   const { messages, formats, tools, account } = context;
   const { number } = formats;
   const limit = number(account.requestsPerMinute);
-  const keyLimit = account.keyLimit === null ? null : number(account.keyLimit);
   return html`
 <section class="card figure">
   <h2>${messages.bucket}</h2>
@@ -99,7 +99,7 @@ function smallCards(context: MemberContext, remaining: number, ends: string | nu
 </section>
 <section class="card figure">
   <h2>${messages.keys}</h2>
-  <p class="medium"><strong data-figure="keys">${number(account.keys)}</strong> ${messages.keysInUse(keyLimit)}</p>
+  <p class="medium"><strong data-figure="keys">${number(account.keys)}</strong> ${messages.keysInUse(number(account.keyLimit))}</p>
   <p><a href="${tools.base}/keys">${messages.manageKeys}</a></p>
 </section>
 <section class="card figure">

@@ -73,10 +73,8 @@ const TEXTS = {
   signInLead: ['Keys, usage and credits of your account.', 'Chaves, utilização e créditos da sua conta.'],
   signUp: ['Create an account', 'Criar conta'],
   signUpLead: [
-    (credits, keys: string | null) =>
-      `Free: ${credits} calls a month${keys === null ? '' : ` and ${keys} API keys`}.`,
-    (credits, keys: string | null) =>
-      `Plano gratuito: ${credits} chamadas por mês${keys === null ? '' : ` e ${keys} chaves`}.`,
+    'Free: {credits} calls a month and {keys} API keys.',
+    'Plano gratuito: {credits} chamadas por mês e {keys} chaves.',
   ],
   noAccountYet: ['No account yet?', 'Ainda não tem conta?'],
   haveAccount: ['Already have an account?', 'Já tem conta?'],
@@ -200,10 +198,7 @@ const TEXTS = {
   bucket: ['Rate limit', 'Limite por minuto'],
   bucketFree: ['of {limit} requests free now', 'de {limit} pedidos livres agora'],
   bucketHint: ['Refills steadily, at {limit} a minute.', 'Recupera de forma contínua, {limit} por minuto.'],
-  keysInUse: [
-    (limit: string | null) => (limit === null ? 'in use, no limit' : `of ${limit} in use`),
-    (limit: string | null) => (limit === null ? 'em uso, sem limite' : `de ${limit} em uso`),
-  ],
+  keysInUse: ['of {limit} in use', 'de {limit} em uso'],
   manageKeys: ['Manage keys', 'Gerir chaves'],
 
   startTitle: ['First steps', 'Primeiros passos'],
@@ -277,23 +272,19 @@ const TEXTS = {
   keyNameHint: ['Where it is used, as “production”.', 'Onde é usada, como “produção”.'],
   createKey: ['Create key', 'Criar chave'],
   tooManyKeys: {
-    plan: [
+    free: [
       (limit) =>
         `${limit === '2' ? 'Both' : `All ${limit}`} keys of the plan are in use. Revoke one to create another, or ask for Plus.`,
       (limit) =>
         `As ${limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
     ],
-    active: [
-      'An account can have {limit} keys at a time, and all are in use. Revoke one to create another.',
-      'Uma conta pode ter {limit} chaves ao mesmo tempo, e estão todas em uso. Revogue uma para criar outra.',
+    plus: [
+      'All {limit} keys of the plan are in use. Revoke one to create another.',
+      'As {limit} chaves do plano estão em uso. Revogue uma para criar outra.',
     ],
-    createdPerDay: [
-      'An account can create {limit} keys in 24 hours, and has created them. Try again later.',
-      'Uma conta pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.',
-    ],
-    everCreated: [
-      'An account can create {limit} keys in all, revoked ones included. Ask the operator of this service.',
-      'Uma conta pode criar {limit} chaves no total, incluindo as revogadas. Contacte o operador deste serviço.',
+    day: [
+      'An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.',
+      'Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.',
     ],
   },
   confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
@@ -304,9 +295,11 @@ const TEXTS = {
   never: ['Never', 'Nunca'],
   today: ['Today', 'Hoje'],
   revoke: ['Revoke', 'Revogar'],
-  revoked: ['Revoked', 'Revogada'],
-  revokedKeys: ['Revoked keys ({count})', 'Chaves revogadas ({count})'],
-  olderRevokedKeys: ['{count} older ones are not listed.', '{count} mais antigas não aparecem.'],
+  latestKeys: ['Latest keys', 'Chaves mais recentes'],
+  olderKeys: ['Older keys', 'Chaves mais antigas'],
+  ended: ['Ended', 'Terminada'],
+  endedKeys: ['Revoked and expired keys ({count})', 'Chaves revogadas e expiradas ({count})'],
+  moreEndedKeys: ['Those that ended earlier are not listed.', 'As que terminaram antes não aparecem.'],
   revokeTitle: ['Revoke “{name}”?', 'Revogar “{name}”?'],
   revokeLead: [
     'Calls with {start}… are refused within 5 seconds, everywhere. This can’t be undone.',
@@ -346,14 +339,11 @@ const TEXTS = {
   plansLead: ['Plans', 'Planos'],
   callsIncluded: ['Included calls a month', 'Chamadas incluídas por mês'],
   callsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
-  unlimited: ['No limit', 'Sem limite'],
   yourPlan: ['Your plan', 'O seu plano'],
   ownLimits: ['Your limits differ: see the overview.', 'Os seus limites são outros: veja o resumo.'],
   planEnds: [
-    (day, calls, keys: string | null) =>
-      `Plus ends on ${day}. Then the account is Free: ${calls} calls a month${keys === null ? '' : ` and ${keys} API keys`}.`,
-    (day, calls, keys: string | null) =>
-      `O plano Plus termina em ${day}. Depois a conta passa a Gratuito: ${calls} chamadas por mês${keys === null ? '' : ` e ${keys} chaves`}.`,
+    'Plus ends on {day}. Then the account is Free: {calls} calls a month and {keys} API keys.',
+    'O plano Plus termina em {day}. Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves.',
   ],
   byHand: [
     'The operator of this service adds credits and changes plans. Give your account number with your request:',

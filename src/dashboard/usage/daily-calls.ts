@@ -1,4 +1,5 @@
 import type { CallKind } from '../../credits/calls.ts';
+import { textArray } from '../../postgres/arrays.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { ErrorKind } from '../../usage/error-answers.ts';
 
@@ -23,7 +24,7 @@ export interface Errors {
 export interface DailyCalls extends Errors {
   /** YYYY-MM-DD */
   day: string;
-  /** `null` means that the call was made in the dashboard. */
+  /** `null` means that the call was made in the dashboard; {@link OTHER_KEYS}. */
   keyId: string | null;
   keyName: string;
   /** The first characters of the key's secret; '' for the dashboard. */
@@ -41,34 +42,57 @@ export interface DailyHistory {
   rows: DailyCalls[];
 }
 
-/** The account's charged calls and its error answers in a range. */
+/** The `keyId` of keys that share their rows. */
+export const OTHER_KEYS = 'others';
+
+/**
+ * The account's charged calls and its error answers in a range.
+ * @param ownRows so many of the busiest keys have rows of their own, and all others share rows; absent: every key has its own
+ */
 export async function loadDailyCalls(
   sql: Sql,
-  account: { id: string; period: { start: Date } },
+  { id, period }: { id: string; period: { start: Date } },
   range: Range,
+  ownRows?: number,
 ): Promise<DailyHistory> {
   const of = (kind: CallKind | ErrorKind) =>
     sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint`;
+  const today = sql`(now() AT TIME ZONE 'UTC')::date`;
   const from =
     range === 'period'
-      ? sql`(${account.period.start}::timestamptz AT TIME ZONE 'UTC')::date`
-      : sql`today - ${range - 1}::integer`;
+      ? sql`(${period.start}::timestamptz AT TIME ZONE 'UTC')::date`
+      : sql`${today} - ${range - 1}::integer`;
+  const busiest = sql`
+    SELECT key_id FROM counted WHERE kind IN ('search', 'lookup')
+    GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows ?? null}`;
+  // Postgres makes one pass if it need not rank the keys.
+  const keyId =
+    ownRows === undefined
+      ? sql`key_id`
+      : ownRows === 0
+        ? sql`${OTHER_KEYS}`
+        : sql`CASE WHEN key_id IN (${busiest}) THEN key_id ELSE ${OTHER_KEYS} END`;
   const rows = await sql<(DailyCalls & { today: string; from: string })[]>`
     WITH counted AS (
-      SELECT day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${account.id}
+      SELECT day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${id} AND day BETWEEN ${from} AND ${today}
       UNION ALL
-      SELECT day, key_id, kind, calls FROM daily_error_answers WHERE account_id = ${account.id}),
+      SELECT day, key_id, kind, calls FROM daily_error_answers
+      WHERE account_id = ${id} AND day BETWEEN ${from} AND ${today}),
+    d AS (
+      SELECT day, ${keyId} AS key_id, kind, sum(calls)::bigint AS calls FROM counted GROUP BY 1, 2, 3),
     clock AS (
-      SELECT today, greatest(${from}, (SELECT min(day) FROM counted)) AS first
-      FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS now)
+      SELECT ${today} AS today, greatest(${from}, least(
+        (SELECT min(day) FROM daily_calls WHERE account_id = ${id}),
+        (SELECT min(day) FROM daily_error_answers WHERE account_id = ${id}),
+        (SELECT min(day) FROM d))) AS first)
     SELECT today::text, first::text AS from, d.day::text, nullif(d.key_id, '') AS "keyId",
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
       ${of('search')} AS searches, ${of('lookup')} AS lookups,
       ${of('rate-limit-exceeded')} AS "rateLimited", ${of('monthly-quota-exceeded')} AS "outOfCredits",
       ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors"
     FROM clock
-    LEFT JOIN counted d ON d.day BETWEEN first AND today
-    LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${account.id}
+    LEFT JOIN d ON true
+    LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}
     GROUP BY today, first, d.day, d.key_id, k.name, k.start, k.created_at
     ORDER BY d.day, k.created_at, d.key_id`;
   return {
@@ -78,10 +102,14 @@ export async function loadDailyCalls(
   };
 }
 
-/** The day of each key's last admitted call, YYYY-MM-DD; a key that was never used has no entry. */
-export async function loadLastUsed(sql: Sql, accountId: string): Promise<Map<string, string>> {
+/** The day of the last admitted call of each of these keys, YYYY-MM-DD; a key that was never used has no entry. */
+export async function loadLastUsed(
+  sql: Sql,
+  accountId: string,
+  keyIds: string[],
+): Promise<Map<string, string>> {
   const rows = await sql<{ key_id: string; day: string }[]>`
     SELECT key_id, max(day)::text AS day FROM calls_by_day
-    WHERE account_id = ${accountId} AND key_id <> '' GROUP BY key_id`;
+    WHERE account_id = ${accountId} AND key_id = ANY (${textArray(keyIds)}::text[]) GROUP BY key_id`;
   return new Map(rows.map(({ key_id, day }) => [key_id, day]));
 }

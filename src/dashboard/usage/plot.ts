@@ -2,7 +2,7 @@ import { DAY } from '../../units.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
-import type { DailyCalls } from './daily-calls.ts';
+import { type DailyCalls, OTHER_KEYS } from './daily-calls.ts';
 
 /** Height of the bars' area and of the line of days below it, in CSS pixels. */
 const HEIGHT = 232;
@@ -93,8 +93,8 @@ export interface Series {
   total: number;
 }
 
-/** Keys with a colour of their own. Keys with fewer calls share the last colour. */
-const MAX_KEYS = 5;
+/** Series of the plot, each with its colour. If there are more keys, those with the fewest calls share the last one. */
+export const MAX_SERIES = 6;
 
 /** Calls a day: searches and lookups apart, or each key apart, the busiest first. */
 export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): Series[] {
@@ -108,11 +108,13 @@ export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): 
 
 function byKey(rows: DailyCalls[], messages: Messages): Series[] {
   const admitted = rows.filter((row) => both(row) > 0);
-  const keys = [...Map.groupBy(admitted, (row) => row.keyId).values()]
+  const { own: ofOwn = [], others = [] } = Object.groupBy(admitted, ({ keyId }) =>
+    keyId === OTHER_KEYS ? 'others' : 'own',
+  );
+  const own = [...Map.groupBy(ofOwn, (row) => row.keyId).values()]
     .map((ofKey) => ({ ofKey, ...series(keyLabel(ofKey[0]!, messages), ofKey, both) }))
     .sort((a, b) => b.total - a.total);
-  const own = keys.length > MAX_KEYS + 1 ? keys.slice(0, MAX_KEYS) : keys;
-  const others = keys.slice(own.length).flatMap(({ ofKey }) => ofKey);
+  if (others.length > 0) others.push(...own.splice(MAX_SERIES - 1).flatMap(({ ofKey }) => ofKey));
   const all = others.length === 0 ? own : [...own, series(messages.otherKeys, others, both)];
   // Keys of the same name get a number.
   return all.map((one, index) => {

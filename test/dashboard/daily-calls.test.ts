@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test';
+import { createAccount } from '../../src/accounts/store.ts';
+import { loadDailyCalls, loadLastUsed, OTHER_KEYS } from '../../src/dashboard/usage/daily-calls.ts';
+import { createTestDatabase } from '../support/database.ts';
+
+test('of thousands of keys the busiest have rows of their own, and nothing of the others is lost', async () => {
+  const { sql, drop } = await createTestDatabase('daily-calls');
+  const { id } = await createAccount(sql, { name: 'Test', plan: 'plus' }, 'test');
+  // Key n has n calls a day, and every key an error on the last day.
+  await sql`
+    INSERT INTO daily_calls (account_id, day, key_id, kind, calls)
+    SELECT ${id}, (now() AT TIME ZONE 'UTC')::date - day, 'key_' || n, 'search', n
+    FROM generate_series(0, 9) AS day, generate_series(1, 3000) AS n`;
+  await sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
+    SELECT ${id}, (now() AT TIME ZONE 'UTC')::date, 'key_' || n, '4xx', 1 FROM generate_series(1, 3000) AS n`;
+  const account = { id, period: { start: new Date() } };
+  const load = async (ownRows?: number) => {
+    const { rows, from, today } = await loadDailyCalls(sql, account, 7, ownRows);
+    expect(Date.parse(today) - Date.parse(from)).toBe(6 * 86_400_000);
+    const sum = (of: (row: (typeof rows)[number]) => number) =>
+      rows.reduce((total, row) => total + of(row), 0);
+    return { keys: [...new Set(rows.map(({ keyId }) => keyId))].sort(), rows: rows.length, sum };
+  };
+  const calls = 7 * ((3000 * 3001) / 2);
+  for (const [ownRows, keys] of [
+    [0, [OTHER_KEYS]],
+    [2, ['key_2999', 'key_3000', OTHER_KEYS]],
+  ] as const) {
+    const loaded = await load(ownRows);
+    expect([loaded.keys, loaded.rows]).toEqual([[...keys], 7 * keys.length]);
+    expect([loaded.sum((row) => row.searches), loaded.sum((row) => row.clientErrors)]).toEqual([calls, 3000]);
+  }
+  expect((await load()).rows).toBe(7 * 3000);
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await loadLastUsed(sql, id, ['key_1', 'key_none'])).toEqual(new Map([['key_1', today]]));
+  await drop();
+});
