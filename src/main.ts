@@ -4,11 +4,12 @@ import { accountCommands } from './accounts/commands.ts';
 import { memberCommands } from './dashboard/auth/commands.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
+import { messageOf } from './errors.ts';
 import { keyCommands } from './keys/commands.ts';
 import { recordCommands } from './lookup/commands.ts';
 import { withoutSecrets } from './observability/redaction.ts';
 import { serviceCommands } from './service/commands.ts';
-import { EXIT_USAGE, fail } from './terminal/command.ts';
+import { EXIT_USAGE, fail, leave } from './terminal/command.ts';
 
 /** `bun directory …`: every command of the service (contract, Command line). */
 export function createProgram(): Command {
@@ -37,12 +38,13 @@ function exitWithOurCodes(command: Command): void {
 }
 
 if (import.meta.main) {
-  // The reader of the answer may have ended (`| head`). That is one line, not a stack.
-  process.stdout.on('error', fail);
+  // The reader of the answer may have ended (`| head`), or the disk is full. That is one line, not a stack.
+  process.stdout.on('error', (error) => fail(`the answer could not be written: ${messageOf(error)}`));
   try {
     await createProgram().parseAsync();
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
     else fail(error);
   }
+  await leave();
 }

@@ -70,6 +70,18 @@ export function fail(error: unknown): void {
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/**
+ * Ends the process with its exit code once the output is written, whatever is still open. The kernel holds a connection to a
+ * lost host for minutes, and a nightly job waits for the exit.
+ */
+export async function leave(): Promise<never> {
+  // In this order, because an error of stdout is told on stderr.
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise<void>((resolve) => stream.end(resolve));
+  }
+  process.exit();
+}
+
 /** The program's command of that name, created if it doesn't exist, so that two features can share a command. */
 export function subcommand(program: Command, name: string, description: string): Command {
   return (

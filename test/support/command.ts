@@ -52,7 +52,8 @@ export async function countMessages(env: Record<string, string>, ...words: strin
 const runWatched = (env: Record<string, string>, words: string[]) =>
   runBun(env, '--preload', join(import.meta.dir, 'kill-at.ts'), join(ROOT, 'src/main.ts'), ...words);
 
-async function runBun(env: Record<string, string>, ...words: string[]): Promise<Outcome> {
+/** Runs `bun …` as a process and waits for its end. */
+export async function runBun(env: Record<string, string>, ...words: string[]): Promise<Outcome> {
   const child = Bun.spawn([process.execPath, ...words], {
     cwd: ROOT,
     env: { ...bareEnvironment(), ...env },

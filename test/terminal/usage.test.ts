@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'bun:test';
-import { bareEnvironment, createCommandLine, ROOT, runCommand } from '../support/command.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAccount } from '../../src/accounts/store.ts';
+import { bareEnvironment, createCommandLine, ROOT, runBun, runCommand } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 /** A Postgres that isn't there: what ends before it is asked for must not notice. */
@@ -121,8 +125,64 @@ test('an answer whose reader is gone ends in one line and exit code 1', async ()
       env: { ...bareEnvironment(), DATABASE_URL: database.url },
       stderr: 'pipe',
     });
-    expect(await new Response(pipeline.stderr).text()).toMatch(/^error: EPIPE[^\n]*\nexit code 1\n$/);
+    expect(await new Response(pipeline.stderr).text()).toMatch(
+      /^error: the answer could not be written: EPIPE[^\n]*\nexit code 1\n$/,
+    );
   } finally {
     await database.drop();
+  }
+});
+
+test('an answer that the disk has no room for is a failure', async () => {
+  const database = await createTestDatabase('cli_usage');
+  try {
+    const child = Bun.spawn(['sh', '-c', '"$0" src/main.ts account list > /dev/full', process.execPath], {
+      cwd: ROOT,
+      env: { ...bareEnvironment(), DATABASE_URL: database.url },
+      stderr: 'pipe',
+    });
+    expect(await new Response(child.stderr).text()).toMatch(
+      /^error: the answer could not be written: ENOSPC[^\n]*\n$/,
+    );
+    expect(await child.exited).toBe(1);
+  } finally {
+    await database.drop();
+  }
+});
+
+test('a command ends when its work is done, whatever is still open, and its whole answer arrives', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'held-open-'));
+  const database = await createTestDatabase('cli_usage');
+  try {
+    const preload = join(folder, 'preload.ts');
+    await Bun.write(preload, 'setInterval(() => {}, 60_000);');
+    const { sql, url } = database;
+    // More than a pipe holds.
+    const accounts = Array.from({ length: 400 }, () => ({
+      name: '\u5546'.repeat(200),
+      plan: 'free' as const,
+    }));
+    await Promise.all(accounts.map((account) => createAccount(sql, account, 'test')));
+    for (const [words, env, expected] of [
+      [['account', 'list', '--json'], { DATABASE_URL: url }, 0],
+      [['account', 'show', 'acc_none'], { DATABASE_URL: url }, 1],
+      [['account', 'list'], NOWHERE, 1],
+      [['account', '--unknown'], {}, 2],
+      [['--help'], {}, 0],
+    ] as const) {
+      const { code, stdout, json } = await runBun(
+        env,
+        '--preload',
+        preload,
+        join(ROOT, 'src/main.ts'),
+        ...words,
+      );
+      expect([words, code]).toEqual([words, expected]);
+      if (words[1] === 'list' && code === 0) expect(json).toHaveLength(accounts.length);
+      if (words[0] === '--help') expect(stdout).toEndWith('\n');
+    }
+  } finally {
+    await database.drop();
+    await rm(folder, { recursive: true });
   }
 });
