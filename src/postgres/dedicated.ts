@@ -42,6 +42,12 @@ export function openDedicated(
 }
 
 /**
+ * The watching connection asks its one query and nothing else, such as the array types. postgres.js may open a connection after
+ * the pool's end (3.4.9); that one closes itself when it is idle.
+ */
+const WATCH_OPTIONS = { query_timeout: 2, idle_timeout: 10, fetch_types: false };
+
+/**
  * Runs work on a dedicated connection, with memory for large sorts. Its statement is cancelled when the signal
  * aborts, and the work then fails with the signal's reason.
  *
@@ -59,7 +65,7 @@ export async function withDedicated<T>(
   let backend = 0;
   let isChanged = false;
   let cancelling: Promise<unknown> | null = null;
-  let watch: ReturnType<typeof watchSession> | undefined;
+  let watch: Awaited<ReturnType<typeof watchSession>> | undefined;
   const cancel = () => {
     if (backend !== 0) cancelling = pool`SELECT pg_cancel_backend(${backend})`.catch(() => {});
   };
@@ -78,7 +84,7 @@ export async function withDedicated<T>(
     const [row] = await sql<{ pid: number; startedAt: string }[]>`
       SELECT pid, backend_start::text AS "startedAt" FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
     backend = row!.pid;
-    watch = watchSession(openDedicated(pool, 'company-directory watch', { query_timeout: 2 }), row!);
+    watch = await watchSession(openDedicated(pool, 'company-directory watch', WATCH_OPTIONS), row!);
     signal.throwIfAborted();
     return await Promise.race([work(sql, changed), watch.lost]);
   } catch (error) {

@@ -1,12 +1,14 @@
 import { codeOf, RefusedError } from '../errors.ts';
-import { withTimeout } from '../runtime/timeout.ts';
+import { startInterval } from '../runtime/interval.ts';
+import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Sql } from './connect.ts';
 
 const LOOK_EVERY_MS = 2 * SECOND;
-const LOOK_TIMEOUT_MS = 2 * SECOND;
-/** A restarted server answers within this time. */
-const LONGEST_SILENCE_MS = 10 * SECOND;
+/** Shorter than the interval, so that every look is made in its turn. */
+const LOOK_TIMEOUT_MS = 1.5 * SECOND;
+/** So many looks in a row without an answer take ten seconds. A restarted server answers within this time. */
+const SILENT_LOOKS = 5;
 
 const NOTHING_HALF_DONE = 'readers see the old data or the new, never a mix; run the command again';
 
@@ -16,52 +18,51 @@ export function sessionLost(cause?: unknown): RefusedError {
 
 function postgresSilent(): RefusedError {
   return new RefusedError(
-    `Postgres has not answered for ${LONGEST_SILENCE_MS / SECOND} s: ${NOTHING_HALF_DONE} when it answers (DATABASE_URL)`,
+    `Postgres has not answered for ${(SILENT_LOOKS * LOOK_EVERY_MS) / SECOND} s: ${NOTHING_HALF_DONE} when it answers (DATABASE_URL)`,
   );
 }
 
-const LOST = /^(CONNECTION_\w+|CONNECT_TIMEOUT|ECONNRESET|ECONNREFUSED|EPIPE|57P0[123])$/;
+const LOST = /^(CONNECTION_\w+|CONNECT_TIMEOUT|ECONNRESET|ECONNREFUSED|EPIPE|NO_SUCH_HOST|57P0[123])$/;
 
 export const isSessionLost = (error: unknown): boolean => LOST.test(codeOf(error) ?? '');
 
 /**
  * Checks a session from a second connection every two seconds. The session itself would never notice that its host is lost,
- * or that a standby was promoted.
+ * or that a standby was promoted. Silence is counted in looks, not in time: a look that this process was too busy to read
+ * says nothing about Postgres. The first look is made before this returns, so that the connection exists before the work.
  *
  * @param session.startedAt in Postgres's notation. A process id alone may have been reused, or belong to another server
  * @param sql for the checks alone, with a `query_timeout`, so that a silent connection does not keep a check from the next host
  * @returns `lost`, which rejects with the operator's message when the session has ended or Postgres has been silent for ten
  * seconds; `stop`, which ends the checks and their connection
  */
-export function watchSession(sql: Sql, session: { pid: number; startedAt: string }) {
+export async function watchSession(
+  sql: Sql,
+  session: { pid: number; startedAt: string },
+  { everyMs, timeoutMs } = { everyMs: LOOK_EVERY_MS, timeoutMs: LOOK_TIMEOUT_MS },
+) {
   const { pid, startedAt } = session;
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => {});
-  let answeredAtMs = performance.now();
-  let isLooking = false;
+  let silentLooks = 0;
 
   async function look(): Promise<void> {
-    if (performance.now() - answeredAtMs > LONGEST_SILENCE_MS) reject(postgresSilent());
-    if (isLooking) return;
-    isLooking = true;
     try {
       const query = sql`SELECT FROM pg_stat_activity WHERE pid = ${pid} AND backend_start::text = ${startedAt}`;
-      const rows = await withTimeout(query, LOOK_TIMEOUT_MS, 'Postgres');
-      answeredAtMs = performance.now();
+      const rows = await withTimeout(query, timeoutMs, 'Postgres');
+      silentLooks = 0;
       if (rows.length === 0) reject(sessionLost());
-    } catch {
-      // Silence, or a restart. The next checks will tell.
-    } finally {
-      isLooking = false;
+    } catch (error) {
+      // Silence, or a restart. The next looks will tell.
+      if (!(error instanceof OverloadedError)) silentLooks += 1;
+      if (silentLooks === SILENT_LOOKS) reject(postgresSilent());
     }
   }
 
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS);
+  const looks = startInterval(look, everyMs);
+  await looks.run();
   return {
     lost,
-    stop: async () => {
-      clearInterval(timer);
-      await sql.end({ timeout: 0 });
-    },
+    stop: () => Promise.all([looks.stop(), sql.end({ timeout: 0 })]),
   };
 }
