@@ -34,14 +34,20 @@ export function postgresHosts(address: string): string[] {
 /**
  * A Postgres address with one `host:port` or several, as in libpq. Of several the service uses the primary, so the address
  * gets `target_session_attrs`. It also gets every port, because postgres.js would use the first host's port for a host
- * without one.
+ * without one. The address names its database.
  *
  * @throws ConfigError without the value, which may hold a password
  */
 export function postgresUrl(name: string, value: string): string {
   const addresses = postgresHosts(value);
   for (const address of addresses) url(name, address, POSTGRES);
-  const { searchParams } = new URL(addresses[0]!);
+  const { searchParams, pathname } = new URL(addresses[0]!);
+  // Postgres would take the one named after the user, often a database that others use.
+  if (pathname.length <= 1) {
+    throw new ConfigError(
+      `${name} must end with the name of a database, as postgres://user@host:5432/directory`,
+    );
+  }
   const wanted = searchParams.getAll('target_session_attrs');
   // With other values postgres.js would use a hot standby of Postgres 14 and later for writing.
   if (wanted.some((which) => which !== 'primary')) {

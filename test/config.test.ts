@@ -116,6 +116,9 @@ const BAD: Record<string, string[]> = {
     'postgres://u@a:1,[::1]:2/db',
     'postgres://u@a:1,b:2/db?target_session_attrs=read-write',
     'postgres://u@a/db?target_session_attrs=standby',
+    'postgres://u@a',
+    'postgres://u@a/',
+    'postgres://u@a:1,b:2?sslmode=require',
   ],
   ELASTICSEARCH_URL: [
     'es:9200',
@@ -188,8 +191,8 @@ test('Elasticsearch and Postgres can have several addresses', () => {
   );
   const complete = 'postgres://u@a:1,b:2/x?sslmode=require&target_session_attrs=primary';
   expect(database(complete)).toBe(complete);
-  expect(database('postgres://a:1,b:2?sslmode=require')).toBe(
-    'postgres://a:1,b:2?sslmode=require&target_session_attrs=primary',
+  expect(database('postgres://a:1,b:2/x?sslmode=require')).toBe(
+    'postgres://a:1,b:2/x?sslmode=require&target_session_attrs=primary',
   );
 });
 

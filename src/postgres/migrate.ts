@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RefusedError } from '../errors.ts';
+import postgres from 'postgres';
+import { messageOf, RefusedError } from '../errors.ts';
 import type { Sql } from './connect.ts';
 import { openDedicated } from './dedicated.ts';
 
@@ -13,7 +14,7 @@ const MIGRATION_LOCK = 7_205_440_331;
  * Applies the missing migrations in the order of their numbers, each in its own transaction, all under one lock.
  *
  * @returns the names of those applied now, e.g. `['0001_accounts']`
- * @throws RefusedError when the database has migrations that this version doesn't know
+ * @throws RefusedError when the database has migrations that this version doesn't know, or the role may not make them
  */
 export async function migrate(sql: Sql): Promise<string[]> {
   // A migration may take long, so its connection has no timeout.
@@ -22,6 +23,13 @@ export async function migrate(sql: Sql): Promise<string[]> {
     await connection`SET lock_timeout = '60s'`;
     await connection`SELECT pg_advisory_lock(${MIGRATION_LOCK})`;
     return await applyMissing(connection);
+  } catch (error) {
+    if (!(error instanceof postgres.PostgresError)) throw error;
+    const { database, user } = sql.options;
+    throw new RefusedError(
+      `the database ${database} can't be migrated by the role ${user}: ${messageOf(error)}: check DATABASE_URL`,
+      { cause: error },
+    );
   } finally {
     // The lock ends with its session.
     await connection.end({ timeout: 1 });

@@ -2,9 +2,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { findAccount } from '../../src/accounts/store.ts';
 import { readConfig } from '../../src/config.ts';
+import { codeOf } from '../../src/errors.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { withDedicated } from '../../src/postgres/dedicated.ts';
 import { type RunningService, startService } from '../../src/service/serve.ts';
+import { openStores } from '../../src/stores.ts';
 import { nif } from '../directory/support.ts';
 import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
 import { storeRecord } from '../support/records.ts';
@@ -40,6 +43,9 @@ test('every request of a client that repeats ends in its answer, and the books a
   await expect(startService(standby, { log: createLogTo({ write: () => {} }) })).rejects.toThrow(
     /^Postgres can't be reached: .*None of the hosts is primary/,
   );
+  await expect(openStores(readConfig({ DATABASE_URL: pair.standbyUrl }))).rejects.toThrow(
+    'DATABASE_URL names a standby, which only reads: name the primary, or all hosts with commas between them',
+  );
   const { accountId, key } = await createCaller(sql, {
     limits: { requestsPerMinute: 1_000_000 },
     included: 1_000_000,
@@ -66,8 +72,20 @@ test('every request of a client that repeats ends in its answer, and the books a
   });
   await until('some answers', () => answered > 200);
   expect(await readiness()).toBe(200);
+  const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
+  const { signal } = new AbortController();
+  const importing = withDedicated({ sql, signal }, async (session) => {
+    await killed;
+    // Its connection is lost, and the next one finds no primary.
+    for (;;)
+      await session`SELECT pg_sleep(0.1)`.catch(
+        (error) => codeOf(error) !== 'NO_SUCH_HOST' || Promise.reject(error),
+      );
+  }).catch((error) => error.message);
 
   pair.killPrimary();
+  kill();
+  expect(await importing).toStartWith('the connection to Postgres was lost: ');
   await until('readiness', async () => (await readiness()) === 503);
   await pair.promote();
   await until('readiness', async () => (await readiness()) === 200);

@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { readConfig } from '../../src/config.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import { openStores } from '../../src/stores.ts';
@@ -36,3 +38,58 @@ test('a database whose encoding is not UTF-8 is refused with one line and exit c
   await sql.end();
   await drop();
 }, 20_000);
+
+test.each([
+  ['SET default_transaction_read_only = on', 'cannot execute CREATE TABLE in a read-only transaction'],
+  ['SET search_path = nowhere', 'no schema has been selected to create in'],
+])('a database that can not be migrated is named with the role (%s)', async (setting, reason) => {
+  const { url, drop } = await createEmptyDatabase('closed');
+  const { username, pathname } = new URL(url);
+  const database = pathname.slice(1);
+  const sql = connectPostgres(url, { max: 1 });
+  await sql.unsafe(`ALTER DATABASE ${database} ${setting}`);
+  await sql.end();
+  const opening = openStores(readConfig({ DATABASE_URL: url }));
+  await expect(opening).rejects.toThrow(
+    `the database ${database} can't be migrated by the role ${username}: ${reason}: check DATABASE_URL`,
+  );
+  await drop();
+});
+
+test('Postgres older than 18 ends the start with exit code 1 and its version, unchanged', async () => {
+  const { url, drop } = await createEmptyDatabase('old');
+  const old = await startOlderPostgres(url);
+  const { code, stdout, stderr } = await runCommand({ DATABASE_URL: old.url }, 'serve');
+  expect([code, stdout, stderr]).toEqual([
+    1,
+    '',
+    'error: DATABASE_URL leads to Postgres 17.10; the service needs 18 or newer\n',
+  ]);
+  await old.close();
+  await drop();
+});
+
+/** The Postgres of a URL, which says that its version is 17.10. */
+async function startOlderPostgres(url: string) {
+  const { hostname, port } = new URL(url);
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    const older = new Transform({
+      transform: (chunk: Buffer, _encoding, done) =>
+        done(null, Buffer.from(chunk.toString('latin1').replace(/18\d{4}/, '170010'), 'latin1')),
+    });
+    client.pipe(upstream).pipe(older).pipe(client);
+    for (const socket of [client, upstream]) sockets.add(socket.on('error', () => {}));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const address = new URL(url);
+  address.port = String((server.address() as AddressInfo).port);
+  return {
+    url: address.href,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
