@@ -1,6 +1,7 @@
 /** Finds the format of a file, and the parser for it (contract, Files). */
 import { type Column, comparable } from './columns.ts';
 import { type Cursor, firstCharacter, type Parse } from './cursor.ts';
+import { checkEncoding } from './encoding.ts';
 import { FileError } from './file-error.ts';
 import { headedParser, passSeparatorLine } from './header.ts';
 import { jsonLinesParser } from './json-lines.ts';
@@ -61,17 +62,25 @@ export function parserFor(
     throw new FileError(
       `${fileName}: is not a JSON document (.json), so it has no member ${list}: leave --list out`,
     );
+  // A list checks each row by itself, because a window may begin in the middle of a value that is passed over.
   if (format === 'json') return jsonListParser(fileName, createObjectReader(fileName, columns), list);
+  checkEncoding(fileName, cursor);
+  const checked =
+    (parse: Parse): Parse =>
+    (cursor, found) => {
+      checkEncoding(fileName, cursor);
+      parse(cursor, found);
+    };
   if (format === 'jsonl') {
     if (first === '[')
       throw new FileError(
         `${fileName}: is a JSON list; expected JSON Lines, an object on each line: name it .json`,
       );
     const objects = createObjectReader(fileName, columns);
-    return { parse: jsonLinesParser(objects), finish: objects.finish };
+    return { parse: checked(jsonLinesParser(objects)), finish: objects.finish };
   }
   const delimiters = named === null ? [...DELIMITERS.csv, ...DELIMITERS.tsv] : DELIMITERS[format];
-  return { parse: headedParser(fileName, cursor, delimiters, columns), finish() {} };
+  return { parse: checked(headedParser(fileName, cursor, delimiters, columns)), finish() {} };
 }
 
 function formatByContent(cursor: Cursor, columns: readonly Column[], list: string | null): Format {

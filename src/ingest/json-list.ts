@@ -14,6 +14,9 @@ import type { ObjectReader } from './json-object.ts';
 import { isJsonSpace, JsonValueEnd } from './json-value.ts';
 import { MAX_ROW_BYTES, REASONS, rawText } from './rows.ts';
 
+/** Objects in each other in which lists are looked for, to name them. */
+const MAX_DEPTH = 4;
+
 /** The next expected element of the file. */
 type Expected =
   | 'document'
@@ -34,19 +37,20 @@ export interface ListParser {
    * @throws {FileError} the file was cut off, has no such list, or no object has one of the columns
    */
   finish(): void;
-  /** Members of the JSON object that are lists, so far. */
+  /** Members of the JSON object that are lists, so far, with dots for inner objects. */
   readonly lists: readonly string[];
 }
 
 /**
  * A parser of one file.
- * @param list the member that holds the list; `null` means that the file is the list. (Then an object is read to its end, to
- * name its lists.)
+ * @param list the member that holds the list; a dot reads a member of an object. `null` means that the file is the list. (Then
+ * an object is read to its end, to name its lists.)
  */
 export function jsonListParser(fileName: string, objects: ObjectReader, list: string | null): ListParser {
   let expected: Expected = 'document';
-  let isObject = false;
   let hasList = false;
+  /** The beginnings of the names of members, for each object that the cursor is in: `['', 'result.']`. */
+  const prefixes: string[] = [];
   let memberName = '';
   const names: string[] = [];
   const lists: string[] = [];
@@ -83,19 +87,26 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
       if (list !== null) throw fail('is a JSON list itself: leave --list out');
       hasList = true;
       expected = 'row or ]';
-    } else if (expected === 'document' && byte === '{') {
-      isObject = true;
-      expected = 'name or }';
-    } else if (expected === ', or ]' && byte === ',') expected = 'row';
+    } else if (expected === 'document' && byte === '{') enter('');
+    else if (expected === ', or ]' && byte === ',') expected = 'row';
     else if (expected === ', or }' && byte === ',') expected = 'name';
     else if (expected === ':' && byte === ':') expected = 'member';
-    else if ((expected === ', or ]' || expected === 'row or ]') && byte === ']')
-      expected = isObject ? ', or }' : 'end of the file';
-    else if ((expected === ', or }' || expected === 'name or }') && byte === '}')
-      expected = 'end of the file';
-    else if (expected === 'end of the file' && isObject && byte === '{' && list === null)
+    else if ((expected === ', or ]' || expected === 'row or ]') && byte === ']') endValue();
+    else if ((expected === ', or }' || expected === 'name or }') && byte === '}') {
+      prefixes.pop();
+      endValue();
+    } else if (expected === 'end of the file' && names.length > 0 && byte === '{' && list === null)
       throw fail('has one JSON object after another (JSON Lines): name it .jsonl');
     else throw unexpected(line);
+  }
+
+  function enter(prefix: string): void {
+    prefixes.push(prefix);
+    expected = 'name or }';
+  }
+
+  function endValue(): void {
+    expected = prefixes.length > 0 ? ', or }' : 'end of the file';
   }
 
   /** @returns false if more of the file is needed, as the next three functions do */
@@ -128,8 +139,9 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
       if (end - from > MAX_ROW_BYTES) throw unexpected(line);
       return false;
     }
+    if (!isUtf8(bytes.subarray(from, to))) throw notUtf8(fileName, line);
     try {
-      memberName = JSON.parse(bytes.toString('utf8', from, to));
+      memberName = prefixes.at(-1) + JSON.parse(bytes.toString('utf8', from, to));
     } catch {
       throw unexpected(line);
     }
@@ -146,6 +158,12 @@ export function jsonListParser(fileName: string, objects: ObjectReader, list: st
       if (byte !== '[') throw fail(`its member ${list} is not a list`);
       hasList = true;
       expected = 'row or ]';
+      cursor.at++;
+      return true;
+    }
+    const isOnTheWay = list === null ? prefixes.length < MAX_DEPTH : list.startsWith(`${memberName}.`);
+    if (byte === '{' && isOnTheWay) {
+      enter(`${memberName}.`);
       cursor.at++;
       return true;
     }

@@ -5,7 +5,7 @@
 import { KIB } from '../units.ts';
 import { type ColumnNames, namedColumns } from './columns.ts';
 import { type Cursor, type Found, nextLineBreak, passLine } from './cursor.ts';
-import { checkEncoding, passByteOrderMark } from './encoding.ts';
+import { passByteOrderMark } from './encoding.ts';
 import { type FileParser, formatOfFile, parserFor } from './format.ts';
 import { refuseOtherKinds } from './other-kinds.ts';
 import { type Batch, rawText } from './rows.ts';
@@ -56,7 +56,6 @@ export async function openRows(
     refuseOtherKinds(bytes.name, cursor);
     const namedFormat = 'path' in source ? formatOfFile(source.path, bytes) : null;
     passByteOrderMark(bytes.name, cursor);
-    checkEncoding(bytes.name, cursor);
     const wanted = { columns: namedColumns(columns, sources), list };
     const parser = parserFor(bytes.name, cursor, namedFormat, wanted);
     return {
@@ -101,10 +100,7 @@ async function* batchesOf(source: ByteSource, cursor: Cursor, parser: FileParser
     for (;;) {
       const found: Found = { rows: [], rejected: [] };
       if (cursor.skipping) passLine(cursor, nextLineBreak(cursor, cursor.at));
-      if (!cursor.skipping) {
-        checkEncoding(source.name, cursor);
-        parser.parse(cursor, found);
-      }
+      if (!cursor.skipping) parser.parse(cursor, found);
       const isEmpty = found.rows.length === 0 && found.rejected.length === 0;
       const { bytes } = cursor;
       if (!isEmpty) yield { ...found, rawOf: ({ from, to }) => rawText(bytes, from, to) };

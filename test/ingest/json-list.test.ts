@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { WINDOW_BYTES } from '../../src/ingest/open-rows.ts';
+import { MAX_ROW_BYTES } from '../../src/ingest/rows.ts';
 import {
   DIRECTORY,
   type Everything,
@@ -142,6 +144,68 @@ null, 7, "x,]", [{"nif":"9"}], true,
   });
 });
 
+describe('the edge of what is in memory', () => {
+  /** Text of so many bytes, whose characters begin at odd and even ones. */
+  const wide = (bytes: number, character: string) =>
+    'x'.repeat(bytes % 5) + character.repeat(Math.floor(bytes / Buffer.byteLength(character)));
+  const text = fc
+    .tuple(fc.nat(3 * WINDOW_BYTES), fc.constantFrom('\u00e9', '\u20ac', '\u{1f600}', 'a"\u00e9\\'))
+    .map(([bytes, character]) => wide(bytes, character));
+
+  test('changes nothing, whatever text of several bytes is passed over there', async () => {
+    const document = fc.record({
+      before: text,
+      lists: fc.array(text, { maxLength: 3 }),
+      long: text,
+      after: text,
+    });
+    await fc.assert(
+      fc.asyncProperty(document, fc.nat(2), async ({ before, lists, long, after }, indent) => {
+        const row = { nif: '1', legal_name: 'Ábaco' };
+        const list = [
+          row,
+          { nif: '2', legal_name: wide(MAX_ROW_BYTES, 'é') + long },
+          { ...row, more: [before.slice(0, 9)] },
+        ];
+        const content = JSON.stringify(
+          { before, lists: lists.map((name) => ({ name })), list, after },
+          null,
+          indent,
+        );
+        const { rows, rejected } = await readJson(content, 'list');
+        expect(rows.map(({ values }) => values)).toEqual([
+          ['1', 'Ábaco'],
+          ['1', 'Ábaco'],
+        ]);
+        expect(rejected.map(({ reason }) => reason)).toEqual(['row over 64 KiB']);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('changes nothing, at every byte of a text, a name and a row', async () => {
+    const tricky = 'a\u00e9\u20ac\u{1f600}"\\\n\u00e9';
+    const places = [
+      (pad: string) => ({ pad: pad + tricky, list: [] }),
+      (pad: string) => ({ pad, [tricky]: [tricky], list: [] }),
+      (pad: string) => ({ pad, list: [{ nif: '1', legal_name: tricky }] }),
+      (pad: string) => ({ list: [{ nif: '1', legal_name: pad + tricky }] }),
+    ];
+    for (const place of places) {
+      const whole = Buffer.from(JSON.stringify(place('')));
+      for (let edge = 0; edge <= whole.length; edge++) {
+        const document = { ...place('x'.repeat(WINDOW_BYTES - edge)), after: tricky } as {
+          list: { nif: string }[];
+        };
+        const expected = document.list.filter((row) => JSON.stringify(row).length <= MAX_ROW_BYTES);
+        const { rows, rejected } = await readJson(JSON.stringify(document), 'list');
+        expect(rows.map(({ raw }) => JSON.parse(raw))).toEqual(expected);
+        expect(rejected).toHaveLength(document.list.length - expected.length);
+      }
+    }
+  });
+});
+
 describe('a list in a JSON object', () => {
   const read = (content: string, list: string | null = 'colective_debtors') =>
     readAll({ path: fileWith('debtors.json', content) }, DEBTS, { sources: DEBTOR_SOURCES, list });
@@ -164,6 +228,26 @@ describe('a list in a JSON object', () => {
     const options = { sources: DEBTOR_SOURCES, list: 'colective_debtors' };
     expect(await valuesOf(readAll(stdin, DEBTS, options))).toEqual(expected);
     expect((await read(debtors)).rows.map(({ line }) => line)).toEqual([13, 21]);
+  });
+
+  test('is found in an object in an object, by its names with dots', async () => {
+    const portal = {
+      help: 'x',
+      result: { fields: [{ id: 'nif' }], records: JSON.parse(debtors).colective_debtors },
+    };
+    for (const indent of [0, 2]) {
+      const content = JSON.stringify({ ...portal, success: true }, null, indent);
+      expect(await valuesOf(read(content, 'result.records'))).toHaveLength(2);
+      expect(await refusal(read(content, null))).toContain(
+        'its lists are "result.fields", "result.records": choose',
+      );
+      expect(await refusal(read(content, 'result.rows'))).toBe(
+        'debtors.json: has no member result.rows; found "help", "result", "result.fields", "result.records", "success"',
+      );
+      expect(await refusal(read(content, 'result'))).toBe('debtors.json: its member result is not a list');
+    }
+    const named = JSON.stringify({ result: { other: [] }, 'result.records': portal.result.records });
+    expect(await valuesOf(read(named, 'result.records'))).toHaveLength(2);
   });
 
   test('is refused when it is not there, twice there, no list, or not chosen', async () => {
