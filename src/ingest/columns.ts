@@ -14,9 +14,9 @@ export function namedColumns(names: readonly string[], sources: ColumnNames = {}
   return names.map((name) => ({ name, source: sources[name] ?? name }));
 }
 
-/** The form in which names are compared: trimmed and without regard to case. */
+/** The form in which names are compared: trimmed, without regard to case, and accents alike however they are encoded. */
 export function comparable(name: string): string {
-  return name.trim().toLowerCase();
+  return name.trim().toLowerCase().normalize('NFC');
 }
 
 /** Usual names of a column, the likeliest first, in Portuguese and English, and GLEIF's. */

@@ -29,9 +29,13 @@ export function defineImport<Options extends FileOptions>(
   command
     .argument('<file>', `CSV, TSV, JSON Lines or a JSON list with ${list}, .gz or not; - for standard input`)
     .option('--columns <names>', `what the file calls them: ${example}`, columnNames(names))
-    .option('--list <name>', 'the member of a JSON document that has the list of rows')
+    .option('--list <name>', 'the member of a JSON document that has the list of rows; a.b is b in a')
     .option('--legal-persons', 'skip natural persons: NIFs that begin with 1, 2, 3 or 45')
-    .option('--rejects <file>', 'write the rows that could not be used to a CSV file: line,reason,row')
+    .option(
+      '--rejects <file>',
+      'write the rows that could not be used to a CSV file: line,reason,row',
+      rejectsFile,
+    )
     .option('--dry-run', 'read, compare and report; change nothing');
   return defineCommand(
     command,
@@ -54,20 +58,31 @@ export function defineImport<Options extends FileOptions>(
   );
 }
 
-/** Reads `nif=NIPC,legal_name=Designação`. A name may have commas in it. */
+/** Reads `nif=NIPC, legal_name=Designação`. A name may have commas in it. */
 function columnNames(names: readonly string[]): (text: string) => ColumnNames {
+  const form = `It must be like ${names.map((one) => `${one}=NAME`).join(',')}.`;
+  const begin = `\\s*(?:${names.join('|')})\\s*=`;
+  const betweenPairs = new RegExp(`,(?=${begin})`);
+  // With another mark than a comma, the second pair would be part of the first one's name.
+  const secondPair = new RegExp(`[;|\\s]${begin}`);
   return (text) => {
     const sources: Record<string, string> = {};
-    for (const pair of text.split(new RegExp(`,(?=(?:${names.join('|')})=)`))) {
-      const [, name, source] = /^(\w+)=(.*)$/s.exec(pair) ?? [];
-      if (name === undefined || !names.includes(name) || source!.trim() === '')
-        throw new InvalidArgumentError(`It must be like ${names.map((one) => `${one}=NAME`).join(',')}.`);
+    for (const pair of text.split(betweenPairs)) {
+      const [, name = '', source = ''] = /^\s*(\w+)\s*=(.*)$/s.exec(pair) ?? [];
+      if (!names.includes(name) || source.trim() === '' || secondPair.test(source))
+        throw new InvalidArgumentError(form);
       if (name in sources) throw new InvalidArgumentError(`It has ${name} twice.`);
-      sources[name] = source!.trim();
+      sources[name] = source.trim();
     }
     const used = names.map((name) => comparable(sources[name] ?? name));
     if (new Set(used).size < used.length)
       throw new InvalidArgumentError('Each must come from a different column.');
     return sources;
   };
+}
+
+/** `-` is standard input for the file that is read, so it would be a surprise as the name of a file. */
+function rejectsFile(path: string): string {
+  if (path !== '-') return path;
+  throw new InvalidArgumentError('It must be a file; /dev/stderr is standard error.');
 }

@@ -9,6 +9,9 @@ const SAVE_AS_CSV =
 /** A ZIP archive with an entry of this name or folder. */
 const zipWith = (entry: string) => new RegExp(`^(?=PK[\x03\x05]).*PK\x03\x04.{26}${entry}`, 's');
 
+const unpacked = (kind: string, command: string) =>
+  `packed with ${kind}: unpack it, or give it to standard input (${command}); of packed files only gzip is read`;
+
 /** The kinds by their first bytes as Latin-1; the first that fits. */
 const KINDS: [RegExp, string][] = [
   [
@@ -26,6 +29,10 @@ const KINDS: [RegExp, string][] = [
     /^\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1/,
     `an old Office file, likely an Excel workbook (.xls): ${SAVE_AS_CSV}`,
   ],
+  [/^BZh[1-9]1AY&SY/, unpacked('bzip2', 'bzcat')],
+  [/^\xfd7zXZ\0/, unpacked('xz', 'xzcat')],
+  [/^\x28\xb5\x2f\xfd/, unpacked('zstd', 'zstdcat')],
+  [/^7z\xbc\xaf/, unpacked('7z', '7z x -so')],
   [/^%PDF-/, 'a PDF, which has no rows: get the same data as CSV or JSON'],
   [
     /^(\xef\xbb\xbf)?\s*<(!doctype html|html|head|body|table|meta)\b/i,

@@ -131,8 +131,14 @@ test('- is standard input, its format told by the first line', async () => {
 
 test('--columns takes the file’s own names, with commas and dots in them', async () => {
   const file = await bench.write('named.csv', `Nº,"NIPC, se houver",E.Nome\n1,${nif(500)},Nomeada\n`);
-  const columns = ['--columns', 'nif=NIPC, se houver,legal_name=e.nome'];
-  expect(await line.json('companies', 'import', file, ...columns)).toMatchObject({ read: 1, imported: 1 });
+  for (const [names, imported] of [
+    ['nif=NIPC, se houver,legal_name=e.nome', 1],
+    [' nif = NIPC, se houver , legal_name = e.nome ', 0],
+  ] as const)
+    expect(await line.json('companies', 'import', file, '--columns', names)).toMatchObject({
+      read: 1,
+      imported,
+    });
   expect(await bench.search('nomeada')).toEqual([`${nif(500)} Nomeada`]);
 });
 
@@ -205,6 +211,9 @@ test('what can not be read or used is one line and exit 1; wrong usage is 2', as
     [['x.csv', '--columns', 'nif'], 2, /It must be like nif=NAME,legal_name=NAME\./],
     [['x.csv', '--columns', 'nif='], 2, /It must be like/],
     [['x.csv', '--columns', 'start=a'], 2, /It must be like/],
+    [['x.csv', '--columns', 'nif=A;legal_name=B'], 2, /It must be like nif=NAME,legal_name=NAME\./],
+    [['x.csv', '--columns', 'nif=A legal_name=B'], 2, /It must be like/],
+    [['x.csv', '--rejects', '-'], 2, /It must be a file/],
     [['x.csv', '--columns', 'nif=a,nif=b'], 2, /It has nif twice\./],
     [['x.csv', '--columns', 'nif=a,legal_name=A'], 2, /Each must come from a different column\./],
     [['x.csv', '--columns', 'nif=legal_name'], 2, /Each must come from a different column\./],

@@ -305,6 +305,23 @@ describe('columns under the file’s own names', () => {
     ]);
   });
 
+  test('accents match however the file and the command line encode them', async () => {
+    for (const [given, found] of [
+      ['NFC', 'NFD'],
+      ['NFD', 'NFC'],
+    ]) {
+      const sources = { legal_name: 'Denominação'.normalize(given) };
+      const header = 'Denominação'.normalize(found);
+      for (const [name, content] of [
+        ['a.csv', `nif,${header}\n1,x\n`],
+        ['a.json', JSON.stringify([{ nif: '1', [header]: 'x' }])],
+      ] as const)
+        expect(await valuesOf(readAll({ path: fileWith(name, content) }, DIRECTORY, { sources }))).toEqual([
+          ['1', 'x'],
+        ]);
+    }
+  });
+
   test('JSON Lines with lists in their rows are rows on standard input', async () => {
     const content = '{"nif":1,"legal_name":"a","cae":[{"x":1}]}\n{"nif":2,"legal_name":"b","cae":[]}\n';
     expect(await valuesOf(readAll({ stdin: streamOf(content, [9]) }))).toEqual([

@@ -187,6 +187,13 @@ describe('a file that cannot be used is refused in one line', () => {
         zip('contratos2026.json'),
         'is a ZIP archive: unpack it, or give the one file in it to standard input',
       ],
+      [
+        'BZh91AY&SY',
+        'is packed with bzip2: unpack it, or give it to standard input (bzcat); of packed files only gzip is read',
+      ],
+      ['\xfd7zXZ\0\0\x04', 'is packed with xz: unpack'],
+      ['\x28\xb5\x2f\xfd\x04\x58', 'is packed with zstd: unpack'],
+      ['7z\xbc\xaf\x27\x1c', 'is packed with 7z: unpack'],
       ['%PDF-1.7\n%\xe2\xe3', 'is a PDF, which has no rows: get the same data as CSV or JSON'],
       ['\n<!DOCTYPE html><html>', 'is an HTML page: get the data file itself'],
       ['\xef\xbb\xbf<html lang="pt">', 'is an HTML page: get the data file itself'],
