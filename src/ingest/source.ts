@@ -65,21 +65,32 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
   // A reader gets the error from `chunks`. Without a listener, it would end the process if it came after `close`.
   stream.on('error', () => {});
   const progress = { bytesRead: 0, bytesTotal };
-  const onAbort = () => void stream.destroy();
+  // A named pipe without a writer can't even be closed: its `open` waits for one.
+  let giveUp: (reason: unknown) => void = () => {};
+  const orAborted = <T>(reading: Promise<T>) =>
+    new Promise<T>((resolve, reject) => {
+      giveUp = reject;
+      reading.then(resolve, reject);
+    });
+  const onAbort = () => {
+    stream.destroy();
+    giveUp(signal!.reason);
+  };
   signal?.addEventListener('abort', onAbort, { once: true });
 
-  const packed = counted(stream, progress);
+  const packed = counted(name, stream, progress);
   let chunks: AsyncIterator<Uint8Array> = packed;
   const close = async () => {
     signal?.removeEventListener('abort', onAbort);
     // Close first, because `return` queues behind a read in flight.
     stream.destroy();
-    await chunks.return?.();
+    const closing = chunks.return?.();
+    if (!signal?.aborted) await closing;
   };
   let rest: Uint8Array;
   try {
     signal?.throwIfAborted();
-    rest = await firstBytes(packed);
+    rest = await orAborted(firstBytes(packed));
   } catch (error) {
     await close();
     throw failure(error);
@@ -100,7 +111,7 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
     async read(target, at) {
       try {
         while (rest.length === 0) {
-          const next = await chunks.next();
+          const next = await orAborted(chunks.next());
           signal?.throwIfAborted();
           if (next.done) return 0;
           rest = next.value;
@@ -124,14 +135,20 @@ async function openStream(source: RowSource): Promise<{ stream: Readable; bytesT
   return { stream, bytesTotal: found.isFile() ? found.size : null };
 }
 
+/** @throws FileError at the end of a file that had another length when it was opened, because a part of it may be missing */
 async function* counted(
+  name: string,
   chunks: AsyncIterable<Uint8Array>,
-  progress: { bytesRead: number },
+  progress: { bytesRead: number; bytesTotal: number | null },
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     progress.bytesRead += chunk.length;
     yield chunk;
   }
+  if (progress.bytesTotal !== null && progress.bytesRead !== progress.bytesTotal)
+    throw new FileError(
+      `${name}: changed while it was read: write it under another name, and rename it when it is whole`,
+    );
 }
 
 /** The first bytes, at least two unless there are fewer, to recognize gzip. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { withDirectoryLock } from '../../src/directory/lock.ts';
+import { readHolder, withDirectoryLock } from '../../src/directory/lock.ts';
 import { bareEnvironment, createCommandLine, ROOT, runCommand } from '../support/command.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench, csv, nif, type Workbench } from './support.ts';
@@ -280,3 +280,18 @@ test.each([
     expect(await bench.status()).toEqual(before);
   },
 );
+
+test('Ctrl-C ends an import of a named pipe that nobody writes to', async () => {
+  const pipe = bench.path('pipe.csv');
+  expect(Bun.spawnSync(['mkfifo', pipe]).exitCode).toBe(0);
+  const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', pipe], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+    stderr: 'pipe',
+  });
+  await until('the import', async () => (await readHolder(bench.database.sql)) !== null);
+  child.kill('SIGINT');
+  expect(await child.exited).toBe(1);
+  expect(await new Response(child.stderr).text()).toEndWith('error: interrupted: nothing has changed\n');
+  expect(await readHolder(bench.database.sql)).toBeNull();
+});

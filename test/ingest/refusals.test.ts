@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { appendFileSync, closeSync, mkdirSync, openSync, readdirSync, truncateSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { openRows } from '../../src/ingest/open-rows.ts';
+import { openRows, type RowReader } from '../../src/ingest/open-rows.ts';
 import { DIRECTORY, fileWith, folder, readAll, refusal, removeFilesAfterwards, streamOf } from './reading.ts';
 
 removeFilesAfterwards();
@@ -12,6 +13,10 @@ const MANY_ROWS = Array.from(
   { length: 50_000 },
   (_, i) => `${500_000_000 + i},"Company ${i * 7919}, Lda"\n`,
 ).join('');
+
+async function allOf({ batches }: RowReader): Promise<void> {
+  for await (const _ of batches);
+}
 
 function refusalOf(name: string, content: string | Uint8Array): Promise<string> {
   return refusal(readAll({ path: fileWith(name, content) }));
@@ -237,7 +242,7 @@ describe('standard input is refused', () => {
   test('when it is a directory, or closed', async () => {
     const script = fileWith(
       'read-stdin.ts',
-      `import { openRows } from ${JSON.stringify(join(import.meta.dir, '../../src/ingest/open-rows.ts'))};
+      `import { openRows, type RowReader } from ${JSON.stringify(join(import.meta.dir, '../../src/ingest/open-rows.ts'))};
       openRows({ stdin: Bun.stdin.stream() }, ['nif']).catch((error) => console.log(error.message));`,
     );
     const shell = (command: string) =>
@@ -279,6 +284,43 @@ describe('an open file', () => {
     const piped = await openRows({ stdin: streamOf(HEADER, [4]) }, DIRECTORY);
     expect(piped.progress).toEqual({ bytesRead: HEADER.length, bytesTotal: null });
     await piped.close();
+  });
+
+  test('is given up when it is a named pipe that nobody writes to', async () => {
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, 'pipe.csv');
+    expect(Bun.spawnSync(['mkfifo', path]).exitCode).toBe(0);
+    const abort = new AbortController();
+    const opening = openRows({ path }, DIRECTORY, { signal: abort.signal }).catch((error) => error);
+    // Each takes its turn behind what the reader does before it opens the pipe.
+    for (let turn = 0; turn < 5; turn++) await stat(path);
+    const reason = new Error('interrupted');
+    abort.abort(reason);
+    expect(await opening).toBe(reason);
+    // Ends the wait of the thread that opens it.
+    closeSync(openSync(path, 'r+'));
+  });
+
+  test('that is cut, emptied or written while it is read is refused, packed or not', async () => {
+    const changed = 'changed while it was read: write it under another name, and rename it when it is whole';
+    const content = HEADER + MANY_ROWS;
+    for (const [change, message] of [
+      [(path: string) => truncateSync(path, 1_000_000), changed],
+      [(path: string) => truncateSync(path), changed],
+      [(path: string) => appendFileSync(path, '1,a\n'), changed],
+    ] as const) {
+      const path = fileWith('changed.csv', content);
+      const reader = await openRows({ path }, DIRECTORY);
+      change(path);
+      expect(await refusal(allOf(reader))).toBe(`changed.csv: ${message}`);
+    }
+    const packed = gzipSync(content, { level: 0 });
+    const path = fileWith('changed.csv.gz', packed);
+    const reader = await openRows({ path }, DIRECTORY);
+    truncateSync(path, 1_000_000);
+    expect(await refusal(allOf(reader))).toMatch(
+      /^changed\.csv\.gz: (changed while|the gzip data ends in the middle)/,
+    );
   });
 
   test('is closed at its end, on failure, and when its reader leaves early', async () => {
