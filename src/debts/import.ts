@@ -74,7 +74,7 @@ export function importDebts(
 /** How a file of debt brackets is read (contract, Files). */
 export const DEBTS_PLAN: StagingPlan = {
   columns: ['start', 'end'],
-  definition: 'start_amount bigint, end_amount bigint',
+  definition: ['start_amount bigint', 'end_amount bigint'],
   read(_nif, [startText, endText]) {
     const start = readAmount(startText ?? '');
     if (start === null) return { reason: 'start is not a whole amount' };

@@ -13,7 +13,7 @@ const MAX_NAME_LENGTH = 500;
 
 export const DIRECTORY_PLAN: StagingPlan = {
   columns: ['legal_name'],
-  definition: 'legal_name text, normalized_name text COLLATE "C", sort_key text COLLATE "C"',
+  definition: ['legal_name text', 'normalized_name text COLLATE "C"', 'sort_key text COLLATE "C"'],
   read(nif, [nameText]) {
     const name = cleanName(nameText ?? '');
     if (name === '') return { reason: 'no name' };

@@ -19,8 +19,8 @@ export const SMALLEST_REPLACEMENT = 0.9;
 export interface StagingPlan {
   /** Columns of the file beside `nif`. */
   columns: readonly string[];
-  /** The staging table's columns beside `position`, `line` and `nif`, e.g. `legal_name text`; in the order of `fields`. */
-  definition: string;
+  /** The staging table's columns beside those of all files, e.g. `legal_name text`; in the order of `fields`. */
+  definition: readonly string[];
   /**
    * The row's fields in COPY's text format, joined by tabs, or the reason to reject it.
    * @param nif nine digits with a right check digit
@@ -67,7 +67,10 @@ const NATURAL_PERSON = 'NIF of a natural person';
  */
 const NATURAL_PERSON_NIF = /^\D*(?:[123]|4\D*5)/;
 
-/** Rejected duplicates that are fetched at a time. */
+/** Datasets give natural persons codes, such as `AA923456`. So with `--legal-persons` nothing is kept of a NIF with letters. */
+const CODE = /\p{L}/u;
+
+/** Rejected rows that are fetched at a time. */
 const CURSOR_ROWS = 1_000;
 
 /**
@@ -108,45 +111,48 @@ async function stageRows(
   const reader = await openRows(source, ['nif', ...plan.columns], { sources: columns, list, signal });
   const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: {} };
   let copy: CopyWriter | null = null;
-  const countRejected = (reason: string) => {
-    staged.rejected++;
-    staged.reasons[reason] = (staged.reasons[reason] ?? 0) + 1;
+  const countRejected = (reason: string, rows = 1) => {
+    if (rows === 0) return;
+    staged.rejected += rows;
+    staged.reasons[reason] = (staged.reasons[reason] ?? 0) + rows;
   };
-  const reject = async (rows: readonly RejectedRow[]) => {
-    for (const { reason } of rows) countRejected(reason);
-    if (rows.length > 0) await rejects?.write(rows);
+  const noFields = plan.definition.map(() => '\\N').join('\t');
+  /** Stages a rejected row if the rejects are wanted: superseded rows are known at the end, and the file has the order of lines. */
+  const reject = ({ line, reason, raw }: RejectedRow) => {
+    countRejected(reason);
+    if (rejects === null) return undefined;
+    return copy!.write(`\\N\t${line}\t\\N\t${noFields}\t${copyValue(raw)}\t${reason}\n`);
   };
   try {
     await connection.unsafe(
-      `CREATE TEMPORARY TABLE ${STAGING} (position bigint, line bigint, nif text COLLATE "C", ${plan.definition}, raw text)`,
+      `CREATE TEMPORARY TABLE ${STAGING}
+        (position bigint, line bigint, nif text COLLATE "C", ${plan.definition.join(', ')}, raw text, reason text)`,
     );
     copy = await copyInto(connection, STAGING);
     progress.phase(`reading ${'path' in source ? source.path : 'standard input'}`);
     for await (const batch of reader.batches) {
       // A row that can't be read may be of a natural person, so nothing of it is written.
-      const rejected: RejectedRow[] = legalPersons
-        ? batch.rejected.map((row) => ({ ...row, raw: '' }))
-        : [...batch.rejected];
+      for (const row of batch.rejected) await reject(legalPersons ? { ...row, raw: '' } : row);
       for (const row of batch.rows) {
-        if (legalPersons && NATURAL_PERSON_NIF.test(row.values[0] ?? '')) {
+        const nifText = row.values[0] ?? '';
+        if (legalPersons && NATURAL_PERSON_NIF.test(nifText)) {
           countRejected(NATURAL_PERSON);
           continue;
         }
         const result = readRow(plan, row);
+        let waiting: Promise<void> | undefined;
         if ('reason' in result) {
-          rejected.push({ line: row.line, reason: result.reason, raw: batch.rawOf(row) });
-          continue;
+          const raw = legalPersons && CODE.test(nifText) ? '' : batch.rawOf(row);
+          waiting = reject({ line: row.line, reason: result.reason, raw });
+        } else {
+          const { nif, fields } = result;
+          staged.usable++;
+          const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
+          waiting = copy.write(`${staged.usable}\t${row.line}\t${nif}\t${fields}\t${raw}\t\\N\n`);
         }
-        const { nif, fields } = result;
-        staged.usable++;
-        // Superseded rows are known at the end only, so the raw text is kept if the rejects need it.
-        const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
-        const waiting = copy.write(`${staged.usable}\t${row.line}\t${nif}\t${fields}\t${raw}\n`);
         if (waiting !== undefined) await waiting;
       }
       staged.read += batch.rows.length + batch.rejected.length;
-      rejected.sort((a, b) => a.line - b.line);
-      await reject(rejected);
       signal.throwIfAborted();
       const { bytesRead, bytesTotal } = reader.progress;
       progress.update(staged.read, bytesTotal === null || bytesTotal === 0 ? null : bytesRead / bytesTotal);
@@ -158,7 +164,11 @@ async function stageRows(
     throw error;
   }
   await connection.unsafe(`ANALYZE ${STAGING}`);
-  staged.usable -= await rejectSuperseded(connection, reject);
+  const superseded = await rejectSuperseded(connection);
+  countRejected(COMES_AGAIN, superseded);
+  staged.usable -= superseded;
+  if (rejects !== null) await writeRejected(connection, rejects);
+  await connection.unsafe(`DELETE FROM ${STAGING} WHERE reason IS NOT NULL`);
   return staged;
 }
 
@@ -174,24 +184,23 @@ function readRow(
 }
 
 /**
- * Rejects all rows of a NIF except the last, by `position`, the row's number in the file, because the rows of a JSON list may
- * share a line.
+ * Rejects all rows of a NIF except the last, by `position`, the row's number among the usable ones, because the rows of a JSON
+ * list may share a line.
  * @returns their number
  */
-async function rejectSuperseded(
-  connection: Sql,
-  reject: (rows: RejectedRow[]) => Promise<void>,
-): Promise<number> {
-  let superseded = 0;
-  const batches = connection.unsafe<{ line: number; raw: string | null }[]>(`
-    WITH again AS (SELECT nif, max(position) AS last FROM ${STAGING} GROUP BY nif HAVING count(*) > 1)
-    DELETE FROM ${STAGING} USING again WHERE ${STAGING}.nif = again.nif AND position < last
-    RETURNING line, raw`);
-  for await (const rows of batches.cursor(CURSOR_ROWS)) {
-    superseded += rows.length;
-    await reject(rows.map(({ line, raw }) => ({ line, reason: COMES_AGAIN, raw: raw ?? '' })));
-  }
-  return superseded;
+async function rejectSuperseded(connection: Sql): Promise<number> {
+  const { count } = await connection.unsafe(`
+    UPDATE ${STAGING} SET reason = '${COMES_AGAIN}'
+    FROM (SELECT nif, max(position) AS last FROM ${STAGING} GROUP BY nif HAVING count(*) > 1) again
+    WHERE ${STAGING}.nif = again.nif AND position < last`);
+  return count;
+}
+
+async function writeRejected(connection: Sql, rejects: RejectsWriter): Promise<void> {
+  const rejected = connection.unsafe<RejectedRow[]>(
+    `SELECT line, reason, raw FROM ${STAGING} WHERE reason IS NOT NULL ORDER BY line, position`,
+  );
+  for await (const rows of rejected.cursor(CURSOR_ROWS)) await rejects.write(rows);
 }
 
 function nothingUsable({ read, reasons }: Staged): RefusedError {

@@ -154,22 +154,48 @@ test('--legal-persons skips natural persons and writes nothing of theirs to the 
     `${nif(501)},Colectiva`,
     '1x,Natural estranho',
     '999,Curta',
+    'AA923456,Pessoa natural com código',
   ];
   const file = await bench.write('persons.csv', `nif,legal_name\n${rows.join('\n')}\n`);
   const rejects = bench.path('persons-rejects.csv');
   const words = ['companies', 'import', file, '--legal-persons', '--rejects', rejects];
   const { stdout } = await line.run(...words);
   expect(stdout).toMatch(/^imported +1$/m);
-  expect(stdout).toMatch(/^rejected +9 \(6 NIF of a natural person, /m);
+  expect(stdout).toMatch(/^rejected +10 \(6 NIF of a natural person, /m);
   const written = await Bun.file(rejects).text();
   expect(written).not.toMatch(/natural|residente|1\d{7}|2\d{7}/i);
-  expect(written).toContain('11,"NIF is not nine digits","999,Curta"');
+  expect(written).toContain('11,"NIF is not nine digits","999,Curta"\n12,"NIF is not nine digits",""\n');
   const alone = await bench.write('persons-alone.csv', 'nif,legal_name\n123456789,Natural\n');
   const refused = await line.refusal('companies', 'import', alone, '--legal-persons');
   expect(refused).toEqual({
     code: 1,
     stderr: 'error: none of the 1 rows can be used (1 times: NIF of a natural person): nothing has changed\n',
   });
+});
+
+test('rejects have the order of the file, superseded rows among the others', async () => {
+  const first = [
+    `${nif(1)},Primeira`,
+    '1,x',
+    `${nif(2)},Segunda`,
+    `${nif(2)},"Aberta`,
+    `${nif(1)},Primeira outra vez`,
+  ];
+  const file = await bench.write(
+    'again.csv',
+    `nif,legal_name\n${[...first, `${nif(2)},Última`, `${nif(1)},Fim`].join('\n')}\n`,
+  );
+  const rejects = bench.path('again-rejects.csv');
+  const answer = await line.json('companies', 'import', file, '--rejects', rejects);
+  expect(answer).toMatchObject({ read: 7, imported: 2, rejected: 5 });
+  expect(answer.reasons).toEqual({
+    'NIF comes again later in the file': 3,
+    'NIF is not nine digits': 1,
+    'quote not closed': 1,
+  });
+  const lines = (await Bun.file(rejects).text()).split('\n');
+  expect(lines.map((text) => text.split(',')[0])).toEqual(['line', '2', '3', '4', '5', '6', '']);
+  expect(await bench.rows()).toEqual([`${nif(1)} Fim`, `${nif(2)} Última`]);
 });
 
 test('rejects go into the log that standard error is appended to, and leave what it has', async () => {
