@@ -1,6 +1,6 @@
 /** Finds and removes unneeded tables and indices. */
 import { codeOf, RefusedError } from '../errors.ts';
-import type { Sql } from '../postgres/connect.ts';
+import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
@@ -45,7 +45,8 @@ async function findGarbage({ elasticsearch: client, config }: DirectoryContext, 
   };
 }
 
-export async function collectGarbage(context: DirectoryContext, lock: DirectoryLock): Promise<void> {
+/** @returns the number of tables that stay for now, because a session reads them */
+export async function collectGarbage(context: DirectoryContext, lock: DirectoryLock): Promise<number> {
   await assertHeld(lock);
   const { elasticsearch: client } = context;
   const { sql } = lock;
@@ -58,7 +59,19 @@ export async function collectGarbage(context: DirectoryContext, lock: DirectoryL
   }
   for (const { id } of generations) await sql`DELETE FROM directory_generations WHERE id = ${id}`;
   // Now including those of the removed generations.
-  for (const name of await unregisteredTables(sql)) await sql.unsafe(`DROP TABLE ${quoted(name)}`);
+  let stay = 0;
+  for (const name of await unregisteredTables(sql)) if (!(await dropUnread(sql, name))) stay++;
+  return stay;
+}
+
+/** @returns false if a session, such as a backup, reads the table: its end would be the end of an import, too */
+async function dropUnread(sql: Sql, table: string): Promise<boolean> {
+  const dropping = sql.begin(async (transaction) => {
+    await transaction`SET LOCAL lock_timeout = '1s'`;
+    await transaction.unsafe(`DROP TABLE ${quoted(table)}`);
+    return true;
+  });
+  return dropping.catch((error) => (codeOf(error) === LOCK_NOT_AVAILABLE ? false : Promise.reject(error)));
 }
 
 /**
@@ -69,10 +82,11 @@ export async function collectGarbage(context: DirectoryContext, lock: DirectoryL
  */
 export async function tidyUpLeftovers(context: DirectoryContext): Promise<boolean> {
   const { generations, indices, tables } = await findGarbage(context, context.sql);
-  if (generations.length + indices.length + tables.length === 0) return false;
+  const leftovers = generations.length + indices.length + tables.length;
+  if (leftovers === 0) return false;
+  const collect = (lock: DirectoryLock) => collectGarbage(context, lock);
   try {
-    await withDirectoryLock(context, TIDYING, (lock) => collectGarbage(context, lock), { patienceMs: 0 });
-    return true;
+    return leftovers > (await withDirectoryLock(context, TIDYING, collect, { patienceMs: 0 }));
   } catch (error) {
     // A running change removes all of it at its end.
     if (error instanceof RefusedError) return false;
@@ -88,11 +102,13 @@ export async function tidyUp(
 ): Promise<void> {
   progress.phase(REMOVING);
   try {
-    await collectGarbage(context, lock).catch((error) => {
+    const stay = await collectGarbage(context, lock).catch((error) => {
       // The cancellation of an interrupted run can arrive late, and hit this statement.
       if (codeOf(error) !== QUERY_CANCELED) throw error;
       return collectGarbage(context, lock);
     });
+    if (stay > 0)
+      progress.note('a session reads an old table, such as a backup: the next check removes the table');
   } catch (error) {
     progress.note(`warning: old tables and indices stay for now: ${failureOf(error)}`);
   }

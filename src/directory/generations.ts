@@ -9,6 +9,7 @@ import { codeOf } from '../errors.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import { DIRECTORY_CHANGED } from '../search/current-index.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
+import { type Waiting, waitForReaders } from './readers.ts';
 
 export interface Generation {
   id: number;
@@ -77,7 +78,7 @@ export async function makeCurrent(
   { current, previous }: Directory,
   next: NewGeneration,
   index: { name: string; fingerprint: string } | null,
-  actor: string,
+  { actor, ...waiting }: Waiting & { actor: string },
 ): Promise<void> {
   // A rebuild has the rows of the present generation, so it was loaded when that was.
   const loaded =
@@ -91,7 +92,7 @@ export async function makeCurrent(
     SELECT ${next.id}, ${next.tableName}, ${index?.name ?? null}, ${index?.fingerprint ?? null}, ${next.rows},
       ${next.normalization}, ${next.origin}, ${actor}, ${loaded}
     FROM directory_generations WHERE id = ${current.id}`;
-  await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
+  await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null), waiting);
 }
 
 /** Records an import whose file equals the current rows. */
@@ -114,26 +115,29 @@ export async function makePreviousCurrent(
   lock: DirectoryLock,
   previous: Generation,
   index: { name: string; fingerprint: string } | null,
+  waiting: Waiting,
 ): Promise<void> {
   if (index !== null) {
     await lock.sql`
       UPDATE directory_generations SET index_name = ${index.name}, index_fingerprint = ${index.fingerprint}
       WHERE id = ${previous.id}`;
   }
-  await swap(lock, previous.id, null);
+  await swap(lock, previous.id, null, waiting);
 }
-
-/** Attempts to lock the view between its long readers, over 30 s in all. */
-const VIEW_LOCK_TRIES = 60;
-const VIEW_LOCK_PAUSE_MS = 250;
 
 /**
  * Changes the current generation and notifies every instance with the commit, in one statement of the lock's connection that
  * also checks the lock. The next holder of the lock writes its token into the same row, so only one of the two changes
- * succeeds.
+ * succeeds. If a session reads the view for long, the change waits for it.
  */
-async function swap(lock: DirectoryLock, next: number, previous: number | null): Promise<void> {
-  for (let tries = 1; ; tries++) {
+async function swap(
+  lock: DirectoryLock,
+  next: number,
+  previous: number | null,
+  waiting: Waiting,
+): Promise<void> {
+  const readersLeave = waitForReaders(lock.sql, waiting);
+  for (;;) {
     try {
       await lock.sql`
         SELECT directory_make_current(${lock.token}, ${lock.backend}, ${next}, ${previous}::integer),
@@ -143,8 +147,8 @@ async function swap(lock: DirectoryLock, next: number, previous: number | null):
     } catch (error) {
       const code = codeOf(error);
       if (code === 'CD001') throw lockLost();
-      if (code !== LOCK_NOT_AVAILABLE || tries === VIEW_LOCK_TRIES) throw error;
-      await Bun.sleep(VIEW_LOCK_PAUSE_MS);
+      if (code !== LOCK_NOT_AVAILABLE) throw error;
     }
+    await readersLeave();
   }
 }

@@ -58,8 +58,7 @@ export async function importCompanies(
   if (options.dryRun) {
     progress.plan(DRY_RUN_STEPS);
     return withDedicated(context, async (sql) => {
-      const directory = await readDirectory(sql);
-      const { report } = await readAndCompare(context, sql, directory, source, options, progress);
+      const { report } = await readAndCompare(context, sql, source, options, progress);
       return report;
     });
   }
@@ -73,7 +72,7 @@ export async function importCompanies(
     progress.plan(
       importSteps(client === null ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'),
     );
-    const compared = await readAndCompare(context, lock.sql, directory, source, options, progress);
+    const compared = await readAndCompare(context, lock.sql, source, options, progress);
     const { report, difference } = compared;
     const changes = difference.imported + difference.removed;
     const file = 'path' in source ? basename(source.path) : '-';
@@ -104,13 +103,14 @@ export async function importCompanies(
 async function readAndCompare(
   context: DirectoryContext,
   sql: Sql,
-  directory: Directory,
   source: RowSource,
   { replace = false, force, ...file }: ImportOptions,
   progress: Progress,
 ): Promise<{ report: DirectoryReport; difference: Difference }> {
-  const { current } = directory;
   const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: context.signal, progress });
+  // Not before: a dry run holds no lock, and other imports may have removed that generation meanwhile.
+  const directory = await readDirectory(sql);
+  const { current } = directory;
   progress.phase('comparing');
   const difference = await compareStaged(sql, current.tableName, { replace, present: current.rows });
   if (replace && !force && difference.rows < current.rows * SMALLEST_REPLACEMENT) {
@@ -168,7 +168,7 @@ async function replaceGeneration(
     if (context.elasticsearch === null || isSessionLost(error)) throw error;
     await finishing;
     // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
-    await makeCurrent(lock, directory, generation, null, context.actor);
+    await makeCurrent(lock, directory, generation, null, { ...context, progress });
     throw new RefusedError(
       `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
         ` directory; run "index rebuild" when Elasticsearch is well`,

@@ -7,7 +7,7 @@ import { pointAlias } from './indices.ts';
 import type { DirectoryLock } from './lock.ts';
 
 /**
- * Makes a complete generation current and points searches to it. An interruption has no effect after its first line.
+ * Makes a complete generation current and points searches to it. An interruption has no effect once it is current.
  *
  * @param index the complete and checked index of its rows; `null` in embedded mode
  * @param change the name of the whole change, for an operator
@@ -20,10 +20,10 @@ export async function publish(
   directory: Directory,
   next: NewGeneration,
   index: BuiltIndex | null,
-  { change, progress }: { change: 'import' | 'rebuild'; progress: Pick<Progress, 'note'> },
+  { change, progress }: { change: 'import' | 'rebuild'; progress: Pick<Progress, 'note' | 'phase'> },
 ): Promise<string> {
   signal.throwIfAborted();
-  await makeCurrent(lock, directory, next, index, actor);
+  await makeCurrent(lock, directory, next, index, { actor, signal, progress });
   if (client !== null && index !== null) {
     await failAfterChange(change, () => pointAlias(client, config.elasticsearchAlias, index.name));
   }

@@ -5,6 +5,7 @@ import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { type CurrentIndex, watchCurrentIndex } from '../../src/search/current-index.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { NO_PROGRESS } from '../support/progress.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
@@ -43,7 +44,7 @@ async function change(index: string | null): Promise<void> {
       await readDirectory(sql),
       { ...next, rows: 0, normalization: null, origin: 'import', file: 'x.csv' },
       index === null ? null : { name: index, fingerprint: 'test' },
-      'test',
+      { ...tools, progress: NO_PROGRESS },
     );
   });
 }
