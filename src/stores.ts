@@ -28,6 +28,8 @@ export interface OpenOptions {
   postgres?: PostgresOptions;
   /** Gets one line when the embedded Postgres starts, and for each store that could not be closed. */
   onLog?: (line: string) => void;
+  /** Gets one line when a new embedded installation was made; otherwise `onLog` does. */
+  onMade?: (line: string) => void;
 }
 
 /**
@@ -47,6 +49,11 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
       const embedded = await openEmbeddedPostgres(config.dataDir, options);
       cleanup.add('the embedded Postgres', () => embedded.close());
       databaseUrl = embedded.url;
+      // A command in another folder, or without the `.env`, works on an installation that no service uses.
+      const onMade = options.onMade ?? options.onLog;
+      if (embedded.madeIn !== null) {
+        onMade?.(`made a new embedded installation in ${embedded.madeIn}, because DATABASE_URL is not set`);
+      }
     }
     const sql = connectPostgres(databaseUrl, options.postgres);
     cleanup.add('Postgres', () => sql.end({ timeout: 2 }));

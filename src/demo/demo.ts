@@ -9,34 +9,57 @@ import { importCompanies } from '../directory/import.ts';
 import { openRows } from '../ingest/open-rows.ts';
 import { rowSource } from '../ingest/source.ts';
 import { createKey } from '../keys/store.ts';
+import type { Sql } from '../postgres/connect.ts';
 import { startService } from '../service/serve.ts';
 import { openStores } from '../stores.ts';
-import { fail } from '../terminal/command.ts';
+import { fail, leave } from '../terminal/command.ts';
 import { watchInterrupts } from '../terminal/interrupt.ts';
 import { withProgress } from '../terminal/progress.ts';
+import { SECOND } from '../units.ts';
 import { startExampleProvider } from './example-provider.ts';
 
 const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.csv');
 const ACTOR = 'demo';
 
+/** Not the folder of an installation, whose directory the examples would change. */
+const DATA_DIR = '.data/demo';
+
 /**
  * `bun run demo`: the whole service without any server around it, on the example directory, with an account to try it.
- * Stops on Ctrl-C; its data stays in DATA_DIR.
+ * Stops on Ctrl-C, and with `bun run`; its data stays in DATA_DIR.
  */
 async function demo(): Promise<void> {
-  const { signal } = watchInterrupts();
+  const signal = AbortSignal.any([watchInterrupts().signal, withoutLauncher()]);
   const names = await exampleNames();
   const provider = startExampleProvider(names);
   const config = demoConfig(provider.url);
+  const stores = await openStores(config);
   try {
-    const access = await prepare(config);
+    const tools = { ...stores, config, signal: NEVER_ABORTED, actor: ACTOR };
+    await withProgress(
+      (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), {}, progress),
+      NEVER_ABORTED,
+    );
     const service = await startService(config, { logTo: 'stderr', signal });
-    process.stdout.write(greeting(service.publicUrl, access, names));
+    process.stdout.write(greeting(service.publicUrl, await createAccess(stores.sql), names, config));
     await aborted(signal, signal);
     await service.stop();
   } finally {
+    await stores.close();
     await provider.stop();
   }
+}
+
+/**
+ * Aborts when the terminal is closed, or when `bun run` has ended without a word to its script, as by SIGKILL. Nobody would stop
+ * the demo and its Postgres any more.
+ */
+function withoutLauncher(): AbortSignal {
+  const launcher = process.ppid;
+  const alone = new AbortController();
+  process.on('SIGHUP', () => alone.abort());
+  setInterval(() => process.ppid !== launcher && alone.abort(), 0.5 * SECOND).unref();
+  return alone.signal;
 }
 
 /** The variables that the demo reads: its address, and the folder of its data. */
@@ -48,6 +71,7 @@ const OWN_VARIABLES = ['HOST', 'PORT', 'DATA_DIR'];
  */
 function demoConfig(providerUrl: string): Config {
   const own = Object.fromEntries(OWN_VARIABLES.map((name) => [name, process.env[name]]));
+  own.DATA_DIR ||= DATA_DIR;
   return { ...readConfig(own), nifPtUrl: providerUrl, registry: 'none', signUp: 'open' };
 }
 
@@ -59,24 +83,14 @@ interface Access {
   password: string;
 }
 
-async function prepare(config: Config): Promise<Access> {
-  const stores = await openStores(config);
-  try {
-    const tools = { ...stores, config, signal: NEVER_ABORTED, actor: ACTOR };
-    await withProgress(
-      (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), {}, progress),
-      NEVER_ABORTED,
-    );
-    const account = await createAccount(stores.sql, { name: 'Demo', plan: 'free' }, ACTOR);
-    const { secret } = await createKey(stores.sql, account.id, 'demo', ACTOR);
-    // An email belongs to one account, and DATA_DIR outlives the run.
-    const email = `demo-${account.id.slice(-6)}@example.com`;
-    const password = randomBytes(9).toString('base64url');
-    await createUser(stores.sql, account.id, { name: 'Demo', email, password }, ACTOR);
-    return { secret, email, password };
-  } finally {
-    await stores.close();
-  }
+async function createAccess(sql: Sql): Promise<Access> {
+  const account = await createAccount(sql, { name: 'Demo', plan: 'free' }, ACTOR);
+  const { secret } = await createKey(sql, account.id, 'demo', ACTOR);
+  // An email belongs to one account, and DATA_DIR outlives the run.
+  const email = `demo-${account.id.slice(-6)}@example.com`;
+  const password = randomBytes(9).toString('base64url');
+  await createUser(sql, account.id, { name: 'Demo', email, password }, ACTOR);
+  return { secret, email, password };
 }
 
 async function exampleNames(): Promise<Map<string, string>> {
@@ -92,6 +106,7 @@ function greeting(
   publicUrl: string,
   { secret, email, password }: Access,
   names: Map<string, string>,
+  { dataDir }: Config,
 ): string {
   const [nif] = names.keys();
   const call = (path: string) => `curl -s -H "Authorization: Bearer ${secret}" "${publicUrl}/api/v1${path}"`;
@@ -111,14 +126,9 @@ ${call('/usage')}
 Dashboard: ${publicUrl}/dashboard
   email ${email}, password ${password}
 Reference: ${publicUrl}/openapi
-Ctrl-C stops it.
+Ctrl-C stops it. Its data stays in ${dataDir}.
 `;
 }
 
-demo().then(
-  () => process.exit(0),
-  (error) => {
-    fail(error);
-    process.exit();
-  },
-);
+await demo().catch(fail);
+await leave();

@@ -55,7 +55,8 @@ export function defineCommand<Answer>(
 async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promise<Answer> {
   const config = readConfig();
   const interrupts = watchInterrupts(new RefusedError('interrupted'));
-  const stores = await openStores(config, { signal: interrupts.signal });
+  const onMade = (line: string) => process.stderr.write(`${printable(line)}\n`);
+  const stores = await openStores(config, { signal: interrupts.signal, onMade });
   try {
     return await run({ ...stores, config, signal: interrupts.signal, actor: `cli:${userName()}` });
   } finally {

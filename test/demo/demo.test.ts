@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { postgresPid, temporaryDirectory } from '../postgres/embedded-support.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
@@ -50,15 +51,14 @@ async function startDemo() {
     dataDir,
     stdout,
     address: /running at ([^\s,]+)/.exec(stdout)![1]!,
-    async terminate() {
-      child.kill('SIGTERM');
+    /** Signals `bun run` alone, and waits until it is gone. */
+    async end(signal: NodeJS.Signals) {
+      child.kill(signal);
       await exited;
     },
     async dispose() {
-      if (!isOver()) {
-        child.kill('SIGKILL');
-        await exited;
-      }
+      child.kill('SIGTERM');
+      await exited;
       await directory.dispose();
     },
   };
@@ -125,13 +125,47 @@ test('it says where the names are from and that the example provider leaves the 
   expect(demo.stdout).toMatch(/leaves? the rest empty/);
 });
 
-test('SIGTERM stops all of it', async () => {
-  const own = await startDemo();
+test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
+  '%s of its launcher stops all of it',
+  async (signal) => {
+    const own = await startDemo();
+    try {
+      await own.end(signal);
+      await until('Postgres to stop', () => postgresPid(own.dataDir) === null);
+      expect(await fetch(`${own.address}/health/live`).catch(() => 'refused')).toBe('refused');
+    } finally {
+      await own.dispose();
+    }
+  },
+  60_000,
+);
+
+test('without DATA_DIR it keeps to a folder of its own, and a taken port leaves no account there', async () => {
+  const directory = temporaryDirectory('demo');
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
+  const run = (dataDir: string, script: string, ...words: string[]) =>
+    Bun.spawn([process.execPath, join(ROOT, script), ...words], {
+      cwd: directory.path,
+      env: { ...bareEnvironment(), PORT: String(server.port), DATA_DIR: dataDir },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
   try {
-    await own.terminate();
-    await until('Postgres to stop', () => postgresPid(own.dataDir) === null);
-    expect(await fetch(`${own.address}/health/live`).catch(() => 'refused')).toBe('refused');
+    const demo = run('', 'src/demo/demo.ts');
+    expect(await new Response(demo.stderr).text()).toMatch(/something listens there already/);
+    expect(await demo.exited).toBe(1);
+    expect(readdirSync(join(directory.path, '.data'))).toEqual(['demo']);
+    const accounts = run('.data/demo', 'src/main.ts', 'account', 'list', '--json');
+    expect(await new Response(accounts.stdout).json()).toEqual([]);
+    expect(await new Response(accounts.stderr).text()).toBe('');
+
+    const elsewhere = run('', 'src/main.ts', 'account', 'list', '--json');
+    expect(await new Response(elsewhere.stdout).json()).toEqual([]);
+    expect(await new Response(elsewhere.stderr).text()).toMatch(
+      /^made a new embedded installation in \/.+\/\.data\/postgres, because DATABASE_URL is not set\n$/,
+    );
   } finally {
-    await own.dispose();
+    await server.stop(true);
+    await directory.dispose();
   }
 }, 60_000);

@@ -2,6 +2,7 @@
  * The embedded Postgres: `layout.ts` has its files and locks, `database.ts` makes the data directory and the service's database,
  * `server.ts` starts and stops the server, `launcher.ts` runs the executables (also as root).
  */
+import { existsSync } from 'node:fs';
 import { databaseUrl } from './database.ts';
 import {
   explainFileError,
@@ -23,6 +24,8 @@ export interface EmbeddedPostgresOptions {
 export interface EmbeddedPostgres {
   /** The service's database, for a role that is no superuser. Good until `close`. */
   url: string;
+  /** Its folder, if this call has made it; otherwise `null`. */
+  madeIn: string | null;
   /** Leaves; the last participant to leave stops Postgres and waits until it has ended. May be called more than once. */
   close(): Promise<void>;
 }
@@ -44,6 +47,7 @@ export async function openEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const { onLog = () => undefined, signal } = options;
   const layout = prepareLayout(dataDir);
+  const isNew = !existsSync(layout.cluster);
   const joining = withMutex(layout, () => join(layout, { onLog, signal }), signal);
   const { port, participants } = await joining.catch((error) => {
     throw explainFileError(error, layout.dataDir);
@@ -58,6 +62,7 @@ export async function openEmbeddedPostgres(
   };
   return {
     url: databaseUrl(layout, port),
+    madeIn: isNew ? layout.home : null,
     close: () => {
       closing ??= close();
       return closing;
