@@ -1,6 +1,7 @@
 /** Runs before every `bun test`. The servers start when a test file imports test/support/database.ts, and stop here. */
 import { afterAll } from 'bun:test';
 import { plugin } from 'bun';
+import { endLeftBehind } from './servers/left-behind.ts';
 import { sharedServers } from './servers/shared.ts';
 
 /** Real dependencies and processes on a busy machine: 5 s, the default, is for units. */
@@ -27,10 +28,11 @@ for (const variable of ['DATABASE_URL', 'ELASTICSEARCH_URL', 'REDIS_URL']) {
 
 afterAll(async () => {
   const servers = sharedServers();
-  if (!servers) return;
-  if (!servers.started.includes('postgres')) {
+  if (servers !== undefined && !servers.started.includes('postgres')) {
     const { dropTestDatabases } = await import('./support/database.ts');
     await dropTestDatabases();
   }
-  await servers.stop();
-});
+  await servers?.stop();
+  const left = await endLeftBehind(process.env.TEST_RUN_ID!);
+  if (left.length > 0) throw new Error(`the run has left processes, which were killed:\n${left.join('\n')}`);
+}, 60_000);

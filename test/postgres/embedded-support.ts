@@ -19,7 +19,7 @@ export interface Holder {
 
 /** A directory for one test, and what removes it with everything that the test has left running. */
 export function temporaryDirectory(name = 'embedded'): { path: string; dispose(): Promise<void> } {
-  const path = mkdtempSync(join(tmpdir(), `company-directory-${name}-`));
+  const path = mkdtempSync(join(tmpdir(), `company-directory-${name}-${process.env.TEST_RUN_ID}-`));
   const dispose = async () => {
     for (const layout of layoutsBelow(path)) {
       await stopPostgres(layout);

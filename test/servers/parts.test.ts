@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isReachable } from './folders.ts';
 import { majorVersion } from './jdk.ts';
+import { endLeftBehind } from './left-behind.ts';
 import { withLock } from './lock.ts';
 import { run } from './processes.ts';
 
@@ -34,6 +35,28 @@ describe('majorVersion', () => {
   test('is undefined without a release file and without a java program', () => {
     expect(majorVersion(jdk('jdk-without-release'))).toBeUndefined();
     expect(majorVersion(join(folder, 'nothing'))).toBeUndefined();
+  });
+});
+
+describe('endLeftBehind', () => {
+  test('kills and names what has the id of the run, or works in a folder of it, and nothing else', async () => {
+    const id = `left${process.pid}`;
+    const workplace = join(folder, `data-${id}-x`);
+    mkdirSync(workplace);
+    const sleep = (env: Record<string, string>, cwd = folder) =>
+      Bun.spawn(['/bin/sleep', '600'], { env, cwd, stdout: 'ignore' });
+    const left = [sleep({ TEST_RUN_ID: id }), sleep({}, workplace)];
+    const other = sleep({ TEST_RUN_ID: `${id}0` });
+    const expected = process.platform === 'linux' ? left.map(({ pid }) => `${pid} /bin/sleep 600`) : [];
+    expect((await endLeftBehind(id, 0)).toSorted()).toEqual(expected.toSorted());
+    for (const child of left) {
+      if (process.platform !== 'linux') child.kill('SIGKILL');
+      expect(await child.exited).toBe(128 + 9);
+    }
+    expect(await endLeftBehind(id)).toEqual([]);
+    expect(other.killed).toBe(false);
+    other.kill();
+    await other.exited;
   });
 });
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 /** Where the checkout is: commands run here. */
 export const ROOT = join(import.meta.dir, '../..');
 
-/** The variables that a process needs to run at all; none of the service's. */
+/** The variables that a process needs to run at all, and the run's id (test/servers/left-behind.ts); none of the service's. */
 export function bareEnvironment(): Record<string, string> {
   return Object.fromEntries(
-    ['PATH', 'HOME', 'TMPDIR', 'LANG']
+    ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TEST_RUN_ID']
       .map((name) => [name, process.env[name]] as const)
       .filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
