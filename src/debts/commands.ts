@@ -16,13 +16,16 @@ export function debtCommands(program: Command): void {
       new Option('--kind <kind>', 'whose dataset it is').choices([...DEBT_KINDS]).makeOptionMandatory(),
     )
     .requiredOption('--date <YYYY-MM-DD>', "the dataset's date", realDate)
-    .option('--force', 'also when the file is older, or has under 90% of the present companies')
+    .option(
+      '--force',
+      'also when the file is older or of the future, or has under 90% of the present companies',
+    )
     .addHelpText(
       'after',
       `
 An empty end means that the bracket is open-ended. Lookups see the old dataset until the new one is complete.
-A file is refused if it has under 90% of the companies of the present dataset, or an earlier --date: --force
-imports it nevertheless.
+A file is refused if it has under 90% of the companies of the present dataset, an earlier --date, or one after
+tomorrow (UTC): --force imports it nevertheless.
 
 Examples:
   bun directory debts import tax.csv --kind tax --date 2026-10-31

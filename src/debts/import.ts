@@ -11,13 +11,14 @@ import {
 import { withDedicated } from '../postgres/dedicated.ts';
 import type { Tools } from '../terminal/command.ts';
 import { count, type Progress } from '../terminal/progress.ts';
+import { DAY } from '../units.ts';
 import type { DebtKind } from './debt.ts';
 
 export interface DebtsImportOptions extends FileOptions {
   kind: DebtKind;
   /** The dataset's own date, `YYYY-MM-DD`. */
   date: string;
-  /** Import an older file too, or one that would keep far fewer of the present rows. */
+  /** Import an older file too, one of the future, or one that would keep far fewer of the present rows. */
   force?: boolean | undefined;
 }
 
@@ -27,7 +28,8 @@ export interface DebtsImportOptions extends FileOptions {
  *
  * @returns `imported` counts the dataset's brackets, `removed` the companies that are no longer in it
  * @throws FileError when the file can't be read
- * @throws RefusedError when no row is usable, or, without `force`, when the file looks cut off or is older than the dataset
+ * @throws RefusedError when no row is usable, or, without `force`, when the file looks cut off, is older than the dataset, or is of
+ * a date after tomorrow (UTC)
  */
 export function importDebts(
   tools: Pick<Tools, 'sql' | 'signal' | 'actor'>,
@@ -36,6 +38,12 @@ export function importDebts(
   progress: Progress,
 ): Promise<ImportReport> {
   return withDedicated(tools, async (sql, changed) => {
+    // A mistyped year would be shown to customers, and refuse every right file after it.
+    if (!force && date > new Date(Date.now() + DAY).toISOString().slice(0, 10)) {
+      throw new RefusedError(
+        `${date} is after tomorrow: nothing has changed; --force imports the dataset of that date`,
+      );
+    }
     const { read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_PLAN, {
       ...file,
       signal: tools.signal,

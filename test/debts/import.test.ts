@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DebtKind } from '../../src/debts/debt.ts';
 import { importDebts } from '../../src/debts/import.ts';
+import { DAY } from '../../src/units.ts';
 import { nif } from '../directory/support.ts';
 import { createCommandLine } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -175,6 +176,18 @@ test('a file that keeps under 90% of the companies of its kind is refused withou
   expect(await importText(brackets(10, 20), { force: true })).toMatchObject({ imported: 10, removed: 80 });
 });
 
+test('a date after tomorrow is refused without force, in a dry run too; tomorrow is not', async () => {
+  const inDays = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10);
+  const date = inDays(3);
+  const message = `${date} is after tomorrow: nothing has changed; --force imports the dataset of that date`;
+  for (const dryRun of [false, true])
+    await expect(importText(brackets(0, 3), { date, dryRun })).rejects.toThrow(message);
+  expect(await stored()).toEqual([]);
+  await importText(brackets(0, 3), { date: inDays(1) });
+  await importText(brackets(0, 3), { date, force: true });
+  expect(await stored()).toMatchObject([{ date }, { date }, { date }]);
+});
+
 test('a date before that of the present dataset is refused without force; the same date is not', async () => {
   await importText(brackets(0, 10), { date: '2026-10-31' });
   const message = 'the tax dataset is of 2026-10-31, later than 2026-10-30: nothing has changed';
@@ -194,7 +207,7 @@ test('a dry run tells what an import would do, and writes the rejects', async ()
   const outcome = await importText(`${brackets(1, 25)}1,1,1\n`, {
     dryRun: true,
     rejects,
-    date: '2026-12-01',
+    date: '2026-11-01',
   });
   expect(outcome).toEqual({ read: 25, imported: 24, rejected: 1, removed: 1 });
   expect(await stored()).toEqual(before);
