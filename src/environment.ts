@@ -1,7 +1,6 @@
 /** Parsers for single variables. Each refuses a value that makes no sense with one line that names the variable. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { userInfo } from 'node:os';
 import { codeOf } from './errors.ts';
 
 /** A value in the environment that makes no sense. The message is one line that names the variable. */
@@ -22,7 +21,7 @@ export function text(env: Environment, name: string): string | null {
 
 /** The name of the user that runs this. A container and cron set neither variable, and Bun reads the name from USER alone. */
 export function userName(env: Environment = process.env): string {
-  const { uid } = userInfo();
+  const uid = process.getuid?.();
   const known = text(env, 'USER') ?? text(env, 'LOGNAME');
   return known ?? systemUsers().find((user) => user.uid === uid)?.name ?? `uid ${uid}`;
 }

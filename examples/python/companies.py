@@ -78,3 +78,5 @@ if __name__ == "__main__":
         if problem.kind == "monthly-quota-exceeded":
             sys.exit(f"{problem.kind}: no credits until {problem.body['reset']}")
         sys.exit(str(problem))
+    except OSError as error:
+        sys.exit(f"no answer from {os.environ['DIRECTORY_URL']}: {error}")

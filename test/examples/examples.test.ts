@@ -75,17 +75,22 @@ function startFront(first: Problem[]) {
   return { requests, url: server.url.origin, stop: () => server.stop(true) };
 }
 
-async function run(program: string, key: string, first: Problem[] = []) {
-  const front = startFront([...first]);
+async function runAt(url: string, program: string, key: string) {
   const child = Bun.spawn([...programs[program]!, 'ábac'], {
     cwd: folder,
-    env: { ...bareEnvironment(), DIRECTORY_URL: front.url, DIRECTORY_KEY: key },
+    env: { ...bareEnvironment(), DIRECTORY_URL: url, DIRECTORY_KEY: key },
     stdout: 'pipe',
     stderr: 'pipe',
   });
   const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, stdout, stderr };
+}
+
+async function run(program: string, key: string, first: Problem[] = []) {
+  const front = startFront([...first]);
+  const outcome = await runAt(front.url, program, key);
   await front.stop();
-  return { code, stdout, stderr, requests: front.requests };
+  return { ...outcome, requests: front.requests };
 }
 
 const inASecond = (kind: Problem['kind']): Problem => ({ kind, headers: { 'Retry-After': '1' } });
@@ -129,6 +134,12 @@ describe.each(Object.keys(programs))('the example in %s', (program) => {
     );
     expect([code, requests.length]).toEqual([1, 4]);
     expect(stderr).toContain('service-unavailable');
+  });
+
+  test('says in one line that nothing answers', async () => {
+    const { code, stderr } = await runAt('http://127.0.0.1:9', program, caller.key);
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(/^[^\n]+\n$/);
   });
 
   test('asks once when the key is wrong, and when the credits are used up', async () => {

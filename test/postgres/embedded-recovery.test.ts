@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, t
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
-import { explainFileError, prepareLayout } from '../../src/postgres/embedded/layout.ts';
+import { explainFileError, explainProgram, prepareLayout } from '../../src/postgres/embedded/layout.ts';
 import { until } from '../support/until.ts';
 import {
   disposeSeed,
@@ -133,7 +133,7 @@ describe('what others did', () => {
     const pid = postgresPid(dataDir)!;
     const { running, cluster } = prepareLayout(dataDir);
     rmSync(running);
-    await expect(openEmbeddedPostgres(dataDir)).rejects.toThrow('lock file "postmaster.pid" already exists');
+    await expect(openEmbeddedPostgres(dataDir)).rejects.toThrow(/^another Postgres that runs claims /);
     expect(await answers(first.url)).toBe(true);
     process.kill(pid, 'SIGINT');
     await until('its end', () => !readdirSync(cluster).includes('postmaster.pid'));
@@ -241,6 +241,41 @@ describe('what can’t work ends with one line that says what to do', () => {
     expect(await failure(closed)).toMatch(
       /^DATA_DIR .* can't be written \(E(PERM|ACCES)\): let this user own it, or set/,
     );
+  });
+
+  test('a copy of a DATA_DIR that was made while it ran, while the original runs', async () => {
+    await layUsedDataDir(dataDir);
+    const original = await openEmbeddedPostgres(dataDir);
+    const copy = join(directory.path, 'copy');
+    expect(Bun.spawnSync(['cp', '-a', dataDir, copy]).exitCode).toBe(0);
+    expect(await failure(copy)).toMatch(
+      /^another Postgres that runs claims .*copy\/postgres\/cluster: end that Postgres; if this DATA_DIR was copied/,
+    );
+    expect(await query(original.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await original.close();
+    await (await openEmbeddedPostgres(copy)).close();
+  });
+
+  test('a user without a name', () => {
+    const output = 'initdb: error: could not look up effective user ID 12345: user does not exist';
+    expect(explainProgram(prepareLayout(dataDir), 'no set-up', output).message).toBe(
+      'Postgres needs a user with a name, and the one with ID 12345 has none: add it to /etc/passwd, use another user, or set DATABASE_URL',
+    );
+  });
+
+  test('a write that failed leaves one file at most, which the next one replaces', () => {
+    const { home } = prepareLayout(dataDir);
+    const path = join(home, 'endpoint.json');
+    const layout = JSON.stringify(join(import.meta.dir, '../../src/postgres/embedded/layout.ts'));
+    const script = `const { prepareLayout, writePrivateFile } = await import(${layout});
+      writePrivateFile(prepareLayout(${JSON.stringify(dataDir)}), ${JSON.stringify(path)}, 'x');`;
+    const write = () => Bun.spawnSync([process.execPath, '-e', script]).exitCode;
+    mkdirSync(path);
+    for (let start = 0; start < 3; start++) expect(write()).not.toBe(0);
+    expect(readdirSync(home)).toEqual(['endpoint.json', 'endpoint.json.new']);
+    rmSync(path, { recursive: true });
+    expect(write()).toBe(0);
+    expect(readdirSync(home)).toEqual(['endpoint.json']);
   });
 
   test('a full disk', () => {

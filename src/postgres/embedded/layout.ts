@@ -12,6 +12,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -81,9 +82,11 @@ function tightenIfOurs(directory: string): void {
   }
 }
 
-/** Replaces a file of mode 0600 in one step, on disk before this returns. */
+/** Replaces a file of mode 0600 in one step, on disk before this returns. Call it with the mutex held. */
 export function writePrivateFile(layout: Layout, path: string, content: string): void {
-  const unfinished = `${path}.${process.pid}.new`;
+  const unfinished = `${path}.new`;
+  // A start on a full disk has left it, perhaps of another user.
+  rmSync(unfinished, { force: true });
   writeFileSync(unfinished, content, { mode: 0o600, flush: true });
   giveToOwner(layout, unfinished);
   renameSync(unfinished, path);
@@ -156,9 +159,25 @@ export function explainProgram(layout: Layout, what: string, output: string): Er
         'remove node_modules and run `bun install`, or set DATABASE_URL',
     );
   }
+  const [, uid] = /could not look up effective user ID (\d+)/.exec(output) ?? [];
+  if (uid !== undefined) {
+    return new Error(
+      `Postgres needs a user with a name, and the one with ID ${uid} has none: add it to /etc/passwd, ` +
+        'use another user, or set DATABASE_URL',
+    );
+  }
+  if (claimsCluster(output)) {
+    return new Error(
+      `another Postgres that runs claims ${layout.cluster}: end that Postgres; if this DATA_DIR was copied while the ` +
+        'original ran, stop the original and copy it again',
+    );
+  }
   const reason = /(?:error|FATAL|PANIC): +(.*)/.exec(output)?.[1] ?? output.trim().split('\n').at(-1);
   return new Error(`${what}: ${reason?.trim() || 'it gave no reason'}`);
 }
+
+/** Whether Postgres did not start because the process in `postmaster.pid` is alive. @param output of Postgres */
+export const claimsCluster = (output: string) => output.includes('lock file "postmaster.pid" already exists');
 
 const SHARED = 1;
 const EXCLUSIVE = 2;

@@ -1,10 +1,18 @@
 import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { codeOf } from '../../errors.ts';
 import { MIB, MINUTE, SECOND } from '../../units.ts';
 import { checkDatabase, dataArgument, initializeCluster } from './database.ts';
 import { chooseLauncher } from './launcher.ts';
-import { explainProgram, giveToOwner, type Layout, openLockFile, writePrivateFile } from './layout.ts';
+import {
+  claimsCluster,
+  explainProgram,
+  giveToOwner,
+  type Layout,
+  openLockFile,
+  writePrivateFile,
+} from './layout.ts';
 
 /**
  * Finds Postgres, starts it by `pg_ctl`, and stops it. Postgres has the lock `running` for as long as one of its processes
@@ -140,7 +148,7 @@ async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOpti
   if (!alone) requireSameNamespace(layout);
   // Postgres takes its predecessor for alive if the PID in this file belongs to any process of the same user. Our lock is free, so
   // the file is stale, unless that Postgres was started by hand or the lock was deleted. Without its file it would end itself.
-  const [, , , usedPort] = readPidFile(layout).split('\n');
+  const [usedPid, , , usedPort] = readPidFile(layout).split('\n');
   if (await isPortFree(Number(usedPort) || 0))
     rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
   const last = readEndpoint(layout);
@@ -175,10 +183,20 @@ async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOpti
         'end that program, or stop those processes and start again',
     );
   }
+  // A killed predecessor was still ending, and another program has its port already. The next attempt tells that.
+  if (claimsCluster(output) && !isAlive(Number(usedPid))) return;
   if (findRunning(layout) !== null)
     throw new Error(`the embedded Postgres is not ready after 10 minutes: see ${layout.log}`);
   const { message } = explainProgram(layout, 'the embedded Postgres does not start', output);
   throw new Error(`${message} (see ${layout.log})`);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === 'EPERM'; // another user's
+  }
 }
 
 function checkVersion(layout: Layout, binariesMajor: number): void {
