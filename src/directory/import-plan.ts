@@ -6,7 +6,7 @@ import { copyValue } from '../postgres/copy.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
 import type { Changes } from './load.ts';
-import type { Difference } from './tables.ts';
+import { type Difference, UNCHANGED } from './tables.ts';
 
 /** The most characters (code points) of a legal name (contract, Files). */
 const MAX_NAME_LENGTH = 500;
@@ -35,7 +35,7 @@ export function changesSince(sql: Sql, table: string, replace: boolean, differen
     sql,
     query: `
       SELECT nif, legal_name FROM ${STAGING} staged WHERE NOT EXISTS
-        (SELECT FROM ${present} p WHERE p.nif = staged.nif AND p.legal_name = staged.legal_name)
+        (SELECT FROM ${present} present WHERE ${UNCHANGED})
       ${replace ? removed : ''}`,
     count: difference.imported + difference.removed,
   };

@@ -11,6 +11,9 @@ import { type LoadOptions, readPages } from './load.ts';
 
 const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
 
+/** The condition that the staged row `staged` changes nothing of the row `present`. */
+export const UNCHANGED = 'present.nif = staged.nif AND present.legal_name = staged.legal_name';
+
 export interface Difference {
   /** New, or with another legal name. */
   imported: number;
@@ -28,7 +31,7 @@ export async function compareStaged(
 ): Promise<Difference> {
   const [row] = await sql.unsafe<{ usable: number; known: number; unchanged: number }[]>(`
     SELECT count(*) AS usable, count(present.nif) AS known,
-      count(*) FILTER (WHERE present.legal_name = staged.legal_name) AS unchanged
+      count(*) FILTER (WHERE ${UNCHANGED}) AS unchanged
     FROM ${STAGING} staged LEFT JOIN ${quoted(table)} present USING (nif)`);
   const { usable, known, unchanged } = row!;
   return {
@@ -63,12 +66,11 @@ export async function fillTable(
       : `${kept(`NOT EXISTS (${inStaging})`)} UNION ALL ${staged} ${order}`;
   } else {
     // Unchanged rows keep their place.
-    const same = `${inStaging} AND staged.legal_name = present.legal_name`;
     const condition = replace
-      ? `EXISTS (${same})`
+      ? `EXISTS (SELECT FROM ${STAGING} staged WHERE ${UNCHANGED})`
       : `NOT EXISTS (${inStaging} AND staged.legal_name <> present.legal_name)`;
     rows = `${kept(condition)} UNION ALL SELECT ${COLUMNS} FROM ${STAGING} staged WHERE NOT EXISTS
-      (SELECT FROM ${quoted(base)} present WHERE present.nif = staged.nif AND present.legal_name = staged.legal_name)`;
+      (SELECT FROM ${quoted(base)} present WHERE ${UNCHANGED})`;
   }
   await sql.unsafe(`CREATE TABLE ${quoted(table)} AS ${rows}`);
 }
