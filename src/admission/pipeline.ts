@@ -82,15 +82,6 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   }
 
   /**
-   * Whether `serve` would refuse the request with {@link OVERLOADED}. Asked of each request of the API before Elysia makes
-   * anything for it (src/service/app.ts).
-   */
-  function wouldRefuse(request: Request, { charge }: Pick<Handler, 'charge'>): boolean {
-    turns.read();
-    return isOverloaded(charge) && bearerSecret(request.headers.get('authorization')) !== null;
-  }
-
-  /**
    * Answers one request of the API: overload, key, token, credit, handler. Each stage can end the request.
    *
    * @param known the caller of a request that was authenticated in another way (the dashboard's); it skips the key alone
@@ -105,6 +96,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     // Overload. A request without a key still gets its 401. A key is not looked up, because refusing must stay cheap.
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
     if (known === null && secret === null) return refusals.unauthorized();
+    turns.read();
     if (isOverloaded(charge)) return refusals.overloaded();
 
     // Key.
@@ -192,5 +184,5 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     return answer;
   }
 
-  return { serve, wouldRefuse };
+  return { serve };
 }

@@ -56,20 +56,9 @@ export function methodNotAllowed(allow: string): ProblemAnswer {
 /** The response of an answer; a problem as RFC 9457 has it. Headers are set on the response's own: to make them before copies them once more. */
 export function responseTo(publicUrl: string, answer: Answer): Response {
   if (answer.ok) return withHeaders(new Response(answer.json, { headers: SUCCESS_HEADERS }), answer.headers);
-  const { text, status } = problemText(publicUrl, answer.problem);
-  return withHeaders(new Response(text, { status, headers: PROBLEM_HEADERS }), answer.problem.headers);
-}
-
-/** Makes the response of one problem again and again: its body and its headers are put together once. */
-export function constantResponse(publicUrl: string, problem: Problem): () => Response {
-  const { text, status } = problemText(publicUrl, problem);
-  const headers = new Headers({ ...Object.fromEntries(PROBLEM_HEADERS), ...problem.headers });
-  return () => new Response(text, { status, headers });
-}
-
-function problemText(publicUrl: string, problem: Problem): { text: string; status: number } {
-  const body = { ...problemBody(publicUrl, problem), ...problem.members };
-  return { text: JSON.stringify(body), status: body.status };
+  const body = { ...problemBody(publicUrl, answer.problem), ...answer.problem.members };
+  const response = new Response(JSON.stringify(body), { status: body.status, headers: PROBLEM_HEADERS });
+  return withHeaders(response, answer.problem.headers);
 }
 
 function withHeaders(response: Response, headers: Record<string, string> = {}): Response {

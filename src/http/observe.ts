@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { mayHoldSecret } from '../observability/redaction.ts';
-import { SECOND } from '../units.ts';
-import { type Answer, constantResponse, responseTo } from './answer.ts';
-import type { Problem } from './problems.ts';
+import { type Answer, responseTo } from './answer.ts';
 
 /** Filled as soon as the caller is known, so that the log line of a request that fails later has it. */
 export interface Trace {
@@ -35,19 +33,9 @@ export interface Observer {
     route: string,
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
   ): Response | Promise<Response>;
-  /**
-   * Makes the answer to requests that are refused at once, because an overloaded service has thousands of them a second. Each is
-   * counted. Together they leave one log line a second.
-   *
-   * @param route as for `observe`
-   */
-  refusal(route: string, problem: Problem): (request: Request) => Response;
   /** Requests being answered now. */
   readonly running: number;
 }
-
-/** Refusals are logged together after this time. */
-const LOG_REFUSALS_AFTER_MS = 1 * SECOND;
 
 export function createObserver(parts: { publicUrl: string; log: Log; metrics: Metrics }): Observer {
   const { publicUrl, log, metrics } = parts;
@@ -107,27 +95,8 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
       : outcome.then(settle, fail);
   }
 
-  function refusal(route: string, problem: Problem): (request: Request) => Response {
-    const answer = constantResponse(publicUrl, problem);
-    let refused = 0;
-    const logRefused = () => {
-      log.warn({ route, requests: refused }, 'refused: the service is overloaded');
-      refused = 0;
-    };
-    return (request) => {
-      if (refused === 0) setTimeout(logRefused, LOG_REFUSALS_AFTER_MS).unref();
-      refused += 1;
-      const response = answer();
-      response.headers.set('X-Request-Id', requestIdOf(request));
-      if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
-      metrics.request(route, response.status, 0);
-      return response;
-    };
-  }
-
   return {
     observe,
-    refusal,
     get running() {
       return running;
     },

@@ -33,13 +33,14 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
 
   const page = (path: string, answer: (request: Request, peer: () => string | null) => Page) => {
     const template = templateOf(path);
-    app
-      .get(path, ({ request, server }) =>
-        observer.observe(request, template, () =>
-          answer(request, () => server?.requestIP(request)?.address ?? null),
-        ),
-      )
-      .all(path, ({ request }) => observer.observe(request, template, () => methodNotAllowed('GET')));
+    // One route for every method, because Elysia would answer HEAD by the route of GET.
+    app.all(path, ({ request, server }) =>
+      observer.observe(request, template, () =>
+        request.method === 'GET'
+          ? answer(request, () => server?.requestIP(request)?.address ?? null)
+          : methodNotAllowed('GET'),
+      ),
+    );
   };
 
   page('/health/live', () => health.live());

@@ -34,7 +34,7 @@ import { openStores } from '../stores.ts';
 import { SECOND } from '../units.ts';
 import { createErrorAnswers } from '../usage/error-answers.ts';
 import { createUsageHandler } from '../usage/route.ts';
-import { API_ROUTES, createApp, createShortcuts } from './app.ts';
+import { API_ROUTES, createApp } from './app.ts';
 import { freePort, listen } from './listen.ts';
 import { creditsProbe, storeProbes } from './probes.ts';
 import { warnAtStart } from './warnings.ts';
@@ -181,7 +181,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       dashboard,
     };
     const app = createApp(parts);
-    listen(app, createShortcuts(parts), config, port, options.sharePort === true);
+    listen(app, config, port, options.sharePort === true);
     // The parent of workers has logged them once.
     if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl }, 'listening');

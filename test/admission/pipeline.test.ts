@@ -476,19 +476,6 @@ test('an overloaded service refuses every request with a key and the dashboard, 
     members: undefined,
     account: undefined,
   });
-  // The same before Elysia.
-  const wouldRefuse = (authorization?: string) =>
-    pipeline.wouldRefuse(
-      new Request('http://service/', authorization ? { headers: { authorization } } : {}),
-      {
-        charge: 'lookup',
-      },
-    );
-  expect([wouldRefuse(`Bearer ${key}`), wouldRefuse('Bearer svc_garbage'), wouldRefuse()]).toEqual([
-    true,
-    false,
-    false,
-  ]);
   // A call made in the dashboard: its caller is known already.
   const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 2000 };
   const handler = { charge: 'search' as const, handle: neverHandles };

@@ -42,51 +42,48 @@ describe('HEAD', () => {
   });
 });
 
-describe('a path that is not normalized is a 404, whatever the method, and costs nothing', () => {
+describe('a path that is not in normal form gets what its normal form gets', () => {
   test.each([
-    `/api/v1/./companies/${FOUND}`,
-    `/api/v1/nothing/../companies/${FOUND}`,
-    `/api/v1/%2e/companies/${FOUND}`,
-    `/api/v1/nothing/%2E./companies/${FOUND}`,
-    `/api/v1/nothing/.%2e/companies/${FOUND}`,
-    `/api/v1//companies/${FOUND}`,
-    `//api/v1/companies/${FOUND}`,
-    `/api/v1\\companies\\${FOUND}`,
-    `/api/v1/companies\\${FOUND}`,
-    `/api/v1/companies/\\${FOUND}`,
-    `/api/v1/companies/x\\..\\${FOUND}`,
-    `/api/v1/companies/%5c..\\${FOUND}`,
-    `/api/v1/companies/PT\\${FOUND}`,
-    `/api/v1/companies/${FOUND}\\`,
-    `/api/v1/companies/${FOUND}/`,
-    '/api/v1/companies/.',
-    '/api/v1/companies/..',
-    '/api/v1/companies/%2e%2E',
-    '/api/v1/./usage',
-    '/api/v1/usage/.',
-    '/api/v1\\..\\..\\metrics',
-    '/api/v1/%2e%2e/%2e%2e/metrics',
-    '/api/v1/../../health/live',
-    '/api/v1\\..\\..\\dashboard\\sign-in',
-    '/api/v1/%2e%2e/%2e%2e/dashboard/sign-in',
-    '/dashboard/x/../sign-in',
-    '/dashboard/%2e/sign-in',
-    '/dashboard\\sign-in',
-    '/dashboard//sign-in',
-    '/dashboard/assets/..',
-    '/dashboard/../metrics',
-    '/problems/./validation',
-    '/problems/x\\validation',
-    '/problems/\\validation',
-    '/./health/live',
-    '//health/live',
-    `http://x/api/v1/./companies/${FOUND}`,
-  ])('%s', async (target) => {
+    [`/api/v1/./companies/${FOUND}`, 200],
+    [`/api/v1/nothing/../companies/${FOUND}`, 200],
+    [`/api/v1/nothing/%2E./companies/${FOUND}`, 200],
+    [`/api/v1\\companies\\${FOUND}`, 200],
+    [`/api/v1/companies/x\\..\\${FOUND}`, 200],
+    [`http://x/api/v1/./companies/${FOUND}`, 200],
+    ['/api/v1/usage/.', 404],
+    [`/api/v1//companies/${FOUND}`, 404],
+    [`//api/v1/companies/${FOUND}`, 404],
+    [`/api/v1/companies/${FOUND}/`, 404],
+    [`/api/v1/companies/PT\\${FOUND}`, 404],
+    ['/dashboard/x/../sign-in', 200],
+    ['/dashboard/assets/../../health/live', 200],
+    ['/problems/./validation', 200],
+    ['//health/live', 404],
+  ])('%s', async (target, status) => {
     const before = await api.ledger(caller);
-    for (const method of ['GET', 'HEAD', 'POST', 'PUT']) {
-      expect([method, (await send(method, target)).status]).toEqual([method, 404]);
+    expect((await send('GET', target)).status).toBe(status);
+    const isCharged = status === 200 && target.includes('companies');
+    expect(await api.ledger(caller)).toEqual({ ...before, used: before.used + (isCharged ? 1 : 0) });
+  });
+
+  test('the metrics stay guarded in every form', async () => {
+    for (const target of [
+      '/metrics',
+      '/./metrics',
+      '/api/v1/../../metrics',
+      '/api/v1\\..\\..\\metrics',
+      '/api/v1/%2e%2e/%2e%2e/metrics',
+      '/dashboard/../metrics',
+      'http://x/metrics',
+      '//metrics',
+      '/metrics/',
+    ]) {
+      for (const method of ['GET', 'HEAD', 'POST']) {
+        const head = 'Host: h\r\nX-Forwarded-For: 192.0.2.1\r\nConnection: close\r\n\r\n';
+        const answer = await sendRaw(api, `${method} ${target} HTTP/1.1\r\n${head}`);
+        expect([target, method, /^HTTP\/1\.1 40[45]/.test(answer)]).toEqual([target, method, true]);
+      }
     }
-    expect(await api.ledger(caller)).toEqual(before);
   });
 
   test('escaped periods and backslashes in a NIF are data: separators, and a 400', async () => {
@@ -99,25 +96,6 @@ describe('a path that is not normalized is a 404, whatever the method, and costs
   test('in a query nothing of it matters', async () => {
     expect((await send('GET', '/api/v1/companies?q=/../x\\y//z')).status).toBe(200);
   });
-});
-
-test('Expect: 100-continue is answered once, for every kind of route', async () => {
-  for (const [target, status] of [
-    [`/api/v1/companies/${FOUND}`, 200],
-    ['/api/v1/companies?q=empresa', 200],
-    ['/health/live', 200],
-    ['/dashboard/sign-in', 200],
-    ['/nothing', 404],
-  ] as const) {
-    const answer = await sendRaw(
-      api,
-      `GET ${target} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${caller.key}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`,
-    );
-    expect([target, answer.match(/HTTP\/1\.1 \d+/g)]).toEqual([
-      target,
-      ['HTTP/1.1 100', `HTTP/1.1 ${status}`],
-    ]);
-  }
 });
 
 test('a method that no client library sends is 405 too, with no key', async () => {
@@ -164,11 +142,11 @@ test('a body is never read, however it is typed and broken', async () => {
   expect(withBody).toStartWith('HTTP/1.1 200');
 });
 
-test('a NIF is read whatever the Host is', async () => {
+test('a request whose Host can be no host is a 404', async () => {
   for (const host of ['', 'a/b', 'user@elsewhere.example', 'a?b', 'h/api/v1/companies/1']) {
     const head = `Host: ${host}\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n\r\n`;
     const answer = await sendRaw(api, `GET /api/v1/companies/${FOUND} HTTP/1.1\r\n${head}`);
-    expect([host, answer.split(' ')[1]]).toEqual([host, '200']);
+    expect([host, answer.split(' ')[1]]).toEqual([host, '404']);
   }
 });
 
@@ -193,7 +171,7 @@ test('what Bun tells in development mode is nothing of the service', async () =>
 
 describe('the service’s own address', () => {
   test('never follows the request', async () => {
-    const hosts = ['evil.example', 'a', 'evil.example:1', '[::1]', 'a/b', 'user@evil.example', ''];
+    const hosts = ['evil.example', 'a', 'evil.example:1', '[::1]'];
     for (const host of hosts) {
       const head = `Host: ${host}\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nForwarded: host=evil.example\r\nConnection: close\r\n\r\n`;
       for (const target of ['/api/v1/usage', '/api/v1/nothing', 'http://evil.example/api/v1/usage']) {
