@@ -5,7 +5,7 @@ import { SECOND } from '../units.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from './answer.ts';
 
 /** The problem of a request that an overloaded service refuses. */
-export const OVERLOADED = unavailable('The service is overloaded.').problem;
+const OVERLOADED = unavailable('The service is overloaded.').problem;
 
 /** A copy, because the pipeline adds headers. */
 export function overloaded(): ProblemAnswer {
