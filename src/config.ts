@@ -115,7 +115,7 @@ export const SETTINGS = {
     'DATA_DIR',
     '.data',
     anyText,
-    "The folder of the embedded Postgres with its random passwords, and of the dashboard's secret if `AUTH_SECRET` is not set. Only its owner can read it.",
+    "The folder of the embedded Postgres, and of the dashboard's secret if `AUTH_SECRET` is not set. Only its owner can read it.",
   ),
   nifPtUrl: setting('NIF_PT_URL', DEFAULT_NIF_PT_URL, httpAddress, 'The primary source of company records.'),
   nifPtKey: secret(

@@ -56,6 +56,7 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
     pointQueries = false,
   } = options;
   return postgres(url, {
+    ...socketOf(url),
     max,
     connect_timeout: 2,
     idle_timeout: 60,
@@ -73,4 +74,10 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
       ...(pointQueries ? POINT_QUERY_SETTINGS : {}),
     },
   });
+}
+
+/** A Unix socket, whose folder a URL has as its host, escaped, as in libpq. postgres.js takes it as an option only. */
+function socketOf(url: string): { host?: string } {
+  const [, folder] = /^\w+:\/\/(?:[^/?#]*@)?(%2f[^/?#:]*)/i.exec(url) ?? [];
+  return folder === undefined ? {} : { host: decodeURIComponent(folder) };
 }

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, t
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
-import { explainFileError, explainProgram, prepareLayout } from '../../src/postgres/embedded/layout.ts';
+import { explainFileError, explainProgram } from '../../src/postgres/embedded/errors.ts';
+import { prepareLayout } from '../../src/postgres/embedded/paths.ts';
 import { until } from '../support/until.ts';
 import {
   disposeSeed,
@@ -120,7 +121,7 @@ describe('what others did', () => {
 
   test('a PID file whose number now belongs to another process is not believed', async () => {
     await layUsedDataDir(dataDir);
-    const stale = `${process.pid}\n/somewhere\n1700000000\n5432\n\n127.0.0.1\n  1  1\nready   \n`;
+    const stale = `${process.pid}\n/somewhere\n1700000000\n5432\n.\n\n  1  1\nready   \n`;
     writeFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), stale);
     const embedded = await openEmbeddedPostgres(dataDir);
     expect(await answers(embedded.url)).toBe(true);
@@ -140,34 +141,15 @@ describe('what others did', () => {
     await first.close();
   });
 
-  test('a port that another program has taken meanwhile is replaced when nobody knows it', async () => {
+  test('a copy of DATA_DIR that was made while Postgres ran starts beside it', async () => {
     await layUsedDataDir(dataDir);
-    const before = await openEmbeddedPostgres(dataDir);
-    await before.close();
-    const port = Number(new URL(before.url).port);
-    const intruder = Bun.listen({ hostname: '127.0.0.1', port, socket: { data: () => undefined } });
-    const after = await openEmbeddedPostgres(dataDir);
-    intruder.stop(true);
-    expect(new URL(after.url).port).not.toBe(String(port));
-    expect(await answers(after.url)).toBe(true);
-    await after.close();
-  });
-
-  test('a port that users know is never replaced: the next one says what takes it', async () => {
-    await layUsedDataDir(dataDir);
-    const embedded = await openEmbeddedPostgres(dataDir);
-    const port = Number(new URL(embedded.url).port);
-    process.kill(postgresPid(dataDir)!, 'SIGKILL');
-    const intruder = listenAsSoonAsFree(port);
-    await expect(openEmbeddedPostgres(dataDir)).rejects.toThrow(
-      /^port \d+ of the embedded Postgres, .* is taken by another program: end that program/,
-    );
-    intruder.stop(true);
-    const next = await openEmbeddedPostgres(dataDir);
-    expect(await answers(embedded.url)).toBe(true);
-    await next.close();
-    await embedded.close();
-    expect(postgresPid(dataDir)).toBeNull();
+    const first = await openEmbeddedPostgres(dataDir);
+    const copy = join(directory.path, 'copy');
+    expect(Bun.spawnSync(['cp', '-a', dataDir, copy]).exitCode).toBe(0);
+    const second = await openEmbeddedPostgres(copy);
+    expect([await answers(first.url), await answers(second.url)]).toEqual([true, true]);
+    expect(postgresPid(copy)).not.toBe(postgresPid(dataDir));
+    await Promise.all([first.close(), second.close()]);
   });
 
   test('a missing database (killed before it was made) is made', async () => {
@@ -201,18 +183,6 @@ describe('what can’t work ends with one line that says what to do', () => {
     await (await openEmbeddedPostgres(dataDir)).close();
   });
 
-  test('a password of the superuser that was lost or replaced, when it is needed', async () => {
-    await layUsedDataDir(dataDir);
-    const file = join(dataDir, 'postgres', 'password');
-    rmSync(join(dataDir, 'postgres', 'service-password'));
-    writeFileSync(file, 'wrong\n');
-    expect(await failure()).toMatch(/password is not this Postgres's password: bring it back/);
-    expect(postgresPid(dataDir)).toBeNull();
-    rmSync(file);
-    expect(await failure()).toMatch(/password is missing or unreadable: bring it back/);
-    expect(postgresPid(dataDir)).toBeNull();
-  });
-
   test('a DATA_DIR that is a file', async () => {
     writeFileSync(dataDir, '');
     expect(await failure()).toBe(
@@ -243,22 +213,9 @@ describe('what can’t work ends with one line that says what to do', () => {
     );
   });
 
-  test('a copy of a DATA_DIR that was made while it ran, while the original runs', async () => {
-    await layUsedDataDir(dataDir);
-    const original = await openEmbeddedPostgres(dataDir);
-    const copy = join(directory.path, 'copy');
-    expect(Bun.spawnSync(['cp', '-a', dataDir, copy]).exitCode).toBe(0);
-    expect(await failure(copy)).toMatch(
-      /^another Postgres that runs claims .*copy\/postgres\/cluster: end that Postgres; if this DATA_DIR was copied/,
-    );
-    expect(await query(original.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await original.close();
-    await (await openEmbeddedPostgres(copy)).close();
-  });
-
   test('a user without a name', () => {
     const output = 'initdb: error: could not look up effective user ID 12345: user does not exist';
-    expect(explainProgram(prepareLayout(dataDir), 'no set-up', output).message).toBe(
+    expect(explainProgram(dataDir, 'no set-up', output).message).toBe(
       'Postgres needs a user with a name, and the one with ID 12345 has none: add it to /etc/passwd, use another user, or set DATABASE_URL',
     );
   });
@@ -266,7 +223,7 @@ describe('what can’t work ends with one line that says what to do', () => {
   test('a write that failed leaves one file at most, which the next one replaces', () => {
     const { home } = prepareLayout(dataDir);
     const path = join(home, 'endpoint.json');
-    const layout = JSON.stringify(join(import.meta.dir, '../../src/postgres/embedded/layout.ts'));
+    const layout = JSON.stringify(join(import.meta.dir, '../../src/postgres/embedded/paths.ts'));
     const script = `const { prepareLayout, writePrivateFile } = await import(${layout});
       writePrivateFile(prepareLayout(${JSON.stringify(dataDir)}), ${JSON.stringify(path)}, 'x');`;
     const write = () => Bun.spawnSync([process.execPath, '-e', script]).exitCode;
@@ -293,16 +250,3 @@ describe('what can’t work ends with one line that says what to do', () => {
     );
   });
 });
-
-/** The killed Postgres holds its port for a moment. */
-function listenAsSoonAsFree(port: number) {
-  const deadline = Date.now() + 5_000;
-  for (;;) {
-    try {
-      return Bun.listen({ hostname: '127.0.0.1', port, socket: { data: () => undefined } });
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      Bun.sleepSync(1);
-    }
-  }
-}

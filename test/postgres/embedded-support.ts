@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
+import { connectPostgres } from '../../src/postgres/connect.ts';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
-import { type Layout, prepareLayout } from '../../src/postgres/embedded/layout.ts';
+import { type Layout, prepareLayout } from '../../src/postgres/embedded/paths.ts';
 import { findRunning, stopPostgres } from '../../src/postgres/embedded/server.ts';
+import { readEndpoint, socketUrl } from '../../src/postgres/embedded/socket.ts';
 
 const HOLDER = join(import.meta.dir, 'embedded-holder.ts');
 
@@ -108,7 +109,7 @@ async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
 
 /** Asks one thing over a connection of its own. */
 export async function query<Row extends object>(url: string, statement: string): Promise<Row[]> {
-  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => undefined });
+  const sql = connectPostgres(url, { max: 1 });
   try {
     return [...(await sql.unsafe<Row[]>(statement))];
   } finally {
@@ -118,9 +119,7 @@ export async function query<Row extends object>(url: string, statement: string):
 
 /** The address of a database of the Postgres that runs under `dataDir`, for its superuser. */
 export function superuserUrl(dataDir: string, database = 'company_directory'): string {
-  const layout = prepareLayout(dataDir);
-  const password = readFileSync(layout.password, 'utf8').trim();
-  return `postgres://postgres:${password}@127.0.0.1:${findRunning(layout)!.port}/${database}`;
+  return socketUrl(readEndpoint(prepareLayout(dataDir))!.socketFolder, 'postgres', database);
 }
 
 /** The PID of the Postgres under `dataDir`, or null when none runs. */

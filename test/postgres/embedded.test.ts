@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
+import { prepareLayout } from '../../src/postgres/embedded/paths.ts';
 import {
   disposeSeed,
   layUsedDataDir,
@@ -15,6 +16,8 @@ import {
 
 // Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
 setDefaultTimeout(60_000);
+
+const socketFolder = (url: string) => decodeURIComponent(new URL(url).hostname);
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let dataDir: string;
@@ -135,36 +138,44 @@ describe('it is closed to others', () => {
     await embedded.close();
   });
 
-  test('each password is random, long, in a file of mode 0600, and no other one is let in', async () => {
-    const embedded = await openEmbeddedPostgres(dataDir);
-    const read = (name: string) => {
-      const file = join(dataDir, 'postgres', name);
-      expect(statSync(file).mode & 0o777).toBe(0o600);
-      return readFileSync(file, 'utf8').trim();
-    };
-    const password = read('service-password');
-    expect(password).toMatch(/^[\w-]{43}$/);
-    expect(read('password')).toMatch(/^[\w-]{43}$/);
-    expect(embedded.url).toContain(password);
-    expect(embedded.url).not.toContain(read('password'));
-    await expect(query(embedded.url.replace(password, 'another'), 'SELECT 1')).rejects.toThrow(
-      'authentication',
-    );
-    const elsewhere = await openEmbeddedPostgres(join(directory.path, 'second'));
-    expect(elsewhere.url).not.toContain(password);
-    await Promise.all([embedded.close(), elsewhere.close()]);
-  });
-
-  test('it listens on 127.0.0.1 only, without a socket file, and waits 5 s for a password', async () => {
+  test('it opens no port, and its socket lies in a folder that only its owner can enter', async () => {
     await layUsedDataDir(dataDir);
     const embedded = await openEmbeddedPostgres(dataDir);
     const settings = await query(
       superuserUrl(dataDir),
-      `SELECT current_setting('listen_addresses') AS address, current_setting('unix_socket_directories') AS socket,
-         current_setting('authentication_timeout') AS patience`,
+      `SELECT current_setting('listen_addresses') AS address, current_setting('unix_socket_permissions') AS mode,
+         inet_server_addr() AS peer`,
     );
-    expect(settings).toEqual([{ address: '127.0.0.1', socket: '', patience: '5s' }]);
+    expect(settings).toEqual([{ address: '', mode: '0700', peer: null }]);
+    const folder = socketFolder(embedded.url);
+    expect(folder).toBe(prepareLayout(dataDir).cluster);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(join(folder, '.s.PGSQL.5432')).isSocket()).toBe(true);
     await embedded.close();
+    expect(existsSync(join(folder, '.s.PGSQL.5432'))).toBe(false);
+  });
+
+  test('a DATA_DIR with too long a path has its socket in one private temporary folder', async () => {
+    const deep = join(directory.path, 'x'.repeat(120));
+    await layUsedDataDir(deep);
+    const first = await startHolder(deep);
+    const second = await startHolder(deep);
+    const folder = socketFolder(first.url);
+    expect(second.url).toBe(first.url);
+    expect(folder).not.toStartWith(directory.path);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(await first.end('close')).toBe(0);
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await second.end('close')).toBe(0);
+    // The next start uses it again, unless another user could have made it.
+    const again = await openEmbeddedPostgres(deep);
+    expect(socketFolder(again.url)).toBe(folder);
+    await again.close();
+    chmodSync(folder, 0o755);
+    const elsewhere = await openEmbeddedPostgres(deep);
+    expect(socketFolder(elsewhere.url)).not.toBe(folder);
+    await elsewhere.close();
+    for (const url of [again.url, elsewhere.url]) rmSync(socketFolder(url), { recursive: true });
   });
 
   test("the starter's environment, with its secrets, does not reach Postgres", async () => {

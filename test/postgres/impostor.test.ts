@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
-import { prepareLayout } from '../../src/postgres/embedded/layout.ts';
+import { prepareLayout } from '../../src/postgres/embedded/paths.ts';
 import { findRunning } from '../../src/postgres/embedded/server.ts';
 import { disposeSeed, layUsedDataDir, query, temporaryDirectory } from './embedded-support.ts';
 
@@ -37,7 +37,7 @@ async function startImpostor(executable: string, uid: number): Promise<number> {
   });
   children.push(child);
   await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
-  const file = `${child.pid}\n${layout.cluster}\n1700000000\n25432\n\n127.0.0.1\n  1  1\nready   \n`;
+  const file = `${child.pid}\n${layout.cluster}\n1700000000\n5432\n.\n\n  1  1\nready   \n`;
   writeFileSync(join(layout.cluster, 'postmaster.pid'), file);
   return child.pid!;
 }

@@ -1,17 +1,12 @@
 /**
- * The embedded Postgres: `layout.ts` has its files and locks, `database.ts` makes the data directory and the service's database,
- * `server.ts` starts and stops the server, `launcher.ts` runs the executables (also as root).
+ * The embedded Postgres: `paths.ts` has its files, `lock-file.ts` its locks, `socket.ts` the way in. `database.ts` makes the data
+ * directory and the service's database, `server.ts` starts and stops the server, `launcher.ts` runs the executables (also as root).
  */
 import { existsSync } from 'node:fs';
 import { databaseUrl } from './database.ts';
-import {
-  explainFileError,
-  type Layout,
-  type LockFile,
-  openLockFile,
-  prepareLayout,
-  withMutex,
-} from './layout.ts';
+import { explainFileError } from './errors.ts';
+import { type LockFile, openLockFile, withMutex } from './lock-file.ts';
+import { type Layout, prepareLayout } from './paths.ts';
 import { ensureRunning, type StartOptions, stopPostgres, stopPostgresSync } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
@@ -36,7 +31,7 @@ export interface EmbeddedPostgres {
  *
  * Each participant holds a lock that the kernel drops with the process, so a `kill -9` counts as leaving. Postgres then
  * runs on until the next participant has left. If Postgres itself is killed, the next to join starts it again on the same
- * port, where the others find it.
+ * socket, where the others find it.
  *
  * @throws Error with one line that says what to do (DATA_DIR can't be written, disk full, package missing, data of
  *   another Postgres version, no user to run as); the signal's reason when aborted
@@ -49,7 +44,7 @@ export async function openEmbeddedPostgres(
   const layout = prepareLayout(dataDir);
   const isNew = !existsSync(layout.cluster);
   const joining = withMutex(layout, () => join(layout, { onLog, signal }), signal);
-  const { port, participants } = await joining.catch((error) => {
+  const { socketFolder, participants } = await joining.catch((error) => {
     throw explainFileError(error, layout.dataDir);
   });
 
@@ -61,7 +56,7 @@ export async function openEmbeddedPostgres(
     await withMutex(layout, () => stopIfLast(layout, participants)).finally(participants.close);
   };
   return {
-    url: databaseUrl(layout, port),
+    url: databaseUrl(socketFolder),
     madeIn: isNew ? layout.home : null,
     close: () => {
       closing ??= close();
@@ -71,13 +66,12 @@ export async function openEmbeddedPostgres(
 }
 
 /** Call it with the mutex held. */
-async function join(layout: Layout, options: Omit<StartOptions, 'alone'>) {
+async function join(layout: Layout, options: StartOptions) {
   const participants = openLockFile(layout, layout.participants);
-  const alone = participants.tryExclusive();
   participants.tryShared();
   try {
-    const port = await ensureRunning(layout, { ...options, alone });
-    return { port, participants };
+    const socketFolder = await ensureRunning(layout, options);
+    return { socketFolder, participants };
   } catch (error) {
     await stopIfLast(layout, participants).catch(() => undefined);
     participants.close();

