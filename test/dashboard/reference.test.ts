@@ -35,6 +35,16 @@ test('has every endpoint, parameter and problem in Portuguese, too', async () =>
   expect((await visitor.get('/problems/nothing')).status).toBe(404);
 });
 
+test('is kept without what the first visitor’s address had', async () => {
+  const get = (path: string) => createVisitor(service.baseUrl).get(path);
+  for (const path of ['/openapi', '/problems/search-failed']) {
+    await get(`${path}?lang=en&to=/evil.example/FREE&token=x&by=key&days=7&done=password`);
+    const page = await get(`${path}?lang=en`);
+    expect(page.document.querySelector('footer a[hreflang]')!.getAttribute('href')).toBe('?lang=pt');
+    expect(page.text).not.toContain('evil');
+  }
+});
+
 test('is in the navigation of the dashboard, and only of those who are signed in', async () => {
   const visitor = createVisitor(service.baseUrl);
   expect((await visitor.get('/dashboard/reference')).status).toBe(303);

@@ -18,11 +18,12 @@ export function createPublicPages(tools: PageTools, document: OpenApi) {
   const made = new Map<string, Response>();
 
   function show(request: Request, name: string, make: (context: LayoutContext) => PageResponse): Response {
-    const url = new URL(tools.publicUrl + pathOf(request.url) + searchOf(request.url));
-    const language =
-      languageOf(url.searchParams.get('lang')) ?? preferredLanguage(request.headers.get('accept-language'));
+    const asked = new URLSearchParams(searchOf(request.url)).get('lang');
+    const language = languageOf(asked) ?? preferredLanguage(request.headers.get('accept-language'));
     const messages = MESSAGES[language];
     const acceptEncoding = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '') ? 'gzip' : '';
+    // Without the query, because the page is kept for other visitors.
+    const url = new URL(tools.publicUrl + pathOf(request.url));
     const key = `${name} ${language} ${acceptEncoding}`;
     const response =
       made.get(key) ?? respond(make({ messages, tools, url }), { acceptEncoding, language: messages.lang });
