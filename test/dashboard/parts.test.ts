@@ -143,7 +143,7 @@ test('an email has one @ and a dot behind it, and nothing that could end a mail 
 });
 
 test('a new password is refused when it is short, on the list of common ones, or repeats itself', () => {
-  const refusal = (password: string) => passwordRefusal(MESSAGES.en, password);
+  const refusal = (password: string) => passwordRefusal(MESSAGES.en, password, []);
   for (const common of [
     'Password1234',
     'QWERTY123456',
@@ -156,6 +156,24 @@ test('a new password is refused when it is short, on the list of common ones, or
   expect(refusal('x1y2z3x4y5z')).toBe('A password has 12 to 128 characters.');
   expect(refusal('correct horse battery')).toBeNull();
   expect(refusal('k'.repeat(64) + 'j'.repeat(64))).toBeNull();
+});
+
+test('a new password is refused when it has the email, the name, the brand or the host in it, or is a part of one', () => {
+  const about = ['maria.moreira@example.com', 'Livraria Ática', 'directory.example.org', 'Zé'];
+  const refusal = (password: string) => passwordRefusal(MESSAGES.pt, password, about);
+  for (const known of [
+    'maria.moreira@example.com',
+    'MariaMoreira2026',
+    'moreira@example',
+    'a livraria ática!',
+    'companydirectory',
+    'Diretório de Empresas',
+    'directory.example.org',
+    'example.org!',
+  ])
+    expect([known, refusal(known)]).toEqual([known, MESSAGES.pt.passwordKnown]);
+  for (const good of ['correct horse battery', 'o zé gosta de livros', '!!!! ---- ???? ++'])
+    expect([good, refusal(good)]).toEqual([good, null]);
 });
 
 test('a form’s token is signed with a key of its own, not with the secret of the sessions', () => {

@@ -95,8 +95,8 @@ export interface Person {
 }
 
 export function newPerson(name = 'Padaria Central'): Person {
-  const id = randomBytes(5).toString('hex');
-  return { name, email: `${id}@example.com`, password: `secret-${id}` };
+  const [id, secret] = [randomBytes(5).toString('hex'), randomBytes(5).toString('hex')];
+  return { name, email: `${id}@example.com`, password: `secret-${secret}` };
 }
 
 /** Signs up, and stays signed in. @returns the account that was made */

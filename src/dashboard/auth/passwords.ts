@@ -1,4 +1,4 @@
-import type { Messages } from '../ui/messages.ts';
+import { MESSAGES, type Messages } from '../ui/messages.ts';
 import list from './common-passwords.txt' with { type: 'text' };
 
 /** Characters of a new password. A sign-in takes shorter ones, because earlier versions allowed them. */
@@ -13,14 +13,27 @@ const COMMON = new Set(list.trim().split('\n'));
 /** `aaaaaaaaaaaa`, `123123123123`, `qwertyqwerty`. */
 const REPEATS = /^(.{1,8}?)\1+$/su;
 
+/** Shorter texts are in too many passwords by chance. */
+const MIN_TEXT = 4;
+
 /**
  * Why a new password is refused, in the page's language; `null` means that it is not. Passwords that were chosen under
  * earlier rules go on working.
+ *
+ * @param about texts that others know: the user's email and name, the service's host. The brand is known here
  */
-export function passwordRefusal(messages: Messages, password: string): string | null {
+export function passwordRefusal(messages: Messages, password: string, about: string[]): string | null {
   if (password.length < PASSWORD.min || password.length > PASSWORD.max) {
     return messages.passwordInvalid(String(PASSWORD.min), String(PASSWORD.max));
   }
   const lower = password.toLowerCase();
-  return COMMON.has(lower) || REPEATS.test(lower) ? messages.passwordCommon : null;
+  if (COMMON.has(lower) || REPEATS.test(lower)) return messages.passwordCommon;
+  const brands = Object.values(MESSAGES).map(({ brand }) => brand);
+  const texts = [...about, ...about.map((text) => text.replace(/@.*$/s, '')), ...brands].map(bare);
+  const isIn = (part: string, whole: string) => part.length >= MIN_TEXT && whole.includes(part);
+  const own = bare(password);
+  return texts.some((text) => isIn(text, own) || isIn(own, text)) ? messages.passwordKnown : null;
 }
+
+/** Letters and digits, in lower case. */
+const bare = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');

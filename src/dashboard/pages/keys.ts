@@ -31,7 +31,7 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   if (awaitsConfirmation(context)) return { message: messages.confirmFirst, status: 403 };
   if (account.suspended) return { message: messages.suspended, status: 403 };
   const refusal = refusalOf({
-    ...faultsOf(context, 'name'),
+    ...faultsOf(context, ['name']),
     expires: expires === undefined && messages.keyExpiryInvalid,
   });
   if (expires === undefined || refusal !== null) return refusal!;

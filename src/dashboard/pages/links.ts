@@ -64,7 +64,7 @@ export const reset = linkPage('reset', {
   },
   async submit(context) {
     const { tools, fields, client, token, found: email } = context;
-    const refusal = refusalOf(faultsOf(context, 'password'));
+    const refusal = refusalOf(faultsOf(context, ['password'], email));
     if (refusal !== null) return refusal;
     const newPassword = fields('password');
     const { ok } = await tools.auth.call('/reset-password', { token, newPassword }, client);
@@ -103,9 +103,10 @@ export const invitation = linkPage('invitation', {
   },
   async submit(context) {
     const { tools, fields, client, token } = context;
-    const { userName } = context.found;
-    const chosen = userName === null ? (['name', 'password'] as const) : (['password'] as const);
-    const refusal = refusalOf(faultsOf(context, ...chosen));
+    const { userName, email: invited } = context.found;
+    const refusal = refusalOf(
+      faultsOf(context, userName === null ? ['name', 'password'] : ['password'], invited),
+    );
     if (refusal !== null) return refusal;
     const password = fields('password');
     const passwordHash = await tools.auth.hashPassword(password);

@@ -37,7 +37,7 @@ export function formHandlers<Context extends PageContext>({
   return {
     GET: (context: Context) => show(context, null),
     async POST(context: Context): Promise<PageResponse> {
-      const outcome = refusalOf(faultsOf(context, ...checks)) ?? (await submit(context));
+      const outcome = refusalOf(faultsOf(context, checks)) ?? (await submit(context));
       return 'faults' in outcome || 'message' in outcome ? show(context, outcome) : (outcome as PageResponse);
     },
   };
@@ -49,12 +49,19 @@ export function refusalOf(faults: Record<string, HtmlValue>): Refusal | null {
   return found.length === 0 ? null : { status: 422, faults: Object.fromEntries(found) };
 }
 
-/** The faults of sent fields, falsy for fields without one. */
-export function faultsOf({ messages, fields }: PageContext, ...names: Checked[]) {
+/**
+ * The faults of sent fields, falsy for fields without one.
+ * @param email of the user that gets a new password, if neither the form nor the session has it
+ */
+export function faultsOf({ messages, fields, session, tools }: PageContext, names: Checked[], email = '') {
   const rules = {
     name: () => !isName(fields('name').trim()) && messages.nameInvalid,
     email: () => !isEmail(fields('email').trim()) && messages.emailInvalid,
-    password: () => passwordRefusal(messages, fields('password')),
+    password() {
+      const about = [new URL(tools.publicUrl).hostname, email, fields('email'), fields('name')];
+      if (session !== null) about.push(session.user.email, session.user.name);
+      return passwordRefusal(messages, fields('password'), about);
+    },
   };
   return Object.fromEntries(names.map((name) => [name, rules[name]()]));
 }

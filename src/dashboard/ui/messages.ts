@@ -143,6 +143,10 @@ const TEXTS = {
     'This password is too common: it is among the first that are guessed. Choose another.',
     'Esta palavra-passe é demasiado comum: é das primeiras a ser adivinhadas. Escolha outra.',
   ],
+  passwordKnown: [
+    'This password has your email, your name or the name of this service in it, or is a part of one. Choose another.',
+    'Esta palavra-passe contém o seu email, o seu nome ou o nome deste serviço, ou é parte de um deles. Escolha outra.',
+  ],
   tooMany: ['Too many attempts. Try again in {wait}.', 'Demasiadas tentativas. Espere {wait}.'],
 
   suspended: [
