@@ -18,23 +18,26 @@ interface Methods<Context> {
   POST?: (context: Context) => Promise<PageResponse>;
 }
 
-/** The pages of one path, for anyone or for signed-in users. */
-export type Route = ({ for: 'anyone' } & Methods<PageContext>) | ({ for: 'member' } & Methods<MemberContext>);
+/** The pages of one path, for anyone or for signed-in users. `hasPassword`: its form has one, which takes long to check or hash. */
+export type Route = { hasPassword?: true } & (
+  | ({ for: 'anyone' } & Methods<PageContext>)
+  | ({ for: 'member' } & Methods<MemberContext>)
+);
 
 /**
  * Every page by its path below the dashboard. The only parameter is `:id`. Every change is a POST, and every POST has its
  * form's token.
  */
 export const ROUTES: Record<string, Route> = {
-  '/sign-in': { for: 'anyone', ...entry.signIn },
-  '/sign-up': { for: 'anyone', ...entry.signUp },
+  '/sign-in': { for: 'anyone', hasPassword: true, ...entry.signIn },
+  '/sign-up': { for: 'anyone', hasPassword: true, ...entry.signUp },
   '/sign-out': { for: 'anyone', POST: entry.signOut },
   '/forgot': { for: 'anyone', ...links.forgot },
-  '/reset': { for: 'anyone', ...links.reset },
+  '/reset': { for: 'anyone', hasPassword: true, ...links.reset },
   '/confirm': { for: 'anyone', ...links.confirm },
   '/confirm/send': { for: 'member', POST: settings.sendConfirmationAgain },
   '/email': { for: 'anyone', ...links.newEmail },
-  '/invitation': { for: 'anyone', ...links.invitation },
+  '/invitation': { for: 'anyone', hasPassword: true, ...links.invitation },
   '': { for: 'member', GET: overview.showOverview },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },
@@ -45,15 +48,15 @@ export const ROUTES: Record<string, Route> = {
   '/credits.csv': { for: 'member', GET: csv.downloadCredits },
   '/try': { for: 'member', ...tryIt.tryIt },
   '/reference': { for: 'member', GET: publicPages.showReference },
-  '/settings': { for: 'member', ...settings.settings },
+  '/settings': { for: 'member', hasPassword: true, ...settings.settings },
   '/settings/name': { for: 'member', ...profile.ownName },
-  '/settings/email': { for: 'member', ...profile.ownEmail },
+  '/settings/email': { for: 'member', hasPassword: true, ...profile.ownEmail },
   '/settings/members': { for: 'member', GET: access.showMembers },
-  '/settings/members/:id/remove': { for: 'member', ...access.removal },
+  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...access.removal },
   '/settings/sessions': { for: 'member', GET: access.showSessions, POST: access.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
-  '/settings/delete': { for: 'member', ...accountData.deletion },
+  '/settings/delete': { for: 'member', hasPassword: true, ...accountData.deletion },
   '/settings/spending': { for: 'member', POST: settings.changeSpending },
   '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };

@@ -35,7 +35,7 @@ export function startWarnings(
   }
   if (isPublic && trustProxy.length === 0) {
     warnings.push(
-      'TRUST_PROXY is not set: behind a proxy all visitors share its address, and ten failed sign-ins lock everyone out',
+      'TRUST_PROXY is not set: behind a proxy all visitors share its address, and with it the limits on sign-ups and pages',
     );
   }
   // TLS ends at a proxy. nginx by default adds no header by which its requests could be told from local ones.

@@ -71,9 +71,9 @@ function wholeStatus(received: string): number | null {
   return received.length >= end + 4 + Number(length ?? 0) ? Number(received.slice(9, 12)) : null;
 }
 
-/** A request of the dashboard, as a browser with these cookies sends it. */
+/** A request of the dashboard, as a browser with these cookies sends it. @param from the address that a proxy has seen */
 export function pageRequest(
-  { hostname, port }: { hostname: string; port: number },
+  { hostname, port, from }: { hostname: string; port: number; from?: string },
   cookies: Map<string, string>,
   method: 'GET' | 'POST',
   path: string,
@@ -85,5 +85,6 @@ export function pageRequest(
     method === 'GET'
       ? ''
       : `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n`;
-  return `${method} ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nCookie: ${cookie}\r\n${form}\r\n${body}`;
+  const forwarded = from === undefined ? '' : `X-Forwarded-For: ${from}\r\n`;
+  return `${method} ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n${forwarded}Cookie: ${cookie}\r\n${form}\r\n${body}`;
 }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { runCommand } from '../support/command.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
@@ -59,6 +60,8 @@ describe('sign-up', () => {
       [{ email: 'a@b@c.pt' }, 'Write an address as name@example.com.'],
       [{ password: 'short' }, 'A password has 12 to 128 characters.'],
       [{ password: 'x'.repeat(129) }, 'A password has 12 to 128 characters.'],
+      [{ password: `1${person.email}` }, MESSAGES.en.passwordKnown],
+      [{ password: 'padaria central 1' }, MESSAGES.en.passwordKnown],
     ];
     for (const [wrong, message] of attempts) {
       const answer = await visitor.submit('/dashboard/sign-up', { ...person, ...wrong });
@@ -93,6 +96,17 @@ describe('sign-up', () => {
     expect(refused[0]!.textOf('[role=alert]')).toContain('Too many attempts');
     const other = createVisitor(open.baseUrl, { address: '198.51.100.8' });
     expect((await other.submit('/dashboard/sign-up', { ...newPerson() })).status).toBe(303);
+  });
+
+  test('at most twenty an hour come from one IPv6 /48', async () => {
+    const signUpFrom = async (address: string) =>
+      (await createVisitor(open.baseUrl, { address }).submit('/dashboard/sign-up', { ...newPerson() }))
+        .status;
+    expect(await signUpFrom('2001:db8:77:1::1')).toBe(303);
+    await open.sql`UPDATE dashboard_attempts SET attempts = 19 WHERE key = 'sign-up 2001:db8:77::/48'`;
+    expect(await signUpFrom('2001:db8:77:2::1')).toBe(303);
+    expect(await signUpFrom('2001:db8:77:3::1')).toBe(429);
+    expect(await signUpFrom('2001:db8:78:3::1')).toBe(303);
   });
 
   test('X-Forwarded-For of an untrusted sender gets nobody further sign-ups', async () => {

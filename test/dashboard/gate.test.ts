@@ -1,92 +1,103 @@
 import { expect, test } from 'bun:test';
-import { createGate } from '../../src/dashboard/request/gate.ts';
+import { createGate, type GateLimits } from '../../src/dashboard/request/gate.ts';
 import { OverloadedError } from '../../src/runtime/timeout.ts';
 
-const LIMITS = { maxRunning: 2, maxWaiting: 3, maxWaitMs: 60_000, maxOfOne: 10 };
+const LIMITS = { places: 2, placesOfOne: 2, maxWaiting: 3, maxWaitMs: 60_000 };
 
-/** Tasks that end when the test says so. */
-function createTasks() {
-  const begun: number[] = [];
-  const ends = new Map<number, (error?: Error) => void>();
-  const task = (id: number) => () => {
-    begun.push(id);
-    return new Promise<number>((resolve, reject) => {
-      ends.set(id, (error) => (error === undefined ? resolve(id) : reject(error)));
-    });
+/** Requests at a gate: those that have a place, in the order in which they got it, and those that were refused. */
+function setUp(limits: Partial<GateLimits> = {}) {
+  const gate = createGate({ ...LIMITS, ...limits });
+  const placed: string[] = [];
+  const refused: string[] = [];
+  const leaves = new Map<string, () => void>();
+  /** The first letter is the client. */
+  const enter = async (...names: string[]) => {
+    for (const name of names) {
+      gate.enter(name[0]!).then(
+        (leave) => {
+          placed.push(name);
+          leaves.set(name, leave);
+        },
+        (error) => {
+          expect(error).toBeInstanceOf(OverloadedError);
+          refused.push(name);
+        },
+      );
+    }
+    await settle();
   };
-  return { begun, task, end: (id: number, error?: Error) => ends.get(id)!(error) };
+  const leave = async (...names: string[]) => {
+    for (const name of names) leaves.get(name)!();
+    await settle();
+  };
+  return { placed, refused, enter, leave };
 }
 
-test('as many tasks run as there are places; the next wait in their order; further ones are refused at once', async () => {
-  const gate = createGate(LIMITS);
-  const { begun, task, end } = createTasks();
-  const running = [1, 2, 3, 4, 5].map((id) => gate.run('a', task(id)));
-  await expect(gate.run('a', task(6))).rejects.toBeInstanceOf(OverloadedError);
-  expect(begun).toEqual([1, 2]);
-  end(2);
-  await running[1];
-  expect(begun).toEqual([1, 2, 3]);
-  running.push(gate.run('a', task(6)));
-  end(1, new Error('failed'));
-  await expect(running[0]!).rejects.toThrow('failed');
-  expect(begun).toEqual([1, 2, 3, 4]);
-  for (const id of [3, 4]) end(id);
-  await Promise.all(running.slice(2, 4));
-  for (const id of [5, 6]) end(id);
-  expect(await Promise.all(running.slice(4))).toEqual([5, 6]);
-  const more = [7, 8].map((id) => gate.run('a', task(id)));
-  expect(begun.slice(6)).toEqual([7, 8]);
-  for (const id of [7, 8]) end(id);
-  await Promise.all(more);
+const settle = () => new Promise(setImmediate);
+
+test('as many requests as there are places are in flight; the next get theirs in order; further ones are refused at once', async () => {
+  const { placed, refused, enter, leave } = setUp();
+  await enter('a1', 'a2', 'a3', 'a4', 'a5', 'a6');
+  expect([placed, refused]).toEqual([['a1', 'a2'], ['a6']]);
+  await leave('a2');
+  expect(placed).toEqual(['a1', 'a2', 'a3']);
+  await leave('a1', 'a3');
+  expect(placed).toEqual(['a1', 'a2', 'a3', 'a4', 'a5']);
+  await leave('a4', 'a5');
+  await enter('a7', 'a8');
+  expect(placed.slice(5)).toEqual(['a7', 'a8']);
 });
 
-test('a task that leaves early gives its place away, once', async () => {
-  const gate = createGate({ ...LIMITS, maxRunning: 1 });
-  const { begun, task, end } = createTasks();
-  let leaveFirst = () => {};
-  const first = gate.run('a', (leave) => {
-    leaveFirst = leave;
-    return task(1)();
-  });
-  const others = [2, 3].map((id) => gate.run('a', task(id)));
-  leaveFirst();
-  leaveFirst();
-  end(1);
-  await first;
-  expect(begun).toEqual([1, 2]);
-  end(2);
-  await others[0];
-  end(3);
-  await others[1];
+test('a place is given back once, however often its request leaves', async () => {
+  const { placed, enter, leave } = setUp({ places: 1 });
+  await enter('a1', 'b1', 'c1');
+  await leave('a1', 'a1', 'a1');
+  expect(placed).toEqual(['a1', 'b1']);
 });
 
-test('a task whose turn does not come in time is refused and never runs', async () => {
-  const gate = createGate({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 20, maxOfOne: 10 });
-  const { begun, task, end } = createTasks();
-  const first = gate.run('a', task(1));
-  await expect(gate.run('a', task(2))).rejects.toBeInstanceOf(OverloadedError);
-  end(1);
-  await first;
-  const third = gate.run('a', task(3));
-  expect(begun).toEqual([1, 3]);
-  end(3);
-  await third;
+test('clients take turns: one request of a client passes the many that another has waiting', async () => {
+  const { placed, enter, leave } = setUp({ places: 1, maxWaiting: 10 });
+  await enter('a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1');
+  for (const name of ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']) await leave(name);
+  expect(placed).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
 });
 
-test('one client has some of the places; the others are left to others', async () => {
-  const gate = createGate({ ...LIMITS, maxOfOne: 3 });
-  const { begun, task, end } = createTasks();
-  const own = [1, 2, 3].map((id) => gate.run('a', task(id)));
-  await expect(gate.run('a', task(4))).rejects.toBeInstanceOf(OverloadedError);
-  const other = gate.run('b', task(5));
-  end(1);
-  await own[0];
-  const again = gate.run('a', task(6));
-  end(2);
-  await own[1];
-  expect(begun).toEqual([1, 2, 3, 5]);
-  for (const id of [3, 5]) end(id);
-  await Promise.all([own[2], other]);
-  end(6);
-  expect(await again).toBe(6);
+test('no client has all places: the others find one free', async () => {
+  const { placed, enter, leave } = setUp({ places: 3, placesOfOne: 2, maxWaiting: 10 });
+  await enter('a1', 'a2', 'a3', 'a4');
+  expect(placed).toEqual(['a1', 'a2']);
+  await enter('b1');
+  expect(placed).toEqual(['a1', 'a2', 'b1']);
+  await leave('b1');
+  expect(placed).toEqual(['a1', 'a2', 'b1']);
+  await leave('a1');
+  expect(placed).toEqual(['a1', 'a2', 'b1', 'a3']);
+});
+
+test('when too many wait, the client with the most of them loses its latest', async () => {
+  const { placed, refused, enter, leave } = setUp({ places: 1 });
+  await enter('x1', 'a1', 'a2', 'a3', 'b1', 'c1', 'd1');
+  // The last finds as many waiting of each as it would have itself.
+  expect(refused).toEqual(['a3', 'a2', 'd1']);
+  for (const name of ['x1', 'a1', 'b1']) await leave(name);
+  expect(placed).toEqual(['x1', 'a1', 'b1', 'c1']);
+});
+
+test('a request whose place is not free in time is refused, and takes none later', async () => {
+  const { placed, refused, enter, leave } = setUp({ places: 1, maxWaitMs: 20 });
+  await enter('a1', 'b1');
+  while (refused.length === 0) await Bun.sleep(1);
+  expect(refused).toEqual(['b1']);
+  await leave('a1');
+  await enter('c1');
+  expect(placed).toEqual(['a1', 'c1']);
+});
+
+test('a gate where none may wait refuses at once when its places are taken', async () => {
+  const { placed, refused, enter } = setUp({ placesOfOne: 1, maxWaiting: 0 });
+  await enter('a1', 'a2', 'b1', 'c1');
+  expect([placed, refused]).toEqual([
+    ['a1', 'b1'],
+    ['a2', 'c1'],
+  ]);
 });

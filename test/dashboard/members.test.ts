@@ -110,7 +110,9 @@ test('a member of another account is as unknown as nobody', async () => {
   expect((await ana.get(path)).status).toBe(404);
   const { document } = await ana.get('/dashboard/settings/name');
   const formToken = document.querySelector('main [name=form_token]')!.getAttribute('value')!;
-  await ana.post(path, { form_token: formToken, present: person.password });
+  const answer = await ana.post(path, { form_token: formToken, present: person.password });
+  // Without the notice that a member is removed.
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, MEMBERS]);
   expect(await statusOf(rui)).toBe(200);
 });
 

@@ -10,12 +10,12 @@ import {
 } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { pageRequest, startCrowd } from './crowd.ts';
-import { createVisitor, signUp } from './visitor.ts';
+import { createVisitor, formTokenOf, signUp } from './visitor.ts';
 
 const NIF = '509442013';
 const FORMS = 600;
-/** The forms of one member that the dashboard takes at once. */
-const MEMBERS_PLACES = 12;
+/** The forms that the dashboard takes at once: two of one member in flight, and those that wait. */
+const TAKEN = 2 + 200;
 
 let environment: Awaited<ReturnType<typeof createTestEnvironment>>;
 let sql: Sql;
@@ -50,10 +50,10 @@ test('one account with 600 forms in flight costs nobody else an answer or a page
     const lock = await lockRow(sql, accountId, 'accounts');
     const crowd = await startCrowd({ ...address, connections: FORMS, request, isRepeated: false });
     try {
-      // Some wait for the lock, and for those that do. The others are refused, before the API is asked: this is about places
+      // Two wait for the lock, and some for these two. The others are refused, before the API is asked: this is about places
       // and connections, and not about the speed of the machine (bench/dashboard-load.ts).
       const refused = () => (crowd.answers[503] ?? 0) + (crowd.answers[429] ?? 0);
-      await until('the refusals', () => refused() >= FORMS - MEMBERS_PLACES);
+      await until('the refusals', () => refused() >= FORMS - TAKEN);
       const answers = await Promise.all([
         other.get('/dashboard'),
         ...['/usage', `/companies/${NIF}`].map((path) =>
@@ -65,5 +65,39 @@ test('one account with 600 forms in flight costs nobody else an answer or a page
       crowd.stop();
       await lock.release();
     }
+  }
+});
+
+test('right sign-ins from four addresses, and sixty forms with a password, keep no member and no visitor from a page', async () => {
+  const address = { hostname: '127.0.0.1', port: Number(new URL(service.baseUrl).port) };
+  const other = createVisitor(service.baseUrl);
+  await signUp(other);
+  const { email, password } = await signUp(createVisitor(service.baseUrl));
+  const requests: string[] = [];
+  for (let index = 0; index < 4; index += 1) {
+    const from = `198.51.100.${index}`;
+    const visitor = createVisitor(service.baseUrl, { address: from });
+    const fields = { email, password, form_token: await formTokenOf(visitor) };
+    requests.push(pageRequest({ ...address, from }, visitor.cookies, 'POST', '/dashboard/sign-in', fields));
+  }
+  for (let index = 0; index < 5; index += 1) {
+    const visitor = createVisitor(service.baseUrl);
+    const { password: present } = await signUp(visitor);
+    const fields = { present, form_token: await formTokenOf(visitor, '/dashboard/settings') };
+    const path = '/dashboard/settings/members/x/remove';
+    requests.push(pageRequest(address, visitor.cookies, 'POST', path, fields));
+  }
+  const crowds = await Promise.all(
+    requests.map((request) => startCrowd({ ...address, connections: 12, request })),
+  );
+  try {
+    for (let round = 0; round < 10; round += 1) {
+      const pages = ['/dashboard', '/dashboard/settings'].map((path) => other.get(path));
+      const signIn = createVisitor(service.baseUrl).get('/dashboard/sign-in');
+      const answers = await Promise.all([...pages, signIn]);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    }
+  } finally {
+    for (const crowd of crowds) crowd.stop();
   }
 });

@@ -6,14 +6,13 @@ import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, signUp } from './visitor.ts';
 
-const SESSION = 'dashboard.session_token';
-
 function setUp() {
   let nowMs = 1000;
   const rateLimiter = createProcessRateLimiter(() => nowMs * 1000);
   const limit = createRequestLimit(rateLimiter, () => nowMs);
-  const client = (cookie: string | null, address = '192.0.2.1') => ({
-    cookie,
+  const client = (knownUser: string | null, address = '192.0.2.1') => ({
+    cookie: null,
+    knownUser,
     address,
     isShared: false,
     language: 'en' as const,
@@ -30,34 +29,40 @@ function setUp() {
 describe('the buckets', () => {
   test('a member has 120 requests, from all browsers together, and two a second after that', async () => {
     const { limit, client, takeAll, pass } = setUp();
-    expect(await takeAll(client(`${SESSION}=one`), 'user')).toBe(120);
-    const second = client(`x=y; __Secure-${SESSION}=two`, '192.0.2.2');
-    expect(await limit.take(second, 'user')).toBe(false);
-    expect(await limit.take(second, 'other user')).toBe(true);
+    expect(await takeAll(client('maria'), 'maria')).toBe(120);
+    const second = client('maria', '192.0.2.2');
+    expect(await limit.take(second, 'maria')).toBe(false);
+    expect(await limit.take(client('rui', '192.0.2.2'), 'rui')).toBe(true);
     pass(500);
-    expect(await limit.take(second, 'user')).toBe(true);
-    expect(await limit.take(second, 'user')).toBe(false);
+    expect(await limit.take(second, 'maria')).toBe(true);
+    expect(await limit.take(second, 'maria')).toBe(false);
   });
 
-  test('a client that was refused is paused for five seconds, by its session’s cookie', async () => {
+  test('a client that was refused is paused for five seconds, wherever it is', async () => {
     const { limit, client, takeAll, pass } = setUp();
-    const refused = client(`${SESSION}=one`);
+    const refused = client('maria');
     expect(limit.isPaused(refused)).toBe(false);
-    await takeAll(refused, 'user');
-    expect(limit.isPaused(client(`other=cookie; ${SESSION}=one`, '192.0.2.9'))).toBe(true);
-    expect(limit.isPaused(client(`${SESSION}=two`))).toBe(false);
+    await takeAll(refused, 'maria');
+    expect(limit.isPaused(client('maria', '192.0.2.9'))).toBe(true);
+    expect(limit.isPaused(client('rui'))).toBe(false);
     expect(limit.isPaused(client(null))).toBe(false);
     pass(4999);
     expect(limit.isPaused(refused)).toBe(true);
     pass(1);
     expect(limit.isPaused(refused)).toBe(false);
-    expect(await limit.take(refused, 'user')).toBe(true);
+    expect(await limit.take(refused, 'maria')).toBe(true);
+  });
+
+  test('a session that leaves out the cookie of its browser pauses no visitor of its network', async () => {
+    const { limit, client, takeAll } = setUp();
+    expect(await takeAll(client(null), 'maria')).toBe(120);
+    expect(limit.isPaused(client(null))).toBe(false);
   });
 
   test('visitors share 300 requests an address, an IPv6 /64 counting as one', async () => {
     const { limit, client, takeAll } = setUp();
     expect(await takeAll(client(null, '2001:db8:1:2::1'), null)).toBe(300);
-    expect(await limit.take(client('dashboard.form=x', '2001:db8:1:2:ffff::7'), null)).toBe(false);
+    expect(await limit.take(client(null, '2001:db8:1:2:ffff::7'), null)).toBe(false);
     expect(limit.isPaused(client(null, '2001:db8:1:2::9'))).toBe(true);
     expect(await limit.take(client(null, '2001:db8:1:3::1'), null)).toBe(true);
   });
@@ -72,6 +77,8 @@ describe('the buckets', () => {
       ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ] as const)
       expect([address, networkOf(address)]).toEqual([address, network]);
+    expect(networkOf('2001:db8:1:2::5', 48)).toBe('2001:db8:1::/48');
+    expect(networkOf('192.0.2.1', 48)).toBe('192.0.2.1');
   });
 });
 
@@ -95,8 +102,6 @@ describe('over HTTP', () => {
       'Too many requests',
       '5',
     ]);
-    // By its session's cookie, whatever other cookies the browser sends.
-    expect([...visitor.cookies.keys()]).toContain(SESSION);
     const form = await visitor.post('/dashboard/keys', { name: 'x' });
     expect([form.status, form.headers.get('cache-control')]).toEqual([429, 'private, no-store']);
     const overview = await other.get('/dashboard');

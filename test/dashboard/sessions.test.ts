@@ -5,6 +5,7 @@ import { invite } from '../../src/dashboard/auth/invitations.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { pausing } from './pausing.ts';
 import { startMailedDashboard } from './service.ts';
 import type { MailServer } from './smtp.ts';
 import { createVisitor, linkTo, type Person, signUpByMail, type Visitor } from './visitor.ts';
@@ -40,6 +41,20 @@ test('a session ends after 30 days, however often it is used', async () => {
   expect((await sessionsOf(person)).length).toBe(0);
 });
 
+test('a user has fifty sessions at most: a further sign-in ends the oldest', async () => {
+  const [first, visitor] = [visit(), visit()];
+  const person = await signUpByMail(first, mail);
+  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
+  await service.sql`
+    INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "createdAt", "updatedAt", "userId")
+    SELECT ${user!.id} || n, now() + interval '1 day', ${user!.id} || n, now() + n * interval '1 ms', now(), ${user!.id}
+    FROM generate_series(1, 49) n`;
+  expect([await statusOf(first), (await sessionsOf(person)).length]).toEqual([200, 50]);
+  expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
+  expect([await statusOf(first), await statusOf(visitor)]).toEqual([303, 200]);
+  expect((await sessionsOf(person)).length).toBe(50);
+});
+
 test('suspending an account ends the sessions of its members, and no others', async () => {
   const [visitor, other] = [visit(), visit()];
   const { accountId } = await signUpByMail(visitor, mail);
@@ -60,7 +75,7 @@ describe('a sign-in with the old password while a reset runs', () => {
     const person = await signUpByMail(visit(), mail);
     const reset = await startReset(person);
     const late = visit();
-    await pausing('BEFORE INSERT', async (reached, go) => {
+    await pausing(service.sql, 'BEFORE INSERT', async (reached, go) => {
       const signIn = late.submit('/dashboard/sign-in', { ...person });
       await reached();
       expect(await reset()).toBe(303);
@@ -75,7 +90,7 @@ describe('a sign-in with the old password while a reset runs', () => {
     const person = await signUpByMail(visit(), mail);
     const reset = await startReset(person);
     const between = visit();
-    await pausing('AFTER DELETE', async (reached, go) => {
+    await pausing(service.sql, 'AFTER DELETE', async (reached, go) => {
       const done = reset();
       await reached();
       expect((await between.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
@@ -92,7 +107,7 @@ describe('a sign-in with the old password while a reset runs', () => {
     const { token } = await invite(service.sql, { accountId: person.accountId, email: person.email }, 'test');
     const late = visit();
     const invited = visit();
-    await pausing('BEFORE INSERT', async (reached, go) => {
+    await pausing(service.sql, 'BEFORE INSERT', async (reached, go) => {
       const signIn = late.submit('/dashboard/sign-in', { ...person });
       await reached();
       // Its own sign-in waits as well.
@@ -106,49 +121,6 @@ describe('a sign-in with the old password while a reset runs', () => {
     expect(await statusOf(invited)).toBe(200);
   });
 });
-
-/**
- * Holds every statement that writes a session at the given point.
- * @param during told how to wait until one is held, and how to let all go on
- */
-async function pausing(
-  point: 'BEFORE INSERT' | 'AFTER DELETE',
-  during: (reached: () => Promise<void>, go: () => Promise<void>) => Promise<void>,
-) {
-  const { sql } = service;
-  const LOCK = 4711;
-  // Longer than the service waits for other locks.
-  await sql.unsafe(`
-    CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '10s' AS
-    $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${LOCK}); RETURN NEW; END $$;
-    CREATE TRIGGER pause ${point} ON dashboard_sessions FOR EACH ROW EXECUTE FUNCTION pause()`);
-  const holder = await sql.reserve();
-  await holder`SELECT pg_advisory_lock(${LOCK})`;
-  let isHeld = true;
-  const go = async () => {
-    if (isHeld) await holder`SELECT pg_advisory_unlock(${LOCK})`;
-    isHeld = false;
-  };
-  const reached = () =>
-    until(
-      'the pause',
-      async () =>
-        (
-          await sql`
-            SELECT 1 FROM pg_locks
-            WHERE locktype = 'advisory' AND objid = ${LOCK} AND NOT granted
-              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-        ).length > 0,
-      5000,
-    );
-  try {
-    await during(reached, go);
-  } finally {
-    await go();
-    holder.release();
-    await sql.unsafe('DROP TRIGGER pause ON dashboard_sessions; DROP FUNCTION pause()');
-  }
-}
 
 test('an account without members can be suspended', async () => {
   const { id } = await createAccount(service.sql, { name: 'Nobody Lda', plan: 'free' }, 'test');

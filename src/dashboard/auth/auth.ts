@@ -37,6 +37,8 @@ export interface Session {
 /** The browser that a request comes from. */
 export interface AuthClient extends ClientAddress {
   cookie: string | null;
+  /** The user that has signed in with this browser before (known-browser.ts); `null` if none has. */
+  knownUser: string | null;
   /** Of the page that asks. Mail is written in it, too. */
   language: Language;
   /** Cut to a length that a list of sessions can show. */

@@ -1,17 +1,21 @@
 import { hash } from 'node:crypto';
+import type { EventKind } from '../../accounts/events.ts';
 import type { Sql } from '../../postgres/connect.ts';
-import { HOUR, MINUTE } from '../../units.ts';
+import { DAY, HOUR, MINUTE } from '../../units.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
+import type { PageContext } from '../request/page-context.ts';
 
 /** Sign-ups of one visitor are few, because each makes an account with an allowance. */
 const SIGN_UPS = { max: 5, windowMs: HOUR };
 /** Failed guesses of passwords from one address. */
 const GUESSES_OF_ADDRESS = { max: 10, windowMs: 5 * MINUTE };
-/** Failed guesses of one user's password, from anywhere (ASVS 2.2.1 wants at most 100). */
-const GUESSES_OF_EMAIL = { max: 20, windowMs: HOUR };
+/** Guesses of one user's password, right ones too: in known browsers, and elsewhere (ASVS 2.2.1 wants at most 100). */
+const GUESSES_OF_USER = { max: 30, windowMs: HOUR };
 const MAILS_OF_ADDRESS = { max: 5, windowMs: HOUR };
 const MAILS_TO_EMAIL = { max: 5, windowMs: HOUR };
+/** Changes of one kind that a member makes. Each leaves a row in the account's ledger, which is kept. */
+const CHANGES = { max: 20, windowMs: DAY };
 /** A form is sent once while its token works. */
 const SENDINGS = { max: 1, windowMs: TOKEN_LIFE_MS };
 
@@ -35,7 +39,7 @@ export async function admitSignUp(
   email: string,
   mails: boolean,
 ): Promise<Admission> {
-  const limits = [{ key: `sign-up ${networkOf(address.address)}`, ...SIGN_UPS }];
+  const limits = ofAddress('sign-up', address, SIGN_UPS);
   if (mails) limits.push(mailsTo(email));
   return admit(sql, limits);
 }
@@ -43,8 +47,13 @@ export async function admitSignUp(
 /** Counts mails that a visitor asks for, one to each email, even if no user has it. */
 export async function admitMail(sql: Sql, address: ClientAddress, ...emails: string[]): Promise<Admission> {
   const limits = emails.map(mailsTo);
-  if (!address.isShared) limits.push({ key: `mail ${networkOf(address.address)}`, ...MAILS_OF_ADDRESS });
+  if (!address.isShared) limits.push(...ofAddress('mail', address, MAILS_OF_ADDRESS));
   return admit(sql, limits);
+}
+
+/** Counts a member's change of a kind. */
+export function admitChange(sql: Sql, user: { id: string }, kind: EventKind): Promise<Admission> {
+  return admit(sql, [{ key: `${kind} ${user.id}`, ...CHANGES }]);
 }
 
 /**
@@ -63,47 +72,57 @@ export type GuessOutcome =
   | { isRight: false; retryAfterS: number | null };
 
 /**
- * Checks a password, unless too many guesses failed from the address, or of this email's password. Many visitors may share an
- * address, such as a proxy's that TRUST_PROXY doesn't name. It is refused only for emails that failed within the hour, because
- * otherwise ten wrong passwords from anywhere would keep everybody out.
+ * Checks a password, unless too many guesses of it were made, or too many failed from the address. Guesses in a browser in which the
+ * user has signed in before are counted apart, so that guesses from elsewhere don't lock the user out there.
  *
+ * Many visitors may share an address, such as a proxy's that TRUST_PROXY doesn't name. It is refused only for emails that were
+ * guessed within the hour, because otherwise ten wrong passwords from anywhere would keep everybody out.
+ *
+ * @param user `id` is `null` if no user has the email
  * @param check the cookies of a right guess, `null` for a wrong one; when it throws, nothing was guessed
  */
 export async function guess(
-  sql: Sql,
-  address: ClientAddress,
-  email: string,
+  { tools, client, session }: PageContext,
+  user: { id: string | null; email: string },
   check: () => Promise<string[] | null>,
 ): Promise<GuessOutcome> {
-  const limits = [
-    { key: guessesOf(email), ...GUESSES_OF_EMAIL },
-    { key: `guess ${networkOf(address.address)}`, ...GUESSES_OF_ADDRESS },
-  ];
-  const [ofEmail, ofAddress] = (await countAttempt(sql, limits)) as [Count, Count];
-  const isAddressOver = isOver(ofAddress) && (!address.isShared || ofEmail.attempts > 1);
-  let isWrong = false;
+  const isKnown = user.id !== null && [client.knownUser, session?.user.id].includes(user.id);
+  const addressLimits = isKnown ? [] : ofAddress('guess', client, GUESSES_OF_ADDRESS);
+  const limits = [{ key: guessesOf(user.email, isKnown), ...GUESSES_OF_USER }, ...addressLimits];
+  const [count, ...addressCounts] = (await countAttempt(tools.sql, limits)) as [Count, ...Count[]];
+  const isSpared = client.isShared && count.attempts === 1;
+  const over = isOver(count) ? count : isSpared ? undefined : addressCounts.find(isOver);
+  // A guess that was refused, or could not be checked, counts nowhere.
+  let uncounted = limits;
   try {
-    if (isOver(ofEmail)) return { isRight: false, retryAfterS: ofEmail.leftS };
-    if (isAddressOver) return { isRight: false, retryAfterS: ofAddress.leftS };
+    if (over !== undefined) return { isRight: false, retryAfterS: over.leftS };
     const cookies = await check();
-    isWrong = cookies === null;
+    uncounted = cookies === null ? [] : addressLimits;
     return cookies === null ? { isRight: false, retryAfterS: null } : { isRight: true, cookies };
   } finally {
-    // A right guess doesn't count. A refused one, and one that could not be checked, has guessed nothing.
-    if (!isWrong) await takeBackAttempt(sql, limits);
+    if (uncounted.length > 0) await takeBackAttempt(tools.sql, uncounted);
   }
 }
 
-/** Lets the owner of an email sign in after they proved that it is theirs, even if guesses of its password failed. */
+/** Lets the owner of an email sign in after they proved that it is theirs, even if too many guesses of its password were made. */
 export async function forgetGuesses(sql: Sql, email: string): Promise<void> {
-  await sql`DELETE FROM dashboard_attempts WHERE key = ${guessesOf(email)}`;
+  const keys = [guessesOf(email, false), guessesOf(email, true)];
+  await sql`DELETE FROM dashboard_attempts WHERE key = ANY (${keys}::text[])`;
 }
 
-const guessesOf = (email: string) => `guess ${hash('sha256', email.toLowerCase())}`;
-const mailsTo = (email: string): Limit => ({
-  key: `mail ${hash('sha256', email.toLowerCase())}`,
-  ...MAILS_TO_EMAIL,
-});
+const hashOf = (email: string) => hash('sha256', email.toLowerCase());
+const guessesOf = (email: string, isKnown: boolean) => `${isKnown ? 'known' : 'guess'} ${hashOf(email)}`;
+const mailsTo = (email: string): Limit => ({ key: `mail ${hashOf(email)}`, ...MAILS_TO_EMAIL });
+
+/** The limits of an address, and for IPv6 those of its /48 with four times as many, because one client may have it all. */
+function ofAddress(kind: string, { address }: ClientAddress, { max, windowMs }: Omit<Limit, 'key'>): Limit[] {
+  const networks = new Set([networkOf(address), networkOf(address, 48)]);
+  return [...networks].map((network, index) => ({
+    key: `${kind} ${network}`,
+    max: max * (index === 0 ? 1 : 4),
+    windowMs,
+  }));
+}
 
 async function admit(sql: Sql, limits: Limit[]): Promise<Admission> {
   const over = (await countAttempt(sql, limits)).filter(isOver);

@@ -3,6 +3,7 @@ import { createAccountIn, lockAccount } from '../../accounts/store.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
 import type { Language } from '../ui/language.ts';
 import type { User } from './auth.ts';
+import { admitChange } from './limits.ts';
 
 /** The actor of a user's changes in the ledger. */
 export function actorOf(user: Pick<User, 'id'>): Actor {
@@ -105,12 +106,27 @@ export async function removeMember(
   });
 }
 
-/** Keeps the time of a sign-in for the list of members, and the event for the account's history. */
+/** Keeps the time of a sign-in for the list of members, and the first one of each day (UTC) for the account's history. */
 export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
-  const [member] = await sql<{ account_id: string }[]>`
-    UPDATE dashboard_members SET signed_in_at = now() WHERE user_id = ${userId} RETURNING account_id`;
-  if (member === undefined) return;
-  await recordEvent(sql, member.account_id, { kind: 'signed-in', actor: actorOf({ id: userId }) });
+  const [member] = await sql<{ accountId: string; isFirst: boolean }[]>`
+    UPDATE dashboard_members SET signed_in_at = now() WHERE user_id = ${userId}
+    RETURNING account_id AS "accountId", old.signed_in_at >= date_trunc('day', now(), 'UTC') IS NOT TRUE AS "isFirst"`;
+  if (member?.isFirst !== true) return;
+  await recordEvent(sql, member.accountId, { kind: 'signed-in', actor: actorOf({ id: userId }) });
+}
+
+/**
+ * Writes a row of the ledger for what a member may repeat at will, but not more than 20 of a kind a day, because rows are kept. The
+ * log has each (security-log.ts).
+ */
+export async function recordRepeatable(
+  sql: Sql,
+  accountId: string,
+  user: Pick<User, 'id'>,
+  kind: 'password-changed' | 'sessions-ended',
+): Promise<void> {
+  const { retryAfterS } = await admitChange(sql, user, kind);
+  if (retryAfterS === null) await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
 }
 
 /**

@@ -1,8 +1,7 @@
-import { recordEvent } from '../../accounts/events.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { SECOND } from '../../units.ts';
 import { SESSION_MAX_MS } from './auth.ts';
-import { actorOf } from './members.ts';
+import { recordRepeatable } from './members.ts';
 
 /** The user of an email, before their password is checked. */
 export interface Member {
@@ -23,6 +22,9 @@ export async function findMember(sql: Sql, email: string): Promise<Member | null
   return row ?? null;
 }
 
+/** Sessions of one user. A further sign-in ends the oldest. */
+const MAX_SESSIONS = 50;
+
 /**
  * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms. A reset
  * in that time ends all sessions, but not this one, which begins later. The row lock waits for a reset that is not committed
@@ -37,7 +39,12 @@ export async function keepSession(sql: Sql, token: string, member: Member): Prom
       WHERE "userId" = ${member.userId} AND "password" = ${member.passwordHash} FOR SHARE)
     DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current)
     RETURNING 1`;
-  return ended.length === 0;
+  if (ended.length > 0) return false;
+  await sql`
+    DELETE FROM dashboard_sessions WHERE "id" IN (
+      SELECT "id" FROM dashboard_sessions WHERE "userId" = ${member.userId}
+      ORDER BY "createdAt" DESC, "id" OFFSET ${MAX_SESSIONS})`;
+  return true;
 }
 
 /** A session as its owner sees it. */
@@ -52,9 +59,6 @@ export interface OwnSession {
   userAgent: string | null;
 }
 
-/** Sessions shown at most. */
-const MAX_LISTED = 100;
-
 /** The sessions of a user that have not ended, the latest used first. */
 export async function listSessions(sql: Sql, userId: string): Promise<OwnSession[]> {
   return sql<OwnSession[]>`
@@ -63,7 +67,7 @@ export async function listSessions(sql: Sql, userId: string): Promise<OwnSession
     FROM dashboard_sessions
     WHERE "userId" = ${userId} AND "expiresAt" > now()
       AND "createdAt" > now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'
-    ORDER BY "updatedAt" DESC, "id" LIMIT ${MAX_LISTED}`;
+    ORDER BY "updatedAt" DESC, "id" LIMIT ${MAX_SESSIONS}`;
 }
 
 /** Ends all sessions of a user except one. */
@@ -74,6 +78,5 @@ export async function endOtherSessions(
 ): Promise<void> {
   const ended = await sql`
     DELETE FROM dashboard_sessions WHERE "userId" = ${user.id} AND "id" <> ${sessionId} RETURNING 1`;
-  if (ended.length === 0) return;
-  await recordEvent(sql, user.accountId, { kind: 'sessions-ended', actor: actorOf(user) });
+  if (ended.length > 0) await recordRepeatable(sql, user.accountId, user, 'sessions-ended');
 }

@@ -1,13 +1,12 @@
-import { recordEvent } from '../../accounts/events.ts';
 import { SECOND } from '../../units.ts';
 import type { MemberContext, PageContext } from '../request/page-context.ts';
 import { type Admission, admitMail, type GuessOutcome, guess } from './limits.ts';
-import { actorOf, recordSignIn } from './members.ts';
+import { recordRepeatable, recordSignIn } from './members.ts';
 import { logSecurity } from './security-log.ts';
 import { findMember, keepSession } from './sessions.ts';
 
 /**
- * Signs in with a password. Failures count against the address and the email. A wrong email, a wrong password and an
+ * Signs in with a password. Guesses count against the email, failed ones against the address too. A wrong email, a wrong password and an
  * unconfirmed email are answered alike; an unconfirmed one with its right password is sent its link again.
  */
 export async function signInWith(
@@ -25,23 +24,23 @@ export async function signInWith(
     await recordSignIn(tools.sql, member.userId);
     return answer.cookies;
   };
-  const guessed = guess(tools.sql, client, email, check);
+  const guessed = guess(context, { id: member?.userId ?? null, email }, check);
   const outcome = await evenly(context, guessed, ({ isRight }) => tools.mails && !isRight);
   logSecurity(context, outcome.isRight ? 'sign-in' : `sign-in ${endOf(outcome)}`, member);
   return outcome;
 }
 
-/** Changes a member's password and ends their other sessions. A wrong present password counts as a failed sign-in. */
+/** Changes a member's password and ends their other sessions. The present password counts as a guess. */
 export async function changePasswordWith(
   context: MemberContext,
   passwords: { present: string; next: string },
 ): Promise<GuessOutcome> {
   const { tools, client, user, account } = context;
   const body = { currentPassword: passwords.present, newPassword: passwords.next, revokeOtherSessions: true };
-  const outcome = await guess(tools.sql, client, user.email, async () => {
+  const outcome = await guess(context, user, async () => {
     const answer = await tools.auth.call('/change-password', body, client);
     if (!answer.ok) return null;
-    await recordEvent(tools.sql, account.id, { kind: 'password-changed', actor: actorOf(user) });
+    await recordRepeatable(tools.sql, account.id, user, 'password-changed');
     return answer.cookies;
   });
   const event = outcome.isRight ? 'password changed' : (`password change ${endOf(outcome)}` as const);
@@ -49,10 +48,10 @@ export async function changePasswordWith(
   return outcome;
 }
 
-/** Checks the password of a member who is signed in. A wrong one counts as a failed sign-in. */
+/** Checks the password of a member who is signed in. It counts as a guess. */
 export async function checkPassword(context: MemberContext, password: string): Promise<GuessOutcome> {
   const { tools, client, user, account } = context;
-  const outcome = await guess(tools.sql, client, user.email, async () =>
+  const outcome = await guess(context, user, async () =>
     (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
   );
   if (!outcome.isRight) {

@@ -58,8 +58,8 @@ export const removal = formHandlers({
     if (removed === 'last') return { message: messages.lastMember, status: 409 };
     if (removed !== null)
       logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
-    const isSelf = removed?.id === user.id;
-    return redirectTo(context, isSelf ? '/sign-in?done=out' : '/settings/members?done=removed');
+    if (removed?.id === user.id) return redirectTo(context, '/sign-in?done=out');
+    return redirectTo(context, removed === null ? '/settings/members' : '/settings/members?done=removed');
   },
 });
 

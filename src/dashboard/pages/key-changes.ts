@@ -3,10 +3,11 @@ import { OVERLAP_S, rotateKey } from '../../keys/rotate.ts';
 import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
 import { type ApiKey, findKey, renameKey, revokeKey } from '../../keys/store.ts';
 import { DAY, SECOND } from '../../units.ts';
+import { admitChange } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { formHandlers } from '../ui/forms.ts';
+import { formHandlers, type Refusal, tooMany } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
 import { type FormPage, formPage, notFoundPage } from '../ui/layout.ts';
 import { nameOf, showKeys } from './keys.ts';
@@ -59,8 +60,14 @@ export const rename = keyForm({
   }),
   checks: ['name'],
   async submit(context, key) {
+    const { tools, fields, user } = context;
     if (key.revoked !== null) return notFoundPage(context);
-    await renameKey(context.tools.sql, key.id, context.fields('name').trim(), actorOf(context.user));
+    const name = fields('name').trim();
+    if (name !== key.name) {
+      const refusal = tooMany(context, await admitChange(tools.sql, user, 'key-renamed'));
+      if (refusal !== null) return refusal;
+      await renameKey(tools.sql, key.id, name, actorOf(user));
+    }
     return redirectTo(context, '/keys?done=saved');
   },
 });
@@ -83,7 +90,7 @@ export const revoke = keyForm({
 function keyForm(page: {
   form(context: MemberContext, key: ApiKey): Omit<FormPage, 'cancel'>;
   checks?: 'name'[];
-  submit(context: MemberContext, key: ApiKey): Promise<PageResponse>;
+  submit(context: MemberContext, key: ApiKey): Promise<PageResponse | Refusal>;
 }) {
   const find = ({ tools, account, id }: MemberContext) => findKey(tools.sql, account.id, id);
   return formHandlers({

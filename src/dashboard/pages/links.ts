@@ -1,9 +1,8 @@
-import { recordEvent } from '../../accounts/events.ts';
 import { confirmEmailChange, findEmailChange } from '../auth/email-change.ts';
 import { acceptInvitation, findInvitation } from '../auth/invitations.ts';
 import { admitMail, forgetGuesses } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
-import { actorOf, memberOf, recordSignIn } from '../auth/members.ts';
+import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { evenly } from '../auth/sign-in.ts';
@@ -73,8 +72,7 @@ export const reset = linkPage('reset', {
     const member = await findMember(tools.sql, email);
     logSecurity(context, 'password reset', member);
     if (member !== null && member.accountId !== null) {
-      const actor = actorOf({ id: member.userId });
-      await recordEvent(tools.sql, member.accountId, { kind: 'password-changed', actor });
+      await recordRepeatable(tools.sql, member.accountId, { id: member.userId }, 'password-changed');
     }
     return redirectTo(context, '/sign-in?done=password');
   },

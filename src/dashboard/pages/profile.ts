@@ -1,5 +1,5 @@
 import { askEmailChange } from '../auth/email-change.ts';
-import { admitMail, isFirstSending } from '../auth/limits.ts';
+import { admitChange, admitMail, isFirstSending } from '../auth/limits.ts';
 import type { LinkMail } from '../auth/mail.ts';
 import { renameMember } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
@@ -35,7 +35,11 @@ export const ownName = formHandlers({
   async submit(context) {
     const { tools, fields, account, user } = context;
     const name = fields('name').trim();
-    if (name !== user.name) await renameMember(tools.sql, account.id, user, name);
+    if (name !== user.name) {
+      const refusal = tooMany(context, await admitChange(tools.sql, user, 'name-changed'));
+      if (refusal !== null) return refusal;
+      await renameMember(tools.sql, account.id, user, name);
+    }
     return redirectTo(context, '/settings?done=saved');
   },
 });
@@ -81,8 +85,10 @@ export const ownEmail = formHandlers({
     if (refusal !== null) return refusal;
     const done = redirectTo(context, '/settings?done=email');
     if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) return done;
-    const tooManyMails = tooMany(context, await admitMail(tools.sql, client, email, user.email));
-    if (tooManyMails !== null) return tooManyMails;
+    const tooEarly =
+      tooMany(context, await admitChange(tools.sql, user, 'email-changed')) ??
+      tooMany(context, await admitMail(tools.sql, client, email, user.email));
+    if (tooEarly !== null) return tooEarly;
     const isTaken = (await findMember(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);
     if (isTaken) send(context, 'exists', email, '/forgot');

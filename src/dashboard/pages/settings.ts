@@ -1,4 +1,5 @@
 import { changeLimits } from '../../accounts/changes.ts';
+import { admitChange } from '../auth/limits.ts';
 import { actorOf, memberOf, setUsageAlerts } from '../auth/members.ts';
 import { changePasswordWith, sendConfirmation } from '../auth/sign-in.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
@@ -74,7 +75,12 @@ export async function sendConfirmationAgain(context: MemberContext): Promise<Pag
 /** POST /dashboard/settings/spending: whether purchased credits are spent. */
 export async function changeSpending(context: MemberContext): Promise<PageResponse> {
   const { tools, account, user, fields } = context;
-  await changeLimits(tools.sql, account.id, { spendPurchased: fields('on') === 'yes' }, actorOf(user));
+  const spendPurchased = fields('on') === 'yes';
+  if (spendPurchased !== account.spendPurchased) {
+    const refusal = tooMany(context, await admitChange(tools.sql, user, 'limits'));
+    if (refusal !== null) return showSettings(context, refusal);
+    await changeLimits(tools.sql, account.id, { spendPurchased }, actorOf(user));
+  }
   return redirectTo(context, '/settings?done=saved');
 }
 

@@ -55,13 +55,13 @@ export function createClientAddress(trusted: string[], onIgnored: (peer: string)
   };
 }
 
-/** An IPv4 address, or the /64 of an IPv6 one, because a client with one address of a /64 has them all. */
-export function networkOf(address: string): string {
+/** An IPv4 address, or the /64 or /48 of an IPv6 one, because a client with one address of a network may have them all. */
+export function networkOf(address: string, bits: 64 | 48 = 64): string {
   if (isIP(address) !== 6) return address;
   const [head = [], tail = []] = address.split('::').map((part) => part.split(':').filter(Boolean));
   const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
-  const groups = [...head, ...zeros, ...tail].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+  const groups = [...head, ...zeros, ...tail].slice(0, bits / 16);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/${bits}`;
 }
 
 function networks(entries: string[]): BlockList {

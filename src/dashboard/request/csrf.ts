@@ -33,12 +33,14 @@ export function formOwner(
 }
 
 /**
- * The key of the forms' tokens. better-auth signs cookies and links with the secret itself. With a key for each use, a
- * signature of one use is worth nothing in another.
+ * A key for one use. better-auth signs cookies and links with the secret itself. With a key for each use, a signature of one use
+ * is worth nothing in another.
  */
-export function formKeyOf(secret: string): string {
-  return Buffer.from(hkdfSync('sha256', secret, '', 'dashboard forms', 32)).toString('base64url');
+export function keyFor(secret: string, use: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', use, 32));
 }
+
+export const formKeyOf = (secret: string) => keyFor(secret, 'dashboard forms').toString('base64url');
 
 /** A signed token of Bun's, different at each call, so that the size of a compressed page gives nothing away. */
 export function formToken(key: string, owner: FormOwner): string {
@@ -61,6 +63,6 @@ export function isFormToken(key: string, owner: FormOwner, token: string): boole
  * @param secret the dashboard's secret; @param token the form's token, verified; @param content what the form asks for
  */
 export function bytesOfForm(secret: string, token: string, content: string, count: number): Buffer {
-  const key = Buffer.from(hkdfSync('sha256', secret, '', 'dashboard forms sent once', 32));
+  const key = keyFor(secret, 'dashboard forms sent once');
   return createHmac('sha256', key).update(`${token}\n${content}`).digest().subarray(0, count);
 }

@@ -1,74 +1,99 @@
 import { OverloadedError } from '../../runtime/timeout.ts';
 
 export interface GateLimits {
-  /** Tasks in flight at most. */
-  maxRunning: number;
-  /** Tasks that may wait for their turn; further ones are refused at once. */
+  /** Requests in flight at most. */
+  places: number;
+  /** Requests of one client in flight at most. */
+  placesOfOne: number;
+  /** Requests that may wait for a place. */
   maxWaiting: number;
-  /** A task that waits longer for its turn is refused. */
+  /** A request that waits longer for its place is refused. */
   maxWaitMs: number;
-  /** Tasks of one client at most, in flight and waiting together. */
-  maxOfOne: number;
 }
 
-/** Bounds the tasks in flight, so that the dashboard leaves the process to the API. */
-export function createGate({ maxRunning, maxWaiting, maxWaitMs, maxOfOne }: GateLimits) {
-  let running = 0;
-  const waiting = new Set<() => void>();
-  /** Tasks in flight and waiting. */
-  const tasksOf = new Map<string, number>();
+interface Waiting {
+  admit(): void;
+  refuse(reason: string): void;
+}
 
-  function turn(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const end = (settle: () => void) => {
-        clearTimeout(timer);
-        waiting.delete(begin);
-        settle();
-      };
-      const begin = () => end(resolve);
-      const timer = setTimeout(
-        () => end(() => reject(new OverloadedError('waited too long for its turn'))),
-        maxWaitMs,
-      );
-      waiting.add(begin);
-    });
+/**
+ * Bounds the requests in flight, so that the dashboard leaves the process to the API. Clients get places in turn, one request
+ * each. If too many requests wait, the client with the most of them loses its latest. So a crowd delays its own client alone.
+ */
+export function createGate({ places, placesOfOne, maxWaiting, maxWaitMs }: GateLimits) {
+  /** Places in use, by client. */
+  const held = new Map<string, number>();
+  /** Waiting requests, oldest first, by client, in the order of their turns. */
+  const queues = new Map<string, Waiting[]>();
+  let inUse = 0;
+  let waiting = 0;
+
+  function deal(): void {
+    for (const [client, queue] of queues) {
+      if (inUse === places) return;
+      if ((held.get(client) ?? 0) < placesOfOne) {
+        // The turn after this one comes when all other clients have had theirs.
+        queues.delete(client);
+        queues.set(client, queue);
+        queue[0]!.admit();
+      }
+    }
   }
 
-  /** Hands the place to the task that has waited longest. */
-  function handOver(): void {
-    const [next] = waiting;
-    if (next === undefined) running -= 1;
-    else next();
+  function take(client: string): () => void {
+    inUse += 1;
+    held.set(client, (held.get(client) ?? 0) + 1);
+    let isLeft = false;
+    return () => {
+      if (isLeft) return;
+      isLeft = true;
+      inUse -= 1;
+      const left = held.get(client)! - 1;
+      if (left === 0) held.delete(client);
+      else held.set(client, left);
+      deal();
+    };
+  }
+
+  function refuseOne(client: string): void {
+    let longest = queues.get(client)!;
+    for (const queue of queues.values()) if (queue.length > longest.length) longest = queue;
+    longest.at(-1)!.refuse('too many requests wait for a place');
   }
 
   return {
     /**
-     * Runs a task when fewer than `maxRunning` are in flight, in the order in which they came. A task can `leave` before its
-     * end, if its rest needs no bound.
+     * Waits for a place.
      *
-     * @throws OverloadedError when too many wait, or the turn does not come in time
+     * @returns gives the place back; a repetition does nothing
+     * @throws OverloadedError when too many wait, or the place is not free in time
      */
-    async run<T>(client: string, task: (leave: () => void) => Promise<T>): Promise<T> {
-      const own = tasksOf.get(client) ?? 0;
-      if (own >= maxOfOne || (running >= maxRunning && waiting.size >= maxWaiting)) {
-        throw new OverloadedError('too many requests wait for their turn');
-      }
-      tasksOf.set(client, own + 1);
-      let leave = () => {};
-      try {
-        if (running < maxRunning) running += 1;
-        else await turn();
-        leave = () => {
-          leave = () => {};
-          handOver();
+    enter(client: string): Promise<() => void> {
+      return new Promise((resolve, reject) => {
+        const queue = queues.get(client) ?? [];
+        const leaveQueue = () => {
+          clearTimeout(timer);
+          waiting -= 1;
+          queue.splice(queue.indexOf(one), 1);
+          if (queue.length === 0) queues.delete(client);
         };
-        return await task(() => leave());
-      } finally {
-        leave();
-        const left = tasksOf.get(client)! - 1;
-        if (left === 0) tasksOf.delete(client);
-        else tasksOf.set(client, left);
-      }
+        const one: Waiting = {
+          admit() {
+            leaveQueue();
+            resolve(take(client));
+          },
+          refuse(reason) {
+            leaveQueue();
+            reject(new OverloadedError(reason));
+          },
+        };
+        const timer = setTimeout(() => one.refuse('waited too long for a place'), maxWaitMs);
+        waiting += 1;
+        queue.push(one);
+        queues.set(client, queue);
+        deal();
+        if (waiting > maxWaiting) refuseOne(client);
+      });
     },
   };
 }

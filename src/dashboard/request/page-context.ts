@@ -44,7 +44,7 @@ export interface PageContext {
   id: string;
   /** A field of the form, as it was sent; '' without one. */
   fields(name: string): string;
-  /** Gives the request's place among the pages in flight to the next one, because its rest needs none. */
+  /** Gives the request's place to the next one, because its rest needs none. */
   leave(): void;
   client: AuthClient;
   session: Session | null;

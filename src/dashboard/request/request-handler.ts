@@ -16,6 +16,7 @@ import { createClientAddress } from './client-address.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
 import { readForm, type Unread } from './form.ts';
 import { createGate } from './gate.ts';
+import { createKnownBrowsers } from './known-browser.ts';
 import {
   type MemberContext,
   type PageContext,
@@ -31,8 +32,11 @@ import { pageWithText, pathBelow, signInAddress } from './return-path.ts';
 const SESSION_TIMEOUT_MS = 3 * SECOND;
 /** The bound of a page, except `Try it`, whose call has the API's own limits. */
 const PAGE_TIMEOUT_MS = 10 * SECOND;
-/** Few pages are made at a time, because the API shares the process. Their pool has half as many connections. */
-const GATE = { maxRunning: 8, maxWaiting: 24, maxWaitMs: 4 * SECOND, maxOfOne: 12 };
+const MAX_WAIT_MS = 4 * SECOND;
+/** Few pages are made at a time, because the API shares the process. All pages share four connections. */
+const PAGES = { places: 4, placesOfOne: 2, maxWaiting: 200, maxWaitMs: MAX_WAIT_MS };
+/** A form with a password keeps a core busy for 60 to 100 ms (scrypt). So it takes no page's place. */
+const PASSWORDS = { places: 2, placesOfOne: 1, maxWaiting: 24, maxWaitMs: MAX_WAIT_MS };
 
 /** Characters of a `User-Agent` that are kept: as many as a list of sessions can show. */
 const MAX_USER_AGENT = 300;
@@ -55,10 +59,12 @@ type Incoming = Pick<PageContext, 'request' | 'url' | 'client' | 'messages' | 't
 export function createRequestHandler(tools: Tools) {
   const formKey = formKeyOf(tools.secret);
   const { origin, hostname } = new URL(tools.publicUrl);
-  const gate = createGate(GATE);
+  // Browsers of members have places that visitors can't fill.
+  const [ofMembers, ofVisitors] = [createGates(), createGates()];
   const refuse = createRefusals(tools);
   const requestLimit = createRequestLimit(tools.rateLimiter);
   const cookieOptions = { path: tools.base, secure: origin.startsWith('https:') };
+  const browsers = createKnownBrowsers(tools.secret, cookieOptions);
   const clientAddress = createClientAddress(tools.config.trustProxy, (peer) =>
     tools.log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
   );
@@ -83,6 +89,7 @@ export function createRequestHandler(tools: Tools) {
     const language = asked ?? chosenLanguage(cookie) ?? preferredLanguage(headers.get('accept-language'));
     const client = {
       cookie,
+      knownUser: browsers.userOf(cookie),
       ...clientAddress(peer, headers.get('x-forwarded-for')),
       language,
       userAgent: headers.get('user-agent')?.slice(0, MAX_USER_AGENT) ?? null,
@@ -105,11 +112,14 @@ export function createRequestHandler(tools: Tools) {
 
   async function answer(incoming: Incoming): Promise<PageResponse | RefusalKind> {
     const { request, path, client } = incoming;
-    // Outside the gate, because a slow sender would keep a place.
+    // Before it has a place, because a slow sender would keep one.
     const hasForm = request.method === 'POST' && ROUTES[path]?.POST !== undefined;
     const form = hasForm ? await readForm(request, tools.stopping) : null;
     if (typeof form === 'string') return failurePage(incoming, form);
-    return gate.run(nameOf(client), (leave) => admit(incoming, form, leave));
+    const { pages, passwords } = client.knownUser === null ? ofVisitors : ofMembers;
+    const gate = hasForm && ROUTES[path]?.hasPassword === true ? passwords : pages;
+    const leave = await gate.enter(nameOf(client));
+    return admit(incoming, form, leave).finally(leave);
   }
 
   /** @param form `null` means that the request has none; @param leave see {@link PageContext.leave} */
@@ -123,6 +133,9 @@ export function createRequestHandler(tools: Tools) {
     const { session } = known;
     cookies.push(...known.cookies);
     if (!(await requestLimit.take(client, session?.user.id ?? null))) return 'too many requests';
+    if (session !== null && session.user.id !== client.knownUser) {
+      cookies.push(browsers.cookieOf(session.user.id));
+    }
 
     const owner = formOwner(session?.id ?? null, client.cookie, cookieOptions);
     if (owner.setCookie !== null) cookies.push(owner.setCookie);
@@ -199,6 +212,8 @@ export function createRequestHandler(tools: Tools) {
 
   return handle;
 }
+
+const createGates = () => ({ pages: createGate(PAGES), passwords: createGate(PASSWORDS) });
 
 /** The page for a member's form that came without a session. */
 function signedOutPage(context: PageContext, signIn: string): PageResponse {

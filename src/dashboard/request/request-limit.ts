@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
 import type { AuthClient } from '../auth/auth.ts';
 import { networkOf } from './client-address.ts';
@@ -9,7 +8,6 @@ const MEMBER_LIMIT = 120;
 /** Requests a minute of all visitors at one address, which may be an office, or a proxy that is not trusted. */
 const VISITOR_LIMIT = 300;
 const MAX_PAUSED = 10_000;
-const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?dashboard\.session_token=([^;]+)/;
 
 /**
  * The dashboard's own token buckets: one a member, one an address for visitors. They are no account's API bucket.
@@ -36,6 +34,8 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
       const name = nameOf(client);
       paused.delete(name);
       if (admitted) return true;
+      // Otherwise a session without its browser's cookie would pause all visitors of its network.
+      if (userId !== client.knownUser) return false;
       if (paused.size >= MAX_PAUSED) paused.delete(paused.keys().next().value as string);
       paused.set(name, nowMs() + PAUSE_MS);
       return false;
@@ -43,8 +43,7 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
   };
 }
 
-/** The name of a client before its session is read: the hash of the session's cookie, or its network. */
-export function nameOf({ cookie, address }: AuthClient): string {
-  const session = SESSION_COOKIE.exec(cookie ?? '')?.[1];
-  return session === undefined ? networkOf(address) : hash('sha256', session, 'base64');
+/** The name of a client before its session is read: the user of its browser, or its network. */
+export function nameOf({ knownUser, address }: AuthClient): string {
+  return knownUser ?? networkOf(address);
 }

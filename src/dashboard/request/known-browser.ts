@@ -1,0 +1,34 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { DAY, SECOND } from '../../units.ts';
+import { keyFor } from './csrf.ts';
+
+const COOKIE = 'dashboard.browser';
+const LIFE_MS = 180 * DAY;
+
+/**
+ * The cookie of a browser in which a user has signed in ("device cookies" of OWASP). It opens nothing. It gives the browser the
+ * places of members, and its own count of guesses of this user's password, so that guesses from elsewhere don't lock it out.
+ *
+ * @param secret the dashboard's secret
+ */
+export function createKnownBrowsers(secret: string, scope: { path: string; secure: boolean }) {
+  const key = keyFor(secret, 'dashboard browsers');
+  const signed = (userId: string) =>
+    `${userId}.${createHmac('sha256', key).update(userId).digest('base64url')}`;
+
+  return {
+    /** The id of the user that has signed in with this browser last; `null` if none has. */
+    userOf(cookie: string | null): string | null {
+      const sent = Buffer.from(new Bun.CookieMap(cookie ?? '').get(COOKIE) ?? '');
+      const userId = sent.toString().split('.', 1)[0]!;
+      const right = Buffer.from(signed(userId));
+      return sent.length === right.length && timingSafeEqual(sent, right) ? userId : null;
+    },
+
+    /** The `Set-Cookie` for a browser in which the user is signed in. */
+    cookieOf(userId: string): string {
+      const options = { ...scope, maxAge: LIFE_MS / SECOND, httpOnly: true, sameSite: 'lax' } as const;
+      return new Bun.Cookie(COOKIE, signed(userId), options).serialize();
+    },
+  };
+}

@@ -1,0 +1,91 @@
+/** What a member may repeat leaves a bounded number of rows in the account's ledger, which is kept. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { loadHistory } from '../../src/account-data/history.ts';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, formTokenOf, makeKey, signUp } from './visitor.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startDashboardService();
+});
+afterAll(() => service.stop());
+
+async function member() {
+  const visitor = createVisitor(service.baseUrl);
+  const person = await signUp(visitor);
+  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
+  /** The events of a kind in the ledger. */
+  const events = async (kind: string) =>
+    (await loadHistory(service.sql, person.accountId)).filter((event) => event.kind === kind).length;
+  const made = (kind: string, changes: number) => service.sql`
+    INSERT INTO dashboard_attempts VALUES (${`${kind} ${user!.id}`}, ${changes}, now() + interval '1 day')`;
+  return { visitor, events, made, ...person };
+}
+
+test('a form that changes nothing writes no event, and counts as no change', async () => {
+  const { visitor, events, made, name } = await member();
+  await makeKey(visitor, 'production');
+  for (const kind of ['limits', 'name-changed', 'key-renamed']) await made(kind, 20);
+  const form_token = await formTokenOf(visitor, '/dashboard/settings');
+  for (let count = 0; count < 3; count += 1) {
+    const answer = await visitor.post('/dashboard/settings/spending', { form_token, on: 'yes' });
+    expect(answer.headers.get('location')).toBe('/dashboard/settings?done=saved');
+  }
+  await visitor.submit('/dashboard/settings/name', { name });
+  const [key] = await service.sql`SELECT id FROM api_keys ORDER BY created_at DESC LIMIT 1`;
+  await visitor.submit(`/dashboard/keys/${key!.id}/rename`, { name: 'production' });
+  expect([await events('limits'), await events('name-changed'), await events('key-renamed')]).toEqual([
+    0, 0, 0,
+  ]);
+});
+
+test('a member changes a thing twenty times a day; the next time a page says how long to wait', async () => {
+  const { visitor, events, made, name } = await member();
+  const form_token = await formTokenOf(visitor, '/dashboard/settings');
+  const spend = (on: string) => visitor.post('/dashboard/settings/spending', { form_token, on });
+  for (let count = 0; count < 20; count += 1) {
+    expect((await spend(count % 2 === 0 ? 'no' : 'yes')).status).toBe(303);
+  }
+  const refused = await spend('no');
+  expect([refused.status, await events('limits')]).toEqual([429, 20]);
+  expect(refused.textOf('[role=alert]')).toMatch(/^Too many attempts\. Try again in (1 day|23 hours)/);
+  await made('name-changed', 20);
+  expect((await visitor.submit('/dashboard/settings/name', { name: 'Other' })).status).toBe(429);
+  expect((await visitor.get('/dashboard/settings')).text).toContain(name);
+  await makeKey(visitor, 'production');
+  await made('key-renamed', 20);
+  const [key] = await service.sql`SELECT id FROM api_keys ORDER BY created_at DESC LIMIT 1`;
+  expect((await visitor.submit(`/dashboard/keys/${key!.id}/rename`, { name: 'x' })).status).toBe(429);
+});
+
+test('the ledger has the first sign-in of a day; the list of members the last', async () => {
+  const { email, password, accountId, events } = await member();
+  const signIn = () => createVisitor(service.baseUrl).submit('/dashboard/sign-in', { email, password });
+  await signIn();
+  // The sign-up was on the same day.
+  expect(await events('signed-in')).toBe(0);
+  await service.sql`UPDATE dashboard_members SET signed_in_at = now() - interval '1 day' WHERE account_id = ${accountId}`;
+  await signIn();
+  await signIn();
+  expect(await events('signed-in')).toBe(1);
+  const [row] = await service.sql`
+    SELECT signed_in_at > now() - interval '1 minute' AS "isNew" FROM dashboard_members WHERE account_id = ${accountId}`;
+  expect(row!.isNew).toBe(true);
+});
+
+test('a new password and ended sessions are never refused for their number, but twenty of a day are in the ledger', async () => {
+  const { visitor, events, made, email, password } = await member();
+  await made('password-changed', 19);
+  await made('sessions-ended', 20);
+  const choice = (present: string, next: string) =>
+    visitor.submit('/dashboard/settings', { present, password: next });
+  expect((await choice(password, 'correct horse battery')).status).toBe(303);
+  expect((await choice('correct horse battery', 'another long choice')).status).toBe(303);
+  const other = createVisitor(service.baseUrl);
+  await other.submit('/dashboard/sign-in', { email, password: 'another long choice' });
+  const sessions = '/dashboard/settings/sessions';
+  await visitor.submit(sessions, {}, { form: `form[action$="${sessions}"]` });
+  expect((await other.get('/dashboard')).status).toBe(303);
+  expect([await events('password-changed'), await events('sessions-ended')]).toEqual([1, 0]);
+});
