@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { iso } from '../accounts/plan.ts';
-import { defineCommand, subcommand } from '../terminal/command.ts';
-import { printableJson, table } from '../terminal/text.ts';
+import { defineCommand, print, subcommand } from '../terminal/command.ts';
+import { table } from '../terminal/text.ts';
 import { deleteAccount } from './delete.ts';
 import { exportAccount } from './export.ts';
 import { type HistoryEntry, loadHistory } from './history.ts';
@@ -39,8 +39,11 @@ export function accountDataCommands(program: Command): void {
       .argument('<id>')
       .description('print everything stored about an account and its members, without secrets')
       .addHelpText('after', '\nExample:\n  bun directory account export acc_… > account.json'),
-    ({ sql }, id: string) => exportAccount(sql, id),
-    (account) => printableJson(account, 2),
+    async ({ sql }, id: string, { json }: { json?: boolean }) => {
+      const write = (part: string) => print(json === true ? part.replaceAll('\n', '') : part);
+      await exportAccount(sql, id, write);
+      await print('\n');
+    },
   );
 
   defineCommand(

@@ -1,61 +1,108 @@
+import type { PendingQuery, Row } from 'postgres';
 import { requireAccount } from '../accounts/store.ts';
-import { listKeys } from '../keys/store.ts';
-import type { Sql } from '../postgres/connect.ts';
-import { loadHistory } from './history.ts';
+import { keyColumns } from '../keys/store.ts';
+import type { Sql, Transaction } from '../postgres/connect.ts';
+import { printableJson } from '../terminal/text.ts';
+import { entryOf, type HistoryRow, historyRows } from './history.ts';
+
+/** About 120 KB of the longest rows. */
+const ROWS_AT_A_TIME = 200;
+
+/** Whether a member has made a change, and no operator. */
+export const isMember = (actor: string) => actor.startsWith('dashboard:');
 
 /**
- * Everything that is stored about an account and its members at one instant, except secrets (hashes of passwords and keys,
- * tokens of sessions and links).
+ * Writes everything that is stored about an account and its members at one instant, except secrets (hashes of passwords and keys,
+ * tokens of sessions and links). The rows come from a cursor, so the memory does not grow with them.
  *
- * @returns an object for `JSON.stringify`
- * @throws RefusedError for an unknown or deleted account
+ * @param write gets the parts of one JSON document, with a row a line; the next part waits for it
+ * @param options.hidesOperators whether `operator` stands for the names of operators
+ * @throws RefusedError for an unknown or deleted account, before the first part
  */
-export async function exportAccount(sql: Sql, id: string) {
-  return sql.begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', async (sql) => {
+export async function exportAccount(
+  sql: Sql,
+  id: string,
+  write: (part: string) => Promise<void>,
+  { hidesOperators = false } = {},
+): Promise<void> {
+  const shown = (row: object) =>
+    hidesOperators && 'actor' in row && !isMember(String(row.actor)) ? { ...row, actor: 'operator' } : row;
+  await sql.begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', async (sql) => {
     const account = await requireAccount(sql, id);
     const [row] = await sql<{ at: Date; created: Date; suspended: Date | null }[]>`
       SELECT now() AS at, created_at AS created, suspended_at AS suspended FROM accounts WHERE id = ${id}`;
-    const { at, created, suspended } = row!;
-    const members = sql`SELECT user_id FROM dashboard_members WHERE account_id = ${id}`;
-    return {
-      exported: at,
-      account: { ...account, created, suspended },
-      members: await sql`
-        SELECT u."id", u."name", u."email", u."emailVerified", u."image", u."createdAt" AS created, u."updatedAt" AS updated,
-          (SELECT max(c."updatedAt") FROM dashboard_credentials c WHERE c."userId" = u."id") AS "passwordChanged",
-          m.usage_alerts AS "usageAlerts", m.language, m.signed_in_at AS "signedIn"
-        FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
-        WHERE m.account_id = ${id} ORDER BY u."email"`,
-      usageMails: await sql`
-        SELECT user_id AS member, percent, period_opened_at AS period FROM dashboard_usage_alerts
-        WHERE user_id IN (${members}) ORDER BY user_id, percent`,
-      sessions: await sql`
-        SELECT "userId" AS member, "createdAt" AS created, "updatedAt" AS updated, "expiresAt" AS expires, "ipAddress", "userAgent"
-        FROM dashboard_sessions WHERE "userId" IN (${members}) ORDER BY "createdAt"`,
-      links: await sql`
-        SELECT "value" AS member, "createdAt" AS created, "expiresAt" AS expires
-        FROM dashboard_verifications WHERE "value" IN (${members}) ORDER BY "createdAt"`,
-      emailChanges: await sql`
-        SELECT user_id AS member, email, expires_at AS expires FROM dashboard_email_changes
-        WHERE user_id IN (${members}) ORDER BY user_id`,
-      attempts: await sql`
-        SELECT u."email", split_part(a.key, ' ', 1) AS kind, a.attempts, a.ends_at AS ends
-        FROM dashboard_users u
-        JOIN dashboard_attempts a ON a.key LIKE '% ' || encode(sha256(convert_to(u."email", 'UTF8')), 'hex')
-        WHERE u."id" IN (${members}) ORDER BY u."email", kind`,
-      invitations: await sql`
-        SELECT email, actor, created_at AS created, expires_at AS expires, used_at AS used
-        FROM dashboard_invitations WHERE account_id = ${id} ORDER BY created_at`,
-      keys: await listKeys(sql, id),
-      history: await loadHistory(sql, id),
-      calls: await sql`
-        SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day
-        WHERE account_id = ${id} ORDER BY day, key_id, kind`,
-      errors: await sql`
-        SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM daily_error_answers
-        WHERE account_id = ${id} ORDER BY day, key_id, kind`,
-      refreshes: await sql`
-        SELECT day::text, refreshes, last_minute AS "lastMinute" FROM account_refreshes WHERE account_id = ${id}`,
-    };
+    const { at, ...state } = row!;
+    await write(
+      `{\n"exported": ${printableJson(at)},\n"account": ${printableJson({ ...account, ...state })}`,
+    );
+    for (const [name, query] of Object.entries(listsOf(sql, id))) {
+      await write(`,\n"${name}": [`);
+      let separator = '\n';
+      for await (const rows of batchesOf(sql, name, query)) {
+        const ready = name === 'history' ? rows.map((row) => entryOf(row as HistoryRow)) : rows;
+        await write(separator + ready.map((row) => printableJson(shown(row))).join(',\n'));
+        separator = ',\n';
+      }
+      await write(']');
+    }
+    await write('\n}');
   });
+}
+
+/**
+ * The rows of a query in batches. Each FETCH is a statement with the bounds of its pool. `cursor()` of postgres.js is one statement,
+ * so a slow reader would run into `statement_timeout`, and a silent server would not be noticed.
+ */
+async function* batchesOf(sql: Transaction, name: string, query: Query) {
+  await sql`DECLARE ${sql(name)} NO SCROLL CURSOR FOR ${query}`;
+  for (;;) {
+    const rows = await sql`FETCH ${sql.unsafe(String(ROWS_AT_A_TIME))} FROM ${sql(name)}`;
+    if (rows.length === 0) return;
+    yield [...rows];
+  }
+}
+
+type Query = PendingQuery<Row[]>;
+
+/** The queries of the lists, by their names in the document. */
+function listsOf(sql: Transaction, id: string): Record<string, Query> {
+  const members = sql`SELECT user_id FROM dashboard_members WHERE account_id = ${id}`;
+  return {
+    members: sql`
+      SELECT u."id", u."name", u."email", u."emailVerified", u."image", u."createdAt" AS created, u."updatedAt" AS updated,
+        (SELECT max(c."updatedAt") FROM dashboard_credentials c WHERE c."userId" = u."id") AS "passwordChanged",
+        m.usage_alerts AS "usageAlerts", m.language, m.signed_in_at AS "signedIn"
+      FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
+      WHERE m.account_id = ${id} ORDER BY u."email"`,
+    usageMails: sql`
+      SELECT user_id AS member, percent, period_opened_at AS period FROM dashboard_usage_alerts
+      WHERE user_id IN (${members}) ORDER BY user_id, percent`,
+    sessions: sql`
+      SELECT "userId" AS member, "createdAt" AS created, "updatedAt" AS updated, "expiresAt" AS expires, "ipAddress", "userAgent"
+      FROM dashboard_sessions WHERE "userId" IN (${members}) ORDER BY "createdAt"`,
+    links: sql`
+      SELECT "value" AS member, "createdAt" AS created, "expiresAt" AS expires
+      FROM dashboard_verifications WHERE "value" IN (${members}) ORDER BY "createdAt"`,
+    emailChanges: sql`
+      SELECT user_id AS member, email, expires_at AS expires FROM dashboard_email_changes
+      WHERE user_id IN (${members}) ORDER BY user_id`,
+    attempts: sql`
+      SELECT u."email", split_part(a.key, ' ', 1) AS kind, a.attempts, a.ends_at AS ends
+      FROM dashboard_users u JOIN dashboard_attempts a
+        ON split_part(a.key, ' ', 2) IN (u."id", encode(sha256(convert_to(u."email", 'UTF8')), 'hex'))
+      WHERE u."id" IN (${members}) ORDER BY u."email", kind`,
+    invitations: sql`
+      SELECT email, actor, created_at AS created, expires_at AS expires, used_at AS used
+      FROM dashboard_invitations WHERE account_id = ${id} ORDER BY created_at`,
+    keys: sql`SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${id} ORDER BY created_at, id`,
+    history: sql`${historyRows(sql, id)} ORDER BY e.id`,
+    calls: sql`
+      SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day
+      WHERE account_id = ${id} ORDER BY day, key_id, kind`,
+    errors: sql`
+      SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM daily_error_answers
+      WHERE account_id = ${id} ORDER BY day, key_id, kind`,
+    refreshes: sql`
+      SELECT day::text, refreshes, last_minute AS "lastMinute" FROM account_refreshes WHERE account_id = ${id}`,
+  };
 }

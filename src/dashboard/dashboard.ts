@@ -6,6 +6,7 @@ import { HOUR } from '../units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
 import { removeExpired } from './auth/remove-expired.ts';
 import { createPublicPages } from './pages/public.ts';
+import { createGate } from './request/gate.ts';
 import type { DashboardParts } from './request/page-context.ts';
 import { createRequestHandler } from './request/request-handler.ts';
 import { ROUTES } from './routes.ts';
@@ -14,6 +15,8 @@ import type { PageTools } from './ui/layout.ts';
 import { createUsageAlerts } from './usage/usage-alerts.ts';
 
 const ASSETS = '/assets/:file';
+/** Each download of account data holds a connection to Postgres until its reader has all of it. */
+const DOWNLOADS = { places: 2, placesOfOne: 1, maxWaiting: 0, maxWaitMs: 0 };
 
 export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
 
@@ -55,6 +58,7 @@ export async function createDashboard(parts: DashboardParts) {
       secret,
       mails: mailer !== null,
       mailer,
+      downloads: createGate(DOWNLOADS),
     });
   }
 

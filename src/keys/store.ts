@@ -106,10 +106,10 @@ async function refuseTooMany(sql: Transaction, { id, plan, keys, keyLimit }: Acc
 }
 
 /** The account's keys, revoked ones too, oldest first. @throws RefusedError for an unknown account */
-export async function listKeys(sql: Sql | Transaction, accountId: string): Promise<ApiKey[]> {
+export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
   await requireAccount(sql, accountId);
   return sql<ApiKey[]>`
-    SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} ORDER BY created_at, id`;
+    SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} ORDER BY created_at, id`;
 }
 
 /** Keys of one kind that {@link pageOfKeys} returns at most. */
@@ -130,12 +130,12 @@ export interface KeysPage {
 export async function pageOfKeys(sql: Sql, accountId: string, before: string | null): Promise<KeysPage> {
   const [active, ended] = await Promise.all([
     sql<ApiKey[]>`
-      SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at > now()
+      SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at > now()
         AND (${before}::text IS NULL
           OR (created_at, id) < (SELECT created_at, id FROM api_keys WHERE id = ${before} AND account_id = ${accountId}))
       ORDER BY created_at DESC, id DESC LIMIT ${PAGE.active + 1}`,
     sql<ApiKey[]>`
-      SELECT ${columns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now()
+      SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now()
       ORDER BY ends_at DESC, id DESC LIMIT ${PAGE.ended + 1}`,
   ]);
   return {
@@ -149,11 +149,12 @@ export async function pageOfKeys(sql: Sql, accountId: string, before: string | n
 /** One key of the account; `null` when the account has no such key. */
 export async function findKey(sql: Sql, accountId: string, id: string): Promise<ApiKey | null> {
   const [key] = await sql<ApiKey[]>`
-    SELECT ${columns(sql)} FROM api_keys WHERE id = ${id} AND account_id = ${accountId}`;
+    SELECT ${keyColumns(sql)} FROM api_keys WHERE id = ${id} AND account_id = ${accountId}`;
   return key ?? null;
 }
 
-const columns = (sql: Sql | Transaction) => sql`
+/** The columns of an {@link ApiKey}. */
+export const keyColumns = (sql: Sql | Transaction) => sql`
   id, name, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
   (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil"`;
 

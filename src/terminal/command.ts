@@ -2,6 +2,7 @@
  * What all commands share: their resources and exit codes (here), progress, interruption, and text that is safe for a terminal.
  * An answer goes to stdout, everything else to stderr; a failure is one line.
  */
+import { once } from 'node:events';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
@@ -38,18 +39,25 @@ export const EXIT_USAGE = 2;
  * Defines the action of a command: it opens the stores, runs the command, and prints the answer, as one JSON document with
  * `--json` and in the words of `describe` otherwise. Adds `--json` to the command.
  *
- * A failure prints one line on stderr and nothing on stdout. The exit code is 1, or 2 if the environment makes no sense.
+ * A failure prints one line on stderr and nothing on stdout. The exit code is 1, or 2 if the environment makes no sense. A command
+ * with no answer has printed a long one itself ({@link print}), and may have failed in the middle of it.
  */
 export function defineCommand<Answer>(
   command: Command,
   run: (tools: Tools, ...args: ActionArguments) => Promise<Answer>,
-  describe: (answer: Answer) => string,
+  describe: (answer: Answer) => string = String,
 ): Command {
   return command.option('--json', 'print one JSON document').action(async (...args: ActionArguments) => {
     const { json } = command.opts<{ json?: boolean }>();
     const answer = await withTools((tools) => run(tools, ...args));
+    if (answer === undefined) return;
     process.stdout.write(`${json === true ? printableJson(answer) : describe(answer)}\n`);
   });
+}
+
+/** Prints a part of a long answer. It waits for a slow reader, so that the rest does not gather in memory. */
+export async function print(part: string): Promise<void> {
+  if (!process.stdout.write(part)) await once(process.stdout, 'drain');
 }
 
 async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promise<Answer> {
@@ -65,8 +73,12 @@ async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promis
   }
 }
 
-/** Prints the error's one line and sets the exit code. */
+let hasFailed = false;
+
+/** Prints the first error's one line and sets the exit code. An error of stdout also fails the `print` that waits for it. */
 export function fail(error: unknown): void {
+  if (hasFailed) return;
+  hasFailed = true;
   process.stderr.write(`error: ${withoutSecrets(printable(messageOf(error)))}\n`);
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
 }

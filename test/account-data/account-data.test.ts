@@ -96,11 +96,18 @@ describe('the history', () => {
   });
 });
 
+/** The export as its reader gets it. */
+async function exportOf(id: string, options = {}) {
+  const parts: string[] = [];
+  await exportAccount(sql, id, async (part) => void parts.push(part), options);
+  return JSON.parse(parts.join(''));
+}
+
 describe('the export', () => {
   test('has the account, its members and all that is stored of them', async () => {
     const { id, email, userId, key } = await createFullAccount();
-    const exported = JSON.parse(JSON.stringify(await exportAccount(sql, id)));
-    expect(exported).toMatchObject({
+    const data = await exportOf(id);
+    expect(data).toMatchObject({
       account: { id, name: 'Padaria Central', plan: 'free', credits: 100, used: 1, spendPurchased: true },
       members: [{ id: userId, name: 'Ana Silva', email, emailVerified: true }],
       sessions: [{ member: userId, ipAddress: '192.0.2.7', userAgent: 'Firefox' }],
@@ -115,16 +122,53 @@ describe('the export', () => {
       errors: [{ day: '2026-03-01', key: key.id, kind: '4xx', calls: 5 }],
       refreshes: [{ day: '2026-03-01', refreshes: 3, lastMinute: [] }],
     });
-    expect(exported.history).toHaveLength(8);
+    expect(data.history).toHaveLength(8);
   });
 
   test('has no secret: no hash of a password or key, no token of a session or link', async () => {
     const { id, secrets } = await createFullAccount();
-    const text = JSON.stringify(await exportAccount(sql, id));
+    const text = JSON.stringify(await exportOf(id));
     for (const secret of secrets) expect(text).not.toContain(secret.slice(10));
     for (const hash of ['scrypt-of-a-password', 'hash-of-a-link', 'sha256', '"type":"Buffer"']) {
       expect(text).not.toContain(hash);
     }
+  });
+});
+
+describe('the export of many rows', () => {
+  test('comes in parts, each after the one before was taken, so that it is never whole in memory', async () => {
+    const { id } = await createFullAccount();
+    await sql`
+      INSERT INTO account_events (account_id, kind, actor)
+      SELECT ${id}, 'plan', 'cli:rui' FROM generate_series(1, 10000)`;
+    let [text, longest, pending] = ['', 0, 0];
+    await exportAccount(sql, id, async (part) => {
+      pending += 1;
+      expect(pending).toBe(1);
+      await Bun.sleep(0);
+      pending -= 1;
+      text += part;
+      longest = Math.max(longest, part.length);
+    });
+    expect(JSON.parse(text).history).toHaveLength(10_008);
+    expect(longest).toBeLessThan(text.length / 10);
+  });
+
+  test('ends with its reader, and leaves the connection to others', async () => {
+    const { id } = await createFullAccount();
+    const gone = new Error('the reader has left');
+    await expect(exportAccount(sql, id, () => Promise.reject(gone))).rejects.toThrow(gone);
+    const [row] = await sql<{ count: number }[]>`
+      SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`;
+    expect(row!.count).toBe(0);
+  });
+
+  test('names operators, unless it is for a member', async () => {
+    const { id } = await createFullAccount();
+    const forMember = await exportOf(id, { hidesOperators: true });
+    expect(JSON.stringify(await exportOf(id))).toContain('cli:rui');
+    expect(JSON.stringify(forMember)).not.toContain('cli:rui');
+    expect(forMember.history[0]).toMatchObject({ kind: 'created', actor: 'operator' });
   });
 });
 
@@ -201,15 +245,15 @@ describe('a deletion', () => {
     await expect(grantCredits(sql, id, { credits: 1 }, 'test')).rejects.toThrow(gone);
     await expect(setSuspended(sql, id, false, 'test')).rejects.toThrow(gone);
     await expect(invite(sql, { accountId: id, email: 'x@example.com' }, 'test')).rejects.toThrow(gone);
-    await expect(exportAccount(sql, id)).rejects.toThrow(gone);
+    await expect(exportOf(id)).rejects.toThrow(gone);
     await expect(rotateKey(sql, key.id, 0, 'test')).rejects.toThrow('is revoked');
   });
 
   test('leaves other accounts alone', async () => {
     const [one, other] = [await createFullAccount(), await createFullAccount()];
-    const before = { ...(await exportAccount(sql, other.id)), exported: null };
+    const before = { ...(await exportOf(other.id)), exported: null };
     await deleteAccount(sql, one.id, 'cli:rui');
-    expect({ ...(await exportAccount(sql, other.id)), exported: null }).toEqual(before);
+    expect({ ...(await exportOf(other.id)), exported: null }).toEqual(before);
   });
 
   test('at the same time as acceptances, invitations, rotations and new keys leaves no member and no active key', async () => {

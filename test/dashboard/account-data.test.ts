@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { pageRequest } from './crowd.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, makeKey, signUp } from './visitor.ts';
+import { createVisitor, makeKey, signUp, type Visitor } from './visitor.ts';
+
+const DOWNLOAD = '/dashboard/settings/account.json';
 
 let service: TestService;
 beforeAll(async () => {
@@ -37,7 +42,7 @@ test('the history names members and "Operator", keys by name and id, and no oper
 
 test('the download has what is stored, without secrets and without operators’ names', async () => {
   const { visitor, secret, email, accountId } = await member();
-  const answer = await visitor.get('/dashboard/settings/account.json');
+  const answer = await visitor.get(DOWNLOAD);
   expect(answer.headers.get('content-disposition')).toBe('attachment; filename="account.json"');
   const stored = JSON.parse(answer.text);
   expect(stored).toMatchObject({ account: { id: accountId, credits: 7 }, members: [{ email }] });
@@ -45,6 +50,58 @@ test('the download has what is stored, without secrets and without operators’ 
   for (const hidden of ['cli:rui', secret.slice(10), visitor.cookies.get('dashboard.session_token')!]) {
     expect(answer.text).not.toContain(hidden);
   }
+});
+
+test('a member downloads once a minute; the next time a page says how long to wait', async () => {
+  const { visitor, email } = await member();
+  expect((await visitor.get(DOWNLOAD)).status).toBe(200);
+  const early = await visitor.get(DOWNLOAD);
+  expect([early.status, early.textOf('h1')]).toEqual([429, 'Too many requests']);
+  const waitS = Number(early.headers.get('retry-after'));
+  expect(waitS > 30 && waitS <= 60).toBe(true);
+  await service.sql`
+    UPDATE dashboard_attempts SET ends_at = now() WHERE key = 'download ' || (
+      SELECT "id" FROM dashboard_users WHERE "email" = ${email})`;
+  expect((await visitor.get(DOWNLOAD)).status).toBe(200);
+});
+
+test('two downloads run at once; a reader that stops or leaves holds no memory, and at last no place', async () => {
+  const visitors = [];
+  for (let index = 0; index < 3; index += 1) {
+    const { visitor, accountId } = await member();
+    // More than the buffers of a connection take.
+    await service.sql`
+      INSERT INTO account_events (account_id, kind, actor, note)
+      SELECT ${accountId}, 'plan', 'test', repeat('x', 1000) FROM generate_series(1, 12000)`;
+    visitors.push(visitor);
+  }
+  const address = { hostname: '127.0.0.1', port: Number(new URL(service.baseUrl).port) };
+  /** Reads the beginning of a download, and no more. */
+  const start = async ({ cookies }: Visitor) => {
+    const socket = connect(address.port, address.hostname);
+    socket.write(pageRequest(address, cookies, 'GET', DOWNLOAD));
+    const [head] = await once(socket, 'data');
+    socket.pause();
+    return { status: Number(String(head).slice(9, 12)), leave: () => socket.destroy() };
+  };
+  const [one, two] = [await start(visitors[0]!), await start(visitors[1]!)];
+  expect([one.status, two.status]).toEqual([200, 200]);
+  const refused = await visitors[2]!.get(DOWNLOAD);
+  expect([refused.status, refused.textOf('h1')]).toEqual([503, 'The dashboard is busy']);
+  const open = async () => {
+    const [row] = await service.sql<{ count: number }[]>`
+      SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`;
+    return row!.count;
+  };
+  await until('both to wait for their readers', async () => (await open()) === 2);
+  one.leave();
+  await until('the end of the first', async () => (await open()) === 1);
+  // It was not counted when it was refused.
+  const third = await visitors[2]!.get(DOWNLOAD);
+  expect([third.status, JSON.parse(third.text).history.length]).toEqual([200, 12_003]);
+  two.leave();
+  await until('the end of the second', async () => (await open()) === 0);
+  expect(service.logLines.filter(({ msg }) => msg.startsWith('a download'))).toHaveLength(2);
 });
 
 test('a deletion wants the account’s name and the password; then nobody signs in and no key works', async () => {

@@ -116,10 +116,21 @@ test('options stand anywhere after the words', async () => {
   }
 });
 
-test('an answer whose reader is gone ends in one line and exit code 1', async () => {
+test.each([
+  ['account list --json', 'true'],
+  // A long answer that is printed in parts, and whose reader leaves in its middle.
+  ['account export acc_long', 'head -2'],
+])('%s ends in one line and exit code 1 if its reader is gone', async (command, reader) => {
   const database = await createTestDatabase('cli_usage');
   try {
-    const script = '{ "$0" src/main.ts account list --json; echo "exit code $?" >&2; } | true';
+    await database.sql`INSERT INTO accounts (id, name) VALUES ('acc_long', 'Long')`;
+    await database.sql`
+      INSERT INTO balances (account_id, plan, period_plan, period_start, period_end)
+      VALUES ('acc_long', 'free', 'free', now(), now() + interval '1 day')`;
+    await database.sql`
+      INSERT INTO account_events (account_id, kind, actor, note)
+      SELECT 'acc_long', 'plan', 'test', repeat('x', 1000) FROM generate_series(1, 2000)`;
+    const script = `{ "$0" src/main.ts ${command}; echo "exit code $?" >&2; } | ${reader} > /dev/null`;
     const pipeline = Bun.spawn(['sh', '-c', script, process.execPath], {
       cwd: ROOT,
       env: { ...bareEnvironment(), DATABASE_URL: database.url },

@@ -16,6 +16,7 @@ const MAILS_OF_ADDRESS = { max: 5, windowMs: HOUR };
 const MAILS_TO_EMAIL = { max: 5, windowMs: HOUR };
 /** Changes of one kind that a member makes. Each leaves a row in the account's ledger, which is kept. */
 const CHANGES = { max: 20, windowMs: DAY };
+const DOWNLOADS = { max: 1, windowMs: MINUTE };
 /** A form is sent once while its token works. */
 const SENDINGS = { max: 1, windowMs: TOKEN_LIFE_MS };
 
@@ -54,6 +55,11 @@ export async function admitMail(sql: Sql, address: ClientAddress, ...emails: str
 /** Counts a member's change of a kind. */
 export function admitChange(sql: Sql, user: { id: string }, kind: EventKind): Promise<Admission> {
   return admit(sql, [{ key: `${kind} ${user.id}`, ...CHANGES }]);
+}
+
+/** Counts a download of account data. */
+export function admitDownload(sql: Sql, user: { id: string }): Promise<Admission> {
+  return admit(sql, [{ key: `download ${user.id}`, ...DOWNLOADS }]);
 }
 
 /**

@@ -1,12 +1,14 @@
 import { deleteAccount } from '../../account-data/delete.ts';
-import { exportAccount } from '../../account-data/export.ts';
+import { exportAccount, isMember } from '../../account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
+import { MINUTE } from '../../units.ts';
+import { admitDownload } from '../auth/limits.ts';
 import { actorOf, listMembers } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { formHandlers, presentPassword, presentRefusal, refusalOf } from '../ui/forms.ts';
+import { formHandlers, presentPassword, presentRefusal, refusalOf, tooMany } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
-import { formPage, memberPage } from '../ui/layout.ts';
+import { formPage, memberPage, messagePage } from '../ui/layout.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
 
 /** Rows of the history on its page, the latest first. All are in the export. */
@@ -38,30 +40,53 @@ export async function showHistory(context: MemberContext): Promise<PageResponse>
   return memberPage(context, { title: messages.accountHistory, body });
 }
 
+/** A download holds a connection to Postgres, so its reader may not take as long as it likes. */
+const DOWNLOAD_TIMEOUT_MS = 1 * MINUTE;
+/** After each part. Without it, two large downloads take most of the event loop, which the API shares. */
+const PAUSE_MS = 4;
+
 /** GET /dashboard/settings/account.json: everything that is stored about the account. Operators have no name in it. */
-export async function downloadAccount({ tools, account }: MemberContext): Promise<PageResponse> {
-  const stored = await exportAccount(tools.sql, account.id);
-  const anonymous = <T extends { actor?: string }>(row: T) => ({
-    ...row,
-    actor: isMember(row.actor ?? '') ? row.actor : 'operator',
-  });
-  const file = JSON.stringify(
-    {
-      ...stored,
-      invitations: stored.invitations.map(anonymous),
-      history: stored.history.map(anonymous),
-    },
-    null,
-    2,
-  );
-  return {
-    file,
-    type: 'application/json; charset=utf-8',
-    headers: { 'Content-Disposition': 'attachment; filename="account.json"' },
-  };
+export async function downloadAccount(context: MemberContext): Promise<PageResponse> {
+  const { messages, tools, user } = context;
+  const leave = await tools.downloads.enter(user.id);
+  let sending = Promise.resolve();
+  try {
+    const early = tooMany(context, await admitDownload(tools.sql, user));
+    if (early !== null)
+      return messagePage(context, 429, messages.tooManyRequests, early.message!, early.headers);
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    sending = sendAccount(context, writable.getWriter());
+    return {
+      file: readable,
+      type: 'application/json; charset=utf-8',
+      headers: { 'Content-Disposition': 'attachment; filename="account.json"' },
+    };
+  } finally {
+    void sending.finally(leave);
+  }
 }
 
-const isMember = (actor: string) => actor.startsWith('dashboard:');
+/** Sends the data as fast as its reader takes it. It never fails: the reader of a cut-off download sees that its end is missing. */
+async function sendAccount(
+  { tools, account, trace }: MemberContext,
+  body: WritableStreamDefaultWriter<Uint8Array>,
+): Promise<void> {
+  const cutOff = AbortSignal.any([tools.stopping, AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS)]);
+  const abort = (reason: unknown) => void body.abort(reason).catch(() => {});
+  cutOff.addEventListener('abort', () => abort(cutOff.reason), { once: true });
+  const encoder = new TextEncoder();
+  const write = async (part: string) => {
+    await body.write(encoder.encode(part));
+    await Bun.sleep(PAUSE_MS);
+  };
+  try {
+    await exportAccount(tools.sql, account.id, write, { hidesOperators: true });
+    await body.close();
+  } catch (error) {
+    abort(error);
+    tools.log.warn({ err: error, requestId: trace.requestId }, 'a download of account data was cut off');
+  }
+}
 
 /** /dashboard/settings/delete: asks for the account's name and the member's password. */
 export const deletion = formHandlers({

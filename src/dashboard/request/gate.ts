@@ -97,3 +97,5 @@ export function createGate({ places, placesOfOne, maxWaiting, maxWaitMs }: GateL
     },
   };
 }
+
+export type Gate = ReturnType<typeof createGate>;

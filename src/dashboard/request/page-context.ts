@@ -9,6 +9,7 @@ import type { Assets } from '../ui/assets.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
+import type { Gate } from './gate.ts';
 
 /** What the service gives the dashboard to work with. */
 export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
@@ -29,6 +30,8 @@ export interface Tools extends DashboardParts, AuthParts {
   readAccount: ReadAccount;
   /** Whether mail can be sent. */
   mails: boolean;
+  /** The downloads of account data in progress. */
+  downloads: Gate;
   /** Path of the service, '' unless the public address has one. */
   root: string;
   /** Path of the dashboard, `/dashboard` behind the public address's own path. */
@@ -66,7 +69,7 @@ export interface MemberContext extends PageContext {
 export type PageResponse = { headers?: Record<string, string>; cookies?: string[] } & (
   | { page: Html; status?: number }
   | { redirect: string }
-  | { file: string; type: string }
+  | { file: string | ReadableStream<Uint8Array>; type: string }
 );
 
 /** Redirects to another page of the dashboard, after a form has done its work. */
