@@ -2,7 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { messageOf, RefusedError } from '../errors.ts';
-import type { Sql } from './connect.ts';
+import { SECOND } from '../units.ts';
+import type { Sql, Transaction } from './connect.ts';
 import { openDedicated } from './dedicated.ts';
 
 const MIGRATIONS = join(import.meta.dir, 'migrations');
@@ -11,17 +12,18 @@ const MIGRATIONS = join(import.meta.dir, 'migrations');
 const MIGRATION_LOCK = 7_205_440_331;
 
 /**
- * Applies the missing migrations in the order of their numbers, each in its own transaction, all under one lock.
+ * Applies the missing migrations in the order of their numbers. Each has a transaction, which takes the lock and then checks
+ * whether another process has applied it, so that a connection that is lost in between does no harm.
  *
  * @returns the names of those applied now, e.g. `['0001_accounts']`
  * @throws RefusedError when the database has migrations that this version doesn't know, or the role may not make them
  */
 export async function migrate(sql: Sql): Promise<string[]> {
-  // A migration may take long, so its connection has no timeout.
-  const connection = openDedicated(sql, 'company-directory migration');
+  // A migration may take long, so its connection has no other timeout.
+  const connection = openDedicated(sql, 'company-directory migration', {
+    connection: { lock_timeout: 60 * SECOND },
+  });
   try {
-    await connection`SET lock_timeout = '60s'`;
-    await connection`SELECT pg_advisory_lock(${MIGRATION_LOCK})`;
     return await applyMissing(connection);
   } catch (error) {
     if (!(error instanceof postgres.PostgresError)) throw error;
@@ -31,21 +33,19 @@ export async function migrate(sql: Sql): Promise<string[]> {
       { cause: error },
     );
   } finally {
-    // The lock ends with its session.
     await connection.end({ timeout: 1 });
   }
 }
 
 async function applyMissing(sql: Sql): Promise<string[]> {
-  await sql`
-    CREATE TABLE IF NOT EXISTS schema_migrations (
-      name text PRIMARY KEY,
-      applied_at timestamptz NOT NULL DEFAULT now()
-    )`;
+  const underLock = <T>(work: (sql: Transaction) => Promise<T>) =>
+    sql.begin(async (sql) => {
+      await sql`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`;
+      return work(sql);
+    });
   const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
   const known = files.map((file) => file.slice(0, -'.sql'.length));
-  const rows = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
-  const seen = new Set(rows.map((row) => row.name));
+  const seen = await underLock(readApplied);
   const unknown = [...seen].filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     throw new RefusedError(
@@ -56,12 +56,23 @@ async function applyMissing(sql: Sql): Promise<string[]> {
   for (const name of known) {
     if (seen.has(name)) continue;
     const statements = await Bun.file(join(MIGRATIONS, `${name}.sql`)).text();
-    const record = `INSERT INTO schema_migrations (name) VALUES ('${name}')`;
-    await sql.unsafe(`BEGIN;\n${statements}\n;${record};\nCOMMIT`).catch(async (error) => {
-      await sql.unsafe('ROLLBACK');
-      throw error;
+    const isApplied = await underLock(async (sql) => {
+      if ((await readApplied(sql)).has(name)) return false;
+      await sql.unsafe(statements);
+      await sql`INSERT INTO schema_migrations (name) VALUES (${name})`;
+      return true;
     });
-    applied.push(name);
+    if (isApplied) applied.push(name);
   }
   return applied;
+}
+
+async function readApplied(sql: Transaction): Promise<Set<string>> {
+  await sql`
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+      name text PRIMARY KEY,
+      applied_at timestamptz NOT NULL DEFAULT now()
+    )`;
+  const rows = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
+  return new Set(rows.map((row) => row.name));
 }
