@@ -39,8 +39,8 @@ export interface AdmissionContext<Prefetched = unknown> {
   /** The result of `prefetch`. */
   prefetched: Prefetched;
   /**
-   * Spends credits for a handler that knows only from the request's body how many. A request of many credits is as many calls
-   * to the queue. If the whole answer is a 503 after all, the pipeline gives them back.
+   * Spends credits for a handler that knows only from the request's body how many. If the whole answer is a 503 after all, the
+   * pipeline gives them back.
    */
   spend(kind: CallKind, credits: number): Promise<Payment>;
 }
@@ -76,9 +76,9 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   const searches = createQueueDelay();
   const turns = createTurnDelay();
 
-  function isOverloaded(charge: CallKind | null, calls = 1): boolean {
+  function isOverloaded(charge: CallKind | null): boolean {
     const searchMs = charge === 'search' ? searches.estimateMs() : 0;
-    return turns.estimateMs() + admissions.estimateMs(calls) + searchMs > MAX_EXPECTED_WAIT_MS;
+    return turns.estimateMs() + admissions.estimateMs() + searchMs > MAX_EXPECTED_WAIT_MS;
   }
 
   /**
@@ -140,9 +140,9 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     if (charge === 'search') searches.enter();
     try {
       const spend = async (kind: CallKind, count: number) => {
-        if (isOverloaded(kind, count)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
-        admissions.enter(count);
-        payment = await pay(request, caller, kind, count).finally(() => admissions.leave(count));
+        if (isOverloaded(kind)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
+        admissions.enter();
+        payment = await pay(request, caller, kind, count).finally(admissions.leave);
         return payment;
       };
       const answer = await handle({ request, arrivedMs, caller, rate, prefetched, spend });

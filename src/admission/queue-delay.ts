@@ -1,6 +1,6 @@
 import { SECOND } from '../units.ts';
 
-/** Fewer calls than this are no queue: their completion rate shows only how few requests came. */
+/** Fewer requests than this are no queue: their completion rate shows only how few requests came. */
 const MIN_RUNNING = 64;
 const WINDOW_MS = 0.25 * SECOND;
 /** Assumed completions per ms until the first window is measured. Admits a burst of about 1,000, but not of 10,000. */
@@ -10,7 +10,7 @@ const FALLING = 0.1;
 const STANDING = 0.75;
 
 /**
- * Estimates a queue's delay by Little's law: calls in the stage, divided by its completion rate.
+ * Estimates a queue's delay by Little's law: requests in the stage, divided by its completion rate.
  *
  * The rate is measured only while there is a queue: an idle service completes little because little arrives. The estimate
  * rises at once and falls slowly. While shedding, completions drop because refusing takes CPU; trusting that drop would
@@ -36,29 +36,24 @@ export function createQueueDelay(nowMs = () => performance.now()) {
   }
 
   return {
-    /**
-     * A request enters the stage; it leaves with `leave`, whatever its outcome.
-     * @param calls how many calls it counts as: a batch lookup is several
-     */
-    enter(calls = 1): void {
-      const wasQueue = running >= MIN_RUNNING;
-      running += calls;
-      if (wasQueue || running < MIN_RUNNING) return;
+    /** A request enters the stage; it leaves with `leave`, whatever its outcome. */
+    enter(): void {
+      running += 1;
+      if (running !== MIN_RUNNING) return;
       windowStartMs = nowMs();
       done = 0;
       // The stage has drained since the last window, so a stall is over.
       ratePerMs = Math.max(ratePerMs, UNMEASURED_PER_MS);
     },
-    leave(calls = 1): void {
-      running -= calls;
-      done += calls;
+    leave(): void {
+      running -= 1;
+      done += 1;
     },
-    /** The expected wait of a request of so many calls that enters now: calls in the stage divided by its rate. */
-    estimateMs(calls = 1): number {
-      const ahead = running + calls - 1;
-      if (ahead < MIN_RUNNING) return 0;
-      if (running >= MIN_RUNNING) closeWindow();
-      return ahead / ratePerMs;
+    /** The expected wait of a request that enters now: requests in the stage divided by its rate. */
+    estimateMs(): number {
+      if (running < MIN_RUNNING) return 0;
+      closeWindow();
+      return running / ratePerMs;
     },
   };
 }

@@ -21,7 +21,7 @@ import { ledgerOf } from '../credits/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
-import { inOneTurn } from '../support/stopped-clock.ts';
+import { inOneTurn, stopClock } from '../support/stopped-clock.ts';
 import { eventually, until } from '../support/until.ts';
 
 let database: TestDatabase;
@@ -212,22 +212,24 @@ describe('a request whose handler spends its credits', () => {
     const gate = Promise.withResolvers<ProblemAnswer>();
     const reading = Promise.withResolvers<void>();
     let read = 0;
-    const answers = Array.from({ length: 2000 }, () =>
-      serve(slow.key, () => {
-        read += 1;
-        if (read === 900) reading.resolve();
-        return gate.promise;
-      }),
-    );
-    await reading.promise;
+    const { answers } = await inOneTurn(async () => {
+      const answers = Array.from({ length: 2000 }, () =>
+        serve(slow.key, () => {
+          read += 1;
+          if (read === 900) reading.resolve();
+          return gate.promise;
+        }),
+      );
+      await reading.promise;
+      return { answers };
+    });
     expect((await ask(key)).kind).toBeNull();
     gate.resolve(unavailable('stopping'));
     await Promise.all(answers);
   });
 
-  test('counts as its credits where load is estimated: beyond the bound it is refused free of charge, single calls are not', async () => {
+  test('is one request in the queue: after a stall of 3 s one of 100 credits is answered at once', async () => {
     const { accountId, key } = await createCaller(sql);
-    const other = await createCaller(sql, { included: 2000 });
     const gate = Promise.withResolvers<void>();
     const spending = Promise.withResolvers<void>();
     const credits = createCredits(ledgerSql);
@@ -235,26 +237,43 @@ describe('a request whose handler spends its credits', () => {
       credits: {
         ...credits,
         async admit(call) {
-          if (call.credits === 1150) {
-            spending.resolve();
-            await gate.promise;
-          }
+          spending.resolve();
+          await gate.promise;
           return credits.admit(call);
         },
       },
     });
-    // 4 calls a millisecond until anything is measured, and 0.3 s of them. Nothing is, while the clock stands still.
-    const { first } = await inOneTurn(async () => {
-      const first = serve(other.key, costing(1150));
+    const clock = stopClock();
+    try {
+      const stalled = serve(key, costing(100));
       await spending.promise;
-      expect(await serve(key, costing(100))).toBe('service-unavailable');
-      expect((await ask(key)).kind).toBeNull();
-      expect(await serve(key, costing(20))).toBeNull();
-      return { first };
-    });
-    gate.resolve();
-    expect(await first).toBeNull();
-    expect(await costs(accountId)).toEqual({ tokens: 3, used: 21, credits: 0 });
+      for (let quarter = 0; quarter < 12; quarter += 1) {
+        clock.pass(250);
+        await ask(key, fine, { charge: null });
+      }
+      gate.resolve();
+      expect(await stalled).toBeNull();
+      expect(await serve(key, costing(100))).toBeNull();
+    } finally {
+      clock.restore();
+    }
+    expect(await costs(accountId)).toEqual({ tokens: 14, used: 200, credits: 0 });
+  });
+
+  test('is one request in the queue: 40 of 100 credits at once refuse no single lookup of another account', async () => {
+    const limits = { requestsPerMinute: 1000 };
+    const [busy, other] = [
+      await createCaller(sql, { limits, included: 4000 }),
+      await createCaller(sql, { limits }),
+    ];
+    const kinds = await inOneTurn(() =>
+      Promise.all([
+        ...Array.from({ length: 40 }, () => serve(busy.key, costing(100))),
+        ...Array.from({ length: 20 }, async () => (await ask(other.key)).kind),
+      ]),
+    );
+    expect(kinds).toEqual(Array(60).fill(null));
+    expect((await ledgerOf(sql, busy.accountId)).used).toBe(4000);
   });
 });
 

@@ -59,17 +59,6 @@ test('with a queue, the wait is what is under way divided by what gets done', ()
   expect(stage.delay.estimateMs()).toBe(1000);
 });
 
-test('a request of several calls is judged with all of them, and they count until it leaves', () => {
-  const { delay } = createStage();
-  expect(delay.estimateMs(64)).toBe(0);
-  expect(delay.estimateMs(101)).toBe(25);
-  delay.enter(100);
-  expect(delay.estimateMs()).toBe(25);
-  expect(delay.estimateMs(101)).toBe(50);
-  delay.leave(100);
-  expect(delay.estimateMs()).toBe(0);
-});
-
 test('a stage that stands still shows within a second', () => {
   const stage = createStage();
   stage.begin(64);
