@@ -95,18 +95,15 @@ function kindOf(problem: ProblemName): ErrorKind {
 }
 
 /**
- * Adds a batch, unless an earlier attempt has added it already: the writer's row has the number of the last one. The lock
- * on the accounts waits for a deletion, so that a deleted account gets no rows.
+ * Adds a batch, unless an earlier attempt has added it already: the writer's row has the number of the last one. It waits for no
+ * lock of an account, so a write at the moment of a deletion may leave counts of the deleted account. They hold no name.
  */
 function addBatch(sql: Sql, writer: string, number: number, counters: Counter[]) {
   return sql`
-    WITH entry AS MATERIALIZED (
+    WITH entry AS (
       SELECT "accountId" AS account_id, day, "keyId" AS key_id, kind, calls
       FROM jsonb_to_recordset(${sql.json(counters)})
         AS counter ("accountId" text, day date, "keyId" text, kind text, calls bigint)
-    ), account AS MATERIALIZED (
-      SELECT id FROM accounts WHERE id IN (SELECT account_id FROM entry) AND deleted_at IS NULL
-      ORDER BY id FOR SHARE
     ), gone AS (
       DELETE FROM error_answer_writers WHERE ${number} = 1 AND written_at < now() - interval '7 days'
     ), added AS (
@@ -116,7 +113,7 @@ function addBatch(sql: Sql, writer: string, number: number, counters: Counter[])
     )
     INSERT INTO daily_error_answers AS daily (account_id, day, key_id, kind, calls)
     SELECT account_id, day, key_id, kind, calls
-    FROM entry JOIN account ON account.id = entry.account_id CROSS JOIN added
+    FROM entry JOIN accounts ON accounts.id = account_id AND deleted_at IS NULL CROSS JOIN added
     ORDER BY account_id COLLATE "C", day, key_id, kind
     ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls`;
 }

@@ -5,7 +5,7 @@ import { eventually } from './until.ts';
 export async function lockRow(
   sql: Sql,
   accountId: string,
-  table: 'balances' | 'accounts' = 'balances',
+  table: 'balances' | 'accounts' | 'daily_error_answers' = 'balances',
 ): Promise<{ release(): Promise<void> }> {
   const { promise: released, resolve: letGo } = Promise.withResolvers<void>();
   const { promise: held, resolve: hold } = Promise.withResolvers<void>();

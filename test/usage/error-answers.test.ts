@@ -6,7 +6,7 @@ import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createErrorAnswers } from '../../src/usage/error-answers.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { waitingForLock } from '../support/locks.ts';
+import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import {
   createCaller,
@@ -120,27 +120,21 @@ describe('while Postgres is away', () => {
     const caller = await createCaller(sql);
     await withProxy(async (errors) => {
       errors.count(caller, 'validation');
-      const { promise: released, resolve: release } = Promise.withResolvers<void>();
-      const { promise: held, resolve: hold } = Promise.withResolvers<void>();
-      const lock = sql.begin(async (sql) => {
-        await sql`SELECT 1 FROM accounts WHERE id = ${caller.accountId} FOR UPDATE`;
-        hold();
-        await released;
-      });
-      await held;
+      await errors.write();
+      errors.count(caller, 'validation');
+      const lock = await lockRow(sql, caller.accountId, 'daily_error_answers');
       const unheard = expect(errors.write()).rejects.toThrow();
       await waitingForLock(sql, 1);
       proxy.hang();
-      release();
-      await lock;
-      await eventually(() => countsOf(caller.accountId), { [`${caller.keyId} 4xx`]: 1 });
+      await lock.release();
+      await eventually(() => countsOf(caller.accountId), { [`${caller.keyId} 4xx`]: 2 });
       await unheard;
       proxy.down();
       proxy.up();
       errors.count(caller, 'validation');
       await errors.write();
     });
-    expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 4xx`]: 2 });
+    expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 4xx`]: 3 });
   });
 
   test('memory is bounded: what it has no room for is not counted, and logged', async () => {
@@ -168,28 +162,19 @@ describe('a deleted account', () => {
     await errors.write();
     expect(await countsOf(caller.accountId)).toEqual({});
   });
+});
 
-  test('gets none from a write that runs during its deletion', async () => {
-    const [gone, stays] = [await createCaller(sql), await createCaller(sql)];
-    const errors = createErrorAnswers(sql);
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    const { promise: held, resolve: hold } = Promise.withResolvers<void>();
-    const deletion = sql.begin(async (sql) => {
-      await sql`UPDATE accounts SET deleted_at = now() WHERE id = ${gone.accountId}`;
-      await sql`SELECT 1 FROM accounts WHERE id = ${gone.accountId} FOR UPDATE`;
-      hold();
-      await released;
-    });
-    await held;
-    errors.count(gone, 'validation');
-    errors.count(stays, 'validation');
-    const written = errors.write();
-    await waitingForLock(sql, 1);
-    release();
-    await Promise.all([deletion, written]);
-    expect(await countsOf(gone.accountId)).toEqual({});
-    expect(await countsOf(stays.accountId)).toEqual({ [`${stays.keyId} 4xx`]: 1 });
-  });
+test('a transaction that has locked an account delays no count, not even its own', async () => {
+  const callers = [await createCaller(sql), await createCaller(sql)];
+  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
+  const errors = createErrorAnswers(impatient);
+  for (const caller of callers) errors.count(caller, 'validation');
+  const lock = await lockRow(sql, callers[0]!.accountId, 'accounts');
+  await errors.write();
+  for (const { accountId, keyId } of callers)
+    expect(await countsOf(accountId)).toEqual({ [`${keyId} 4xx`]: 1 });
+  await lock.release();
+  await impatient.end();
 });
 
 describe('several processes', () => {
