@@ -70,7 +70,8 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
       TimeZone: 'UTC',
       statement_timeout: statementTimeoutMs,
       lock_timeout: lockTimeoutMs,
-      idle_in_transaction_session_timeout: statementTimeoutMs > 0 ? 30 * SECOND : 0,
+      // Of commands, too: a lost one would hold its account's lock until the kernel notices, for hours.
+      idle_in_transaction_session_timeout: 30 * SECOND,
       ...(pointQueries ? POINT_QUERY_SETTINGS : {}),
     },
   });

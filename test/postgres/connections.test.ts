@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type AddressInfo, createServer } from 'node:net';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { openDedicated } from '../../src/postgres/dedicated.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
@@ -106,4 +107,16 @@ test('a host that accepts connections and ends them is not asked without a pause
   expect(attempts).toBe(before!);
   await pool.end({ timeout: 0 });
   server.close();
+});
+
+test('every session but a dedicated one ends by itself when it is idle in a transaction for 30 s, also without other limits', async () => {
+  const limitOf = async (of: Sql) => {
+    const [row] = await of`SHOW idle_in_transaction_session_timeout`;
+    return row!.idle_in_transaction_session_timeout;
+  };
+  // As commands open their pool.
+  expect(await limitOf(sql)).toBe('30s');
+  const dedicated = openDedicated(sql, 'test');
+  expect(await limitOf(dedicated)).toBe('0');
+  await dedicated.end();
 });
