@@ -32,7 +32,7 @@ export async function changePlan(
     if (plan === 'free' && account.plan === 'free') return account;
     await sql`
       UPDATE balances SET plan = ${plan}, plan_since = ${now}, plus_anchor = ${anchor}, plus_until = ${until},
-        used = 0, used_purchased = 0,
+        used = 0, used_purchased = 0, purchased_before = purchased_before + used_purchased,
         period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at,
         period_opened_at = clock_timestamp()
       FROM account_period(${plan}, ${now}, ${anchor}, ${until}, ${now}) AS p

@@ -7,11 +7,11 @@ import { type Actor, recordEvent } from './events.ts';
 import {
   checkSubscription,
   clock,
-  currentPeriod,
   iso,
   type Period,
   type Plan,
   type PlanQuotas,
+  periodAt,
   type Subscription,
 } from './plan.ts';
 
@@ -147,8 +147,9 @@ function accountRows(sql: Sql | Transaction, condition: Fragment, instant: Date 
       coalesce(a.included_credits, plans.included_credits) AS "includedCredits",
       a.spend_purchased AS "spendPurchased"
     FROM (
-      SELECT *, ${currentPeriod(sql, instant)} AS period, coalesce(${instant}::timestamptz, now()) AS instant
+      SELECT *, ${sql.unsafe(periodAt('instant'))} AS period
       FROM accounts JOIN balances b ON b.account_id = id
+        CROSS JOIN (SELECT coalesce(${instant}::timestamptz, now()) AS instant) AS clock
       WHERE ${condition} AND deleted_at IS NULL
     ) a JOIN plans ON plans.name = (a.period).plan`;
 }

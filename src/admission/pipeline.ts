@@ -147,9 +147,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
       };
       const answer = await handle({ request, arrivedMs, caller, rate, prefetched, spend });
       // A 503 costs nothing, also if the handler answers it (contract: problem details).
-      if (!answer.ok && answer.problem.kind === 'service-unavailable') {
-        for (let credit = 0; credit < payment.spent; credit += 1) payment.giveBack();
-      }
+      if (!answer.ok && answer.problem.kind === 'service-unavailable') payment.giveBack(payment.spent);
       return end(caller, answer, headers);
     } catch (error) {
       return end(caller, failed(error, 'a handler failed'), headers);
@@ -158,10 +156,10 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     }
   }
 
-  async function pay(request: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
+  async function pay({ signal }: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
     try {
-      const admission = await credits.admit({ ...caller, kind, credits: count, signal: request.signal });
-      return { ...admission, refusal: admission.admitted ? null : refusals.quotaExceeded(admission) };
+      const { quota, ...paid } = await credits.admit({ ...caller, kind, credits: count, signal });
+      return { ...paid, refusal: quota && refusals.quotaExceeded(quota) };
     } catch (error) {
       if (isBug(error)) throw error;
       const refusal = unavailable('The credits of the account could not be counted.', error);

@@ -20,18 +20,21 @@ export interface Call {
 export interface Quota {
   /** The included allowance of the period, credits. */
   limit: number;
-  resetAt: Date;
+  /** An instant, as Postgres writes it in JSON. */
+  resetAt: string;
   /** Whole seconds until then by Postgres's clock, at least 1. */
   retryAfterS: number;
 }
 
 /** The ledger's answer to one call. */
-export type Admission = {
-  /** Credits that were charged. A batch lookup that is not admitted may have got some for its first items. */
+export interface Admission {
+  /** Credits that were charged. */
   spent: number;
+  /** The quota of an account that has fewer credits than the call needs; `null` means that it got all. */
+  quota: Quota | null;
   /**
-   * Returns one of these credits, because what it paid for is answered 503 after all. It is tried until Postgres has
-   * acknowledged it; the roll-up returns the credit some seconds later.
+   * Refunds some of these credits, because what they paid for is answered 503 after all. It is tried until Postgres has
+   * acknowledged it; the roll-up returns the credits some seconds later.
    */
-  giveBack(): void;
-} & ({ admitted: true } | ({ admitted: false } & Quota));
+  giveBack(credits: number): void;
+}

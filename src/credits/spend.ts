@@ -1,4 +1,4 @@
-import { currentPeriod } from '../accounts/plan.ts';
+import { periodAt } from '../accounts/plan.ts';
 import { numberArray, textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Call, Quota } from './calls.ts';
@@ -9,31 +9,32 @@ export interface Charge {
   spent: number[] | null;
   /** The purchased ones among them, by account; `null` means none. */
   purchased: Record<string, number> | null;
+  /** The quotas of the accounts that got less than they need, at the instant of the charge; `null` means none. */
+  quotas: Record<string, Quota> | null;
 }
 
 /** SQL: the allowance of the balances row `b`, its own or that of the plan. */
-const includedCredits = (plan: string) => `
+export const includedCredits = (plan: string) => `
   coalesce(b.included_credits, CASE ${plan}
     WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
     ELSE (SELECT included_credits FROM plans WHERE name = 'free') END)`;
 
 /**
- * Each step of the `SET` computes from those before it: the next period if the current one has ended, the counters of the
- * period, the included credits left, the credits that the account pays, and the purchased ones among them. `OFFSET 0` keeps
- * the planner from repeating a step wherever its value is used.
+ * The `SET` runs in steps: the period, the counters before the charge, included credits left, credits to charge, the purchased
+ * ones among them. `OFFSET 0` keeps the planner from repeating a step wherever its value is used.
  */
 const CHARGE = `
   WITH charged AS (
-    UPDATE balances b SET (used, used_purchased, credits, period_plan, period_start, period_end, period_opened_at) = (
-      SELECT used_before + paid, purchased_before + purchased, b.credits - purchased, plan,
-        coalesce((next).starts_at, b.period_start), coalesce((next).ends_at, b.period_end),
-        CASE WHEN next IS NULL THEN b.period_opened_at ELSE clock_timestamp() END
-      FROM (SELECT CASE WHEN now() >= b.period_end
-          THEN account_period(b.plan, b.plan_since, b.plus_anchor, b.plus_until, now()) END AS next OFFSET 0) AS rollover,
-        LATERAL (SELECT coalesce((next).plan, b.period_plan) AS plan,
-          CASE WHEN next IS NULL THEN b.used ELSE 0 END AS used_before,
-          CASE WHEN next IS NULL THEN b.used_purchased ELSE 0 END AS purchased_before) AS period,
-        LATERAL (SELECT greatest(${includedCredits('plan')} - used_before, 0) AS included_left OFFSET 0) AS allowance,
+    UPDATE balances b SET (used, used_purchased, purchased_before, credits,
+      period_plan, period_start, period_end, period_opened_at) = (
+      SELECT used_so_far + paid, purchased_so_far + purchased,
+        b.purchased_before + b.used_purchased - purchased_so_far, b.credits - purchased,
+        (period).plan, (period).starts_at, (period).ends_at,
+        CASE WHEN has_ended THEN clock_timestamp() ELSE b.period_opened_at END
+      FROM (SELECT now() >= b.period_end AS has_ended, ${periodAt('now()')} AS period OFFSET 0) AS current,
+        LATERAL (SELECT CASE WHEN has_ended THEN 0 ELSE b.used END AS used_so_far,
+          CASE WHEN has_ended THEN 0 ELSE b.used_purchased END AS purchased_so_far) AS counters,
+        LATERAL (SELECT greatest(${includedCredits('(period).plan')} - used_so_far, 0) AS included_left OFFSET 0) AS allowance,
         LATERAL (SELECT least(wanted.credits,
           included_left + CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END) AS paid OFFSET 0) AS payment,
         LATERAL (SELECT greatest(paid - included_left, 0) AS purchased) AS purchase
@@ -60,7 +61,8 @@ const CHARGE = `
     SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), purchased
     FROM outcome WHERE credits > 0
   )
-  SELECT spent, purchased FROM outcome`;
+  SELECT spent, purchased, CASE WHEN spent IS NOT NULL THEN short_quotas($2::text[], $5::bigint[], spent) END AS quotas
+  FROM outcome`;
 
 /**
  * Charges each account as many credits as it can pay of those that its calls need, included ones first (specification,
@@ -82,21 +84,4 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
     numberArray(calls.map(({ credits }) => credits)),
   ];
   return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
-}
-
-/** Accounts that no other transaction has locked at the moment. */
-export function findUnlocked(sql: Sql, accountIds: string[]) {
-  return sql<{ id: string }[]>`
-    SELECT account_id AS id FROM balances WHERE account_id = ANY (${textArray(accountIds)}::text[])
-    FOR NO KEY UPDATE SKIP LOCKED`;
-}
-
-/** The quotas of accounts that got less than they need. */
-export function readQuotas(sql: Sql, accountIds: string[]) {
-  return sql<(Quota & { id: string })[]>`
-    SELECT account_id AS id, coalesce(b.included_credits, plans.included_credits) AS limit, (period).ends_at AS "resetAt",
-      greatest(ceil(extract(epoch FROM (period).ends_at - now())), 1)::int AS "retryAfterS"
-    FROM balances b CROSS JOIN LATERAL (SELECT ${currentPeriod(sql)} AS period OFFSET 0) AS current
-      JOIN plans ON plans.name = (period).plan
-    WHERE account_id = ANY (${textArray(accountIds)}::text[])`;
 }

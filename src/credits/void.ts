@@ -1,5 +1,7 @@
+import { findLocked } from '../accounts/locked.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import type { Call } from './calls.ts';
+import { includedCredits } from './spend.ts';
 
 /**
  * Voids an attempt to charge whose outcome is unknown, so that its calls cost nothing. Idempotent, and takes no account's lock.
@@ -16,42 +18,48 @@ export function voidAttempt(sql: Sql, attempt: string) {
 }
 
 /**
- * Returns one credit of a batch: a voided batch of this one call, charged when its batch was, which the roll-up returns as any
- * other. Its call counts as rolled up, because its batch is counted with all calls. A batch older than ten minutes is gone
- * from the journal, and none of its calls can be given back.
- * @param id UUID of this one return, which is idempotent by it
+ * Refunds credits of one call: inserts a voided batch of them with the time of the original charge, which the roll-up reverses
+ * like any other. They count as rolled up, because the original batch is counted with all its calls. A batch older than ten
+ * minutes is gone from the journal, and nothing of it can be refunded.
+ * @param id UUID of this refund, which is idempotent by it @param purchased purchased credits among those of the call
  */
-export function giveBackCall(sql: Sql, id: string, call: Call, attempt: string, isPurchased: boolean) {
-  const { accountId, keyId, kind } = call;
+export function refundCredits(sql: Sql, id: string, call: Call, attempt: string, purchased: number) {
+  const { accountId, keyId, kind, credits } = call;
   return sql`
     INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, purchased, counted, voided)
-    SELECT ${id}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text], '{1}',
-      jsonb_build_object(${accountId}::text, ${isPurchased ? 1 : 0}::bigint), true, true
+    SELECT ${id}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text],
+      ARRAY[${credits}::bigint], jsonb_build_object(${accountId}::text, ${purchased}::bigint), true, true
     FROM call_journal WHERE attempt = ${attempt}
     ON CONFLICT (attempt) DO NOTHING`;
 }
 
 /**
  * Returns the credits of all batches that were charged and then voided, and takes their calls off the day's counts. A batch
- * with an account that somebody has locked is left for the next time.
+ * with a locked account is left for the next time, and so is every other batch of that account.
  */
 export async function reverseVoided(sql: Sql): Promise<void> {
-  const rows = await sql<{ attempt: string }[]>`
-    SELECT attempt FROM call_journal WHERE voided AND account_ids <> '{}'`;
-  for (const { attempt } of rows) {
-    await reverse(sql, attempt).catch((error) => {
+  const batches = await sql<{ attempt: string; accountIds: string[] }[]>`
+    SELECT attempt, account_ids AS "accountIds" FROM call_journal WHERE voided AND account_ids <> '{}'`;
+  const locked = new Set<string>();
+  for (const { attempt, accountIds } of batches) {
+    if (accountIds.some((id) => locked.has(id))) continue;
+    await reverse(sql, attempt).catch(async (error) => {
       if (error.code !== LOCK_NOT_AVAILABLE) throw error;
+      for (const { id } of await findLocked(sql, accountIds)) locked.add(id);
     });
   }
 }
 
 /**
- * Empties the batch's row and returns what it took. The empty row stays for a while, because the same void or return can come
+ * Empties the batch's row and returns what it took. The empty row stays for a while, because the same void or refund can come
  * again.
  *
- * Within the period that was charged, purchased credits come back first, as if the calls had never been: calls that paid with
- * them since would have had the allowance. If a later period is open (`period_opened_at`), `used` is of that one and stays, and
- * the purchased credits that the calls took come back. Both instants are Postgres's clock under the account's lock.
+ * Within the period of the charge, the purchased credits that the batch took come back at least. More come back if later calls
+ * took purchased credits because this batch had used the allowance. A later period (`period_opened_at`) keeps its `used`, and
+ * only the purchased credits of the batch come back. So whatever else happens meanwhile, an account whose batches all come back
+ * has what it was granted. Both instants are Postgres's clock under the account's lock.
+ *
+ * The step that locks an account reads it as it is then. The update computes from that, not from the statement's snapshot.
  */
 function reverse(sql: Sql, attempt: string) {
   return sql`
@@ -63,19 +71,19 @@ function reverse(sql: Sql, attempt: string) {
       SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased
       FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
       WHERE entry.calls > 0
-    ), returned AS MATERIALIZED (
-      SELECT b.account_id AS id, owed.calls, is_current, CASE WHEN is_current
-        THEN least(owed.calls, b.used_purchased, greatest(b.used - coalesce(b.included_credits, plans.included_credits), 0))
-        ELSE owed.purchased END AS credits
+    ), account AS MATERIALIZED (
+      SELECT b.*, owed.*, ${sql.unsafe(includedCredits('b.period_plan'))} AS included, b.period_opened_at <= spent_at AS is_current
       FROM (SELECT account_id AS id, spent_at, purchased, sum(calls)::bigint AS calls FROM entry GROUP BY 1, 2, 3) AS owed
-        JOIN balances b ON b.account_id = owed.id JOIN plans ON plans.name = b.period_plan
-        CROSS JOIN LATERAL (SELECT b.period_opened_at <= owed.spent_at AS is_current) AS period
+        JOIN balances b ON b.account_id = owed.id
       ORDER BY b.account_id FOR NO KEY UPDATE OF b
     ), balanced AS (
-      UPDATE balances b SET credits = b.credits + r.credits,
-        used = CASE WHEN is_current THEN greatest(b.used - r.calls, 0) ELSE b.used END,
-        used_purchased = CASE WHEN is_current THEN b.used_purchased - r.credits ELSE b.used_purchased END
-      FROM returned r WHERE b.account_id = r.id
+      UPDATE balances b SET credits = a.credits + back,
+        used = CASE WHEN is_current THEN greatest(a.used - calls, 0) ELSE a.used END,
+        used_purchased = a.used_purchased - CASE WHEN is_current THEN back ELSE 0 END,
+        purchased_before = a.purchased_before - CASE WHEN is_current THEN 0 ELSE back END
+      FROM (SELECT *, CASE WHEN is_current THEN least(calls, used_purchased, greatest(purchased, used - included))
+        ELSE least(purchased, purchased_before) END AS back FROM account) AS a
+      WHERE b.account_id = a.id
     )
     INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
     SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, -sum(calls) FROM entry WHERE counted

@@ -26,7 +26,7 @@ export function rateLimitExceeded(rate: RateDecision): Answer {
 }
 
 export function quotaExceeded({ limit, resetAt, retryAfterS }: Quota): ProblemAnswer {
-  const reset = resetAt.toISOString();
+  const reset = new Date(resetAt).toISOString();
   return problem('monthly-quota-exceeded', `The included credits are available again at ${reset}.`, {
     members: { quota: 'monthly_credits', limit, reset },
     headers: { 'Retry-After': String(retryAfterS) },

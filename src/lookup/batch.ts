@@ -131,10 +131,11 @@ export function createBatchLookupHandler({
     };
     const itemProblems: ProblemName[] = [];
     const written: string[] = [];
+    let unpaid = 0;
     const write = (index: number, { asked, isAnswered }: Item, outcome: LookupOutcome): void => {
       if (!outcome.ok) itemProblems.push(outcome.problem.kind);
       // A store failed during its refresh, after it was charged.
-      if (isAnswered && !outcome.ok && outcome.problem.kind === 'service-unavailable') giveBack();
+      if (isAnswered && !outcome.ok && outcome.problem.kind === 'service-unavailable') unpaid += 1;
       written[index] = writeItem(publicUrl, asked, outcome);
     };
     let credits = spent;
@@ -151,6 +152,7 @@ export function createBatchLookupHandler({
       }
     }
     await Promise.all(refreshes);
+    giveBack(unpaid);
     return { ok: true, json: `{"data":[${written.join(',')}]}`, itemProblems };
   }
 }

@@ -1,13 +1,18 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
+import { randomUUID } from 'node:crypto';
 import type { Config } from '../config.ts';
-import type { Credits } from '../credits/admit.ts';
+import type { LedgerEvent } from '../credits/admit.ts';
+import { chargeCalls } from '../credits/spend.ts';
 import type { DirectoryHealth } from '../directory/startup-check.ts';
 import type { Probe } from '../observability/probe.ts';
+import type { Sql } from '../postgres/connect.ts';
 import type { Stores } from '../stores.ts';
 import { SECOND } from '../units.ts';
 
 /** A batch times out after 1.5 s, and its void is retried. A short outage of Postgres has ended by then. */
-const LONGEST_DOUBT_MS = 3 * SECOND;
+const LONGEST_FAILING_MS = 3 * SECOND;
+/** An older failure says nothing about the next batch. */
+const FAILURE_AGE_MS = 10 * SECOND;
 
 /** The timeout of one node of several, so that another node can be asked within the probe's second. */
 const NODE_TIMEOUT_MS = 0.45 * SECOND;
@@ -64,15 +69,30 @@ export function storeProbes(
   ];
 }
 
-/** Without the ledger every call that costs a credit is a 503, also while Postgres answers reads. */
-export function creditsProbe({ inDoubtMs }: Pick<Credits, 'inDoubtMs'>): Probe {
+/**
+ * Without the ledger every call that costs a credit is a 503, also while Postgres answers reads. The probe charges nobody, which
+ * fails if the statement can't run at all. What fails with some accounts only shows in the events of the ledger.
+ */
+export function createCreditsProbe(pointQueries: Sql): { probe: Probe; note(event: LedgerEvent): void } {
+  /** The first and the latest failure since a batch was charged. */
+  let failures: { firstMs: number; latestMs: number } | null = null;
+  const isRecent = (nowMs: number) => failures !== null && nowMs - failures.latestMs < FAILURE_AGE_MS;
   return {
-    name: 'credits',
-    required: true,
-    check: async () => inDoubtMs(),
-    complaint: (ms) =>
-      (ms as number) > LONGEST_DOUBT_MS
-        ? 'Postgres has not settled a batch of credits for seconds'
-        : undefined,
+    note(event) {
+      const latestMs = performance.now();
+      if (event === 'charged') failures = null;
+      else if (event === 'failed') {
+        failures = { firstMs: isRecent(latestMs) ? failures!.firstMs : latestMs, latestMs };
+      }
+    },
+    probe: {
+      name: 'credits',
+      required: true,
+      check: () => chargeCalls(pointQueries, [], randomUUID()),
+      complaint: () =>
+        isRecent(performance.now()) && failures!.latestMs - failures!.firstMs > LONGEST_FAILING_MS
+          ? 'Postgres has charged no batch of credits for seconds'
+          : undefined,
+    },
   };
 }

@@ -36,17 +36,21 @@ import { createErrorAnswers } from '../usage/error-answers.ts';
 import { createUsageHandler } from '../usage/route.ts';
 import { API_ROUTES, createApp } from './app.ts';
 import { freePort, listen } from './listen.ts';
-import { creditsProbe, storeProbes } from './probes.ts';
+import { createCreditsProbe, storeProbes } from './probes.ts';
 import { warnAtStart } from './warnings.ts';
 
-/** Connections for one batch of credits, one of records, and voids while Postgres hangs. */
-const POINT_QUERY_POOL = 6;
 const POSTGRES_POOL = {
   applicationName: 'company-directory serve',
   max: 20,
   statementTimeoutMs: 5 * SECOND,
   lockTimeoutMs: 0.5 * SECOND,
 };
+
+/**
+ * Connections for one batch of credits, one of records, locked accounts, and voids while Postgres hangs. A batch of credits that
+ * meets a locked account gives up before the calls behind it have queued for too long (`QUEUE_TIMEOUT_MS`).
+ */
+const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 6, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
 
 /**
  * The dashboard's pool, so that pages never take a connection that the API needs. Forms that wait for their account's lock
@@ -109,21 +113,24 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const authenticator = await createAuthenticator(stores.sql);
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
-    const pointQueries = connectPostgres(stores.databaseUrl, {
-      ...POSTGRES_POOL,
-      max: POINT_QUERY_POOL,
-      pointQueries: true,
-    });
+    const pointQueries = connectPostgres(stores.databaseUrl, POINT_QUERY_POOL);
     cleanup.add('Postgres by key', () => pointQueries.end({ timeout: 2 }));
     let onCounted: (accountIds: Set<string>) => void = () => {};
     const rollups = startCallRollup(stores.sql, log, tasks, (accountIds) => onCounted(accountIds));
+    const creditsProbe = createCreditsProbe(pointQueries);
     const credits = createCredits(pointQueries, {
-      onAcknowledged: (what) => {
-        if (what === 'batch') metrics.batchVoided();
-        void rollups.run();
+      onEvent: (event) => {
+        creditsProbe.note(event);
+        if (event === 'voided') metrics.batchVoided();
+        if (event === 'voided' || event === 'refunded') void rollups.run();
       },
-      onLost: ({ attempts, calls }) => {
-        metrics.refundFailed(Object.values(calls).reduce((sum, count) => sum + count, 0));
+      onLost: (owed) => {
+        const calls: Record<string, number> = {};
+        for (const { accountId, credits } of [...owed.values()].flat()) {
+          calls[accountId] = (calls[accountId] ?? 0) + credits;
+          metrics.refundFailed(credits);
+        }
+        const attempts = [...owed.keys()];
         log.error({ attempts, calls }, 'credits may have been spent for requests answered 503');
       },
     });
@@ -168,7 +175,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       metrics,
       metricsToken: config.metricsToken,
       health: createHealth(
-        [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe(credits), ...probes],
+        [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe.probe, ...probes],
         () => isLeaving,
         log,
       ),

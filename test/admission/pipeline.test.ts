@@ -172,8 +172,7 @@ describe('a request whose handler spends its credits', () => {
     const { accountId, key } = await createCaller(sql, { included: 6, credits: 20 });
     const twoBack: Handle = async ({ spend }) => {
       const { giveBack } = await spend('lookup', 10);
-      giveBack();
-      giveBack();
+      giveBack(2);
       return ok({});
     };
     expect(await serve(key, twoBack)).toBeNull();
@@ -548,7 +547,7 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     [
       'the ledger',
       'a request could not be admitted',
-      () => ({ credits: { admit: bug, inDoubtMs: () => 0, close: bug } }),
+      () => ({ credits: { admit: bug, close: bug } }),
       { tokens: 1 },
     ],
     [

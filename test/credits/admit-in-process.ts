@@ -12,7 +12,7 @@ import { admit, admitMany } from './ledger.ts';
 
 const [url, accountId, count, stay] = process.argv.slice(2) as [string, string, string, string?];
 const sql = connectPostgres(url, { max: 10, applicationName: 'admit-in-process', pointQueries: true });
-const credits = createCredits(sql, { onAcknowledged: () => writeSync(1, 'voided\n') });
+const credits = createCredits(sql, { onEvent: (event) => event === 'voided' && writeSync(1, 'voided\n') });
 await sql`SELECT 1`;
 writeSync(1, 'ready\n');
 

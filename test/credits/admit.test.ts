@@ -81,7 +81,7 @@ describe('one credit a call', () => {
     const { accountId } = await createCaller(sql, { included: 5, credits: 3 });
     const spend = (amount: number) =>
       credits.admit({ accountId, keyId: '', kind: 'lookup', credits: amount });
-    const outcome = (admission: Admission) => (admission.admitted ? 'all' : admission.spent);
+    const outcome = ({ quota, spent }: Admission) => (quota === null ? 'all' : spent);
     const asked = await Promise.all([spend(4), spend(1), spend(50), spend(1)]);
     expect(asked.map(outcome)).toEqual(['all', 'all', 3, 0]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 8, credits: 0, calls: 8 });
@@ -91,7 +91,7 @@ describe('one credit a call', () => {
   test('a call of several credits that an account can pay costs exactly those, included ones first', async () => {
     const { accountId } = await createCaller(sql, { included: 60, credits: 100 });
     const call = { accountId, keyId: '', kind: 'lookup', credits: 100 } as const;
-    expect(await credits.admit(call)).toMatchObject({ admitted: true, spent: 100 });
+    expect(await credits.admit(call)).toMatchObject({ quota: null, spent: 100 });
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 100, credits: 60, calls: 100 });
   });
 
@@ -116,15 +116,7 @@ describe('one credit a call', () => {
       call('key_b', 'search'),
       call('key_b', 'search'),
     ]);
-    expect([...first, ...second].map(({ admitted }) => admitted)).toEqual([
-      true,
-      true,
-      true,
-      true,
-      true,
-      true,
-      false,
-    ]);
+    expect([...first, ...second].map(({ spent }) => spent)).toEqual([1, 1, 1, 1, 1, 1, 0]);
     const rows = await sql`
       SELECT day::text, key_id, kind, calls FROM calls_by_day WHERE account_id = ${id} ORDER BY day, key_id, kind`;
     expect(rows.map((row) => ({ ...row }))).toEqual([
@@ -181,11 +173,9 @@ describe('a refusal', () => {
       included: 0,
       periodStart: new Date('2026-01-31T12:00:00Z'),
     });
-    const reset = new Date('2026-03-31T12:00:00Z');
+    const reset = '2026-03-31T12:00:00+00:00';
     expect(await admit(credits, id)).toEqual({
       admitted: false,
-      giveBack: expect.any(Function),
-      spent: 0,
       limit: 0,
       resetAt: reset,
       retryAfterS: 31 * 24 * 3600,
@@ -197,9 +187,26 @@ describe('a refusal', () => {
     await clock.set('2026-03-31T12:00:00Z');
     expect(await admit(credits, id)).toMatchObject({
       retryAfterS: 30 * 24 * 3600,
-      resetAt: new Date('2026-04-30T12:00:00Z'),
+      resetAt: '2026-04-30T12:00:00+00:00',
     });
   });
+});
+
+test('refusals until the end of a period name that end, however close it is', async () => {
+  const callers = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 1 })));
+  const resets = callers.map(async ({ accountId }) => {
+    await admit(credits, accountId);
+    const [row] = await sql<{ end: string }[]>`
+      UPDATE balances SET period_end = clock_timestamp() + interval '0.2 s' WHERE account_id = ${accountId}
+      RETURNING to_jsonb(period_end) #>> '{}' AS end`;
+    const answers = [await admit(credits, accountId)];
+    while (!answers.at(-1)!.admitted) answers.push(await admit(credits, accountId));
+    const others = answers
+      .slice(0, -1)
+      .filter(({ resetAt, retryAfterS }) => resetAt !== row!.end || retryAfterS !== 1);
+    return others;
+  });
+  expect((await Promise.all(resets)).flat()).toEqual([]);
 });
 
 describe('periods roll over by themselves', () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
-import { giveBackCall, reverseVoided } from '../../src/credits/void.ts';
+import { refundCredits, reverseVoided } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -23,7 +23,7 @@ afterAll(() => database.drop());
 /** Charges so many calls in one batch. @returns gives one of them back */
 async function charge(accountId: string, count: number) {
   let onAcknowledged = () => {};
-  const credits = createCredits(sql, { onAcknowledged: () => onAcknowledged() });
+  const credits = createCredits(sql, { onEvent: (event) => event === 'refunded' && onAcknowledged() });
   const admissions = await inOneTurn(() =>
     Promise.all(
       Array.from({ length: count }, (_, index) =>
@@ -36,7 +36,7 @@ async function charge(accountId: string, count: number) {
     const acknowledged = new Promise<void>((resolve) => {
       onAcknowledged = resolve;
     });
-    admissions[index]!.giveBack();
+    admissions[index]!.giveBack(1);
     await acknowledged;
     await reverseVoided(sql);
   };
@@ -71,7 +71,7 @@ describe.each([
     await wait();
     const id = randomUUID();
     const call = { accountId, keyId: 'key0', kind: 'lookup', credits: 1 } as const;
-    const send = () => giveBackCall(sql, id, call, attempt!, false);
+    const send = () => refundCredits(sql, id, call, attempt!, 0);
     await Promise.all([send(), send(), send()]);
     await reverseVoided(sql);
     for (let i = 0; i < 3; i += 1) {
@@ -89,7 +89,7 @@ describe.each([
     const [attempt] = await attemptsOf(sql, accountId);
     const id = randomUUID();
     const call = { accountId, keyId: 'key0', kind: 'lookup', credits: 1 } as const;
-    const send = () => giveBackCall(sql, id, call, attempt!, false);
+    const send = () => refundCredits(sql, id, call, attempt!, 0);
     await wait();
     await send();
     await reverseVoided(sql);
@@ -120,11 +120,13 @@ test('what is owed while Postgres is away is returned when it is back, and the s
   const proxy = await startProxy(database.url);
   const pool = connectPostgres(proxy.url(database.url), { max: 2, statementTimeoutMs: 1000 });
   const { accountId } = await createCaller(sql, { included: 10 });
-  const credits = createCredits(pool, { onAcknowledged: () => void reverseVoided(sql) });
+  const credits = createCredits(pool, {
+    onEvent: (event) => event === 'refunded' && void reverseVoided(sql),
+  });
   const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
   const admission = await credits.admit(call);
   proxy.down();
-  admission.giveBack();
+  admission.giveBack(1);
   await until('the first attempt', () => proxy.refused() > 0);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   proxy.up();
@@ -134,18 +136,45 @@ test('what is owed while Postgres is away is returned when it is back, and the s
   await proxy.close();
 });
 
+test('several credits of one call are one row of the journal, purchased ones first', async () => {
+  const { accountId } = await createCaller(sql, { included: 60, credits: 100 });
+  let refunded = 0;
+  const credits = createCredits(sql, {
+    onEvent: (event) => {
+      refunded += event === 'refunded' ? 1 : 0;
+    },
+  });
+  const admission = await credits.admit({ accountId, keyId: 'a', kind: 'lookup', credits: 100 });
+  admission.giveBack(50);
+  admission.giveBack(0);
+  await until('the refund', () => refunded === 1);
+  expect(await attemptsOf(sql, accountId)).toHaveLength(2);
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 50, credits: 100, calls: 50 });
+});
+
+test('a refund after the service has closed its ledger is reported', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  const lost: unknown[] = [];
+  const credits = createCredits(sql, { onLost: (owed) => void lost.push(...owed.values()) });
+  const admission = await credits.admit({ accountId, keyId: 'a', kind: 'lookup', credits: 3 });
+  await credits.close(1000);
+  admission.giveBack(2);
+  expect(lost).toEqual([[{ accountId, keyId: 'a', kind: 'lookup', credits: 2 }]]);
+});
+
 test('what is still owed when the service stops is reported', async () => {
   const proxy = await startProxy(database.url);
   const pool = connectPostgres(proxy.url(database.url), { max: 2, statementTimeoutMs: 1000 });
   const { accountId } = await createCaller(sql, { included: 10 });
-  const lost: Record<string, number>[] = [];
-  const credits = createCredits(pool, { onLost: ({ calls }) => void lost.push(calls) });
+  const lost: unknown[] = [];
+  const credits = createCredits(pool, { onLost: (owed) => void lost.push(...owed.values()) });
   const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
   const admission = await credits.admit(call);
   proxy.down();
-  for (let i = 0; i < 2; i += 1) admission.giveBack();
+  for (let i = 0; i < 2; i += 1) admission.giveBack(1);
   await credits.close(300);
-  expect(lost).toEqual([{ [accountId]: 2 }]);
+  expect(lost).toEqual([[{ ...call, credits: 1 }], [{ ...call, credits: 1 }]]);
   await pool.end({ timeout: 1 });
   await proxy.close();
 });

@@ -1,11 +1,11 @@
 import type { Credits } from '../../src/credits/admit.ts';
-import type { Admission } from '../../src/credits/calls.ts';
 import { reverseVoided, voidAttempt } from '../../src/credits/void.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 
-/** One search by no key in particular. */
-export function admit(credits: Credits, accountId: string): Promise<Admission> {
-  return credits.admit({ accountId, keyId: '', kind: 'search', credits: 1 });
+/** One search by no key in particular: whether it was admitted, and if not, the quota. */
+export async function admit(credits: Credits, accountId: string) {
+  const { quota } = await credits.admit({ accountId, keyId: '', kind: 'search', credits: 1 });
+  return { admitted: quota === null, ...quota };
 }
 
 /** So many at once: how many were admitted, refused, and could not be counted. */

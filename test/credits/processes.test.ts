@@ -186,7 +186,7 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
           credits: 1,
         }));
         const [charged] = await chargeCalls(pools[instance]!, calls, randomUUID());
-        expect(charged).toEqual({ spent: null, purchased: null });
+        expect(charged).toEqual({ spent: null, purchased: null, quotas: null });
       }
     });
     // Two that wait for each other in a circle are told so after a second: one of them fails.

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createCredits } from '../../src/credits/admit.ts';
-import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
+import { purgeJournal, rollUpCalls, startCallRollup } from '../../src/credits/rollup.ts';
+import { voidAttempt } from '../../src/credits/void.ts';
+import { createLogTo } from '../../src/observability/log.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createCleanup } from '../../src/runtime/shutdown.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { lockRow } from '../support/locks.ts';
 import { createCaller } from '../support/service.ts';
-import { admit, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
+import { stopClock } from '../support/stopped-clock.ts';
+import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
 
 let database: TestDatabase;
 let sql: Sql;
@@ -77,6 +82,46 @@ test('rolled up by several at once, in small steps, while calls come in: each ca
   for (const { accountId } of callers) {
     expect(await callsOf('daily_calls', accountId)).toEqual([{ key: 'a', kind: 'lookup', calls: 40 }]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 40, credits: 0, calls: 40 });
+  }
+});
+
+test('a transaction that has locked an account delays nobody’s roll-up, not even its own', async () => {
+  const callers = await Promise.all([1, 2].map(() => createCaller(sql, { included: 10 })));
+  for (const { accountId } of callers) await admit(createCredits(sql), accountId);
+  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
+  const locks = [
+    await lockRow(sql, callers[0]!.accountId, 'accounts'),
+    await lockRow(sql, callers[0]!.accountId),
+  ];
+  await rollUpCalls(impatient);
+  await purgeJournal(impatient);
+  for (const { accountId } of callers) {
+    expect(await callsOf('daily_calls', accountId)).toEqual([{ key: '', kind: 'search', calls: 1 }]);
+  }
+  for (const lock of locks) await lock.release();
+  await impatient.end();
+});
+
+test('after an outage of over ten minutes a void still finds its batch, and half a minute later the journal forgets', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await admitMany(createCredits(sql), accountId, 2);
+  await sql`UPDATE call_journal SET spent_at = now() - interval '11 minutes'`;
+  await sql`UPDATE balances SET period_opened_at = '-infinity' WHERE account_id = ${accountId}`;
+  const [attempt] = await attemptsOf(sql, accountId);
+  const tasks = createCleanup();
+  const clock = stopClock();
+  try {
+    const rollups = startCallRollup(sql, createLogTo({ write() {} }), tasks);
+    await rollups.run();
+    await voidAttempt(sql, attempt!);
+    await rollups.run();
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+    clock.pass(31_000);
+    await rollups.run();
+    expect(await sql`SELECT 1 FROM call_journal WHERE attempt = ${attempt!}`).toHaveLength(0);
+  } finally {
+    clock.restore();
+    await tasks.runInParallel();
   }
 });
 

@@ -158,6 +158,34 @@ test('a call that the allowance pays, raised since others took purchased credits
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 5, calls: 15 });
 });
 
+test('purchased credits of a batch come back, although the allowance was raised meanwhile', async () => {
+  const { accountId } = await createCaller(sql, { included: 5, credits: 5 });
+  await admitMany(createCredits(sql), accountId, 5);
+  await rollUpCalls(sql);
+  await admitMany(createCredits(sql), accountId, 5);
+  const attempts = await attemptsOf(sql, accountId);
+  await voidAttempt(sql, attempts.at(-1)!);
+  await changeLimits(sql, accountId, { includedCredits: 1000 }, 'test');
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 5, calls: 5 });
+});
+
+test('a locked account delays the return of its batches once, not each of them', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const credits = createCredits(sql);
+  for (let batch = 0; batch < 40; batch += 1) await admit(credits, accountId);
+  for (const attempt of await attemptsOf(sql, accountId)) await voidAttempt(sql, attempt);
+  const impatient = connectPostgres(database.url, { max: 2, lockTimeoutMs: 1000 });
+  const lock = await lockRow(sql, accountId);
+  // 40 waits for the lock would take longer than a test may.
+  await reverseVoided(impatient);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 40, credits: 0, calls: 40 });
+  await lock.release();
+  await reverseVoided(impatient);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  await impatient.end();
+});
+
 describe('between a charge and its void', () => {
   const DAYS_AGO = () => new Date(Date.now() - 5 * DAY);
 
@@ -216,6 +244,20 @@ describe('between a charge and its void', () => {
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
     await voidAndReverse(sql, await attemptsOf(sql, accountId));
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  });
+
+  test('a plan changes while the return waits for the account: its purchased credits return', async () => {
+    const { accountId } = await createCaller(sql, { included: 0, credits: 10 });
+    await admitMany(createCredits(sql), accountId, 5);
+    await voidAttempt(sql, (await attemptsOf(sql, accountId))[0]!);
+    const lock = await lockRow(sql, accountId);
+    const changing = changePlan(sql, accountId, 'plus', {}, 'test');
+    await waitingForLock(sql, 1);
+    const returning = reverseVoided(sql);
+    await waitingForLock(sql, 2);
+    await lock.release();
+    await Promise.all([changing, returning]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 10, calls: 0 });
   });
 
   test('the call itself opens the period: it is of that one', async () => {

@@ -1,0 +1,69 @@
+/** The ledger's readiness: by a charge of nobody, and by the outcomes of batches. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createCreditsProbe } from '../../src/service/probes.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { stopClock } from '../support/stopped-clock.ts';
+
+let database: TestDatabase;
+let pointQueries: Sql;
+let clock: ReturnType<typeof stopClock>;
+let ledger: ReturnType<typeof createCreditsProbe>;
+beforeAll(async () => {
+  database = await createTestDatabase('probes');
+  pointQueries = connectPostgres(database.url, { max: 1, pointQueries: true });
+});
+beforeEach(() => {
+  clock = stopClock();
+  ledger = createCreditsProbe(pointQueries);
+});
+afterEach(() => clock.restore());
+afterAll(async () => {
+  await pointQueries.end({ timeout: 5 });
+  await database.drop();
+});
+
+const complaint = () => ledger.probe.complaint!(undefined);
+const DOWN = 'Postgres has charged no batch of credits for seconds';
+
+/** Batches that fail for so long, one a second, although each void is acknowledged. */
+function fail(seconds: number): void {
+  ledger.note('failed');
+  for (let second = 0; second < seconds; second += 1) {
+    ledger.note('voided');
+    clock.pass(1000);
+    ledger.note('failed');
+  }
+}
+
+test('it charges nobody, and fails if the statement can not run, though nothing was asked for', async () => {
+  await ledger.probe.check();
+  expect(await database.sql`SELECT 1 FROM call_journal`).toHaveLength(0);
+  await database.sql`ALTER TABLE balances RENAME COLUMN used TO spent`;
+  const failed = Promise.resolve(ledger.probe.check());
+  await expect(failed).rejects.toThrow('used');
+  await database.sql`ALTER TABLE balances RENAME COLUMN spent TO used`;
+  await ledger.probe.check();
+});
+
+test('batches that fail for over three seconds are a complaint, although their voids work, until one is charged', () => {
+  fail(3);
+  expect(complaint()).toBeUndefined();
+  fail(1);
+  expect(complaint()).toBe(DOWN);
+  ledger.note('charged');
+  expect(complaint()).toBeUndefined();
+});
+
+test('single failures are none, and neither is what failed ten seconds ago', () => {
+  for (let minute = 0; minute < 5; minute += 1) {
+    fail(0);
+    expect(complaint()).toBeUndefined();
+    clock.pass(60_000);
+  }
+  fail(5);
+  clock.pass(9000);
+  expect(complaint()).toBe(DOWN);
+  clock.pass(2000);
+  expect(complaint()).toBeUndefined();
+});
