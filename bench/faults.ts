@@ -1,7 +1,8 @@
 /**
- * `bun bench/faults.ts --minutes 3 --mode stores`: runs three instances under a steady load while Postgres and Redis fail in
- * many ways. When all faults have healed, it checks every account's ledger against the answers. Exits 1 if a rule of the
- * ledger does not hold. Servers come from the environment (CONTRIBUTING) or are started.
+ * `bun bench/faults.ts --minutes 3 --mode stores`: runs three instances under a steady load of searches, lookups and batches of
+ * 100 while Postgres and Redis fail in many ways, accounts are locked, plans change and directories are imported. When all faults
+ * have healed, it checks every account's ledger against the answers. Exits 1 if a rule of the ledger does not hold, or an answer
+ * took too long. Servers come from the environment (CONTRIBUTING) or are started.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,8 +14,9 @@ import { type RunningServers, startServers } from '../test/servers/servers.ts';
 import { nifPtFound, startProvider } from '../test/support/provider.ts';
 import { createKnownAccounts, type KnownAccount } from './faults/accounts.ts';
 import { type AuditRow, audit, auditTable } from './faults/audit.ts';
+import { type Changes, startChanges } from './faults/changes.ts';
 import { type Fleet, type Instance, startFleet } from './faults/fleet.ts';
-import { type FaultMode, type Injector, startFaults } from './faults/inject.ts';
+import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './faults/inject.ts';
 import { type Load, startLoad } from './faults/load.ts';
 import { generateCompany } from './names.ts';
 import { underLock } from './quiet.ts';
@@ -44,6 +46,9 @@ const KNOWN_COMPANIES = 400;
 /** The service has refunded every voided charge by then. */
 const SETTLE_TIMEOUT_MS = 60_000;
 const READY_TIMEOUT_MS = 10_000;
+const PROVIDER_TIMEOUT_MS = 2000;
+/** The bound of a lookup (contract: refresh), and the longest pause of its instance. */
+const SLOWEST_ANSWER_MS = 2 * PROVIDER_TIMEOUT_MS + 1000 + LONGEST_MS.pause;
 
 const mode = options.mode as FaultMode;
 if (mode !== 'stores' && mode !== 'kill') throw new Error('--mode is stores or kill');
@@ -56,6 +61,8 @@ interface Ready {
   checkout: string;
   accounts: KnownAccount[];
   environment: Record<string, string>;
+  /** Two directories that differ. */
+  files: string[];
 }
 
 async function main(): Promise<number> {
@@ -98,14 +105,15 @@ async function prepare(): Promise<Ready> {
     REGISTRY: 'none',
     NIF_PT_URL: `${provider.url}/`,
     NIF_PT_KEY: 'faults',
+    PROVIDER_TIMEOUT_MS: String(PROVIDER_TIMEOUT_MS),
   };
-  const file = join(folder, 'companies.csv');
-  await writeDirectory(file, COMPANIES);
-  await runCommand(['companies', 'import', file], environment, checkout);
+  const files = [join(folder, 'companies.csv'), join(folder, 'more-companies.csv')];
+  for (const [index, file] of files.entries()) await writeDirectory(file, COMPANIES * (index + 1));
+  await runCommand(['companies', 'import', files[0]!], environment, checkout);
   const accounts = await createKnownAccounts(checkout, environment);
-  const sql = connectPostgres(environment.DATABASE_URL, { max: 1 });
+  const sql = connectPostgres(environment.DATABASE_URL);
   cleanups.push(() => sql.end());
-  return { sql, checkout, accounts, environment };
+  return { sql, checkout, accounts, environment, files };
 }
 
 /** Removes the run's data from servers that keep running. */
@@ -121,7 +129,8 @@ async function removeData(servers: RunningServers, databaseUrl: string, alias: s
   }
 }
 
-async function underFaults({ sql, checkout, accounts, environment }: Ready): Promise<number> {
+async function underFaults(ready: Ready): Promise<number> {
+  const { sql, checkout, accounts, environment } = ready;
   let injector: Injector | undefined;
   const isEnding = (instance: Instance) => injector?.ending.has(instance) ?? false;
   const fleet = await startFleet(INSTANCES, checkout, environment, isEnding);
@@ -131,21 +140,25 @@ async function underFaults({ sql, checkout, accounts, environment }: Ready): Pro
     companies: COMPANIES,
     seed,
   });
-  injector = startFaults(fleet.instances, { mode, perSecond: Number(options.faults), seed });
+  const changes = startChanges(sql, accounts, ready.files.toReversed(), ready);
+  injector = startFaults(fleet.instances, { mode, perSecond: Number(options.faults), seed, sql, accounts });
   await Promise.race([Bun.sleep(Number(options.minutes) * 60_000), once(interrupts.signal)]);
   await injector.stop();
+  await changes.stop();
   const unready = await waitUntilReady(fleet);
   await load.stop();
-  for (const { accountId } of injector.ended.flatMap(({ doubtful }) => doubtful)) {
-    load.seen.get(accountId)!.doubtful += 1;
+  for (const { accountId, credits } of injector.ended.flatMap(({ doubtful }) => doubtful)) {
+    load.seen.get(accountId)!.doubtful += credits;
   }
   const { rows, settledMs } = await settle(sql, accounts, load);
-  report(rows, load, injector, settledMs);
+  report(rows, load, injector, changes, settledMs);
   const failures = [
     ...rows.flatMap(({ violations }) => violations),
     ...fleet.crashes.map((name) => `${name} ended by itself`),
     ...unready.map((name) => `${name} is not ready ${READY_TIMEOUT_MS / 1000} s after the last fault`),
     ...new Set(load.wrong.map((answer) => `answered ${answer}`)),
+    ...new Set(changes.failed),
+    ...(load.slowestMs > SLOWEST_ANSWER_MS ? [`the slowest answer took over ${SLOWEST_ANSWER_MS} ms`] : []),
   ];
   for (const failure of failures) process.stdout.write(`VIOLATION: ${failure}\n`);
   process.stdout.write(failures.length === 0 ? 'every rule holds\n' : `${failures.length} violations\n`);
@@ -187,7 +200,13 @@ async function settle(
   }
 }
 
-function report(rows: AuditRow[], load: Load, { faults }: Injector, settledMs: number): void {
+function report(
+  rows: AuditRow[],
+  load: Load,
+  { faults }: Injector,
+  { plans, imports }: Changes,
+  settledMs: number,
+): void {
   const listed = (counts: Map<string, number>) =>
     [...counts]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -196,7 +215,8 @@ function report(rows: AuditRow[], load: Load, { faults }: Injector, settledMs: n
   const total = [...faults.values()].reduce((sum, count) => sum + count, 0);
   process.stdout.write(
     `mode ${mode}, seed ${seed}, ${options.minutes} minutes\n\n${total} faults: ${listed(faults)}\n\n` +
-      `answers: ${listed(load.answers)}\n\nslowest answer ${(load.slowestMs / 1000).toFixed(1)} s, ` +
+      `${plans} changes of plan, ${imports} imports\n\n` +
+      `answers: ${listed(load.answers)}\n\nslowest answer ${(load.slowestMs / 1000).toFixed(1)} s of ${SLOWEST_ANSWER_MS / 1000}, ` +
       `ledger read ${(settledMs / 1000).toFixed(1)} s after the last answer\n\n${auditTable(rows)}\n\n`,
   );
 }

@@ -4,11 +4,12 @@ import type { FaultMode } from './inject.ts';
 import type { Seen } from './load.ts';
 
 /** One account's ledger beside the answers that its callers got. */
-export interface AuditRow extends Seen {
-  included: number;
-  granted: number;
+export interface AuditRow extends Seen, Pick<KnownAccount, 'included' | 'granted' | 'changesPlan'> {
+  /** Of the current period. */
   used: number;
   purchased: number;
+  /** Purchased credits that earlier periods used; 0 in revisions that don't keep them. */
+  before: number;
   credits: number;
   /** Sum of `calls_by_day`. */
   calls: number;
@@ -16,7 +17,7 @@ export interface AuditRow extends Seen {
   violations: string[];
 }
 
-type LedgerRow = { id: string; used: number; purchased: number; credits: number; calls: number };
+type LedgerRow = Pick<AuditRow, 'used' | 'purchased' | 'before' | 'credits' | 'calls'> & { id: string };
 
 /** Checks every account's ledger against its answers. Reads only `balances` and `calls_by_day`. */
 export async function audit(
@@ -27,24 +28,25 @@ export async function audit(
 ): Promise<AuditRow[]> {
   const rows = await sql<LedgerRow[]>`
     SELECT account_id AS id, used::float8 AS used, used_purchased::float8 AS purchased, credits::float8 AS credits,
+      coalesce((to_jsonb(b) ->> 'purchased_before')::float8, 0) AS before,
       coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::float8 AS calls
     FROM balances b`;
   const ledger = new Map(rows.map((row) => [row.id, row]));
-  return accounts.map(({ id, included, granted }) => {
-    const row = { ...ledger.get(id)!, ...seen.get(id)!, included, granted };
+  return accounts.map(({ id, key: _, ...known }) => {
+    const row = { ...ledger.get(id)!, ...seen.get(id)!, ...known };
     return { ...row, violations: violationsOf(row, mode) };
   });
 }
 
 function violationsOf(row: Omit<AuditRow, 'violations'>, mode: FaultMode): string[] {
-  const { used, purchased, credits, calls, included, granted, priced, unseen, doubtful } = row;
+  const { used, purchased, before, credits, calls, included, granted, priced, unseen, doubtful } = row;
   const most = mode === 'stores' ? priced : priced + unseen + doubtful;
   const rules: [string, boolean][] = [
-    [`used ${used} is below the ${priced} priced answers`, used < priced],
-    [`used ${used} is above the ${most} that were answered or may have been`, used > most],
-    [`credits + used_purchased is not ${granted}`, credits + purchased !== granted],
+    [`calls_by_day has ${calls}, below the ${priced} priced answers`, calls < priced],
+    [`calls_by_day has ${calls}, above the ${most} that were answered or may have been`, calls > most],
+    [`credits and purchased ones used are not ${granted}`, credits + purchased + before !== granted],
     ['used_purchased is not max(0, used - included)', purchased !== Math.max(0, used - included)],
-    [`calls_by_day has ${calls}, not ${used}`, calls !== used],
+    [`used ${used} is not what calls_by_day has`, row.changesPlan ? used > calls : used !== calls],
     ['a request has no answer', mode === 'stores' && unseen > 0],
   ];
   return rules.filter(([, isBroken]) => isBroken).map(([rule]) => rule);
@@ -60,13 +62,15 @@ export function auditTable(rows: AuditRow[]): string {
     'unseen',
     'in doubt',
     'used',
+    'calls',
     'used purchased',
+    'earlier',
     'credits',
     '',
   ];
   const lines = rows.map((row) => [
     ...[row.included, row.granted, row.priced, row.refused, row.unseen, row.doubtful],
-    ...[row.used, row.purchased, row.credits, row.violations.join('; ') || 'ok'],
+    ...[row.used, row.calls, row.purchased, row.before, row.credits, row.violations.join('; ') || 'ok'],
   ]);
   return [heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

@@ -5,10 +5,10 @@ import { type Service, startProcess } from '../stack.ts';
 export interface InstanceRun {
   service: Service;
   /**
-   * 503 answers that may stay charged if the process ends now. A later priced answer clears them: the service charges
+   * Credits of 503 answers that may stay charged if the process ends now. A later priced answer clears them: the service charges
    * nothing while the outcome of an earlier charge is unknown.
    */
-  doubtful: { accountId: string; answeredAtMs: number }[];
+  doubtful: { accountId: string; credits: number; answeredAtMs: number }[];
 }
 
 /** An instance of the service, with proxies of its own before each store. */

@@ -1,4 +1,6 @@
+import type { Sql } from '../../src/postgres/connect.ts';
 import { seededRandom } from '../names.ts';
+import type { KnownAccount } from './accounts.ts';
 import type { Instance, InstanceRun, StoreName } from './fleet.ts';
 
 /** `stores`: no instance ends, so that every request has its answer. `kill`: instances end and start again, too. */
@@ -15,12 +17,15 @@ export interface Injector {
   stop(): Promise<void>;
 }
 
+/** `hang`: the host is frozen, and new connections hang, too. `mute`: it is gone without a word, and another one answers. */
 const STORE_FAULTS = ['down', 'hang', 'mute', 'delay', 'cut'] as const;
 const INSTANCE_FAULTS = { stores: ['pause'], kill: ['pause', 'SIGTERM', 'SIGKILL'] } as const;
 /** Longer than every timeout of the service, so that each of them fires. */
-const LONGEST_MS = { store: 5000, pause: 2500, delay: 1500 };
+export const LONGEST_MS = { store: 5000, pause: 2500, delay: 1500 };
 /** Share of faults that hit an instance, not a store. */
 const SHARE_OF_INSTANCES = 0.08;
+/** Share of faults that lock an account, as an operator's open transaction does. */
+const SHARE_OF_LOCKS = 0.12;
 /** Share of store faults that hit all instances at once, as when the store itself fails. */
 const SHARE_OF_ALL = 0.15;
 /** Share of faults that last up to {@link LONGEST_MS}; the others last less than half a second. */
@@ -29,7 +34,7 @@ const SHARE_OF_LONG = 0.12;
 /** Injects faults until `stop`. The seed decides kind, target and duration. Each proxy and instance has one fault at a time. */
 export function startFaults(
   instances: Instance[],
-  options: { mode: FaultMode; perSecond: number; seed: number },
+  options: { mode: FaultMode; perSecond: number; seed: number; sql: Sql; accounts: KnownAccount[] },
 ): Injector {
   const random = seededRandom(options.seed ^ 0x5eed);
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!;
@@ -78,6 +83,15 @@ export function startFaults(
     await startAgain(instance);
   }
 
+  async function lockFault({ id }: KnownAccount): Promise<void> {
+    const ms = duration(LONGEST_MS.store);
+    await options.sql.begin(async (sql) => {
+      await sql`SELECT 1 FROM accounts JOIN balances ON account_id = id WHERE id = ${id} FOR UPDATE`;
+      note('account locked');
+      await lasting(ms);
+    });
+  }
+
   /** An instance that starts while Postgres is away ends with an error. A supervisor starts it again. */
   async function startAgain(instance: Instance): Promise<void> {
     for (let attempt = 0; attempt < 60; attempt += 1) {
@@ -104,6 +118,11 @@ export function startFaults(
     const instance = pick(instances);
     if (random() < SHARE_OF_INSTANCES) {
       begin([instance.name], () => instanceFault(instance));
+      return;
+    }
+    if (random() < SHARE_OF_LOCKS) {
+      const account = pick(options.accounts);
+      begin([account.id], () => lockFault(account));
       return;
     }
     const store = pick(['postgres', 'redis'] as const);

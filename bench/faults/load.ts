@@ -2,7 +2,7 @@ import { generateCompany, seededRandom } from '../names.ts';
 import type { KnownAccount } from './accounts.ts';
 import type { Instance, InstanceRun } from './fleet.ts';
 
-/** Requests of one account, by what the caller got. */
+/** Credits of one account's requests, by what the caller got. A batch lookup counts each item. */
 export interface Seen {
   /** Answers that cost a credit: 200, 400, 404, 502 and 500 search-failed, of searches and lookups. */
   priced: number;
@@ -16,7 +16,7 @@ export interface Seen {
 
 export interface Load {
   seen: Map<string, Seen>;
-  /** Answers by status and kind of problem: `500 search-failed`. */
+  /** Answers, and items of batch lookups, by status and kind of problem: `500 search-failed`. */
   answers: Map<string, number>;
   /** Answers that the service must never give here: 401, internal-error. */
   wrong: string[];
@@ -30,6 +30,24 @@ const ANSWER_TIMEOUT_MS = 30_000;
 /** No request is sent while so many are in flight. */
 const MAX_IN_FLIGHT = 400;
 const TICK_MS = 20;
+/** NIFs in a batch lookup, the most that one takes. */
+const BATCH = 100;
+/** They are drawn from so few companies that most are fresh: a batch refreshes ten. */
+const BATCHED_COMPANIES = 150;
+
+interface Question {
+  path: string;
+  /** Of a batch lookup. */
+  nifs?: string[];
+  /** The most that it can cost. */
+  credits: number;
+}
+
+/** The status and the end of the problem's type, or '' for a success. */
+interface Outcome {
+  status: number;
+  kind: string;
+}
 
 /** Sends requests at a fixed rate to the instances that run, until `stop`. */
 export function startLoad(
@@ -55,40 +73,52 @@ export function startLoad(
     },
   };
 
-  const path = (): string => {
-    const { nif, name } = generateCompany(Math.floor(random() * options.companies));
+  const company = (among = options.companies) => generateCompany(Math.floor(random() * among));
+  const question = (): Question => {
+    const { nif, name } = company();
     const draw = random();
-    if (draw < 0.1) return '/usage';
-    if (draw < 0.13) return '/companies?q=%20';
-    if (draw < 0.16) return '/companies/123';
+    if (draw < 0.1) return { path: '/usage', credits: 0 };
+    if (draw < 0.13) return { path: '/companies?q=%20', credits: 1 };
+    if (draw < 0.16) return { path: '/companies/123', credits: 1 };
     // A company that no source knows.
-    if (draw < 0.2) return `/companies/${generateCompany(options.companies + Math.floor(random() * 50)).nif}`;
-    if (draw < 0.6) return `/companies/${nif}`;
-    return `/companies?q=${encodeURIComponent(name.slice(0, 4 + Math.floor(random() * 12)))}`;
+    const unknown = generateCompany(options.companies + Math.floor(random() * 50)).nif;
+    if (draw < 0.2) return { path: `/companies/${unknown}`, credits: 1 };
+    if (draw < 0.24) {
+      const nifs = Array.from({ length: BATCH }, () => company(BATCHED_COMPANIES).nif);
+      nifs[0] = unknown;
+      return { path: '/lookups', nifs, credits: BATCH };
+    }
+    if (draw < 0.6) return { path: `/companies/${nif}`, credits: 1 };
+    const query = encodeURIComponent(name.slice(0, 4 + Math.floor(random() * 12)));
+    return { path: `/companies?q=${query}`, credits: 1 };
   };
 
-  const ask = async (run: InstanceRun, account: KnownAccount, path: string): Promise<void> => {
+  const ask = async (run: InstanceRun, account: KnownAccount, question: Question): Promise<void> => {
     const seen = load.seen.get(account.id)!;
     const beganAtMs = performance.now();
-    let answer: Answer;
+    let outcomes: Outcome[];
     try {
-      answer = await request(run, account.key, path);
+      outcomes = await request(run, account.key, question);
     } catch {
-      seen.unseen += path === '/usage' ? 0 : 1;
+      seen.unseen += question.credits;
       count(load.answers, 'no answer');
       return;
     }
     const endedAtMs = performance.now();
     load.slowestMs = Math.max(load.slowestMs, endedAtMs - beganAtMs);
-    count(load.answers, `${answer.status} ${answer.kind}`.trim());
-    if (answer.status === 401 || answer.kind === 'internal-error')
-      load.wrong.push(`${answer.status} ${path}`);
-    if (path !== '/usage' && isPriced(answer)) {
-      seen.priced += 1;
-      run.doubtful = run.doubtful.filter(({ answeredAtMs }) => answeredAtMs >= beganAtMs);
-    } else {
-      seen.refused += 1;
-      if (answer.status === 503) run.doubtful.push({ accountId: account.id, answeredAtMs: endedAtMs });
+    for (const { status, kind } of outcomes) {
+      count(load.answers, `${question.nifs && outcomes.length > 1 ? 'item ' : ''}${status} ${kind}`.trim());
+      if (status === 401 || kind === 'internal-error') load.wrong.push(`${status} ${question.path}`);
+    }
+    const priced = question.credits === 0 ? 0 : outcomes.filter(isPriced).length;
+    seen.priced += priced;
+    seen.refused += outcomes.length - priced;
+    // A void is acknowledged before the next batch is charged.
+    if (priced > 0) run.doubtful = run.doubtful.filter(({ answeredAtMs }) => answeredAtMs >= beganAtMs);
+    const unavailable = outcomes.filter(({ status }) => status === 503).length;
+    if (unavailable > 0) {
+      const credits = outcomes.length === 1 ? question.credits : unavailable;
+      run.doubtful.push({ accountId: account.id, credits, answeredAtMs: endedAtMs });
     }
   };
 
@@ -97,33 +127,35 @@ export function startLoad(
     for (; sent < due; sent += 1) {
       const { run } = pick(instances);
       const account = pick(accounts);
-      const to = path();
+      const next = question();
       if (ended || run === null || inFlight.size >= MAX_IN_FLIGHT) continue;
-      const asked = ask(run, account, to).finally(() => inFlight.delete(asked));
+      const asked = ask(run, account, next).finally(() => inFlight.delete(asked));
       inFlight.add(asked);
     }
   }, TICK_MS);
   return load;
 }
 
-interface Answer {
-  status: number;
-  /** The end of the problem's type, or '' for a success. */
-  kind: string;
-}
-
-async function request({ service }: InstanceRun, key: string, path: string): Promise<Answer> {
+/** @returns one outcome, or one for each item of a batch lookup that was answered 200 */
+async function request({ service }: InstanceRun, key: string, { path, nifs }: Question): Promise<Outcome[]> {
   const response = await fetch(`http://${service.host}:${service.port}/api/v1${path}`, {
-    headers: { Authorization: `Bearer ${key}` },
+    headers: { Authorization: `Bearer ${key}`, ...(nifs && { 'Content-Type': 'application/json' }) },
+    ...(nifs && { method: 'POST', body: JSON.stringify({ nifs }) }),
     // A reused connection may break, and fetch would send the request a second time.
     keepalive: false,
     signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
   });
-  const body = (await response.json()) as { type?: string };
-  return { status: response.status, kind: response.ok ? '' : (body.type?.split('/').at(-1) ?? 'no problem') };
+  const body = (await response.json()) as Problem & { data?: { status: number; problem?: Problem }[] };
+  if (!response.ok) return [{ status: response.status, kind: kindOf(body) }];
+  if (nifs === undefined) return [{ status: response.status, kind: '' }];
+  return body.data!.map(({ status, problem }) => ({ status, kind: status === 200 ? '' : kindOf(problem!) }));
 }
 
-function isPriced({ status, kind }: Answer): boolean {
+type Problem = { type?: string };
+
+const kindOf = ({ type }: Problem): string => type?.split('/').at(-1) ?? 'no problem';
+
+function isPriced({ status, kind }: Outcome): boolean {
   return [200, 400, 404, 502].includes(status) || kind === 'search-failed';
 }
 
