@@ -94,7 +94,8 @@ async function acquire(
     const waitedMs = performance.now() - startedAt;
     if (waitedMs >= patienceMs) {
       const holder = await readHolder(sql);
-      const isBrief = holder?.doing === TIDYING && patienceMs > 0;
+      // A lock without a holder has just been taken or left.
+      const isBrief = patienceMs > 0 && (holder === null || holder.doing === TIDYING);
       if (!isBrief || waitedMs >= TIDYING_PATIENCE_MS) {
         const who = holder === null ? 'another process' : describeHolder(holder);
         throw new RefusedError(`the directory is being changed by ${who}: wait until that is done`);
