@@ -10,7 +10,7 @@ const PHRASES =
 const GAP = String.raw`(?:[ \t]+|[ \t]*\n[ \t]*(?://|\*|#|>|--)?[ \t]*)`;
 const BANNED = new RegExp(String.raw`\b(?:${PHRASES.replaceAll(' ', GAP)})\b`, 'gi');
 const FILES = [
-  '{src,docs,examples}/**/*.{ts,js,md,sql,css,lua,py,sh,yml}',
+  '{src,docs,examples,test,bench}/**/*.{ts,js,md,sql,css,lua,py,sh,yml}',
   '*.{md,yml}',
   'Dockerfile',
   '.ci/{run,compose}',

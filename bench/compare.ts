@@ -1,6 +1,6 @@
 /**
  * `bun bench/compare.ts A B`: two revisions of this repository under the same load, in turns, on the same servers. Each has
- * a checkout, a database, an index and a number in Redis of its own, with the same data. Prints the ratio of each
+ * its own checkout, database, index and number in Redis, with the same data. Prints the ratio of each
  * figure, B's over A's, as Markdown. Wants wrk and git.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

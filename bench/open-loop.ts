@@ -5,8 +5,8 @@
  * It shares the machine with the service, so it keeps to buffers: a request over 15,000 connections takes it 13 to 17 µs, 10 to 14 of
  * them in the kernel.
  *
- * `bun bench/open-loop.ts` reads a {@link Schedule} from stdin and writes an {@link Arrivals} to stdout: a process of its
- * own, so that nothing else delays it.
+ * `bun bench/open-loop.ts` reads a {@link Schedule} from stdin and writes an {@link Arrivals} to stdout. It is a separate
+ * process, so that nothing else delays it.
  */
 import { readFileSync } from 'node:fs';
 
@@ -32,7 +32,7 @@ export interface Arrivals {
 /** After the last request was due. */
 const PATIENCE_MS = 10_000;
 
-/** Runs the generator in a process of its own. */
+/** Runs the generator in a separate process. */
 export async function runOpenLoop(schedule: Schedule): Promise<Arrivals> {
   const generator = Bun.spawn([process.execPath, import.meta.path], { stdin: 'pipe', stdout: 'pipe' });
   generator.stdin.write(JSON.stringify(schedule));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const REPOSITORY = join(import.meta.dir, '..');
 
-/** A revision of this repository in a folder of its own, its packages installed. */
+/** A revision of this repository in a separate folder, its packages installed. */
 export interface Checkout {
   folder: string;
   /** Abbreviated id of the commit, with its subject. */

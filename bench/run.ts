@@ -98,7 +98,7 @@ async function measure(
   connections: number,
 ): Promise<Row> {
   const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
-  // Anew for each run: Postgres starts a process for each connection.
+  // For each run again: Postgres starts a process for each connection.
   const others = await storeProcesses(stack.servers, stack.sql);
   const cpu = () => ({
     service: service === null ? 0 : cpuSeconds([service.pid]),

@@ -18,7 +18,7 @@ export interface Load {
 export interface Target {
   host: string;
   port: number;
-  /** Whole requests as they go over the wire; each connection goes through them from a place of its own. */
+  /** Whole requests as they go over the wire; each connection begins at another place. */
   requests: string[];
 }
 

@@ -37,14 +37,19 @@ function exitWithOurCodes(command: Command): void {
   for (const child of command.commands) exitWithOurCodes(child);
 }
 
-if (import.meta.main) {
-  // The reader of the answer may have ended (`| head`), or the disk is full. That is one line, not a stack.
-  process.stdout.on('error', (error) => fail(`the answer could not be written: ${messageOf(error)}`));
+/** Runs the command that `words` are, and sets the exit code. */
+export async function runProgram(words: string[]): Promise<void> {
   try {
-    await createProgram().parseAsync();
+    await createProgram().parseAsync(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
     else fail(error);
   }
+}
+
+if (import.meta.main) {
+  // The reader of the answer may have ended (`| head`), or the disk is full. That is one line, not a stack.
+  process.stdout.on('error', (error) => fail(`the answer could not be written: ${messageOf(error)}`));
+  await runProgram(process.argv.slice(2));
   await leave();
 }

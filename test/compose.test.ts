@@ -54,7 +54,7 @@ const FIXED: Record<string, string> = {
   METRICS_TOKEN: 'from a secret',
 };
 
-test('the compose file passes every variable on, but for those left out or fixed for a reason', () => {
+test('the compose file passes every variable on, except those left out or fixed for a reason', () => {
   const expected = variablesOfConfig().names.filter((name) => !(name in LEFT_OUT));
   const names = new Set(Object.keys(environment).map((name) => name.replace(/_FILE$/, '')));
   expect([...names].toSorted()).toEqual(expected.toSorted());

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../src/config.ts';
 import { ConfigError, userName } from '../src/environment.ts';
-import { bareEnvironment, ROOT } from './support/command.ts';
+import { bareEnvironment, MAIN, ROOT } from './support/command.ts';
 
 type Environment = Record<string, string>;
 
@@ -302,7 +302,7 @@ describe('NAME_FILE', () => {
 
 test('serve and every other command end with exit code 2 and that one line, nothing on stdout', async () => {
   for (const words of [['serve'], ['account', 'list', '--json'], ['migrate']]) {
-    const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...words], {
+    const child = Bun.spawn([process.execPath, MAIN, ...words], {
       cwd: ROOT,
       env: { ...bareEnvironment(), PORT: 'eighty' },
       stdout: 'pipe',

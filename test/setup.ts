@@ -1,8 +1,8 @@
-/** Runs before every `bun test`. The servers start when a test file imports test/support/database.ts, and stop here. */
+/** Runs before every `bun test`. A server starts when a test file imports what needs it (test/servers/shared.ts). */
 import { afterAll } from 'bun:test';
 import { plugin } from 'bun';
 import { endLeftBehind } from './servers/left-behind.ts';
-import { sharedServers } from './servers/shared.ts';
+import { stopServers } from './servers/shared.ts';
 
 /** Real dependencies and processes on a busy machine: 5 s, the default, is for units. */
 const TEST_TIMEOUT_MS = 30_000;
@@ -18,7 +18,8 @@ plugin({
     })),
 });
 
-process.env.TEST_RUN_ID = crypto.randomUUID().replaceAll('-', '').slice(0, 10);
+// The processes of one run share its template of a database (support/database.ts).
+process.env.TEST_RUN_ID ??= crypto.randomUUID().replaceAll('-', '').slice(0, 10);
 // A test says itself which servers a process uses; the developer's shell must not decide it.
 for (const variable of ['DATABASE_URL', 'ELASTICSEARCH_URL', 'REDIS_URL']) {
   const given = process.env[variable];
@@ -26,13 +27,12 @@ for (const variable of ['DATABASE_URL', 'ELASTICSEARCH_URL', 'REDIS_URL']) {
   delete process.env[variable];
 }
 
-afterAll(async () => {
-  const servers = sharedServers();
-  if (servers !== undefined && !servers.started.includes('postgres')) {
-    const { dropTestDatabases } = await import('./support/database.ts');
-    await dropTestDatabases();
-  }
-  await servers?.stop();
-  const left = await endLeftBehind(process.env.TEST_RUN_ID!);
-  if (left.length > 0) throw new Error(`the run has left processes, which were killed:\n${left.join('\n')}`);
-}, 60_000);
+// One of several processes is not the last to need the servers: test/run.ts does this for all of them.
+if (!process.env.BUN_TEST_WORKER_ID) {
+  afterAll(async () => {
+    await stopServers();
+    const left = await endLeftBehind(process.env.TEST_RUN_ID!);
+    if (left.length > 0)
+      throw new Error(`the run has left processes, which were killed:\n${left.join('\n')}`);
+  }, 60_000);
+}

@@ -48,7 +48,7 @@ test('checks of certificates that are turned off are refused', () => {
 test('a NODE_EXTRA_CA_CERTS that is not in force ends a command with exit code 2', async () => {
   const { code, stderr } = await runCommand({ NODE_EXTRA_CA_CERTS: '/nowhere/ca.pem' }, 'migrate');
   expect(code).toBe(2);
-  // Bun has a line of its own about the file before that.
+  // Bun has its own line about the file before that.
   expect(stderr).toEndWith(
     'error: NODE_EXTRA_CA_CERTS must name a readable file of PEM certificates, in the environment of the process (not in .env)\n',
   );

@@ -11,7 +11,7 @@ export interface InstanceRun {
   doubtful: { accountId: string; credits: number; answeredAtMs: number }[];
 }
 
-/** An instance of the service, with proxies of its own before each store. */
+/** An instance of the service, with its own proxies before each store. */
 export interface Instance {
   name: string;
   proxies: Record<StoreName, TcpProxy>;

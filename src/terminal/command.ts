@@ -73,12 +73,9 @@ async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promis
   }
 }
 
-let hasFailed = false;
-
 /** Prints the first error's one line and sets the exit code. An error of stdout also fails the `print` that waits for it. */
 export function fail(error: unknown): void {
-  if (hasFailed) return;
-  hasFailed = true;
+  if (process.exitCode) return;
   process.stderr.write(`error: ${withoutSecrets(printable(messageOf(error)))}\n`);
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
 }

@@ -343,7 +343,7 @@ describe('what a request costs', () => {
     ]);
   });
 
-  test('no key, an unknown, a revoked and a suspended one: nothing, no handler, and all the same answer', async () => {
+  test('no key, an unknown, a revoked and a suspended one: nothing, no handler, and always the same answer', async () => {
     const revoked = await createCaller(sql);
     await revokeKey(sql, revoked.keyId, 'test');
     const suspended = await createCaller(sql);
@@ -376,7 +376,7 @@ describe('what a request costs', () => {
     expect(await costs(accountId)).toEqual({ tokens: 20, used: 1, credits: 5 });
   });
 
-  test('exhausted credits: a token, no handler, and when the allowance is there again', async () => {
+  test('exhausted credits: a token, no handler, and when the allowance is next given', async () => {
     const { accountId, key } = await createCaller(sql, { included: 1 });
     await ask(key);
     const sinceMs = Date.now();

@@ -1,12 +1,14 @@
 /** Batch lookups are exact: at the same moment on two instances, with Postgres away, and with clients that leave. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { ledgerOf } from '../credits/ledger.ts';
-import { nif } from '../directory/support.ts';
+import { type Api, type Caller, type Instance, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
 import { sendText } from '../support/client.ts';
+import { nif } from '../support/companies.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
+import '../support/modes.ts';
 import { storeRecord } from '../support/records.ts';
 import { eventually, until } from '../support/until.ts';
-import { type Api, ask, type Caller, type Instance, startApi } from './support.ts';
 
 const NIFS = Array.from({ length: 50 }, (_, index) => nif(index));
 const plenty = { limits: { requestsPerMinute: 100_000 } };

@@ -1,20 +1,12 @@
 /** POST /lookups over HTTP: every sentence of the contract about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { nif } from '../directory/support.ts';
-import { sendText } from '../support/client.ts';
+import { type Api, type Instance, startApi } from '../support/api.ts';
+import { ask, keepSecret, linesSince } from '../support/ask.ts';
+import { sendRaw, sendText } from '../support/client.ts';
+import { nif } from '../support/companies.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
-import { storeRecord } from '../support/records.ts';
+import { setAge, storeRecord } from '../support/records.ts';
 import { until } from '../support/until.ts';
-import {
-  type Api,
-  ask,
-  type Instance,
-  keepSecret,
-  linesSince,
-  sendRaw,
-  setAge,
-  startApi,
-} from './support.ts';
 
 const PROVIDER_TIMEOUT_MS = 1000;
 const [FRESH, SECOND_FRESH, STALE, ABSENT] = [nif(1), nif(2), nif(3), nif(4)];
@@ -285,7 +277,7 @@ describe('refreshes', () => {
 
   test('that no provider answers end within the bound of a single lookup, and fresh records are answered', async () => {
     const { accountId, key } = await api.caller(plenty);
-    // An instance of its own: the breakers of this one have seen ten time-outs then.
+    // A new instance, because the breakers of this one have seen ten time-outs then.
     const instance = await api.startInstance();
     api.provider.hold();
     try {

@@ -1,8 +1,10 @@
 /** Searches on several instances while another process changes the directory. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { nif } from '../directory/support.ts';
+import { type Api, type Caller, type Instance, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
+import '../support/modes.ts';
 import { until } from '../support/until.ts';
-import { type Api, ask, type Caller, type Instance, startApi } from './support.ts';
 
 const IMPORTS = 4;
 const CLIENTS = 4;

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { csv } from '../directory/support.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { csv } from '../support/companies.ts';
+import '../support/modes.ts';
 import type { ServiceProcess } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { type Api, ask, startApi } from './support.ts';
 
 let api: Api;
 let processes: ServiceProcess[];
@@ -82,7 +84,7 @@ test('a revoked key and a suspended account are refused on running instances wit
   }
 });
 
-test('a plan and limits of its own are in force on running instances within five seconds; the bucket is capped', async () => {
+test('a changed plan and changed limits are in force on running instances within five seconds; the bucket is capped', async () => {
   const { accountId, key } = await api.caller();
   for (const instance of processes) await ask(instance, '/usage', { key });
   expect((await api.command('account', 'plan', accountId, 'plus')).code).toBe(0);

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ledgerOf } from '../credits/ledger.ts';
-import { csv, nif } from '../directory/support.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { sendRaw } from '../support/client.ts';
+import { csv, nif } from '../support/companies.ts';
+import { MODES } from '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
-import { type Api, ask, MODES, sendRaw, startApi } from './support.ts';
 
 const FOUND = nif(1);
 

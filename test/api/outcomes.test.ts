@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { setSuspended } from '../../src/accounts/changes.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
-import { csv, nif } from '../directory/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { csv, nif } from '../support/companies.ts';
+import { MODES } from '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
-import { type Api, ask, type Caller, MODES, startApi } from './support.ts';
 
 /** Low, so that what flows back into a bucket during a test stays below one token. */
 const PER_MINUTE = 6;

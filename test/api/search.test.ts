@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { sendRaw } from '../support/client.ts';
+import { MODES } from '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
-import { type Api, ask, type Caller, MODES, sendRaw, startApi } from './support.ts';
 
 /** NIF and name; the names are chosen so that each rule of matching has one that it alone finds. */
 const COMPANIES = {

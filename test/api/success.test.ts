@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { MODES } from '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
-import { type Api, ask, type Caller, MODES, startApi } from './support.ts';
 
 const DIRECTORY = `nif,legal_name
 500002576,"Ábaco & Filhos, Lda"
@@ -183,7 +185,7 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
     });
   });
 
-  test('limits of an account of its own show wherever a limit shows', async () => {
+  test('the limits of an account show wherever a limit shows', async () => {
     const { key } = await api.caller({ limits: { requestsPerMinute: 1234 }, included: 99 });
     const { headers, body } = await get('/usage', key);
     expect(headers.get('RateLimit-Policy')).toBe('1234;w=60');

@@ -6,7 +6,7 @@ import { exampleCompanies } from './example-names.ts';
 describe('the example directory', () => {
   const companies = exampleCompanies();
 
-  test('holds a few hundred companies, each with a valid NIF of its own', () => {
+  test('holds a few hundred companies, each with another valid NIF', () => {
     expect(companies.length).toBeGreaterThan(500);
     expect(companies.filter(({ nif }) => !isValidNif(nif))).toEqual([]);
     expect(new Set(companies.map(({ nif }) => nif)).size).toBe(companies.length);

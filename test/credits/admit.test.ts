@@ -166,7 +166,7 @@ describe('an allowance of the account’s own', () => {
 });
 
 describe('a refusal', () => {
-  test('says the allowance, when it is there again, and the whole seconds until then', async () => {
+  test('says the allowance, when the next one begins, and the whole seconds until then', async () => {
     const clock = await createTestClock(sql, '2026-02-28T12:00:00.001Z');
     const id = await createAccountAt(sql, clock.now(), {
       plan: 'plus',
@@ -252,7 +252,7 @@ describe('periods roll over by themselves', () => {
     expect(await shown(id, clock.now())).toMatchObject({ used: 3, credits: 0 });
   });
 
-  test('from the lapse on the account is Free: a period of its own, nothing used, the Free allowance', async () => {
+  test('from the lapse on the account is Free: a new period, nothing used, the Free allowance', async () => {
     const clock = await createTestClock(sql, '2026-02-20T05:59:59.999Z');
     const id = await createAccountAt(sql, clock.now(), {
       plan: 'plus',

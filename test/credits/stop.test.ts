@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type Api, ask, startApi } from '../api/support.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { sendRaw } from '../api/support.ts';
+import { sendRaw } from '../support/client.ts';
 import type { TestService } from '../support/service.ts';
 import { createCaller } from '../support/service.ts';
 import { startDashboardService } from './service.ts';

@@ -31,7 +31,7 @@ export async function launchBrowser(): Promise<Browser> {
 }
 
 export interface Browsing {
-  /** Runs in a browser of its own, and fails when a page breaks its Content-Security-Policy or throws. */
+  /** Runs in a new browser, and fails when a page breaks its Content-Security-Policy or throws. */
   inBrowser(
     options: Parameters<Browser['newContext']>[0],
     visit: (page: Page) => Promise<void>,

@@ -37,7 +37,7 @@ test('a form that waits for its account’s lock gives up soon, says so, and is 
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(200);
 });
 
-test('the dashboard has four connections of its own, however many requests come at once', async () => {
+test('the dashboard has four connections to itself, however many requests come at once', async () => {
   const visitor = createVisitor(service.baseUrl);
   await signUp(visitor);
   const answers = await Promise.all(Array.from({ length: 60 }, () => visitor.get('/dashboard')));

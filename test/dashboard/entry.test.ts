@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
-import { runCommand } from '../support/command.ts';
+import { runHere } from '../support/command.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from './visitor.ts';
@@ -181,7 +181,7 @@ describe('invitations', () => {
 
   async function directory(...args: string[]) {
     const env = { DATABASE_URL: service.databaseUrl, PUBLIC_URL: service.baseUrl };
-    const { code, stderr, json: answer } = await runCommand(env, ...args, '--json');
+    const { code, stderr, json: answer } = await runHere(env, ...args, '--json');
     return { code, stderr, answer };
   }
 

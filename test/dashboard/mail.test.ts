@@ -167,7 +167,7 @@ describe('a forgotten password', () => {
     const stored = JSON.stringify(await service.sql`SELECT * FROM dashboard_verifications`);
     expect(stored).not.toContain(link.split('=')[1]!);
 
-    const password = 'chosen anew 1234';
+    const password = 'chosen again 1234';
     expect((await stranger.submit(link, { password })).headers.get('location')).toBe(
       '/dashboard/sign-in?done=password',
     );

@@ -176,7 +176,7 @@ test('a new password is refused when it has the email, the name, the brand or th
     expect([good, refusal(good)]).toEqual([good, null]);
 });
 
-test('a form’s token is signed with a key of its own, not with the secret of the sessions', () => {
+test('a form’s token is signed with a separate key, not with the secret of the sessions', () => {
   const secret = 'x'.repeat(40);
   const owner = { id: 'visitor:a', setCookie: null };
   const key = formKeyOf(secret);

@@ -1,6 +1,6 @@
 /**
  * `bun test/dashboard/screenshots.ts [FOLDER]`: takes the pictures of the dashboard that docs/screenshots holds, on an embedded
- * Postgres of its own with the example directory and made-up calls. Not a test: run it when the pages have changed.
+ * separate Postgres with the example directory and made-up calls. Not a test: run it when the pages have changed.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -18,7 +18,7 @@ export interface PageAnswer {
 export interface Visitor {
   cookies: Map<string, string>;
   get(path: string, headers?: Record<string, string>): Promise<PageAnswer>;
-  /** Opens the page of a form and sends the form, as its fields stand but for `fields`. */
+  /** Opens the page of a form and sends the form, as its fields stand except `fields`. */
   submit(page: string, fields: Record<string, string>, options?: SubmitOptions): Promise<PageAnswer>;
   /** Sends a form without opening its page. */
   post(path: string, fields: Record<string, string>, headers?: Record<string, string>): Promise<PageAnswer>;
@@ -30,8 +30,8 @@ interface SubmitOptions {
 }
 
 /**
- * @param address what the service is told that the visitor's address is: it must trust 127.0.0.1 as a proxy. Absent: one of
- * its own, so that no visitor uses up another's sign-ups
+ * @param address what the service is told that the visitor's address is: it must trust 127.0.0.1 as a proxy. Absent: a new
+ * one, so that no visitor uses up another's sign-ups
  */
 export function createVisitor(baseUrl: string, { address = randomAddress(), language = 'en' } = {}): Visitor {
   const cookies = new Map<string, string>();
@@ -145,7 +145,7 @@ export async function makeKey(visitor: Visitor, name = 'test'): Promise<string> 
   return secret;
 }
 
-/** In a network of its own: addresses of one IPv6 /64 count as one. */
+/** Each in another network: addresses of one IPv6 /64 count as one. */
 function randomAddress(): string {
   const group = () => randomBytes(2).toString('hex');
   return `2001:db8:${group()}:${group()}::1`;

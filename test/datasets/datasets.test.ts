@@ -2,12 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { createDatasetsHandler } from '../../src/datasets/route.ts';
 import { readDatasets } from '../../src/datasets/store.ts';
 import { importDebts } from '../../src/debts/import.ts';
-import { createWorkbench, csv, MODES, nif, type Workbench } from '../directory/support.ts';
+import { csv, nif } from '../support/companies.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { runHandler } from '../support/handler.ts';
 import { waitingForLock } from '../support/locks.ts';
+import { MODES } from '../support/modes.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { inOneTurn } from '../support/stopped-clock.ts';
+import { createWorkbench, type Workbench } from '../support/workbench.ts';
 
 describe.each([...MODES])('what is known of the datasets (%s)', (mode) => {
   let bench: Workbench;

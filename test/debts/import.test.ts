@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { DebtKind } from '../../src/debts/debt.ts';
 import { importDebts } from '../../src/debts/import.ts';
 import { DAY } from '../../src/units.ts';
-import { nif } from '../directory/support.ts';
 import { createCommandLine } from '../support/command.ts';
+import { nif } from '../support/companies.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 

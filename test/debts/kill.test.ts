@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nif } from '../directory/support.ts';
 import { countMessages, killCommandAt, runCommand } from '../support/command.ts';
+import { nif } from '../support/companies.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 const ROUNDS = 6;

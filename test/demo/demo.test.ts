@@ -140,7 +140,7 @@ test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
   60_000,
 );
 
-test('without DATA_DIR it keeps to a folder of its own, and a taken port leaves no account there', async () => {
+test('without DATA_DIR it keeps to a separate folder, and a taken port leaves no account there', async () => {
   const directory = temporaryDirectory('demo');
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
   const run = (dataDir: string, script: string, ...words: string[]) =>

@@ -61,7 +61,7 @@ test('one that goes away after a busy spell has all of its ten seconds, and as m
   expect(away.tries - busyTries).toBeGreaterThan(12);
 });
 
-test('where busy and away take turns there is an end all the same', async () => {
+test('an end comes also when busy and away take turns', async () => {
   const { ms, error } = await sendTo((_, tries) => (tries % 2 === 0 ? 'busy' : 'gone'));
   expect(error).not.toBeNull();
   expect(ms).toBeWithin(5 * MINUTE - 1, 5 * MINUTE + 10 * SECOND);

@@ -1,15 +1,16 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { readHolder, withDirectoryLock } from '../../src/directory/lock.ts';
-import { bareEnvironment, createCommandLine, ROOT, runCommand } from '../support/command.ts';
+import { bareEnvironment, createCommandLine, MAIN, ROOT, runHere } from '../support/command.ts';
+import { csv, nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench, csv, nif, type Workbench } from './support.ts';
+import { createWorkbench, type Workbench } from '../support/workbench.ts';
 
 let bench: Workbench;
 let line: ReturnType<typeof createCommandLine>;
 
 beforeEach(async () => {
-  bench = await createWorkbench('embedded');
+  bench = await createWorkbench('postgres');
   line = createCommandLine(bench.database.url);
 });
 afterEach(() => bench.close());
@@ -117,15 +118,12 @@ test('people see in the status who loaded what and when, and who changes the dir
 });
 
 test('- is standard input, its format told by the first line', async () => {
-  const child = Bun.spawn(
-    [process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', '-', '--json', '--dry-run'],
-    {
-      cwd: ROOT,
-      env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
-      stdin: new Blob([`{"nif":${nif(77)},"legal_name":"Da entrada"}\n`]),
-      stdout: 'pipe',
-    },
-  );
+  const child = Bun.spawn([process.execPath, MAIN, 'companies', 'import', '-', '--json', '--dry-run'], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+    stdin: new Blob([`{"nif":${nif(77)},"legal_name":"Da entrada"}\n`]),
+    stdout: 'pipe',
+  });
   expect(await new Response(child.stdout).json()).toMatchObject({ read: 1, imported: 1 });
 });
 
@@ -253,7 +251,7 @@ test('what can not be read or used is one line and exit 1; wrong usage is 2', as
 
 test('Elasticsearch out of reach is one plain line', async () => {
   const env = { DATABASE_URL: bench.database.url, ELASTICSEARCH_URL: 'http://127.0.0.1:1' };
-  expect(await runCommand(env, 'index', 'status', '--json')).toMatchObject({
+  expect(await runHere(env, 'index', 'status', '--json')).toMatchObject({
     code: 1,
     stdout: '',
     stderr:
@@ -275,16 +273,13 @@ test.each([
   'Ctrl-C in the middle of an import of %s is answered at once, and changes nothing',
   async (_, text, options) => {
     const before = await bench.status();
-    const child = Bun.spawn(
-      [process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', '-', '--json', ...options],
-      {
-        cwd: ROOT,
-        env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
-        stdin: 'pipe',
-        stdout: 'pipe',
-        stderr: 'pipe',
-      },
-    );
+    const child = Bun.spawn([process.execPath, MAIN, 'companies', 'import', '-', '--json', ...options], {
+      cwd: ROOT,
+      env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+      stdin: 'pipe',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
     // More than the reader takes at once, and no end: it waits for the rest.
     // The process may end before it has read all: a broken pipe.
     for (const writing of [child.stdin.write(text), child.stdin.flush()])

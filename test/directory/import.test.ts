@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { DirectoryReport } from '../../src/directory/import.ts';
-import { createWorkbench, csv, indicesOf, MODES, nif, tablesOf, type Workbench } from './support.ts';
+import { csv, nif } from '../support/companies.ts';
+import { MODES } from '../support/modes.ts';
+import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../support/workbench.ts';
 
 for (const mode of MODES) {
   describe(`companies import, ${mode}`, () => {

@@ -7,9 +7,11 @@ import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { rebuildIndex } from '../../src/directory/rebuild.ts';
 import { directoryHealth, ensureSearchable } from '../../src/directory/startup-check.ts';
 import { type SearchDocument, searchDocument } from '../../src/search/document.ts';
+import { csv, nif } from '../support/companies.ts';
+import { MODES } from '../support/modes.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench, csv, indicesOf, MODES, nif, tablesOf, type Workbench } from './support.ts';
+import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../support/workbench.ts';
 
 for (const mode of MODES) {
   describe(`index rebuild, rollback and status, ${mode}`, () => {

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { countMessages, killCommandAt } from '../support/command.ts';
-import { testServers } from '../support/database.ts';
-import { createWorkbench, csv, indicesOf, MODES, nif, tablesOf, type Workbench } from './support.ts';
+import { csv, nif } from '../support/companies.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
+import { MODES } from '../support/modes.ts';
+import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../support/workbench.ts';
 
 /** Moments at which a process is killed. */
 const ROUNDS = 12;
@@ -11,9 +13,7 @@ const COLUMNS = 'nif=id,legal_name=is.named';
 
 const env = ({ database, alias, mode }: Workbench) => ({
   DATABASE_URL: database.url,
-  ...(mode === 'full'
-    ? { ELASTICSEARCH_URL: testServers().elasticsearchUrl, ELASTICSEARCH_ALIAS: alias }
-    : {}),
+  ...(mode === 'full' ? { ELASTICSEARCH_URL: elasticsearchUrl, ELASTICSEARCH_ALIAS: alias } : {}),
 });
 
 for (const mode of MODES) {

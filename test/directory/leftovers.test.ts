@@ -5,8 +5,10 @@ import { createIndex } from '../../src/directory/indices.ts';
 import { TIDYING, withDirectoryLock } from '../../src/directory/lock.ts';
 import { ensureSearchable } from '../../src/directory/startup-check.ts';
 import { statusReport } from '../../src/directory/status.ts';
+import { csv } from '../support/companies.ts';
+import { MODES } from '../support/modes.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench, csv, indicesOf, MODES, tablesOf, type Workbench } from './support.ts';
+import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../support/workbench.ts';
 
 let bench: Workbench;
 afterEach(() => bench.close());
@@ -71,7 +73,7 @@ describe.each([...MODES])('what a killed run has left (%s)', (mode) => {
 });
 
 test('a command waits for a server that is tidying up', async () => {
-  bench = await createWorkbench('embedded');
+  bench = await createWorkbench('postgres');
   const { promise: isHeld, resolve: onHeld } = Promise.withResolvers<void>();
   const tidying = withDirectoryLock(bench.tools, TIDYING, async () => {
     onHeld();

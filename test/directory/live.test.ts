@@ -2,10 +2,12 @@ import { describe, expect, test } from 'bun:test';
 import type { SearchEntry } from '../../src/search/document.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
+import { csv, nif } from '../support/companies.ts';
+import { MODES } from '../support/modes.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { searchEntries } from '../support/search-entries.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench, csv, MODES, nif } from './support.ts';
+import { createWorkbench } from '../support/workbench.ts';
 
 const CLIENTS = 4;
 const QUERIES = [
@@ -52,7 +54,7 @@ for (const mode of MODES) {
     test('every answer is the old or the new one as a whole, through imports, rebuilds and rollbacks', async () => {
       const bench = await createWorkbench(mode, { realPauses: true });
       const { elasticsearch, sql, config } = bench.tools;
-      // As every instance of the service does it: each client with a search of its own.
+      // As every instance of the service does it: each client with its own search.
       const open = () =>
         elasticsearch === null
           ? createPostgresSearch(sql)

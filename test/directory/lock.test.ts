@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench, type Workbench } from './support.ts';
+import { createWorkbench, type Workbench } from '../support/workbench.ts';
 
 let bench: Workbench;
 beforeEach(async () => {
-  bench = await createWorkbench('embedded');
+  bench = await createWorkbench('postgres');
 });
 afterEach(() => bench.close());
 

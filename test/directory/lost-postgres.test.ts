@@ -2,16 +2,17 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { importCompanies } from '../../src/directory/import.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { csv } from '../support/companies.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench, csv, type Workbench } from './support.ts';
+import { createWorkbench, type Workbench } from '../support/workbench.ts';
 
 let bench: Workbench;
 let proxy: TcpProxy;
 let sql: Sql;
 beforeEach(async () => {
-  bench = await createWorkbench('embedded');
+  bench = await createWorkbench('postgres');
   proxy = await startProxy(bench.database.url);
   sql = connectPostgres(proxy.url(bench.database.url), { applicationName: 'through a proxy' });
   await bench.importText(csv(0, 3));
@@ -60,7 +61,7 @@ test('a Postgres that stops answering ends the import', async () => {
 
 test('a connection that is lost while the server answers ends the import', async () => {
   const { importing, release } = await stuckImport();
-  // The session's own connection never hears of it.
+  // The session's own connection is never told.
   proxy.mute();
   await bench.database.sql`
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -1,14 +1,15 @@
 /** Every command of docs/open-data.md, as it stands there, on a miniature of its dataset. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { bareEnvironment, ROOT } from '../support/command.ts';
+import { bareEnvironment, MAIN, ROOT } from '../support/command.ts';
+import { nif } from '../support/companies.ts';
+import { createWorkbench, type Workbench } from '../support/workbench.ts';
 import { OPEN_DATA } from './open-data-files.ts';
-import { createWorkbench, nif, type Workbench } from './support.ts';
 
 let bench: Workbench;
 
 beforeAll(async () => {
-  bench = await createWorkbench('embedded');
+  bench = await createWorkbench('postgres');
   for (const [name, content] of Object.entries(OPEN_DATA)) await bench.write(name, content);
 });
 afterAll(() => bench.close());
@@ -28,7 +29,7 @@ async function run(command: string): Promise<Record<string, unknown>> {
       ...bareEnvironment(),
       DATABASE_URL: bench.database.url,
       BUN: process.execPath,
-      MAIN: join(ROOT, 'src/main.ts'),
+      MAIN,
     },
     stdout: 'pipe',
     stderr: 'pipe',

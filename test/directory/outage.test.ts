@@ -3,16 +3,17 @@ import type { DiagnosticResult } from '@elastic/elasticsearch';
 import { ensureSearchable } from '../../src/directory/startup-check.ts';
 import { indexStatus } from '../../src/directory/status.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
-import { testServers } from '../support/database.ts';
+import { csv, nif } from '../support/companies.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
-import { createWorkbench, csv, indicesOf, nif, type Workbench } from './support.ts';
+import { createWorkbench, indicesOf, type Workbench } from '../support/workbench.ts';
 
 let proxy: TcpProxy;
 let bench: Workbench;
 
 beforeEach(async () => {
-  proxy = await startProxy(testServers().elasticsearchUrl);
-  bench = await createWorkbench('full', { elasticsearchUrl: proxy.url(testServers().elasticsearchUrl) });
+  proxy = await startProxy(elasticsearchUrl);
+  bench = await createWorkbench('full', { elasticsearchUrl: proxy.url(elasticsearchUrl) });
 });
 afterEach(async () => {
   proxy.up();

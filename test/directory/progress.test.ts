@@ -2,8 +2,10 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { importCompanies } from '../../src/directory/import.ts';
 import { rebuildIndex } from '../../src/directory/rebuild.ts';
 import type { Progress, Step } from '../../src/terminal/progress.ts';
+import { csv } from '../support/companies.ts';
+import { MODES } from '../support/modes.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
-import { createWorkbench, csv, MODES, type Workbench } from './support.ts';
+import { createWorkbench, type Workbench } from '../support/workbench.ts';
 
 let bench: Workbench;
 afterEach(() => bench.close());

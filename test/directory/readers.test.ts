@@ -4,13 +4,14 @@ import { tidyUpLeftovers } from '../../src/directory/garbage.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { rollbackIndex } from '../../src/directory/rebuild.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
+import { csv } from '../support/companies.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench, csv, tablesOf, type Workbench } from './support.ts';
+import { createWorkbench, tablesOf, type Workbench } from '../support/workbench.ts';
 
 let bench: Workbench;
 beforeEach(async () => {
-  bench = await createWorkbench('embedded');
+  bench = await createWorkbench('postgres');
 });
 afterEach(() => bench.close());
 

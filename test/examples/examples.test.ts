@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { responseTo } from '../../src/http/answer.ts';
 import type { Problem } from '../../src/http/problems.ts';
-import { type Api, type Caller, startApi } from '../api/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
 import { nifPtFound } from '../support/provider.ts';
 

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { generateSecret } from '../../src/keys/secret.ts';
-import { type Api, ask, type Caller, startApi } from '../api/support.ts';
-import { csv, nif } from '../directory/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { csv, nif } from '../support/companies.ts';
+import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 

@@ -12,7 +12,7 @@ import { newIndexName } from '../../src/directory/indices.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import type { Progress } from '../../src/terminal/progress.ts';
-import { csv } from '../directory/support.ts';
+import { csv } from '../support/companies.ts';
 import { type ElasticsearchPair, startElasticsearchPair } from '../support/elasticsearch-pair.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { createCaller, startTestService, type TestService } from '../support/service.ts';
@@ -57,7 +57,7 @@ async function importAll(ending: string, progress: Partial<Progress> = {}, compa
 
 let used = 0;
 
-/** Searches a company of its own. @returns the status, and the name that was found */
+/** Searches one company by its name. @returns the status, and the name that was found */
 async function ask(n: number): Promise<[status: number, name: string | undefined]> {
   const query = `empresa ${String(n % COMPANIES).padStart(6, '0')}`;
   const answer = await fetch(`${service.url}/companies?q=${encodeURIComponent(query)}`, {

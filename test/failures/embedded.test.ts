@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { ask, checkLog } from '../api/support.ts';
-import { csv, nif } from '../directory/support.ts';
 import {
   disposeSeed,
   layUsedDataDir,
   postgresPid,
   temporaryDirectory,
 } from '../postgres/embedded-support.ts';
+import { ask, checkLog } from '../support/ask.ts';
 import { runCommand } from '../support/command.ts';
+import { csv, nif } from '../support/companies.ts';
 import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
 import { type ServiceProcess, spawnService } from '../support/service.ts';
 import { until } from '../support/until.ts';

@@ -8,7 +8,7 @@ import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { withDedicated } from '../../src/postgres/dedicated.ts';
 import { type RunningService, startService } from '../../src/service/serve.ts';
 import { openStores } from '../../src/stores.ts';
-import { nif } from '../directory/support.ts';
+import { nif } from '../support/companies.ts';
 import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
 import { storeRecord } from '../support/records.ts';
 import { createCaller } from '../support/service.ts';

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import { type Api, ask, type Caller, sendRaw, startApi } from '../api/support.ts';
-import { csv, nif } from '../directory/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { sendRaw } from '../support/client.ts';
+import { csv, nif } from '../support/companies.ts';
+import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 

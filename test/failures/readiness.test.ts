@@ -1,8 +1,10 @@
 /** Readiness says no while requests fail, also when every dependency answers. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
-import { type Api, ask, startApi } from '../api/support.ts';
-import { csv } from '../directory/support.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { csv } from '../support/companies.ts';
+import '../support/modes.ts';
 import { until } from '../support/until.ts';
 
 let api: Api;

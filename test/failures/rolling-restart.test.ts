@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type Api, startApi } from '../api/support.ts';
-import { csv } from '../directory/support.ts';
 import { freePort } from '../servers/ports.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { csv } from '../support/companies.ts';
+import '../support/modes.ts';
 import type { ServiceProcess } from '../support/service.ts';
 import { until } from '../support/until.ts';
 

@@ -6,12 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
-import { csv, nif } from '../directory/support.ts';
 import { type Authority, type Certificate, createAuthority } from '../support/certificates.ts';
 import { call } from '../support/client.ts';
 import { runCommand } from '../support/command.ts';
-import { createTestIndexAlias, testServers } from '../support/database.ts';
+import { csv, nif } from '../support/companies.ts';
+import { postgresUrl } from '../support/database.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
+import { createTestIndexAlias } from '../support/search-index.ts';
 import {
   type SecurePostgres,
   startSecurePostgres,
@@ -70,7 +72,7 @@ afterAll(async () => {
 /** Redis, Elasticsearch and nif.pt with one certificate. */
 async function startOthers(certificate: Certificate): Promise<Record<string, string>> {
   const redis = await startSecureRedis(certificate);
-  const elasticsearch = await startTlsProxy(certificate, testServers().elasticsearchUrl);
+  const elasticsearch = await startTlsProxy(certificate, elasticsearchUrl);
   const nifPt = await startTlsProxy(certificate, provider.url);
   closing.push(redis.stop, elasticsearch.close, nifPt.close);
   return {
@@ -165,7 +167,7 @@ test('sslmode=require encrypts, whatever the certificate is', async () => {
 
 describe.each(['require', 'verify-full'])('sslmode=%s', (mode) => {
   test('a Postgres without TLS ends the start with a line that says so', async () => {
-    const url = new URL(testServers().postgresUrl);
+    const url = new URL(postgresUrl);
     url.searchParams.set('sslmode', mode);
     const { code, stderr } = await runCommand({ ...env, DATABASE_URL: url.href }, 'serve');
     expect(stderr).toBe(

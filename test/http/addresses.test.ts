@@ -1,7 +1,9 @@
 /** Addresses and methods as no client library sends them, over a raw socket, and whose address the service says is its own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, type Caller, sendRaw, startApi } from '../api/support.ts';
-import { csv, nif } from '../directory/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { sendRaw } from '../support/client.ts';
+import { csv, nif } from '../support/companies.ts';
+import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 
 const PUBLIC_URL = 'https://directory.example/base';

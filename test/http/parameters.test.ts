@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { isValidNif, normalizeNif } from '../../src/companies/nif.ts';
-import { type Api, ask, type Caller, startApi } from '../api/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
 
 interface Document {
   paths: Record<

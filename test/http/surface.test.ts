@@ -2,8 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { mayReadMetrics } from '../../src/http/public-routes.ts';
-import { type Api, ask, type Caller, linesSince, sendRaw, startApi } from '../api/support.ts';
-import { csv, nif } from '../directory/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask, linesSince } from '../support/ask.ts';
+import { sendRaw } from '../support/client.ts';
+import { csv, nif } from '../support/companies.ts';
+import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 
 const METRICS_TOKEN = 'metrics-token-of-the-test';

@@ -135,7 +135,7 @@ null, 7, "x,]", [{"nif":"9"}], true,
       expect(await refusal(readJson(content!))).toBe(`rows.json: ${message}`);
   });
 
-  test('of another encoding is refused with the line, on a line of its own or not', async () => {
+  test('of another encoding is refused with the line, whether it has the line to itself or not', async () => {
     const content = (space: string) =>
       Buffer.from(`[{"nif":"1","legal_name":"a"},${space}{"nif":"2","legal_name":"Caf\u00e9"}]`, 'latin1');
     expect(await refusal(readJson(content(' ')))).toContain('line 1 is not UTF-8: convert');

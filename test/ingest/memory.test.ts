@@ -1,4 +1,4 @@
-/** Reads files larger than the memory that is allowed for it, each in a process of its own, to see that one's peak. */
+/** Reads files larger than the memory that is allowed for it, each in a separate process, to see that one's peak. */
 import { describe, expect, test } from 'bun:test';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';

@@ -55,7 +55,7 @@ afterEach(async () => {
   await Promise.all(listeners.map((listener) => listener.end({ timeout: 1 })));
 });
 
-/** An instance, with a connection of its own for notifications, that hears of nothing that happened before. */
+/** A new instance, with its own connection for notifications; it gets none of those sent before. */
 async function startAfresh(): Promise<void> {
   const listener = connectPostgres(proxy.url(database.url), { max: 1 });
   listeners.push(listener);

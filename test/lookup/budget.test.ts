@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:
 import { createKey } from '../../src/keys/store.ts';
 import { createRefreshBudget, OverBudgetError } from '../../src/lookup/budget.ts';
 import { createLogTo } from '../../src/observability/log.ts';
-import { type Api, ask, type Instance, startApi } from '../api/support.ts';
 import { createVisitor, signUp } from '../dashboard/visitor.ts';
-import { nif } from '../directory/support.ts';
+import { type Api, type Instance, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
+import { nif } from '../support/companies.ts';
 import { nifPtFound, nifPtLimit } from '../support/provider.ts';
 import { eventually } from '../support/until.ts';
 

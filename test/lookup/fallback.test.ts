@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, type ApiOptions, ask, keepSecret, startApi } from '../api/support.ts';
-import { nif } from '../directory/support.ts';
+import { type Api, type ApiOptions, startApi } from '../support/api.ts';
+import { ask, keepSecret } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
 import {
   einformaReport,
   nifPtBadKey,

@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, ask, type Caller, DAY_S, setAge, startApi } from '../api/support.ts';
-import { nif } from '../directory/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
 import { waitingForLock } from '../support/locks.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
+import { DAY_S, setAge } from '../support/records.ts';
 import { until } from '../support/until.ts';
 
 const SIX_DAYS_S = 6 * DAY_S;
@@ -30,7 +32,7 @@ const remembered = async (number: string) =>
   (await api.sql`SELECT 1 FROM company_refreshes WHERE nif = ${number} AND outcome = 'not-found'`).length ===
   1;
 
-/** A NIF that nobody has used, stored so long ago under the title `old`; the provider knows it as `new`. */
+/** A NIF that nobody has used, stored that long ago under the title `old`; the provider knows it as `new`. */
 async function storedBefore(ageS: number): Promise<string> {
   const number = nif(next++);
   api.provider.answer(number, nifPtFound(number, { title: 'old' }));

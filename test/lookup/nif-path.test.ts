@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type Api, ask, type Caller, startApi } from '../api/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
 import { nifPtFound } from '../support/provider.ts';
 
 let api: Api;

@@ -2,8 +2,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { createLookup } from '../../src/lookup/lookup.ts';
 import { createLookupHandler } from '../../src/lookup/route.ts';
-import { type Api, ask, type Caller, startApi } from '../api/support.ts';
-import { nif } from '../directory/support.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
 import { runHandler } from '../support/handler.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { eventually, until } from '../support/until.ts';

@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, ask, type Caller, DAY_S, type Instance, setAge, startApi } from '../api/support.ts';
-import { csv, nif } from '../directory/support.ts';
+import { type Api, type Caller, type Instance, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
+import { csv, nif } from '../support/companies.ts';
+import '../support/modes.ts';
 import { nifPtFound, viesFound } from '../support/provider.ts';
+import { DAY_S, setAge } from '../support/records.ts';
 import { eventually, until } from '../support/until.ts';
 
 const TIMEOUT_MS = 600;
@@ -153,7 +156,7 @@ describe('time', () => {
     expect(asked(number)).toBe(2);
   });
 
-  test('100 lookups that wait for a hung provider hold up no search, no usage and no stored record, and no connection', async () => {
+  test('100 lookups that wait for a hung provider delay no search, no usage and no stored record, and no connection', async () => {
     const instance = await api.startInstance({ PROVIDER_TIMEOUT_MS: '20000', REGISTRY: 'none' });
     const known = await stale();
     await look(known);

@@ -107,7 +107,7 @@ async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   return text.split('\n')[0] ?? '';
 }
 
-/** Asks one thing over a connection of its own. */
+/** Asks one thing over a new connection. */
 export async function query<Row extends object>(url: string, statement: string): Promise<Row[]> {
   const sql = connectPostgres(url, { max: 1 });
   try {

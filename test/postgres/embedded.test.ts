@@ -195,7 +195,7 @@ describe('it is closed to others', () => {
   });
 });
 
-test('several that are killed while they wait or start hold up nobody', async () => {
+test('several that are killed while they wait or start delay nobody', async () => {
   const doomed = Array.from({ length: 3 }, () => spawnHolder(dataDir));
   for (const child of doomed) child.kill('SIGKILL');
   await Promise.all(doomed.map((child) => child.exited));

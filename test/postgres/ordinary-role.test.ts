@@ -10,7 +10,10 @@ import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
 import { call } from '../support/client.ts';
 import { createCommandLine, ROOT } from '../support/command.ts';
-import { createEmptyDatabase, createTestIndexAlias, testServers } from '../support/database.ts';
+import { createEmptyDatabase, postgresUrl } from '../support/database.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
+import { redisUrl } from '../support/redis.ts';
+import { createTestIndexAlias } from '../support/search-index.ts';
 
 const role = `directory_role_${randomBytes(4).toString('hex')}`;
 const passwordFile = `/tmp/${role}`;
@@ -46,7 +49,7 @@ afterAll(async () => {
   await superuser.unsafe(`COPY (SELECT 1) TO PROGRAM 'rm ${passwordFile}'`);
   await superuser.end({ timeout: 5 });
   await database.drop();
-  const administrator = connectPostgres(testServers().postgresUrl, { max: 1 });
+  const administrator = connectPostgres(postgresUrl, { max: 1 });
   await administrator.unsafe(`DROP ROLE ${role}`);
   await administrator.end({ timeout: 5 });
 });
@@ -84,7 +87,6 @@ test('the script runs again, and the password is then the one in the file', asyn
 
 describe.each(['full', 'postgres'] as const)('in mode %s', (mode) => {
   test('migrations, imports, rebuild, rollback and requests need no superuser', async () => {
-    const { elasticsearchUrl, redisUrl } = testServers();
     const index = createTestIndexAlias();
     const env: Record<string, string> = {
       DATABASE_URL: url,

@@ -4,7 +4,7 @@ import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { openDedicated } from '../../src/postgres/dedicated.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
-import { createTestDatabase, type TestDatabase, testServers } from '../support/database.ts';
+import { createTestDatabase, postgresUrl, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 
 // Without the limit each of these tests would run into its timeout.
@@ -16,7 +16,7 @@ let database: TestDatabase;
 let proxy: TcpProxy;
 beforeAll(async () => {
   database = await createTestDatabase('silence');
-  proxy = await startProxy(testServers().postgresUrl);
+  proxy = await startProxy(postgresUrl);
 });
 afterAll(async () => {
   await proxy.close();

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type Redis from 'ioredis';
 import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
 import { connectRedis, createRedisRateLimiter } from '../../src/rate-limit/redis.ts';
-import { testServers } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { redisUrl } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 let proxy: TcpProxy;
@@ -14,13 +14,13 @@ let changes: string[];
 let localDecisions: number;
 
 beforeAll(async () => {
-  proxy = await startProxy(testServers().redisUrl);
+  proxy = await startProxy(redisUrl);
 });
 beforeEach(async () => {
   proxy.up();
   changes = [];
   localDecisions = 0;
-  redis = connectRedis(proxy.url(testServers().redisUrl));
+  redis = connectRedis(proxy.url(redisUrl));
   await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
   limiter = createRedisRateLimiter(redis, {
     onFallback: () => changes.push('away'),
@@ -75,7 +75,7 @@ for (const fault of ['down', 'hang'] as const) {
       await untilBack();
       const account = newAccount();
       expect(await limiter.take(account, 5)).toMatchObject({ admitted: true, remaining: 4 });
-      const direct = connectRedis(testServers().redisUrl);
+      const direct = connectRedis(redisUrl);
       await new Promise<void>((resolve) => direct.once('ready', () => resolve()));
       expect(await createRedisRateLimiter(direct).take(account, 5)).toMatchObject({ remaining: 3 });
       direct.disconnect();
@@ -167,7 +167,7 @@ test("a process that was busy while others waited for Redis doesn't take it for 
   await Promise.all([first, ...gathered]);
   expect(changes).toEqual([]);
   // Redis has given them, not this process.
-  const other = connectRedis(testServers().redisUrl);
+  const other = connectRedis(redisUrl);
   try {
     await new Promise<void>((resolve) => other.once('ready', () => resolve()));
     expect((await createRedisRateLimiter(other).peek(account, 20)).remaining).toBe(14);

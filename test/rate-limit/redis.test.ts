@@ -5,7 +5,7 @@ import type Redis from 'ioredis';
 import { MAX_REQUESTS_PER_MINUTE, UNITS_PER_TOKEN, unitsNow } from '../../src/rate-limit/bucket.ts';
 import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
 import { connectRedis, createRedisRateLimiter } from '../../src/rate-limit/redis.ts';
-import { testServers } from '../support/database.ts';
+import { redisUrl } from '../support/redis.ts';
 import { limiterSuite } from './limiter-suite.ts';
 
 let redis: Redis;
@@ -13,7 +13,7 @@ let limiter: RateLimiter;
 const fallbacks: unknown[] = [];
 
 beforeAll(async () => {
-  redis = await connected(testServers().redisUrl);
+  redis = await connected(redisUrl);
   limiter = createRedisRateLimiter(redis, { onFallback: (error) => fallbacks.push(error) });
 });
 afterAll(() => {
@@ -134,7 +134,7 @@ describe('the script', () => {
 });
 
 test('a bucket known to be empty refuses without Redis until its next token is due, and another limit is asked about', async () => {
-  const other = await connected(testServers().redisUrl);
+  const other = await connected(redisUrl);
   try {
     let asked = 0;
     const { takeTokensBuffer } = other as unknown as {
@@ -164,7 +164,7 @@ test('a bucket known to be empty refuses without Redis until its next token is d
 });
 
 test('two instances share one bucket', async () => {
-  const other = await connected(testServers().redisUrl);
+  const other = await connected(redisUrl);
   try {
     const otherLimiter = createRedisRateLimiter(other);
     const account = newAccount();

@@ -71,7 +71,7 @@ test('as many runs are under way at once as may be', async () => {
   expect(await answers).toEqual([2, 4, 6]);
 });
 
-test('a run that fails fails all of its own, and nobody else', async () => {
+test('a run that fails fails all its items, and no others', async () => {
   const { ask, runs } = doubling();
   const failing = Promise.allSettled([1, 2].map(ask));
   await turn();

@@ -8,15 +8,17 @@ import type { SearchEntry } from '../../src/search/document.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
 import type { DirectorySearch } from '../../src/search/search.ts';
-import {
-  createTestDatabase,
-  createTestIndexAlias,
-  type TestDatabase,
-  testServers,
-} from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { searchEntries } from '../support/search-entries.ts';
-import { createSearchIndex, createSearchTable, pointAlias, showTable } from '../support/search-index.ts';
+import {
+  createSearchIndex,
+  createSearchTable,
+  createTestIndexAlias,
+  pointAlias,
+  showTable,
+} from '../support/search-index.ts';
 import { testEntries } from './entries.ts';
 
 const entries = testEntries();
@@ -33,7 +35,7 @@ beforeAll(async () => {
   await showTable(database.sql, 'search_entries');
   postgres = createPostgresSearch(database.sql);
   client = createElasticsearch({
-    elasticsearchUrl: testServers().elasticsearchUrl,
+    elasticsearchUrl: elasticsearchUrl,
     elasticsearchApiKey: null,
   })!;
   await createSearchIndex(client, `${alias}-1`, entries);

@@ -6,10 +6,10 @@ import { type AnswerSearch, answerCached, answerDirectly } from '../../src/searc
 import { type AnswerCache, createAnswerCache } from '../../src/search/answer-cache.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { type ParsedQuery, parseQuery } from '../../src/search/query.ts';
-import { createTestIndexAlias, testServers } from '../support/database.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
-import { createSearchIndex, pointAlias } from '../support/search-index.ts';
+import { createSearchIndex, createTestIndexAlias, pointAlias } from '../support/search-index.ts';
 import { numbered, testEntries } from './entries.ts';
 
 describe('the cache', () => {
@@ -123,7 +123,6 @@ describe('cached answers', () => {
   let answer: AnswerSearch;
 
   beforeAll(async () => {
-    const elasticsearchUrl = testServers().elasticsearchUrl;
     client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
     proxy = await startProxy(elasticsearchUrl);
     proxied = createElasticsearch({

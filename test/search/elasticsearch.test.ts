@@ -4,11 +4,11 @@ import type { Client } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import type { SearchEntry } from '../../src/search/document.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
-import { createTestIndexAlias, testServers } from '../support/database.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { searchEntries } from '../support/search-entries.ts';
-import { createSearchIndex, pointAlias } from '../support/search-index.ts';
+import { createSearchIndex, createTestIndexAlias, pointAlias } from '../support/search-index.ts';
 import { numbered } from './entries.ts';
 
 const entries = numbered(500_000_000, ['Azul, Lda', 'Azulejos do Sul, S.A.', 'Verde']);
@@ -20,7 +20,7 @@ let cleanup: () => Promise<void>;
 
 beforeAll(() => {
   client = createElasticsearch({
-    elasticsearchUrl: testServers().elasticsearchUrl,
+    elasticsearchUrl: elasticsearchUrl,
     elasticsearchApiKey: null,
   })!;
 });
@@ -39,7 +39,7 @@ describe('Elasticsearch behind a proxy', () => {
   let search: (q: string) => Promise<SearchEntry[]>;
 
   beforeEach(async () => {
-    const url = testServers().elasticsearchUrl;
+    const url = elasticsearchUrl;
     proxy = await startProxy(url);
     proxied = createElasticsearch({ elasticsearchUrl: proxy.url(url), elasticsearchApiKey: null })!;
     await createSearchIndex(client, `${alias}-1`, entries);

@@ -6,8 +6,8 @@ import { type SearchEntry, searchDocument } from '../../src/search/document.ts';
 import { cutOutcomes, readOutcomes, SearchFailure } from '../../src/search/hits.ts';
 import { SEARCHES_REQUEST, searchLines, sendSearches } from '../../src/search/msearch.ts';
 import type { Found } from '../../src/search/search.ts';
-import { createTestIndexAlias, testServers } from '../support/database.ts';
-import { createSearchIndex } from '../support/search-index.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
+import { createSearchIndex, createTestIndexAlias } from '../support/search-index.ts';
 import { numbered, testEntries } from './entries.ts';
 
 /** Names that look like the end of a text, of a hit or of an answer. */
@@ -157,7 +157,7 @@ describe('an answer', () => {
 
 describe('Elasticsearch itself', () => {
   const client = createElasticsearch({
-    elasticsearchUrl: testServers().elasticsearchUrl,
+    elasticsearchUrl: elasticsearchUrl,
     elasticsearchApiKey: null,
   })!;
   const { alias, cleanup } = createTestIndexAlias();

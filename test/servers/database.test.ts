@@ -1,9 +1,12 @@
 import { expect, test } from 'bun:test';
 import { connectPostgres } from '../../src/postgres/connect.ts';
-import { createTestDatabase, createTestIndexAlias, testServers } from '../support/database.ts';
+import { createTestDatabase, postgresUrl } from '../support/database.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
+import { redisUrl } from '../support/redis.ts';
+import { createTestIndexAlias } from '../support/search-index.ts';
 
 async function databaseExists(url: string): Promise<boolean> {
-  const sql = connectPostgres(testServers().postgresUrl, { max: 1 });
+  const sql = connectPostgres(postgresUrl, { max: 1 });
   const rows = await sql`SELECT 1 FROM pg_database WHERE datname = ${new URL(url).pathname.slice(1)}`;
   await sql.end();
   return rows.length > 0;
@@ -32,7 +35,6 @@ test('dropping a test database reports connections that were left open, and stil
 });
 
 test('a test index alias is cleaned up with its indices, and with no others', async () => {
-  const { elasticsearchUrl } = testServers();
   const [mine, other] = [createTestIndexAlias(), createTestIndexAlias()];
   const create = (index: string) => fetch(`${elasticsearchUrl}/${index}`, { method: 'PUT' });
   const exists = async (index: string) =>
@@ -51,7 +53,6 @@ test('a test index alias is cleaned up with its indices, and with no others', as
 });
 
 test('the servers are the real ones: Elasticsearch 9.4.3, Postgres 18 and Redis', async () => {
-  const { elasticsearchUrl, postgresUrl, redisUrl } = testServers();
   const root = (await (await fetch(elasticsearchUrl)).json()) as { version: { number: string } };
   const sql = connectPostgres(postgresUrl, { max: 1 });
   const [row] = await sql<{ version: string }[]>`SHOW server_version`.then((rows) =>

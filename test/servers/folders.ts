@@ -6,7 +6,10 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  rmSync,
+  statfsSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
@@ -14,6 +17,9 @@ import { dirname, join, resolve } from 'node:path';
 import type { ServerUser } from './processes.ts';
 
 const FOLDER_NAME = 'company-directory';
+const MEMORY = '/dev/shm';
+/** The servers of a whole run write about a gigabyte. */
+const MEMORY_BYTES = 4 * 1024 ** 3;
 const REMOVE_ATTEMPTS = 50;
 const REMOVE_RETRY_MS = 100;
 
@@ -56,10 +62,31 @@ export function cacheFolder(user: ServerUser | undefined): string {
 
 /** A new temporary folder owned by the servers' user, which holds everything that one run writes. */
 export function createRunFolder(user: ServerUser | undefined): string {
-  const base = [tmpdir(), '/tmp', '/var/tmp'].find((folder) => isReachable(folder, user)) ?? tmpdir();
+  const candidates = [...memoryFolder(), tmpdir(), '/tmp', '/var/tmp'];
+  const base = candidates.find((folder) => isReachable(folder, user)) ?? tmpdir();
   const folder = mkdtempSync(join(base, `${FOLDER_NAME}-test-`));
   if (user) chownSync(folder, user.uid, user.gid);
   return folder;
+}
+
+/**
+ * Linux's file system in memory, if it has room, takes programs, and nobody has asked for another place. Elasticsearch syncs every
+ * change of an index to the disk: on a busy one it creates an index in 0.4 s, and here in 0.13 s.
+ */
+function memoryFolder(): string[] {
+  if (process.env.TMPDIR || !existsSync(MEMORY)) return [];
+  const { bavail, bsize } = statfsSync(MEMORY);
+  if (bavail * bsize < MEMORY_BYTES) return [];
+  const probe = join(mkdtempSync(join(MEMORY, `${FOLDER_NAME}-probe-`)), 'program');
+  try {
+    writeFileSync(probe, '', { mode: 0o755 });
+    accessSync(probe, constants.X_OK);
+    return [MEMORY];
+  } catch {
+    return []; // It is mounted without `exec`, as in most containers.
+  } finally {
+    rmSync(dirname(probe), { recursive: true });
+  }
 }
 
 /** Removes a folder of processes that were killed: their last children may still be writing into it for a moment. */

@@ -1,60 +1,94 @@
 /**
- * The process that owns the test servers. It is started by `startServers` and ends with its starter: its standard input
- * reaches the end of file when that process is gone, also after a `kill -9`, and then everything is stopped and removed.
+ * The process that owns the servers of a run. It starts a server when a process of the run first asks for it, from the first of
+ * its sources that has it. It ends with its starter: its standard input reaches the end of file when that process is gone, also
+ * after a `kill -9`. Then every server is stopped, its files are removed, and a server of somebody else loses the run's databases.
  */
-import { startDocker } from './docker.ts';
-import { startNative } from './native.ts';
+import { randomBytes } from 'node:crypto';
+import { composeStores } from './compose-stores.ts';
+import { dropDatabases } from './databases.ts';
+import { createDocker } from './docker.ts';
+import { createNative } from './native.ts';
 import { killEverything } from './processes.ts';
-import type { KeeperMessage, ServerSet, StartRequest } from './servers.ts';
+import {
+  type KeeperMessage,
+  SERVER_NAMES,
+  type ServerName,
+  type ServerSource,
+  type StartRequest,
+  VARIABLES,
+} from './servers.ts';
 
 const request = JSON.parse(process.argv[2] ?? '{}') as StartRequest;
-let servers: ServerSet | undefined;
+
 let leaving: Promise<never> | undefined;
 
 // Nobody may be listening any more: then there is nobody to tell.
 process.stdout.on('error', () => {});
 process.stderr.on('error', () => {});
 const tell = (message: KeeperMessage) => void process.stdout.write(`${JSON.stringify(message)}\n`);
-const say = (line: string) => tell({ say: line });
+const say = (line: string) => {
+  if (!leaving) tell({ say: line });
+};
 
-const leave = (exitCode: number) => {
+const environment: ServerSource = {
+  async start(name) {
+    const variables = [VARIABLES[name], VARIABLES[name].replace('TEST_', '')];
+    return variables.map((variable) => process.env[variable]?.replace(/\/+$/, '')).find(Boolean);
+  },
+  stop: async () => {},
+};
+const stores = composeStores(say);
+const sources = [environment, stores, createDocker(request, say), createNative(request, say)];
+
+/** The address of a Postgres that somebody else has started. */
+let foreignPostgres: string | undefined;
+const starts = new Map<ServerName, Promise<string>>();
+
+async function start(name: ServerName): Promise<string> {
+  for (const source of sources) {
+    const url = await source.start(name);
+    if (url === undefined) continue;
+    if (name === 'postgres' && (source === environment || source === stores)) foreignPostgres = url;
+    return url;
+  }
+  throw new Error(`${name} comes from nowhere`);
+}
+
+const leave = () => {
   leaving ??= (async () => {
-    await servers?.stop().catch(() => undefined);
+    if (foreignPostgres && request.runId)
+      await dropDatabases(foreignPostgres, request.runId).catch(() => undefined);
+    // One after the other: the last one lets no process start any more.
+    for (const source of sources) await source.stop().catch(() => undefined);
     await killEverything();
-    process.exit(exitCode);
+    process.exit(0);
   })();
   return leaving;
 };
 
-process.stdin.on('end', () => leave(0));
-process.stdin.on('error', () => leave(0));
+process.stdin.on('end', leave);
+process.stdin.on('error', leave);
 process.stdin.resume();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => leave(0));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, leave);
 
-const bringUp = async (): Promise<ServerSet> => {
-  servers = await startDocker(request, say);
-  if (servers) {
-    try {
-      await servers.ready;
-      return servers;
-    } catch (error) {
-      const reason = String((error as Error).message)
-        .split('\n')
-        .slice(0, 3)
-        .join(' ');
-      if (!leaving) say(`Docker did not bring the test servers up, trying native ones: ${reason}`);
-      await servers.stop();
+// Other users of this machine can reach the port, but don't know the path.
+const secret = randomBytes(12).toString('hex');
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  // A first start fetches for minutes.
+  idleTimeout: 0,
+  async fetch({ url }) {
+    const name = SERVER_NAMES.find((name) => new URL(url).pathname === `/${secret}/${name}`);
+    if (name === undefined) return new Response('', { status: 404 });
+    let started = starts.get(name);
+    if (started === undefined) {
+      started = start(name);
+      starts.set(name, started);
+      started.catch((error: Error) => leaving ?? tell({ failed: error.message }));
     }
-  }
-  servers = await startNative(request, say);
-  await servers.ready;
-  return servers;
-};
-
-try {
-  const { urls } = await bringUp();
-  tell({ ready: urls });
-} catch (error) {
-  if (!leaving) tell({ failed: String((error as Error).message) });
-  await servers?.stop().catch(() => undefined);
-}
+    // A server that can't be started ends the run, so that this one need not be answered.
+    return new Response(await started.catch(() => new Promise<never>(() => {})));
+  },
+});
+tell({ address: `${server.url.origin}/${secret}` });

@@ -9,11 +9,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createConnection } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { testServers } from '../support/database.ts';
-import { startServers } from './servers.ts';
+import { ROOT } from '../support/command.ts';
+import { postgresUrl } from '../support/database.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
+import { redisUrl } from '../support/redis.ts';
+import { askKeeper, startKeeper, startServers } from './servers.ts';
 
 const UP = join(import.meta.dir, 'up.ts');
 const START_TIMEOUT_MS = 180_000;
@@ -82,7 +85,7 @@ describe('the test servers', () => {
         const started = startInProcess(signal);
         const { starter, temporary } = started;
         const { ports, lines } = await whatItPrints(started);
-        expect(lines).toContain(`export TEST_ELASTICSEARCH_URL=${testServers().elasticsearchUrl}`);
+        expect(lines).toContain(`export TEST_ELASTICSEARCH_URL=${elasticsearchUrl}`);
         expect(ports).toHaveLength(2);
         expect(await Promise.all(ports.map(isListening))).toEqual([true, true]);
         starter.kill(signal);
@@ -109,19 +112,24 @@ describe('the test servers', () => {
   );
 
   test(
-    'are gone when stop resolves',
+    'start one by one, when each is first asked for, and are gone when stop resolves',
     async () => {
-      const { TEST_REDIS_URL } = process.env;
-      delete process.env.TEST_REDIS_URL;
-      const servers = await startServers().finally(() => {
-        process.env.TEST_REDIS_URL = TEST_REDIS_URL;
+      const temporary = join(folder, 'one-by-one');
+      mkdirSync(temporary);
+      const before = process.env;
+      process.env = { ...before, TMPDIR: temporary, TEST_REDIS_URL: '', TEST_DATABASE_URL: '' };
+      const keeper = await startKeeper().finally(() => {
+        process.env = before;
       });
-      expect(servers.started).toEqual(['redis']);
-      const port = Number(new URL(servers.redisUrl).port);
+      const [url, again] = await Promise.all([1, 2].map(() => askKeeper(keeper.address, 'redis')));
+      expect(again).toBe(url!);
+      const [runFolder] = readdirSync(temporary);
+      expect(readdirSync(join(temporary, runFolder!))).toEqual(['redis']);
+      const port = Number(new URL(url!).port);
       expect(await isListening(port)).toBe(true);
-      await servers.stop();
+      await keeper.stop();
       expect(await isListening(port)).toBe(false);
-      await servers.stop();
+      await keeper.stop();
     },
     START_TIMEOUT_MS,
   );
@@ -149,9 +157,42 @@ describe('the test servers', () => {
     START_TIMEOUT_MS,
   );
 
+  // Only Linux has a route to containers.
+  if (process.platform === 'linux')
+    test.each([
+      ['are those of docker-compose.yml when they run already', '', true],
+      ['are not those of docker-compose.yml when they serve an installation', 'api a1\n', false],
+    ])('%s', async (_, further, isUsed) => {
+      const path = mkdtempSync(join(folder, 'docker-'));
+      const address = `127.${[1, 2, 3].map(() => 1 + Math.floor(Math.random() * 250)).join('.')}`;
+      const docker = `case "$*" in *" ps "*) printf '${further}redis b2\n' ;; inspect*b2) echo ${address} ;; *" up "*) exit 1 ;; esac`;
+      writeFileSync(join(path, 'docker'), `#!/bin/sh\n${docker}\n`, { mode: 0o755 });
+      writeFileSync(join(path, 'redis-url'), 'redis://redis:6379\n');
+      const container = createServer((socket) => {
+        socket.pipe(createConnection(Number(new URL(redisUrl).port), '127.0.0.1')).pipe(socket);
+      }).listen(6379, address);
+      const starter = Bun.spawn([process.execPath, UP], {
+        env: {
+          ...process.env,
+          ...{ PATH: `${path}:${process.env.PATH}`, TEST_REDIS_URL: '' },
+          REDIS_URL_SECRET: join(path, 'redis-url'),
+        },
+        stdin: 'ignore',
+        stdout: 'pipe',
+        stderr: 'pipe',
+      });
+      const { lines } = await whatItPrints({ starter });
+      starter.kill('SIGINT');
+      const ofContainer = `export TEST_REDIS_URL=redis://${address}:6379`;
+      expect(lines.includes(ofContainer)).toBe(isUsed);
+      const said = await starter.stderr.text();
+      expect(said.includes('using redis of docker-compose.yml, which runs already')).toBe(isUsed);
+      container.close();
+    });
+
   test('come from the environment when it names them, and then nothing is started', async () => {
     const servers = await startServers();
-    expect(servers).toMatchObject({ ...testServers(), started: [] });
+    expect(servers).toMatchObject({ elasticsearchUrl, postgresUrl, redisUrl });
   });
 
   test('name what is missing in one line, install nothing where that is not allowed, and end with exit code 1', async () => {
@@ -164,20 +205,24 @@ describe('the test servers', () => {
     if (id) symlinkSync(id, join(path, 'id'));
     const installed = join(folder, 'apt-get-ran');
     writeFileSync(join(path, 'apt-get'), `#!/bin/sh\n: > ${installed}\n`, { mode: 0o755 });
-    const starter = Bun.spawn([process.execPath, UP], {
-      env: { PATH: path, HOME: folder, XDG_CACHE_HOME: cache, TEST_INSTALL: 'no' },
-      stdin: 'ignore',
-      stdout: 'pipe',
-      stderr: 'pipe',
-    });
-    const [stdout, stderr] = await Promise.all([starter.stdout.text(), starter.stderr.text()]);
-    expect(await starter.exited).toBe(1);
-    expect(stdout).toBe('');
-    expect(stderr.trimEnd().split('\n')).toEqual([
-      expect.stringMatching(
-        /^tests need Docker, or a JDK 21\+ with Maven and redis-server: .*no Maven \(mvn\) found, no redis-server found( \(TEST_INSTALL=yes .*\))?$/,
-      ),
-    ]);
+    // In a run of tests the first file that needs a missing server ends it.
+    const tests = ['redis', 'redis-away'].map((name) => join(ROOT, `test/rate-limit/${name}.test.ts`));
+    for (const words of [[UP], [join(ROOT, 'test/run.ts'), ...tests]]) {
+      const starter = Bun.spawn([process.execPath, ...words], {
+        env: { PATH: path, HOME: folder, XDG_CACHE_HOME: cache, TEST_INSTALL: 'no' },
+        stdin: 'ignore',
+        stdout: 'pipe',
+        stderr: 'pipe',
+      });
+      const [stdout, stderr] = await Promise.all([starter.stdout.text(), starter.stderr.text()]);
+      expect(await starter.exited).toBe(1);
+      expect(stdout).toMatch(/^(bun test .* PARALLEL\n)?$/);
+      expect(stderr.trim().split('\n')).toEqual([
+        expect.stringMatching(
+          /^tests need Docker, or a JDK 21\+ with Maven and redis-server: .*no Maven \(mvn\) found, no redis-server found( \(TEST_INSTALL=yes .*\))?$/,
+        ),
+      ]);
+    }
     expect(existsSync(installed)).toBe(false);
     expect(existsSync(join(cache, 'company-directory', 'elasticsearch-9.4.3'))).toBe(false);
   });

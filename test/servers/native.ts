@@ -4,7 +4,6 @@ import { findJdk } from './jdk.ts';
 import { startPostgres } from './postgres.ts';
 import {
   killEverything,
-  once,
   refuseNewProcesses,
   type ServerProcess,
   type ServerUser,
@@ -12,7 +11,7 @@ import {
 } from './processes.ts';
 import { ensureRedis, startRedis } from './redis.ts';
 import { serverUser } from './server-user.ts';
-import type { ServerName, ServerSet, StartRequest } from './servers.ts';
+import type { ServerName, ServerSource, StartRequest } from './servers.ts';
 
 const SETTLE_TIMEOUT_MS = 3000;
 
@@ -29,64 +28,65 @@ export type NativeContext = {
   own(process: ServerProcess, stopSignal: NodeJS.Signals): void;
 };
 
-/**
- * Starts the asked-for servers from binaries on this machine, all at once.
- * @throws Error of one line that names everything that is missing, before anything is started.
- */
-export async function startNative(request: StartRequest, say: (line: string) => void): Promise<ServerSet> {
-  const user = await serverUser();
-  const cache = cacheFolder(user);
-  const jdk = findJdk(user);
-  await requireParts(request.servers, jdk, cache, say);
-
-  const runFolder = createRunFolder(user);
+/** Servers from programs on this machine. `start` throws an Error of one line that names everything that is missing. */
+export function createNative(request: StartRequest, say: (line: string) => void): ServerSource {
   const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];
-  const context: NativeContext = {
-    runFolder,
-    cache,
-    user,
-    say,
-    own: (process, stopSignal) => owned.push({ process, stopSignal }),
+  const starts: Promise<string>[] = [];
+  let context: Promise<NativeContext> | undefined;
+  const createContext = async (): Promise<NativeContext> => {
+    const user = await serverUser();
+    return {
+      runFolder: createRunFolder(user),
+      cache: cacheFolder(user),
+      user,
+      say,
+      own: (process, stopSignal) => owned.push({ process, stopSignal }),
+    };
   };
-  const start: Record<ServerName, () => Promise<string>> = {
-    elasticsearch: () => startElasticsearch(context, jdk!, request),
-    postgres: () => startPostgres(context, request),
-    redis: () => startRedis(context, request),
+  const start = async (name: ServerName): Promise<string> => {
+    context ??= createContext();
+    const native = await context;
+    if ((await missingParts(name, native)).length > 0) throw await incomplete(native);
+    if (name === 'postgres') return startPostgres(native, request);
+    if (name === 'redis') return startRedis(native, request);
+    return startElasticsearch(native, findJdk(native.user)!, request);
   };
-  const urls: ServerSet['urls'] = {};
-  const starts = request.servers.map(async (name) => {
-    urls[name] = await start[name]();
-  });
-  const stop = once(async () => {
-    refuseNewProcesses();
-    await Promise.all(owned.map(({ process, stopSignal }) => stopProcess(process, stopSignal)));
-    await killEverything();
-    // A start that is still under way would write into the folder again; without its processes it ends at once, unless
-    // it waits for another run's fetch, which is nothing to wait for.
-    await Promise.race([Promise.allSettled(starts), Bun.sleep(SETTLE_TIMEOUT_MS)]);
-    await removeFolder(runFolder);
-  });
-  return { urls, ready: Promise.all(starts).then(() => undefined), stop };
+  return {
+    start(name) {
+      const started = start(name);
+      starts.push(started);
+      return started;
+    },
+    async stop() {
+      if (context === undefined) return;
+      refuseNewProcesses();
+      const { runFolder } = await context;
+      await Promise.all(owned.map(({ process, stopSignal }) => stopProcess(process, stopSignal)));
+      await killEverything();
+      // A start that is still under way would write into the folder again; without its processes it ends at once, unless
+      // it waits for another run's fetch, which is nothing to wait for.
+      await Promise.race([Promise.allSettled(starts), Bun.sleep(SETTLE_TIMEOUT_MS)]);
+      await removeFolder(runFolder);
+    },
+  };
 }
 
-async function requireParts(
-  servers: ServerName[],
-  jdk: string | undefined,
-  cache: string,
-  say: (line: string) => void,
-): Promise<void> {
-  const missing: string[] = [];
-  if (servers.includes('elasticsearch')) {
-    if (!jdk) missing.push('no JDK of 21 or newer found');
-    if (!elasticsearchCopy(cache) && !Bun.which('mvn')) missing.push('no Maven (mvn) found');
-  }
-  if (servers.includes('redis')) {
-    const reason = await ensureRedis(cache, say);
-    if (reason) missing.push(reason);
-  }
-  if (missing.length > 0) {
-    throw new Error(
-      `tests need Docker, or a JDK 21+ with Maven and redis-server: no Docker engine answers, ${missing.join(', ')}`,
-    );
-  }
+async function missingParts(name: ServerName, { cache, user, say }: NativeContext): Promise<string[]> {
+  if (name === 'redis') return [await ensureRedis(cache, say)].filter((reason) => reason !== undefined);
+  if (name !== 'elasticsearch') return [];
+  return [
+    ...(findJdk(user) ? [] : ['no JDK of 21 or newer found']),
+    ...(elasticsearchCopy(cache) || Bun.which('mvn') ? [] : ['no Maven (mvn) found']),
+  ];
+}
+
+/** Names what all servers would need, so that nobody learns it in instalments. */
+async function incomplete(context: NativeContext): Promise<Error> {
+  const missing = [
+    ...(await missingParts('elasticsearch', context)),
+    ...(await missingParts('redis', context)),
+  ];
+  return new Error(
+    `tests need Docker, or a JDK 21+ with Maven and redis-server: no Docker engine answers, ${missing.join(', ')}`,
+  );
 }

@@ -44,28 +44,3 @@ export async function untilReady(server: ServerProcess, isReady: () => Promise<b
   }
   return false;
 }
-
-/** Whether what listens on the port of 127.0.0.1 answers `question` with something that begins with `expected`. */
-export function givesAnswer(port: number, question: string, expected: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), 1000);
-    const finish = (answer: boolean) => {
-      clearTimeout(timer);
-      resolve(answer);
-    };
-    Bun.connect({
-      hostname: '127.0.0.1',
-      port,
-      socket: {
-        open: (socket) => void socket.write(question),
-        data: (socket, data) => {
-          finish(data.toString().startsWith(expected));
-          socket.end();
-        },
-        error: () => finish(false),
-        close: () => finish(false),
-        connectError: () => finish(false),
-      },
-    }).catch(() => finish(false));
-  });
-}

@@ -52,7 +52,7 @@ export async function startPostgres(
       // benchmark of durable commits asks for the real thing, with the settings of docker-compose.yml.
       ...(request.purpose === 'benchmarks'
         ? { shared_buffers: '256MB' }
-        : { fsync: 'off', full_page_writes: 'off' }),
+        : { fsync: 'off', full_page_writes: 'off', max_wal_size: '256MB' }),
       ...further,
     };
     const server = startProcess({

@@ -27,7 +27,7 @@ const children = new Set<ServerProcess>();
 let closed = false;
 
 /**
- * Starts a command as the leader of a process group of its own, so that one signal reaches its children too
+ * Starts a command as the leader of a new process group, so that one signal reaches its children too
  * (Elasticsearch's launcher starts a second JVM, Postgres a process per connection).
  * @throws Error when the program can't be started, or when everything is being stopped.
  */
@@ -110,15 +110,6 @@ export async function killEverything(): Promise<void> {
 /** No new process from here on; those that run are stopped by their owners. */
 export function refuseNewProcesses(): void {
   closed = true;
-}
-
-/** `work`, done at most once: whoever asks again waits for the same end. */
-export function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
 }
 
 function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {

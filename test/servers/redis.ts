@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { withLock } from './lock.ts';
 import { mayInstall } from './may-install.ts';
 import type { NativeContext } from './native.ts';
-import { freePort, givesAnswer, startOnFreePort } from './ports.ts';
+import { freePort, startOnFreePort } from './ports.ts';
 import { run, startProcess } from './processes.ts';
 import type { StartRequest } from './servers.ts';
 
@@ -58,9 +58,17 @@ export async function startRedis(
       ],
     });
     context.own(server, 'SIGKILL');
-    return { server, port, isReady: () => givesAnswer(port, 'PING\r\n', '+PONG') };
+    return { server, port, isReady: () => givesPong(`redis://127.0.0.1:${port}`) };
   });
   return `redis://127.0.0.1:${port}`;
+}
+
+/** Whether the Redis at `url` serves requests. */
+export async function givesPong(url: string): Promise<boolean> {
+  const client = new Bun.RedisClient(url, { connectionTimeout: 1000, autoReconnect: false });
+  const pong = await client.send('PING', []).catch(() => undefined);
+  client.close();
+  return pong === 'PONG';
 }
 
 async function installRedis(): Promise<void> {

@@ -6,117 +6,125 @@ import { mayInstall } from './may-install.ts';
 
 export type ServerName = 'elasticsearch' | 'postgres' | 'redis';
 
+/** The variable that has a server's address: given by the developer, or set once the server runs. */
+export const VARIABLES: Record<ServerName, string> = {
+  elasticsearch: 'TEST_ELASTICSEARCH_URL',
+  postgres: 'TEST_DATABASE_URL',
+  redis: 'TEST_REDIS_URL',
+};
+export const SERVER_NAMES = Object.keys(VARIABLES) as ServerName[];
+
 export type StartRequest = {
-  servers: ServerName[];
   /** Postgres's `max_connections`. */
   maxConnections: number;
   /** Benchmarks get real durable commits (fsync) and Java's full compiler; tests do without, for a quicker start. */
   purpose: 'tests' | 'benchmarks';
   elasticsearchHeapMb: number;
+  /** The run whose databases are dropped at the end from a Postgres that somebody else has started. */
+  runId?: string;
 };
 
-/** Servers being started by the keeper: `urls` is complete when `ready` resolves; `stop` works at any moment. */
-export type ServerSet = {
-  urls: Partial<Record<ServerName, string>>;
-  ready: Promise<void>;
+/** One of the places that servers come from: the environment, Docker, this machine's programs. */
+export interface ServerSource {
+  /** Resolves with the server's URL once it answers, or with undefined when this source does not have it. */
+  start(name: ServerName): Promise<string | undefined>;
+  /** Stops what it has started, at any moment. */
   stop(): Promise<void>;
-};
+}
+
+/** The process that owns the servers of a run; any process of the run can ask it for one. */
+export interface Keeper {
+  /** Where to ask: `{address}/postgres` answers with the server's URL once it runs. */
+  address: string;
+  /** Rejects with ServersUnavailable when a server could not be started. */
+  failed: Promise<never>;
+  /** Stops what was started, and removes its files. Can be called twice. */
+  stop(): Promise<void>;
+}
 
 export type RunningServers = {
   elasticsearchUrl: string;
   postgresUrl: string;
   redisUrl: string;
-  /** Those that this call has started; the others' addresses came from the environment. */
-  started: ServerName[];
   /** Stops what this call has started and removes its files. Can be called twice. */
   stop(): Promise<void>;
 };
 
 /** What the keeper writes to its standard output, a JSON document a line. */
-export type KeeperMessage =
-  | { say: string }
-  | { ready: Partial<Record<ServerName, string>> }
-  | { failed: string };
+export type KeeperMessage = { address: string } | { say: string } | { failed: string };
 
 /** The servers can't be started; `message` is one line when a prerequisite is missing. */
 export class ServersUnavailable extends Error {}
 
 const STOP_TIMEOUT_MS = 20_000;
-const VARIABLES: Record<ServerName, [string, string]> = {
-  elasticsearch: ['TEST_ELASTICSEARCH_URL', 'ELASTICSEARCH_URL'],
-  postgres: ['TEST_DATABASE_URL', 'DATABASE_URL'],
-  redis: ['TEST_REDIS_URL', 'REDIS_URL'],
-};
-const NAMES = Object.keys(VARIABLES) as ServerName[];
+const DEFAULTS: StartRequest = { maxConnections: 300, purpose: 'tests', elasticsearchHeapMb: 512 };
 
 /**
- * Brings up real Elasticsearch, Postgres and Redis for tests and benchmarks. Each one's URL comes from the environment if
- * set (`TEST_DATABASE_URL`, else `DATABASE_URL`, and so on); the others are started, by `docker compose` when an engine
- * answers, else from native binaries.
- *
- * The servers belong to a small process of their own, the keeper, which stops them as soon as this process is gone,
- * however it ended.
- * @throws ServersUnavailable
+ * Starts the keeper, which starts each server when it is first asked for it. It stops them when this process is gone, however
+ * that ended.
  */
-export async function startServers(
-  options: Partial<Omit<StartRequest, 'servers'>> = {},
-): Promise<RunningServers> {
-  const given = Object.fromEntries(NAMES.map((name) => [name, fromEnvironment(name)]));
-  const servers = NAMES.filter((name) => !given[name]);
-  const request = {
-    maxConnections: 300,
-    purpose: 'tests' as const,
-    elasticsearchHeapMb: 512,
-    ...options,
-    servers,
-  };
-  const keeper = servers.length > 0 ? await startKeeper(request) : { urls: {}, stop: async () => {} };
-  const urls = { ...given, ...keeper.urls } as Record<ServerName, string>;
-  return {
-    elasticsearchUrl: urls.elasticsearch,
-    postgresUrl: urls.postgres,
-    redisUrl: urls.redis,
-    started: servers,
-    stop: keeper.stop,
-  };
-}
-
-function fromEnvironment(name: ServerName): string | undefined {
-  const value = VARIABLES[name].map((variable) => process.env[variable]).find(Boolean);
-  return value?.replace(/\/+$/, '');
-}
-
-async function startKeeper(request: StartRequest) {
+export async function startKeeper(options: Partial<StartRequest> = {}): Promise<Keeper> {
   // Its output goes through us rather than to our own terminal or pipe: a reader of our output (`bun test | tee`) would
   // otherwise wait for the keeper to end as well.
-  const keeper = spawn(process.execPath, [join(import.meta.dir, 'keeper.ts'), JSON.stringify(request)], {
+  const words = [join(import.meta.dir, 'keeper.ts'), JSON.stringify({ ...DEFAULTS, ...options })];
+  const keeper = spawn(process.execPath, words, {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
     // It has no terminal to look at.
     env: { ...process.env, TEST_INSTALL: mayInstall() ? 'yes' : 'no' },
   });
+  keeper.unref();
   const exited = once(keeper, 'exit');
+  const address = Promise.withResolvers<string>();
+  const failed = Promise.withResolvers<never>();
+  failed.promise.catch(() => {});
   let complaint = '';
   keeper.stderr.on('data', (chunk: Buffer) => {
     complaint = (complaint + chunk.toString()).slice(-2000);
   });
-  const stop = async () => {
-    keeper.stdin.end();
-    const timer = setTimeout(() => keeper.kill('SIGKILL'), STOP_TIMEOUT_MS);
-    await exited;
-    clearTimeout(timer);
-  };
-  for await (const line of createInterface({ input: keeper.stdout })) {
+  createInterface({ input: keeper.stdout }).on('line', (line) => {
     const message = JSON.parse(line) as KeeperMessage;
     if ('say' in message) process.stderr.write(`${message.say}\n`);
-    else if ('failed' in message) {
-      await stop();
-      throw new ServersUnavailable(message.failed);
-    } else {
-      // It has nothing more to say and must not keep this process alive.
-      keeper.unref();
-      return { urls: message.ready, stop };
-    }
+    else if ('failed' in message) failed.reject(new ServersUnavailable(message.failed));
+    else address.resolve(message.address);
+  });
+  exited.then(() =>
+    failed.reject(new ServersUnavailable(`the test servers' keeper ended unexpectedly\n${complaint}`)),
+  );
+  return {
+    address: await Promise.race([address.promise, failed.promise]),
+    failed: failed.promise,
+    async stop() {
+      keeper.stdin.end();
+      const timer = setTimeout(() => keeper.kill('SIGKILL'), STOP_TIMEOUT_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** The URL of a server of the keeper at `address`, once it runs. A first start fetches for minutes. */
+export async function askKeeper(address: string, name: ServerName): Promise<string> {
+  const answer = await fetch(`${address}/${name}`, { timeout: false });
+  return answer.text();
+}
+
+/**
+ * Brings up all three servers for benchmarks and for {@link file://./up.ts}; where each comes from says {@link file://./keeper.ts}.
+ * @throws ServersUnavailable
+ */
+export async function startServers(options: Partial<StartRequest> = {}): Promise<RunningServers> {
+  const keeper = await startKeeper(options);
+  const urlOf = (name: ServerName) => Promise.race([askKeeper(keeper.address, name), keeper.failed]);
+  try {
+    const [elasticsearchUrl, postgresUrl, redisUrl] = await Promise.all([
+      urlOf('elasticsearch'),
+      urlOf('postgres'),
+      urlOf('redis'),
+    ]);
+    return { elasticsearchUrl, postgresUrl, redisUrl, stop: keeper.stop };
+  } catch (error) {
+    await keeper.stop();
+    throw error;
   }
-  throw new ServersUnavailable(`the test servers' keeper ended unexpectedly\n${complaint}`);
 }

@@ -2,15 +2,15 @@
  * `bun test/servers/up.ts`: starts the test servers once and leaves them running until Ctrl-C, for work that runs the tests
  * again and again. Its standard output is made for a shell: `source <(…)`, or a file to source.
  */
-import { ServersUnavailable, startServers } from './servers.ts';
+import { ServersUnavailable, startServers, VARIABLES } from './servers.ts';
 
 const INTERACTIVE_MAX_CONNECTIONS = 500;
 
 try {
   const servers = await startServers({ maxConnections: INTERACTIVE_MAX_CONNECTIONS });
-  console.log(`export TEST_DATABASE_URL=${servers.postgresUrl}`);
-  console.log(`export TEST_ELASTICSEARCH_URL=${servers.elasticsearchUrl}`);
-  console.log(`export TEST_REDIS_URL=${servers.redisUrl}`);
+  console.log(`export ${VARIABLES.postgres}=${servers.postgresUrl}`);
+  console.log(`export ${VARIABLES.elasticsearch}=${servers.elasticsearchUrl}`);
+  console.log(`export ${VARIABLES.redis}=${servers.redisUrl}`);
   console.error('running until Ctrl-C');
   const stop = async () => {
     await servers.stop();

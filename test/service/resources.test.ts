@@ -5,10 +5,11 @@ import { readConfig } from '../../src/config.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import { openStores } from '../../src/stores.ts';
 import { runCommand } from '../support/command.ts';
+import '../support/modes.ts';
 import { createEmptyDatabase } from '../support/database.ts';
 import { createTestEnvironment } from '../support/service.ts';
 
-test('a store that can not be closed is reported, and the others are closed all the same', async () => {
+test('a store that can not be closed is reported, and the others are still closed', async () => {
   const { env, remove } = await createTestEnvironment({ mode: 'full' });
   const lines: string[] = [];
   const stores = await openStores(readConfig(env), { onLog: (line) => lines.push(line) });

@@ -48,7 +48,7 @@ test('an http PUBLIC_URL is warned about unless it is a loopback address', () =>
   expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://[::1]:3000', ...proxied })).toEqual([]);
 });
 
-test('the log of a start has each warning once, and starts all the same', async () => {
+test('the log of a start has each warning once, and the service starts', async () => {
   const service = await startTestService({
     env: { ...HTTPS, SIGN_UP: 'open', AUTH_SECRET: 'x'.repeat(40) },
   });

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { freePort } from '../../src/service/listen.ts';
 import { endWorker } from '../../src/service/workers.ts';
-import { sendRaw } from '../api/support.ts';
+import { sendRaw } from '../support/client.ts';
 import { runCommand } from '../support/command.ts';
+import '../support/modes.ts';
 import { createTestEnvironment, type ServiceProcess, spawnService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -60,7 +61,7 @@ function isPortFree(port: number): boolean {
   }
 }
 
-/** Each on a connection of its own: it is these that are dealt out. */
+/** Each on a new connection, because connections are dealt out. */
 const get = (service: ServiceProcess, path: string) =>
   sendRaw(service, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
 
@@ -79,7 +80,7 @@ async function sharesOf(service: ServiceProcess): Promise<number[]> {
 
 const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
 
-test('without REDIS_URL they are refused, exit 2: every worker would have buckets of its own', async () => {
+test('without REDIS_URL they are refused, exit 2: every worker would have its own buckets', async () => {
   const { REDIS_URL: _, ...env } = environment.env;
   const { code, stdout, stderr } = await runCommand(env, 'serve', '--workers', '2');
   expect([code, stdout]).toEqual([2, '']);

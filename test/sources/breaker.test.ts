@@ -14,7 +14,7 @@ beforeEach(() => {
   companies = 0;
 });
 
-/** A question about a company of its own, or about the given one. */
+/** A question about a new company, or about the given one. */
 const failing = (reason: FaultReason = 'timeout', nif = `company ${companies++}`) =>
   faultOf(breaker(nif, () => Promise.reject(new SourceFault('vies', reason))));
 const answering = () => breaker(NIF, async () => 'answer');

@@ -130,7 +130,7 @@ describe('cleanText, for any text', () => {
     );
   });
 
-  test('keeps text that has no markup and no entity, but for its white space', () => {
+  test('keeps text that has no markup and no entity, except its white space', () => {
     const plain = fc.string({ unit: 'grapheme' }).map((text) => text.replace(/[<&\p{Cc}]/gu, ''));
     fc.assert(
       fc.property(plain, (text) => {

@@ -73,3 +73,14 @@ export async function sendText(baseUrl: string, text: string) {
   await new Promise<void>((resolve) => socket.write(text, () => resolve()));
   return { socket, closed };
 }
+
+/** Sends bytes as they stand and reads until the server closes; ask for `Connection: close`. */
+export function sendRaw({ baseUrl }: { baseUrl: string }, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1', () => socket.write(text));
+    socket.on('data', (chunk) => void chunks.push(chunk as Buffer));
+    socket.on('error', reject);
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString()));
+  });
+}

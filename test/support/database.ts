@@ -1,32 +1,20 @@
-/** Databases, index aliases and addresses for tests. Importing this file starts the servers that the environment doesn't name. */
+/** Databases for tests. Importing this file starts Postgres. */
 import { randomBytes } from 'node:crypto';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { startSharedServers } from '../servers/shared.ts';
+import { databasePrefix } from '../servers/databases.ts';
+import { urlOf, useServers } from '../servers/shared.ts';
 
-// Here, while a file is loaded, and not in a test: a first start fetches for minutes, and no test's time-out counts.
-await startSharedServers();
+await useServers('postgres');
 
+/** The server's maintenance database, whose user may create databases. */
+export const postgresUrl = urlOf('postgres');
+
+const PREFIX = databasePrefix(process.env.TEST_RUN_ID!);
 /** Arbitrary, ours alone: one process at a time makes the template. */
 const TEMPLATE_LOCK = 6_203_117_845;
 
-export type TestServers = {
-  /** The server's maintenance database, whose user may create databases. */
-  postgresUrl: string;
-  elasticsearchUrl: string;
-  redisUrl: string;
-};
-
 export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> };
-
-/** The addresses of the servers. */
-export function testServers(): TestServers {
-  return {
-    postgresUrl: fromEnvironment('TEST_DATABASE_URL'),
-    elasticsearchUrl: fromEnvironment('TEST_ELASTICSEARCH_URL'),
-    redisUrl: fromEnvironment('TEST_REDIS_URL'),
-  };
-}
 
 /**
  * Creates an empty, migrated database that nobody else uses, as a copy of a template that is migrated once per run.
@@ -35,7 +23,7 @@ export function testServers(): TestServers {
  * @throws (from `drop`) Error when connections other than the pool's were left open: something was not closed.
  */
 export async function createTestDatabase(name = 'test'): Promise<TestDatabase> {
-  const database = `${prefix()}${name
+  const database = `${PREFIX}${name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .slice(0, 20)}_${randomBytes(4).toString('hex')}`;
@@ -66,7 +54,7 @@ export async function createEmptyDatabase(
   name = 'empty',
   options = '',
 ): Promise<{ url: string; drop(): Promise<void> }> {
-  const database = `${prefix()}${name}_${randomBytes(4).toString('hex')}`;
+  const database = `${PREFIX}${name}_${randomBytes(4).toString('hex')}`;
   await asAdministrator(
     (sql) => sql`CREATE DATABASE ${sql(database)} TEMPLATE template0 ${sql.unsafe(options)}`,
   );
@@ -77,36 +65,9 @@ export async function createEmptyDatabase(
   };
 }
 
-/**
- * A name that no other test uses for an Elasticsearch alias.
- * @returns the alias (indices below it are named `<alias>-…`) and `cleanup`, which deletes those indices.
- */
-export function createTestIndexAlias(): { alias: string; cleanup(): Promise<void> } {
-  const alias = `test-${randomBytes(6).toString('hex')}`;
-  const cleanup = async () => {
-    const { elasticsearchUrl } = testServers();
-    const list = await fetch(
-      `${elasticsearchUrl}/_cat/indices/${alias}*?format=json&h=index&expand_wildcards=all`,
-    );
-    const indices = ((await list.json()) as { index: string }[]).map(({ index }) => index);
-    // By name, one by one: Elasticsearch refuses to delete by wildcard.
-    for (const index of indices) await fetch(`${elasticsearchUrl}/${index}`, { method: 'DELETE' });
-  };
-  return { alias, cleanup };
-}
-
-/** Drops what this run has left on a server that stays (one from the environment): the template, and what was forgotten. */
-export async function dropTestDatabases(): Promise<void> {
-  await asAdministrator(async (sql) => {
-    const databases = await sql<{ datname: string }[]>`
-      SELECT datname FROM pg_database WHERE starts_with(datname, ${prefix()})`;
-    for (const { datname } of databases) await sql`DROP DATABASE IF EXISTS ${sql(datname)} WITH (FORCE)`;
-  });
-}
-
 /** The run's migrated template; processes that need it at once wait for the first. */
 async function ensureTemplate(sql: Sql): Promise<string> {
-  const template = `${prefix()}template`;
+  const template = `${PREFIX}template`;
   await sql`SELECT pg_advisory_lock(${TEMPLATE_LOCK})`;
   try {
     const [existing] = await sql`SELECT 1 FROM pg_database WHERE datname = ${template}`;
@@ -150,7 +111,7 @@ async function openConnections(sql: Sql, database: string, graceMs = 1000): Prom
 }
 
 async function asAdministrator<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-  const sql = connectPostgres(testServers().postgresUrl, { max: 1, applicationName: 'test administration' });
+  const sql = connectPostgres(postgresUrl, { max: 1, applicationName: 'test administration' });
   try {
     return await work(sql);
   } finally {
@@ -159,16 +120,7 @@ async function asAdministrator<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
 }
 
 function databaseUrl(database: string): string {
-  const url = new URL(testServers().postgresUrl);
+  const url = new URL(postgresUrl);
   url.pathname = `/${database}`;
   return url.href;
-}
-
-/** Every database of this run begins so; parallel runs on one server don't meet. */
-const prefix = () => `directory_test_${fromEnvironment('TEST_RUN_ID')}_`;
-
-function fromEnvironment(variable: string): string {
-  const value = process.env[variable];
-  if (!value) throw new Error(`${variable} is not set: run this through bun test`);
-  return value;
 }

@@ -33,7 +33,7 @@ export interface Provider {
   lookups(): ProviderRequest[];
   /** The answer about a NIF: an object is sent as JSON with 200. Unknown NIFs get the format's own "not found". */
   answer(nif: string, body: Json | WireAnswer): void;
-  /** The answer about every NIF that has none of its own. */
+  /** The answer about every NIF that was given none. */
   answerAll(make: (nif: string, request: ProviderRequest) => Json | WireAnswer | undefined): void;
   /** The answer to a request for a token; the default gives 'token-1', 'token-2', … for an hour each. */
   answerToken(make: (nth: number) => Json | WireAnswer): void;

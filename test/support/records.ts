@@ -40,3 +40,10 @@ export async function storeRecord(
     VALUES (${nif}, ${details}::text::json, 'nif.pt', ${fetchedAt})
     ON CONFLICT (nif) DO UPDATE SET details = excluded.details, fetched_at = excluded.fetched_at`;
 }
+
+/** Sets the age of a stored record. */
+export async function setAge(sql: Sql, nif: string, ageS: number): Promise<void> {
+  await sql`UPDATE companies SET fetched_at = now() - ${ageS}::float8 * interval '1 second' WHERE nif = ${nif}`;
+}
+
+export const DAY_S = 86_400;

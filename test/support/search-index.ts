@@ -1,8 +1,26 @@
+import { randomBytes } from 'node:crypto';
 import type { Client, estypes } from '@elastic/elasticsearch';
 import type { Sql } from '../../src/postgres/connect.ts';
 import type { SearchEntry } from '../../src/search/document.ts';
 import { directoryRow, readMapping, searchDocument } from '../../src/search/document.ts';
 import { searchIndexStatements } from '../../src/search/postgres.ts';
+import { urlOf } from '../servers/shared.ts';
+
+/**
+ * A name that no other test uses for an Elasticsearch alias.
+ * @returns the alias (indices below it are named `<alias>-…`) and `cleanup`, which deletes those indices.
+ */
+export function createTestIndexAlias(): { alias: string; cleanup(): Promise<void> } {
+  const alias = `test-${randomBytes(6).toString('hex')}`;
+  const cleanup = async () => {
+    const url = urlOf('elasticsearch');
+    const list = await fetch(`${url}/_cat/indices/${alias}*?format=json&h=index&expand_wildcards=all`);
+    const indices = ((await list.json()) as { index: string }[]).map(({ index }) => index);
+    // By name, one by one: Elasticsearch refuses to delete by wildcard.
+    for (const index of indices) await fetch(`${url}/${index}`, { method: 'DELETE' });
+  };
+  return { alias, cleanup };
+}
 
 /** Creates an Elasticsearch index of the mapping file and puts the entries into it, searchable at once. */
 export async function createSearchIndex(

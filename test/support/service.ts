@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { changeLimits } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
@@ -11,15 +10,18 @@ import { createKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
-import { bareEnvironment, ROOT } from './command.ts';
-import { createTestDatabase, createTestIndexAlias, testServers } from './database.ts';
+import { urlOf } from '../servers/shared.ts';
+import { bareEnvironment, MAIN, ROOT } from './command.ts';
+import { createTestDatabase } from './database.ts';
+import type { Mode } from './modes.ts';
+import { createTestIndexAlias } from './search-index.ts';
 
 type Environment = Record<string, string>;
 export type LogLine = Record<string, unknown> & { msg: string };
 
 export type ServiceOptions = {
-  /** `postgres`: search in Postgres, buckets in the process. `full`: Elasticsearch and Redis too. */
-  mode?: 'postgres' | 'full';
+  /** `full` needs {@link file://./modes.ts}. */
+  mode?: Mode;
   /** Further variables, over those of the mode: `{ REDIS_URL: proxy.url(…) }`. */
   env?: Environment;
 };
@@ -39,19 +41,18 @@ export type TestService = {
 };
 
 /**
- * What a service needs in a mode: a database of its own, and for `full` an index alias of its own. Without outside
+ * What a service needs in a mode: its own database, and for `full` its own index alias. Without outside
  * sources: no REGISTRY and a nif.pt that refuses connections, unless `env` says otherwise.
  */
 export async function createTestEnvironment(options: ServiceOptions = {}) {
   const { mode = 'postgres', env = {} } = options;
   const database = await createTestDatabase('service');
   const index = createTestIndexAlias();
-  const { elasticsearchUrl, redisUrl } = testServers();
-  const full = {
-    ELASTICSEARCH_URL: elasticsearchUrl,
+  const full = () => ({
+    ELASTICSEARCH_URL: urlOf('elasticsearch'),
     ELASTICSEARCH_ALIAS: index.alias,
-    REDIS_URL: redisUrl,
-  };
+    REDIS_URL: urlOf('redis'),
+  });
   return {
     database,
     env: {
@@ -59,7 +60,7 @@ export async function createTestEnvironment(options: ServiceOptions = {}) {
       DATABASE_URL: database.url,
       NIF_PT_URL: 'http://127.0.0.1:9/',
       REGISTRY: 'none',
-      ...(mode === 'full' ? full : {}),
+      ...(mode === 'full' ? full() : {}),
       ...env,
     } as Environment,
     async remove() {
@@ -69,7 +70,7 @@ export async function createTestEnvironment(options: ServiceOptions = {}) {
   };
 }
 
-/** Starts the real service in this process, on a free port and a database of its own. */
+/** Starts the real service in this process, on a free port and its own database. */
 export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
   const { env, database, remove } = await createTestEnvironment(options);
   const logLines: LogLine[] = [];
@@ -106,13 +107,13 @@ export type ServiceProcess = {
 };
 
 /**
- * Starts `bun src/main.ts serve` as a process of its own and waits until it listens. Its environment is `env`, `PORT=0`
+ * Starts `bun src/main.ts serve` as a separate process and waits until it listens. Its environment is `env`, `PORT=0`
  * and what a process needs to run at all.
  * @param words further ones of the command: `--workers 2` (of several workers only the first is waited for)
  * @throws Error with its stderr when it ends before that
  */
 export async function spawnService(env: Environment, ...words: string[]): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'serve', ...words], {
+  const child = spawn(process.execPath, [MAIN, 'serve', ...words], {
     cwd: ROOT,
     env: { ...bareEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -128,7 +129,7 @@ export async function spawnService(env: Environment, ...words: string[]): Promis
       const line = JSON.parse(text) as LogLine;
       logLines.push(line);
       if (line.msg !== 'listening') return;
-      // With a PUBLIC_URL of its own the line says that one: the test has chosen the port then.
+      // With a PUBLIC_URL the line says that one: the test has chosen the port then.
       resolve(env.PUBLIC_URL === undefined ? (line.address as string) : `http://127.0.0.1:${env.PORT}`);
     });
     exited.then((code) => reject(new Error(`serve ended with ${code} before it listened\n${stderr}`)));

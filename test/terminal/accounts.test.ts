@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createAccount } from '../../src/accounts/store.ts';
-import { createCommandLine, runCommand } from '../support/command.ts';
+import { createCommandLine, runHere } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase;
@@ -251,7 +251,7 @@ describe('account credits', () => {
     const id = await create();
     for (const env of [{ USER: 'maria', LOGNAME: 'rui' }, { LOGNAME: 'rui' }, { USER: '', LOGNAME: '' }]) {
       const tools = { ...env, DATABASE_URL: database.url };
-      expect((await runCommand(tools, 'account', 'credits', id, '--add', '1')).code).toBe(0);
+      expect((await runHere(tools, 'account', 'credits', id, '--add', '1')).code).toBe(0);
     }
     const events = await database.sql`
       SELECT actor FROM account_events WHERE account_id = ${id} AND kind = 'credits' ORDER BY id`;

@@ -157,7 +157,7 @@ test('planned work tells its phase of how many, and the time left of all of it',
   expect(progress.describe()).toBeNull();
 });
 
-test('a plan that is corrected counts the phases anew; a phase that is not planned belongs to the one before', () => {
+test('a plan that is corrected counts the phases again; a phase that is not planned belongs to the one before', () => {
   const { progress, pass } = stand(false);
   progress.plan(STEPS);
   progress.phase('reading names.csv');

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAccount } from '../../src/accounts/store.ts';
-import { bareEnvironment, createCommandLine, ROOT, runBun, runCommand } from '../support/command.ts';
+import { bareEnvironment, createCommandLine, ROOT, runBun, runCommand, runHere } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 /** A Postgres that isn't there: what ends before it is asked for must not notice. */
@@ -35,7 +35,7 @@ const COMMANDS = [
 describe('--help', () => {
   for (const command of COMMANDS) {
     test(`of ${command}: an example that begins with it, and exit code 0`, async () => {
-      const { code, stdout } = await runCommand(NOWHERE, ...command.split(' '), '--help');
+      const { code, stdout } = await runHere(NOWHERE, ...command.split(' '), '--help');
       expect(code).toBe(0);
       expect(stdout).toMatch(/Examples?:\n/);
       expect(stdout).toContain(`bun directory ${command}`);
@@ -48,12 +48,12 @@ describe('--help', () => {
     for (const [group, word] of COMMANDS.map((command) => command.split(' '))) {
       groups.set(group!, [...(groups.get(group!) ?? []), ...(word === undefined ? [] : [word])]);
     }
-    const program = await runCommand(NOWHERE, '--help');
+    const program = await runHere(NOWHERE, '--help');
     expect(program.code).toBe(0);
     for (const [group, words] of groups) {
       expect(program.stdout).toContain(`  ${group} `);
       if (words.length === 0) continue;
-      const { code, stdout } = await runCommand(NOWHERE, group, '--help');
+      const { code, stdout } = await runHere(NOWHERE, group, '--help');
       expect(code).toBe(0);
       for (const word of words) expect(stdout).toContain(`  ${word} `);
     }
@@ -71,7 +71,7 @@ test('wrong usage ends with exit code 2, a line that begins with error, and noth
     ['migrate', 'now'],
     ['key', 'create'],
   ];
-  const outcomes = await Promise.all(wrong.map((words) => runCommand(NOWHERE, ...words)));
+  const outcomes = await Promise.all(wrong.map((words) => runHere(NOWHERE, ...words)));
   for (const [index, { code, stdout, stderr }] of outcomes.entries()) {
     expect([wrong[index], code, stdout]).toEqual([wrong[index], 2, '']);
     expect(stderr).toMatch(/^error: /);
@@ -80,7 +80,7 @@ test('wrong usage ends with exit code 2, a line that begins with error, and noth
 
 test('no command, or a group alone, shows what there is on stderr and ends with exit code 2', async () => {
   for (const words of [[], ['account'], ['index']]) {
-    const { code, stdout, stderr } = await runCommand(NOWHERE, ...words);
+    const { code, stdout, stderr } = await runHere(NOWHERE, ...words);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('Usage: directory');
   }

@@ -1,6 +1,5 @@
 /** The whole service over HTTP, in both modes, with its dependencies behind proxies where a test takes them away. */
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findAccount } from '../../src/accounts/store.ts';
@@ -10,11 +9,12 @@ import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
-import { type CallAnswer, type CallOptions, call } from '../support/client.ts';
-import { runCommand } from '../support/command.ts';
-import { NO_PROGRESS } from '../support/progress.ts';
-import { type Provider, startProvider } from '../support/provider.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { checkLog } from './ask.ts';
+import { runHere } from './command.ts';
+import type { Mode } from './modes.ts';
+import { NO_PROGRESS } from './progress.ts';
+import { type Provider, startProvider } from './provider.ts';
+import { startProxy, type TcpProxy } from './proxy.ts';
 import {
   type CallerOptions,
   createCaller,
@@ -22,11 +22,8 @@ import {
   type LogLine,
   type ServiceProcess,
   spawnService,
-} from '../support/service.ts';
+} from './service.ts';
 
-export type Mode = 'postgres' | 'full';
-/** Search in Postgres and buckets in the process; Elasticsearch and Redis. */
-export const MODES: readonly Mode[] = ['postgres', 'full'];
 type Dependency = 'postgres' | 'elasticsearch' | 'redis';
 
 const VARIABLES: Record<Dependency, string> = {
@@ -57,12 +54,12 @@ export interface Api extends Instance {
   proxies: Record<Dependency, TcpProxy>;
   /** One more instance of the service, in this process. */
   startInstance(env?: Record<string, string>): Promise<Instance>;
-  /** One more instance, as a process of its own. */
+  /** One more instance, as a separate process. */
   spawnInstance(env?: Record<string, string>): Promise<ServiceProcess>;
   caller(options?: CallerOptions): Promise<Caller>;
   importDirectory(csv: string): Promise<void>;
   /** Runs a command of the command line on this service's stores. */
-  command(...words: string[]): ReturnType<typeof runCommand>;
+  command(...words: string[]): ReturnType<typeof runHere>;
   /** What the ledger says of an account: credits used in the period, and purchased ones left. */
   ledger(account: Pick<Caller, 'accountId'>): Promise<{ used: number; credits: number }>;
 }
@@ -76,7 +73,7 @@ export interface ApiOptions {
   directory?: string;
 }
 
-/** Starts the service on stores of its own, with one provider that stands for every source; no registry by default. */
+/** Starts the service on its own stores, with one provider that stands for every source; no registry by default. */
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { mode = 'postgres', proxied = [] } = options;
   const environment = await createTestEnvironment({ mode });
@@ -121,7 +118,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     },
     caller: (given) => createCaller(sql, given),
     importDirectory: (csv) => importDirectory(sql, direct, csv),
-    command: (...words) => runCommand(direct, ...words),
+    command: (...words) => runHere(direct, ...words),
     async ledger({ accountId }) {
       const { used, credits } = (await findAccount(sql, accountId))!;
       return { used, credits };
@@ -167,66 +164,3 @@ async function importDirectory(sql: Sql, env: Record<string, string>, csv: strin
     await rm(folder, { recursive: true, force: true });
   }
 }
-
-/**
- * The log lines from that place on, without the request for the OpenAPI document: the first answer of a service is checked against
- * it (`call`), whichever test asks first.
- */
-export function linesSince({ logLines }: Pick<Instance, 'logLines'>, from: number): LogLine[] {
-  return logLines.slice(from).filter(({ route }) => route !== '/openapi/json');
-}
-
-/** Everything that consumers have sent in the tests of this process and no log may repeat. */
-const confidential = new Set<string>();
-
-/** `call`, with everything that no log may repeat remembered: the key, the query, the NIF. */
-export async function ask(
-  { url }: Pick<Instance, 'url'>,
-  path: string,
-  options: CallOptions = {},
-): Promise<CallAnswer> {
-  if (options.key) confidential.add(options.key);
-  const { pathname, searchParams } = new URL(url + path);
-  for (const text of [...searchParams.values(), pathname.split('/companies/')[1] ?? '']) {
-    if (text.trim().length >= 5) confidential.add(text.trim());
-  }
-  return call(url, path, options);
-}
-
-/** Further text that no log may hold: names that a provider gave, secrets of the configuration. */
-export function keepSecret(...texts: string[]): void {
-  for (const text of texts) confidential.add(text);
-}
-
-/** Every line is an object with a time and a message, and none holds a key, a NIF, a query or a name. */
-export function checkLog(lines: LogLine[]): void {
-  for (const line of lines) {
-    const text = JSON.stringify(line);
-    if (typeof line.msg !== 'string' || Number.isNaN(Date.parse(String(line.time)))) {
-      throw new Error(`a line of the log is not complete: ${text}`);
-    }
-    const { account: _, key_id: _id, ...rest } = line;
-    const found = [...confidential, ...(JSON.stringify(rest).match(/svc_\w{10,}|\b\d{9}\b/g) ?? [])].find(
-      (secret) => JSON.stringify(rest).includes(JSON.stringify(secret).slice(1, -1)),
-    );
-    if (found !== undefined) throw new Error(`the log holds ${JSON.stringify(found)}: ${text}`);
-  }
-}
-
-/** Sends bytes as they stand and reads until the server closes; ask for `Connection: close`. */
-export function sendRaw({ baseUrl }: Pick<Instance, 'baseUrl'>, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1', () => socket.write(text));
-    socket.on('data', (chunk) => void chunks.push(chunk as Buffer));
-    socket.on('error', reject);
-    socket.on('close', () => resolve(Buffer.concat(chunks).toString()));
-  });
-}
-
-/** Sets the age of a stored record. */
-export async function setAge(sql: Sql, nif: string, ageS: number): Promise<void> {
-  await sql`UPDATE companies SET fetched_at = now() - ${ageS}::float8 * interval '1 second' WHERE nif = ${nif}`;
-}
-
-export const DAY_S = 86_400;

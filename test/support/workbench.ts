@@ -11,19 +11,14 @@ import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { readEntry, type SearchDocument } from '../../src/search/document.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
-import {
-  createTestDatabase,
-  createTestIndexAlias,
-  type TestDatabase,
-  testServers,
-} from '../support/database.ts';
-import { NO_PROGRESS } from '../support/progress.ts';
-import { searchEntries } from '../support/search-entries.ts';
+import { urlOf } from '../servers/shared.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import type { Mode } from './modes.ts';
+import { NO_PROGRESS } from './progress.ts';
+import { searchEntries } from './search-entries.ts';
+import { createTestIndexAlias } from './search-index.ts';
 
-export type Mode = 'full' | 'embedded';
-export const MODES: readonly Mode[] = ['full', 'embedded'];
-
-/** A directory of its own: database, alias, folder for files, and the operations on it. */
+/** A separate directory: database, alias, folder for files, and the operations on it. */
 export interface Workbench {
   mode: Mode;
   tools: DirectoryContext;
@@ -63,10 +58,12 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
   const database = await createTestDatabase(`directory_${mode}`);
   const { alias, cleanup } = createTestIndexAlias();
   const folder = await mkdtemp(join(tmpdir(), 'directory-test-'));
-  const { elasticsearchUrl = testServers().elasticsearchUrl } = options;
   const elasticsearch =
     mode === 'full'
-      ? createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!.child({
+      ? createElasticsearch({
+          elasticsearchUrl: options.elasticsearchUrl ?? urlOf('elasticsearch'),
+          elasticsearchApiKey: null,
+        })!.child({
           Transport: ImpatientTransport,
         })
       : null;
@@ -106,7 +103,7 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     write,
     async close() {
       await elasticsearch?.close();
-      await cleanup();
+      if (mode === 'full') await cleanup();
       await rm(folder, { recursive: true, force: true });
       await database.drop();
     },
@@ -134,29 +131,9 @@ async function searchThrough(
   });
 }
 
-/** The n-th NIF that begins with 5, with its check digit. */
-export function nif(n: number): string {
-  const digits = String(50_000_000 + n);
-  let sum = 0;
-  for (let i = 0; i < 8; i++) sum += Number(digits[i]) * (9 - i);
-  const remainder = sum % 11;
-  return digits + (remainder < 2 ? 0 : 11 - remainder);
-}
-
-/** A CSV of companies `from` to `to` (exclusive), each named by `name`. */
-export function csv(
-  from: number,
-  to: number,
-  name: (n: number) => string = (n) => `Empresa ${String(n).padStart(6, '0')}`,
-): string {
-  let text = 'nif,legal_name\n';
-  for (let n = from; n < to; n++) text += `${nif(n)},"${name(n).replaceAll('"', '""')}"\n`;
-  return text;
-}
-
 /** The names of the alias's indices that Elasticsearch has. */
 export async function indicesOf({ alias }: Pick<Workbench, 'alias'>): Promise<string[]> {
-  const answer = await fetch(`${testServers().elasticsearchUrl}/_cat/indices/${alias}-*?h=index&format=json`);
+  const answer = await fetch(`${urlOf('elasticsearch')}/_cat/indices/${alias}-*?h=index&format=json`);
   return ((await answer.json()) as { index: string }[]).map(({ index }) => index).sort();
 }
 

@@ -1,0 +1,47 @@
+/**
+ * `bun run test [PATH…] [FLAG…]`: `bun test` with its files in several processes that share the servers. The flags are bun's own.
+ * Its exit code is bun's, or 1 when a server can't be started or the tests left a process behind.
+ */
+import { mkdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+import { endLeftBehind } from './servers/left-behind.ts';
+import { ServersUnavailable, startKeeper } from './servers/servers.ts';
+
+/** The tests wait more than they compute. Each process wants connections of Postgres, so a large machine has no more than this. */
+const PROCESSES = Math.min(availableParallelism() + 1, 6);
+const ROOT = join(import.meta.dir, '..');
+/** Durations of a run, by which bun starts the longest files first: `bun run test --update-timings` writes them. */
+const TIMINGS = join(ROOT, '.ci/timings.json');
+/** What `bun run test:slowest` reads. */
+export const REPORT = join(ROOT, 'node_modules/.cache/tests.xml');
+
+async function main(words: string[]): Promise<number> {
+  const runId = crypto.randomUUID().replaceAll('-', '').slice(0, 10);
+  mkdirSync(dirname(REPORT), { recursive: true });
+  const keeper = await startKeeper({ runId });
+  const tests = Bun.spawn(
+    [
+      ...[process.execPath, 'test', `--parallel=${PROCESSES}`, '--no-isolate', `--timings=${TIMINGS}`],
+      ...['--reporter=junit', `--reporter-outfile=${REPORT}`],
+      ...words,
+    ],
+    {
+      cwd: ROOT,
+      env: { ...process.env, TEST_RUN_ID: runId, TEST_KEEPER: keeper.address },
+      stdio: ['inherit', 'inherit', 'inherit'],
+    },
+  );
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => tests.kill(signal));
+  const code = await Promise.race([tests.exited, keeper.failed]).catch((error: Error) => {
+    tests.kill('SIGKILL');
+    console.error(error instanceof ServersUnavailable ? error.message : error);
+    return 1;
+  });
+  await keeper.stop();
+  const left = await endLeftBehind(runId);
+  if (left.length > 0) console.error(`the run has left processes, which were killed:\n${left.join('\n')}`);
+  return left.length > 0 ? 1 : code;
+}
+
+if (import.meta.main) process.exit(await main(process.argv.slice(2)));

@@ -1,0 +1,49 @@
+/** Calls of the API whose keys, queries and NIFs no log may repeat. */
+import type { Instance } from './api.ts';
+import { type CallAnswer, type CallOptions, call } from './client.ts';
+import type { LogLine } from './service.ts';
+
+/**
+ * The log lines from that place on, without the request for the OpenAPI document: the first answer of a service is checked against
+ * it (`call`), whichever test asks first.
+ */
+export function linesSince({ logLines }: Pick<Instance, 'logLines'>, from: number): LogLine[] {
+  return logLines.slice(from).filter(({ route }) => route !== '/openapi/json');
+}
+
+/** Everything that consumers have sent in the tests of this process and no log may repeat. */
+const confidential = new Set<string>();
+
+/** `call`, with everything that no log may repeat remembered: the key, the query, the NIF. */
+export async function ask(
+  { url }: Pick<Instance, 'url'>,
+  path: string,
+  options: CallOptions = {},
+): Promise<CallAnswer> {
+  if (options.key) confidential.add(options.key);
+  const { pathname, searchParams } = new URL(url + path);
+  for (const text of [...searchParams.values(), pathname.split('/companies/')[1] ?? '']) {
+    if (text.trim().length >= 5) confidential.add(text.trim());
+  }
+  return call(url, path, options);
+}
+
+/** Further text that no log may hold: names that a provider gave, secrets of the configuration. */
+export function keepSecret(...texts: string[]): void {
+  for (const text of texts) confidential.add(text);
+}
+
+/** Every line is an object with a time and a message, and none holds a key, a NIF, a query or a name. */
+export function checkLog(lines: LogLine[]): void {
+  for (const line of lines) {
+    const text = JSON.stringify(line);
+    if (typeof line.msg !== 'string' || Number.isNaN(Date.parse(String(line.time)))) {
+      throw new Error(`a line of the log is not complete: ${text}`);
+    }
+    const { account: _, key_id: _id, ...rest } = line;
+    const found = [...confidential, ...(JSON.stringify(rest).match(/svc_\w{10,}|\b\d{9}\b/g) ?? [])].find(
+      (secret) => JSON.stringify(rest).includes(JSON.stringify(secret).slice(1, -1)),
+    );
+    if (found !== undefined) throw new Error(`the log holds ${JSON.stringify(found)}: ${text}`);
+  }
+}
