@@ -26,7 +26,7 @@ afterAll(async () => {
 const complaint = () => ledger.probe.complaint!(undefined);
 const DOWN = 'Postgres has charged no batch of credits for seconds';
 
-/** Batches that fail for so long, one a second, although each void is acknowledged. */
+/** Batches that fail for that long, one a second, although each void is acknowledged. */
 function fail(seconds: number): void {
   ledger.note('failed');
   for (let second = 0; second < seconds; second += 1) {
