@@ -7,7 +7,7 @@ import { hashSecret } from '../src/keys/secret.ts';
 import { numberArray, textArray } from '../src/postgres/arrays.ts';
 import { connectPostgres } from '../src/postgres/connect.ts';
 import { connectRedis } from '../src/rate-limit/redis.ts';
-import { createBatcher } from '../src/runtime/batch.ts';
+import { createBatcher } from '../src/runtime/batcher.ts';
 
 const TAKE = `
   local now = redis.call('TIME')[1]

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { copyFile, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../src/config.ts';
+import { readConfig } from '../src/config/config.ts';
 import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/runtime/shutdown.ts';
 import { SECOND } from '../src/units.ts';
 import { ROOT } from './support/command.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { configurationTable } from '../docs/configuration.ts';
-import { SETTINGS } from '../src/config.ts';
+import { SETTINGS } from '../src/config/config.ts';
 import { createProgram } from '../src/main.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
@@ -20,7 +20,7 @@ async function firstCells(file: string, heading: string): Promise<string[]> {
 /** What stands in backticks. */
 const codeOf = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
-test('docs/configuration.md has the table of src/config.ts', async () => {
+test('docs/configuration.md has the table of src/config/config.ts', async () => {
   expect(await Bun.file(join(ROOT, 'docs/configuration.md')).text()).toContain(
     `\n\n${configurationTable()}\n`,
   );

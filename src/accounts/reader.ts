@@ -1,6 +1,6 @@
 import type { Sql } from '../postgres/connect.ts';
-import { createBatcher } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
+import { createBatcher } from '../runtime/batcher.ts';
 import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 
 /** Reads an account as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */

@@ -1,10 +1,9 @@
 import type { Credits } from '../credits/admit.ts';
-import type { Admission, CallKind } from '../credits/calls.ts';
+import type { Admission, CallKind } from '../credits/call.ts';
 import { isBug } from '../errors.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
-import * as refusals from '../http/refusals.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
@@ -12,6 +11,7 @@ import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { createQueueDelay } from './queue-delay.ts';
+import * as refusals from './refusals.ts';
 import { createTurnDelay } from './turn-delay.ts';
 
 /**

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createLockedAccounts } from '../accounts/locked.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
+import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
-import type { Admission, Call } from './calls.ts';
+import type { Admission, Call } from './call.ts';
 import { type Charge, chargeCalls } from './spend.ts';
 import { refundCredits, voidAttempt } from './void.ts';
 

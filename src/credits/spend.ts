@@ -1,7 +1,7 @@
 import { periodAt } from '../accounts/plan.ts';
 import { numberArray, textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { Call, Quota } from './calls.ts';
+import type { Call, Quota } from './call.ts';
 
 /** The outcome of {@link chargeCalls}. */
 export interface Charge {

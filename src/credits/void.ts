@@ -1,6 +1,6 @@
 import { findLocked } from '../accounts/locked.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
-import type { Call } from './calls.ts';
+import type { Call } from './call.ts';
 import { includedCredits } from './spend.ts';
 
 /**

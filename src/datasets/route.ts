@@ -3,7 +3,7 @@ import { isBug } from '../errors.ts';
 import { ok, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { createBatcher } from '../runtime/batch.ts';
+import { createBatcher } from '../runtime/batcher.ts';
 import { type DatasetsAnswer, DatasetsAnswerSchema } from './schema.ts';
 import { type DebtDataset, readDatasets } from './store.ts';
 

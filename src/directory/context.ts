@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Sql } from '../postgres/connect.ts';
 
 /** The resources of work on the directory; the command line's Tools have them. */

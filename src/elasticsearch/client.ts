@@ -1,6 +1,6 @@
 import { Client } from '@elastic/elasticsearch';
-import { nodesOf } from '../addresses.ts';
-import type { Config } from '../config.ts';
+import { nodesOf } from '../config/addresses.ts';
+import type { Config } from '../config/config.ts';
 import { SECOND } from '../units.ts';
 import { FetchConnection } from './connection.ts';
 import { NodePool } from './nodes.ts';

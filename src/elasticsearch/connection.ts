@@ -7,9 +7,9 @@ import {
   type ConnectionRequestResponseAsStream,
   errors,
 } from '@elastic/elasticsearch';
+import { certificateFault } from '../config/tls.ts';
 import { codeOf } from '../errors.ts';
 import { setTimeoutAfterIo } from '../runtime/timeout.ts';
-import { certificateFault } from '../tls.ts';
 
 type Headers = Record<string, string>;
 

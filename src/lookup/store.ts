@@ -1,8 +1,8 @@
 import type { DebtKind } from '../debts/debt.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
+import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batcher.ts';
 import type { Bound } from '../runtime/timeout.ts';
 import type { SourceName } from '../sources/types.ts';
 

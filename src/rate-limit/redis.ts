@@ -1,12 +1,12 @@
 import Redis from 'ioredis';
-import { createBatcher } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
+import { createBatcher } from '../runtime/batcher.ts';
 import { OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
+import { createRefusals } from './empty-buckets.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
-import { createRefusals } from './refusals.ts';
 import takeScript from './take.lua' with { type: 'text' };
 
 /** A Redis that hasn't answered by then is passed over for that request. */

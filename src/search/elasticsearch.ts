@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch';
-import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batch.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
+import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batcher.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './exact-matches.ts';
 import { SearchFailure, type SearchOutcome } from './hits.ts';
 import { prefixFilter, searchLines, sendSearches } from './msearch.ts';

@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Handler } from '../admission/pipeline.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';

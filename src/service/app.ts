@@ -4,14 +4,14 @@ import { type Dashboard, dashboardRoutes } from '../dashboard/dashboard.ts';
 import { datasetsRoute } from '../datasets/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH, methodOf, templateOf } from '../http/api-route.ts';
-import type { Health } from '../http/health.ts';
 import type { Observer } from '../http/observe.ts';
-import { publicRoutes } from '../http/public-routes.ts';
 import { lookupsRoute } from '../lookup/batch.ts';
 import { lookupRoute } from '../lookup/route.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { searchRoute } from '../search/route.ts';
 import { usageRoute } from '../usage/route.ts';
+import type { Health } from './health.ts';
+import { publicRoutes } from './public-routes.ts';
 
 /** The routes of the API in the order of the reference, by the names of their handlers. */
 const ROUTES: Record<'search' | 'lookup' | 'batchLookup' | 'usage' | 'datasets', ApiRoute> = {

@@ -1,6 +1,6 @@
 import { aborted } from 'node:util';
 import { type Command, Option } from 'commander';
-import { readConfig } from '../config.ts';
+import { readConfig } from '../config/config.ts';
 import { defineCommand } from '../terminal/command.ts';
 import { watchInterrupts } from '../terminal/interrupt.ts';
 import { wholeNumber } from '../terminal/values.ts';

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import type { AnyElysia } from 'elysia';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { codeOf, messageOf, RefusedError } from '../errors.ts';
 import { KIB, SECOND } from '../units.ts';
 

@@ -1,12 +1,12 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import { randomUUID } from 'node:crypto';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { LedgerEvent } from '../credits/admit.ts';
 import { chargeCalls } from '../credits/spend.ts';
 import type { DirectoryHealth } from '../directory/startup-check.ts';
 import type { Probe } from '../observability/probe.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 
 /** A batch times out after 1.5 s, and its void is retried. A short outage of Postgres has ended by then. */

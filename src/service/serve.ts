@@ -4,23 +4,22 @@
  */
 import { createAccountReader } from '../accounts/reader.ts';
 import { createPipeline } from '../admission/pipeline.ts';
-import type { Config } from '../config.ts';
-import { defaultPublicUrl } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { defaultPublicUrl } from '../config/config.ts';
 import { createCredits } from '../credits/admit.ts';
 import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import type { OpenApi } from '../dashboard/pages/openapi-document.ts';
 import { createDatasetsHandler } from '../datasets/route.ts';
 import { watchDirectory } from '../directory/watch.ts';
-import { createHealth } from '../http/health.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
-import { openLookup } from '../lookup/open.ts';
+import { openLookup } from '../lookup/open-lookup.ts';
 import { createLog, type Log, type LogTarget } from '../observability/log.ts';
 import { createMetrics } from '../observability/metrics.ts';
 import { connectPostgres } from '../postgres/connect.ts';
-import { openRateLimiter } from '../rate-limit/open.ts';
+import { openRateLimiter } from '../rate-limit/open-rate-limiter.ts';
 import {
   CLOSE_TIMEOUT_MS,
   type Cleanup,
@@ -30,11 +29,12 @@ import {
 } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { openSearch } from '../search/open.ts';
-import { openStores } from '../stores.ts';
+import { openStores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 import { createErrorAnswers } from '../usage/error-answers.ts';
 import { createUsageHandler } from '../usage/route.ts';
 import { API_ROUTES, createApp } from './app.ts';
+import { createHealth } from './health.ts';
 import { freePort, listen } from './listen.ts';
 import { createCreditsProbe, storeProbes } from './probes.ts';
 import { warnAtStart } from './warnings.ts';

@@ -1,5 +1,5 @@
-import { isLoopbackHost, nodesOf, postgresHosts } from '../addresses.ts';
-import type { Config } from '../config.ts';
+import { isLoopbackHost, nodesOf, postgresHosts } from '../config/addresses.ts';
+import type { Config } from '../config/config.ts';
 import type { Log } from '../observability/log.ts';
 
 /** Logs each warning about the configuration, once at start. */

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
-import { defaultPublicUrl } from '../config.ts';
-import { ConfigError } from '../environment.ts';
+import type { Config } from '../config/config.ts';
+import { defaultPublicUrl } from '../config/config.ts';
+import { ConfigError } from '../config/environment.ts';
 import { createLog, type Log } from '../observability/log.ts';
 import { createCleanup, LONGEST_STOP_MS } from '../runtime/shutdown.ts';
-import { openStores } from '../stores.ts';
+import { openStores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 import { freePort } from './listen.ts';
 import { warnAtStart } from './warnings.ts';

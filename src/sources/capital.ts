@@ -1,4 +1,4 @@
-import { cleanText } from './text.ts';
+import { cleanText } from './clean-text.ts';
 
 /** More digits than any share capital has. */
 const MAX_DIGITS = 40;

@@ -1,6 +1,6 @@
 /**
  * Sources of company records: nif.pt, then VIES or eInforma (one adapter each), with a shared client (`http.ts`), a circuit breaker
- * and text cleaning (`text.ts`). No source is trusted: every answer is checked and cleaned, and a fault never holds its text.
+ * and text cleaning (`clean-text.ts`). No source is trusted: every answer is checked and cleaned, and a fault never holds its text.
  */
 import { createEinforma } from './einforma.ts';
 import { createNifPt, isDefaultNifPtUrl, type LimitWindow } from './nif-pt.ts';

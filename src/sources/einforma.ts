@@ -1,8 +1,8 @@
 import { createBreaker } from './breaker.ts';
 import { capitalText } from './capital.ts';
+import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
 import { createTokens } from './einforma-token.ts';
 import { createJsonClient, type JsonObject, type Question, urlUnder } from './http.ts';
-import { cleanText, cleanTexts, joinTexts } from './text.ts';
 import {
   type CompanyDetails,
   type CompanySource,

@@ -1,9 +1,9 @@
-import { DEFAULT_NIF_PT_URL } from '../config.ts';
+import { DEFAULT_NIF_PT_URL } from '../config/config.ts';
 import { DAY, HOUR, MINUTE } from '../units.ts';
 import { createBreaker } from './breaker.ts';
 import { capitalText, currencyText } from './capital.ts';
+import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
 import { createJsonClient, isObject, type JsonObject } from './http.ts';
-import { cleanText, cleanTexts, joinTexts } from './text.ts';
 import {
   type Admit,
   type CompanyDetails,

@@ -1,6 +1,6 @@
 import { createBreaker } from './breaker.ts';
+import { cleanLines, cleanText, joinTexts } from './clean-text.ts';
 import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
-import { cleanLines, cleanText, joinTexts } from './text.ts';
 import {
   type Admit,
   type CompanyDetails,

@@ -5,12 +5,12 @@
 import { once } from 'node:events';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
-import { type Config, readConfig } from '../config.ts';
-import { ConfigError, userName } from '../environment.ts';
+import { type Config, readConfig } from '../config/config.ts';
+import { ConfigError, userName } from '../config/environment.ts';
 import { messageOf, RefusedError } from '../errors.ts';
 import { withoutSecrets } from '../observability/redaction.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { openStores } from '../stores.ts';
+import { openStores } from '../stores/stores.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 

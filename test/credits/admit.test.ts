@@ -3,7 +3,7 @@ import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { findAccount } from '../../src/accounts/store.ts';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
-import type { Admission } from '../../src/credits/calls.ts';
+import type { Admission } from '../../src/credits/call.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import {
   createAccountAt,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createAccount } from '../../src/accounts/store.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createUser } from '../../src/dashboard/auth/invitations.ts';
 import { NEVER_ABORTED } from '../../src/directory/context.ts';
 import { importCompanies } from '../../src/directory/import.ts';
@@ -17,7 +17,7 @@ import { createKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
-import { openStores } from '../../src/stores.ts';
+import { openStores } from '../../src/stores/stores.ts';
 import { withProgress } from '../../src/terminal/progress.ts';
 import { launchBrowser } from './browser.ts';
 

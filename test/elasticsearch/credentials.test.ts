@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { startTestService } from '../support/service.ts';

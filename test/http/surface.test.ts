@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { PROBLEMS } from '../../src/http/problems.ts';
-import { mayReadMetrics } from '../../src/http/public-routes.ts';
+import { mayReadMetrics } from '../../src/service/public-routes.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
 import { ask, linesSince } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createMetrics } from '../../src/observability/metrics.ts';
-import { createBatcher } from '../../src/runtime/batch.ts';
 import { batchTotals } from '../../src/runtime/batch-totals.ts';
+import { createBatcher } from '../../src/runtime/batcher.ts';
 
 test('what is named a total is a counter, and nothing else is', async () => {
   const metrics = createMetrics(() => 0);

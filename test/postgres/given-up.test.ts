@@ -1,11 +1,11 @@
 /** What waits for a connection of a hung Postgres when nobody waits for it any more must not run when it is back. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { createHealth } from '../../src/http/health.ts';
 import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
 import { createCompanyReader } from '../../src/lookup/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createHealth } from '../../src/service/health.ts';
 import { storeProbes } from '../../src/service/probes.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';

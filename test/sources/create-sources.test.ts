@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createSources } from '../../src/sources/create-sources.ts';
 import type { SourcesConfig } from '../../src/sources/types.ts';
 import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';

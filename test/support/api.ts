@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findAccount } from '../../src/accounts/store.ts';
-import { type Config, readConfig } from '../../src/config.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createLogTo } from '../../src/observability/log.ts';

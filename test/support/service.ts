@@ -5,7 +5,7 @@ import { changeLimits } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import type { Plan } from '../../src/accounts/plan.ts';
 import { createAccount } from '../../src/accounts/store.ts';
-import { type Config, readConfig } from '../../src/config.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { Sql } from '../../src/postgres/connect.ts';

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { iso } from '../../accounts/plan.ts';
 import { requireAccount } from '../../accounts/store.ts';
-import { defaultPublicUrl } from '../../config.ts';
+import { defaultPublicUrl } from '../../config/config.ts';
 import { RefusedError } from '../../errors.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
 import { printable, table } from '../../terminal/text.ts';

@@ -1,5 +1,5 @@
 import nodemailer from 'nodemailer';
-import { isLoopbackHost } from '../../addresses.ts';
+import { isLoopbackHost } from '../../config/addresses.ts';
 import { codeOf } from '../../errors.ts';
 import type { Log } from '../../observability/log.ts';
 import { SECOND } from '../../units.ts';

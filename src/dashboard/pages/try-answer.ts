@@ -1,4 +1,4 @@
-import type { CallKind } from '../../credits/calls.ts';
+import type { CallKind } from '../../credits/call.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import { type ProblemName, problemType } from '../../http/problems.ts';
 import type { Company, DebtBracket } from '../../lookup/schema.ts';

@@ -1,5 +1,5 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
-import type { CallKind } from '../../credits/calls.ts';
+import type { CallKind } from '../../credits/call.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import type { MemberContext, PageResponse } from '../request/page-context.ts';

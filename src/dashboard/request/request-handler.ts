@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../addresses.ts';
+import { isLoopbackHost } from '../../config/addresses.ts';
 import { codeOf } from '../../errors.ts';
 import type { RequestTrace } from '../../http/observe.ts';
 import { pathOf, searchOf } from '../../http/url.ts';

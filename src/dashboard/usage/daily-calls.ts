@@ -1,4 +1,4 @@
-import type { CallKind } from '../../credits/calls.ts';
+import type { CallKind } from '../../credits/call.ts';
 import { textArray } from '../../postgres/arrays.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { ErrorKind } from '../../usage/error-answers.ts';

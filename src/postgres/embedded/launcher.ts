@@ -2,7 +2,7 @@ import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { systemUsers } from '../../environment.ts';
+import { systemUsers } from '../../config/environment.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './paths.ts';
 

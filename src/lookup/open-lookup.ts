@@ -1,5 +1,5 @@
 import type { Handler } from '../admission/pipeline.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { rateLimitHeaders, retryAfterS } from '../../src/http/refusals.ts';
+import { rateLimitHeaders, retryAfterS } from '../../src/admission/refusals.ts';
 import { decide, UNITS_PER_TOKEN } from '../../src/rate-limit/bucket.ts';
 
 const AT_S = 1_800_000_000;

@@ -2,6 +2,7 @@
  * The configuration: one entry for each variable, with its default, its parser and its meaning. docs/configuration.md is
  * made from the entries (`bun docs/configuration.ts`). Nothing else in `src` reads the environment.
  */
+import { SECOND } from '../units.ts';
 import { httpUrls } from './addresses.ts';
 import {
   anyText,
@@ -26,7 +27,6 @@ import {
   url,
 } from './environment.ts';
 import { checkTrust, databaseUrl } from './tls.ts';
-import { SECOND } from './units.ts';
 
 /** nif.pt itself, which is only asked with a key. */
 export const DEFAULT_NIF_PT_URL = 'https://www.nif.pt/';

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../src/config.ts';
-import { ConfigError, userName } from '../src/environment.ts';
-import { bareEnvironment, MAIN, ROOT } from './support/command.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { ConfigError, userName } from '../../src/config/environment.ts';
+import { bareEnvironment, MAIN, ROOT } from '../support/command.ts';
 
 type Environment = Record<string, string>;
 

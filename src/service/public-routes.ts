@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
-import { isLoopbackHost } from '../addresses.ts';
+import { isLoopbackHost } from '../config/addresses.ts';
+import { type Answer, methodNotAllowed, problem } from '../http/answer.ts';
+import { templateOf } from '../http/api-route.ts';
+import type { Observer } from '../http/observe.ts';
+import { pathBehind } from '../http/url.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import { type Answer, methodNotAllowed, problem } from './answer.ts';
-import { templateOf } from './api-route.ts';
 import type { Health } from './health.ts';
-import type { Observer } from './observe.ts';
-import { pathBehind } from './url.ts';
 
 export interface PublicParts {
   observer: Observer;

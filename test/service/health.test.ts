@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { createHealth } from '../../src/http/health.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import type { Probe } from '../../src/observability/probe.ts';
+import { createHealth } from '../../src/service/health.ts';
 
 const lines: Record<string, unknown>[] = [];
 const log = createLogTo({ write: (line) => void lines.push(JSON.parse(line)) });

@@ -1,7 +1,7 @@
 /** Parsers for single variables. Each refuses a value that makes no sense with one line that names the variable. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { codeOf } from './errors.ts';
+import { codeOf } from '../errors.ts';
 
 /** A value in the environment that makes no sense. The message is one line that names the variable. */
 export class ConfigError extends Error {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { cleanLines, cleanText, cleanTexts, joinTexts } from '../../src/sources/text.ts';
+import { cleanLines, cleanText, cleanTexts, joinTexts } from '../../src/sources/clean-text.ts';
 
 describe('cleanText', () => {
   test.each([

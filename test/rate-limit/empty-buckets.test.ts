@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createRefusals } from '../../src/rate-limit/refusals.ts';
+import { createRefusals } from '../../src/rate-limit/empty-buckets.ts';
 
 const NOW_US = Date.UTC(2026, 0, 1) * 1000;
 

@@ -1,8 +1,8 @@
 /** The answers with which the pipeline ends a request before its handler, and the RateLimit headers of every answer. */
-import type { Quota } from '../credits/calls.ts';
+import type { Quota } from '../credits/call.ts';
+import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { SECOND } from '../units.ts';
-import { type Answer, type ProblemAnswer, problem, unavailable } from './answer.ts';
 
 /** The problem of a request that an overloaded service refuses. */
 const OVERLOADED = unavailable('The service is overloaded.').problem;

@@ -1,8 +1,8 @@
 /** Encrypted connections: the modes that the configuration may ask for, and the reason of a failed one in plain words. */
 import { getCACertificates } from 'node:tls';
+import { codeOf } from '../errors.ts';
 import { postgresHosts, postgresUrl } from './addresses.ts';
 import { ConfigError, type Environment, text } from './environment.ts';
-import { codeOf } from './errors.ts';
 
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 /** libpq's parameters that postgres.js doesn't know. It would send them to the server, which refuses them. */

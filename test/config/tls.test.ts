@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
-import { readConfig } from '../src/config.ts';
-import { ConfigError } from '../src/environment.ts';
-import { transportWarnings } from '../src/service/warnings.ts';
-import { certificateFault } from '../src/tls.ts';
-import { runCommand } from './support/command.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { ConfigError } from '../../src/config/environment.ts';
+import { certificateFault } from '../../src/config/tls.ts';
+import { transportWarnings } from '../../src/service/warnings.ts';
+import { runCommand } from '../support/command.ts';
 
 const postgres = (query: string) => () =>
   readConfig({ DATABASE_URL: `postgres://u:secret@db.example/x?${query}` });

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { tlsFault } from '../config/tls.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Probe } from '../observability/probe.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import { tlsFault } from '../tls.ts';
 import { SECOND } from '../units.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';

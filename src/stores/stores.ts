@@ -1,15 +1,15 @@
 import type { Client } from '@elastic/elasticsearch';
-import type { Config } from './config.ts';
-import { createElasticsearch } from './elasticsearch/client.ts';
-import { ConfigError } from './environment.ts';
-import { messageOf, RefusedError } from './errors.ts';
-import { connectPostgres, type PostgresOptions, type Sql } from './postgres/connect.ts';
-import { openEmbeddedPostgres } from './postgres/embedded/embedded.ts';
-import { migrate } from './postgres/migrate.ts';
-import { createCleanup } from './runtime/shutdown.ts';
-import { withTimeout } from './runtime/timeout.ts';
-import { tlsFault } from './tls.ts';
-import { SECOND } from './units.ts';
+import type { Config } from '../config/config.ts';
+import { ConfigError } from '../config/environment.ts';
+import { tlsFault } from '../config/tls.ts';
+import { createElasticsearch } from '../elasticsearch/client.ts';
+import { messageOf, RefusedError } from '../errors.ts';
+import { connectPostgres, type PostgresOptions, type Sql } from '../postgres/connect.ts';
+import { openEmbeddedPostgres } from '../postgres/embedded/embedded.ts';
+import { migrate } from '../postgres/migrate.ts';
+import { createCleanup } from '../runtime/shutdown.ts';
+import { withTimeout } from '../runtime/timeout.ts';
+import { SECOND } from '../units.ts';
 
 /** The two stores that both the server and the commands work on. */
 export interface Stores {

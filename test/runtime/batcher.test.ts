@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { type BatchOptions, createBatcher } from '../../src/runtime/batch.ts';
+import { type BatchOptions, createBatcher } from '../../src/runtime/batcher.ts';
 import { OverloadedError } from '../../src/runtime/timeout.ts';
 import { stopClock } from '../support/stopped-clock.ts';
 
