@@ -25,7 +25,7 @@ test('a process whose connection is lost between two migrations goes on after an
   const reached = Promise.withResolvers<void>();
   const files = spyOn(Bun, 'file').mockImplementation(((path: string) => {
     const file = readFile(path);
-    if (!path.includes('0005_')) return file;
+    if (!path.includes('0003_')) return file;
     files.mockRestore();
     reached.resolve();
     return { text: () => gate.promise.then(() => file.text()) };
@@ -40,7 +40,7 @@ test('a process whose connection is lost between two migrations goes on after an
   const names = (await sql<{ name: string }[]>`SELECT name FROM schema_migrations ORDER BY name`).map(
     ({ name }) => name,
   );
-  expect(names.length).toBeGreaterThan(20);
+  expect(names.length).toBeGreaterThan(3);
   expect(applied).toEqual(names);
 });
 
@@ -48,7 +48,7 @@ test('two processes that migrate at once apply each migration once', async () =>
   const { url, drop } = await createEmptyDatabase('migrate_twice');
   const pools = [1, 2].map(() => connectPostgres(url, { max: 1 }));
   const applied = (await Promise.all(pools.map((pool) => migrate(pool)))).flat();
-  expect(applied.length).toBeGreaterThan(20);
+  expect(applied.length).toBeGreaterThan(3);
   expect(new Set(applied).size).toBe(applied.length);
   await Promise.all(pools.map((pool) => pool.end()));
   await drop();

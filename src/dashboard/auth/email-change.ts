@@ -10,7 +10,7 @@ const UNIQUE_VIOLATION = '23505';
 
 /**
  * Keeps a new email until its owner confirms it. It replaces an earlier one, whose link is dead then. A new password ends it,
- * too (0031_members.sql).
+ * too (0004_dashboard.sql).
  *
  * @returns the token of the link
  */

@@ -28,7 +28,7 @@ const MAX_SESSIONS = 50;
 /**
  * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms. A reset
  * in that time ends all sessions, but not this one, which begins later. The row lock waits for a reset that is not committed
- * yet. The trigger of 0015_dashboard_attempts.sql ends sessions that began before the reset wrote the password.
+ * yet. The trigger of 0004_dashboard.sql ends sessions that began before the reset wrote the password.
  *
  * @returns whether the session stays
  */

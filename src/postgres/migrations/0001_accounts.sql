@@ -1,12 +1,66 @@
--- Plans, accounts, API keys, and the ledger of everything that changed an account.
+-- Plans, accounts, API keys, credits, and what they count.
+--
+-- Ids that requests look up are compared byte by byte (COLLATE "C"): the database's collation takes several times as long, and
+-- means nothing for them.
 
 CREATE TABLE plans (
   name text PRIMARY KEY,
   requests_per_minute integer NOT NULL,
   included_credits bigint NOT NULL,
-  api_keys integer -- NULL: unlimited
+  api_keys integer NOT NULL -- that work at the same time; the specification calls 10,000 unlimited, and /usage does too
 );
-INSERT INTO plans VALUES ('free', 20, 500, 2), ('plus', 60, 1250, NULL);
+INSERT INTO plans VALUES ('free', 20, 500, 2), ('plus', 60, 1250, 10000);
+
+CREATE TABLE accounts (
+  id text PRIMARY KEY,
+  name text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  suspended_at timestamptz,
+  deleted_at timestamptz, -- a deleted account is suspended, too, and keeps its rows of the ledger, without names
+  requests_per_minute integer CHECK (requests_per_minute > 0) -- NULL: the plan's
+);
+
+CREATE TABLE api_keys (
+  id text PRIMARY KEY,
+  account_id text NOT NULL REFERENCES accounts (id),
+  name text NOT NULL DEFAULT '',
+  start text NOT NULL, -- the first characters of the secret, for recognition
+  secret_sha256 bytea NOT NULL UNIQUE,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  revoked_at timestamptz,
+  expires_at timestamptz, -- NULL: never
+  ends_at timestamptz NOT NULL GENERATED ALWAYS AS (coalesce(least(revoked_at, expires_at), 'infinity')) STORED
+);
+-- All reads of keys that work, or have ended: a key that has ended takes no place.
+CREATE INDEX api_keys_by_end ON api_keys (account_id, ends_at);
+-- How many keys an account has created in a day; its latest keys.
+CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at, id);
+
+-- An earlier secret of a key, which a rotation has replaced, works until then. The current secret is in api_keys.
+CREATE TABLE api_key_previous_secrets (
+  secret_sha256 bytea PRIMARY KEY,
+  key_id text NOT NULL REFERENCES api_keys (id),
+  until timestamptz NOT NULL
+);
+CREATE INDEX api_key_previous_secrets_by_key ON api_key_previous_secrets (key_id);
+
+-- Who changed what on an account, when and why. Credits spent are only counted (in balances); every grant is a row here.
+CREATE TABLE account_events (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  account_id text NOT NULL REFERENCES accounts (id),
+  at timestamptz NOT NULL DEFAULT now(),
+  kind text NOT NULL, -- src/accounts/events.ts lists them
+  actor text NOT NULL,
+  credits bigint, -- granted (kind 'credits')
+  balance bigint, -- purchased credits afterwards (kind 'credits')
+  note text NOT NULL DEFAULT '',
+  reference text,
+  detail jsonb NOT NULL DEFAULT '{}'
+);
+CREATE INDEX account_events_by_account ON account_events (account_id, id);
+CREATE UNIQUE INDEX account_events_reference ON account_events (account_id, reference) WHERE reference IS NOT NULL;
+-- Sign-ins are removed by age (src/dashboard/auth/remove-expired.ts).
+CREATE INDEX account_events_sign_ins ON account_events (at) WHERE kind = 'signed-in';
 
 CREATE TYPE quota_period AS (
   plan text, -- the effective one: a lapsed Plus subscription is free
@@ -40,51 +94,110 @@ BEGIN
     (date_trunc('month', utc_instant) + interval '1 month') AT TIME ZONE 'UTC')::quota_period;
 END $$;
 
-CREATE TABLE accounts (
-  id text PRIMARY KEY,
-  name text NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT now(),
-  suspended_at timestamptz,
-  plan text NOT NULL REFERENCES plans (name),
+-- What a spent credit writes, apart from everything that refers to an account: of each row that an UPDATE changes, Postgres looks
+-- through every foreign key to and from its table, and it reads every CHECK anew for each statement. That was a quarter of a
+-- credit's time. For the same reason there is no foreign key here: the row is made with its account, and no account is ever
+-- removed.
+CREATE TABLE balances (
+  account_id text COLLATE "C" PRIMARY KEY,
+  plan text NOT NULL,
   plan_since timestamptz, -- a change to Free opens its first period here; NULL: at the start of the month
   plus_anchor timestamptz,
   plus_until timestamptz,
-  requests_per_minute integer CHECK (requests_per_minute > 0), -- NULL: the plan's
-  included_credits bigint CHECK (included_credits >= 0), -- NULL: the plan's
+  included_credits bigint, -- NULL: the plan's
   -- The period that `used` counts, rolled over by the first admission after its end.
-  period_plan text NOT NULL REFERENCES plans (name),
+  period_plan text NOT NULL,
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
-  used bigint NOT NULL DEFAULT 0 CHECK (used >= 0),
-  credits bigint NOT NULL DEFAULT 0 CHECK (credits >= 0),
-  CHECK (plan <> 'plus' OR plus_anchor IS NOT NULL)
+  -- By Postgres's clock, under the lock of the row: a call whose spent_at is later belongs to this period. When a call counts at,
+  -- and when a period begins, don't tell: a subscription can be renewed from an instant that has passed, and a call can wait while
+  -- its account's period changes.
+  period_opened_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  used bigint NOT NULL DEFAULT 0,
+  used_purchased bigint NOT NULL DEFAULT 0, -- among `used`: calls that are given back give these back first
+  credits bigint NOT NULL DEFAULT 0, -- purchased
+  -- Purchased credits that calls of earlier periods took. `credits + used_purchased + purchased_before` is what was granted, and
+  -- what comes back to an earlier period comes from here.
+  purchased_before bigint NOT NULL DEFAULT 0,
+  spend_purchased boolean NOT NULL DEFAULT true, -- whether calls beyond the allowance are paid with purchased credits
+  CHECK (used >= 0 AND credits >= 0 AND included_credits >= 0 AND (plan <> 'plus' OR plus_anchor IS NOT NULL))
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
 
-CREATE TABLE api_keys (
-  id text PRIMARY KEY,
-  account_id text NOT NULL REFERENCES accounts (id),
-  name text NOT NULL DEFAULT '',
-  start text NOT NULL, -- the first characters of the secret, for recognition
-  secret_sha256 bytea NOT NULL UNIQUE,
-  created_at timestamptz NOT NULL DEFAULT now(),
-  revoked_at timestamptz
-);
-CREATE INDEX api_keys_by_account ON api_keys (account_id);
+-- The quotas of accounts that a charge gave fewer credits than they need (src/credits/spend.ts), by account: the allowance, the
+-- instant at which it is reset, and the whole seconds until then. A function, because a charge that everybody can pay should not
+-- set this query up.
+CREATE FUNCTION short_quotas(ids text[], needed bigint[], spent bigint[]) RETURNS json STABLE LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (
+    SELECT json_object_agg(account_id, json_build_object(
+      'limit', coalesce(b.included_credits, plans.included_credits), 'resetAt', (period).ends_at,
+      'retryAfterS', greatest(ceil(extract(epoch FROM (period).ends_at - now())), 1)))
+    FROM balances b
+      CROSS JOIN LATERAL (SELECT CASE WHEN now() < b.period_end
+        THEN ROW(b.period_plan, b.period_start, b.period_end)::quota_period
+        ELSE account_period(b.plan, b.plan_since, b.plus_anchor, b.plus_until, now()) END AS period OFFSET 0) AS current
+      JOIN plans ON plans.name = (period).plan
+    WHERE account_id IN (
+      SELECT call.id FROM unnest(ids, needed, spent) AS call (id, needed, spent) WHERE call.spent < call.needed));
+END $$;
 
--- Who changed what on an account, when and why. Credits spent are only counted (`used`, in balances since 0007); every
--- grant is a row here.
-CREATE TABLE account_events (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  account_id text NOT NULL REFERENCES accounts (id),
-  at timestamptz NOT NULL DEFAULT now(),
-  kind text NOT NULL CHECK (kind IN
-    ('created', 'plan', 'limits', 'credits', 'suspended', 'resumed', 'key-created', 'key-revoked')),
-  actor text NOT NULL,
-  credits bigint, -- granted (kind 'credits')
-  balance bigint, -- purchased credits afterwards (kind 'credits')
-  note text NOT NULL DEFAULT '',
-  reference text,
-  detail jsonb NOT NULL DEFAULT '{}'
+-- Admitted calls, a row for each statement that spent credits or gave some back. The id of the attempt lets a process whose
+-- connection is lost between a commit and its answer void what it has told the callers 503 for (src/credits/void.ts). A roll-up adds
+-- the calls to daily_calls every few seconds: counting them there at once took as long as spending them.
+CREATE TABLE call_journal (
+  attempt uuid PRIMARY KEY,
+  at timestamptz NOT NULL, -- when the calls count at
+  spent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  counted boolean NOT NULL DEFAULT false, -- its calls are in daily_calls
+  voided boolean NOT NULL DEFAULT false, -- its calls are to be returned, or must never be charged
+  account_ids text[] NOT NULL,
+  key_ids text[] NOT NULL, -- '' for calls made in the dashboard
+  kinds text[] NOT NULL,
+  calls bigint[] NOT NULL, -- negative: given back
+  purchased jsonb -- purchased credits among those spent, by account; NULL: none
+) WITH (toast_tuple_target = 8160); -- rows live a few seconds: packing the larger ones takes longer than writing them
+CREATE INDEX call_journal_counted ON call_journal (counted, spent_at);
+CREATE INDEX call_journal_voided ON call_journal (attempt) WHERE voided;
+
+-- Admitted calls a day, key and kind, for the dashboard. No foreign key: its check would wait for every transaction that locks the
+-- account.
+CREATE TABLE daily_calls (
+  account_id text NOT NULL,
+  day date NOT NULL, -- UTC
+  key_id text NOT NULL, -- '' for calls made in the dashboard
+  kind text NOT NULL CHECK (kind IN ('search', 'lookup')),
+  calls bigint NOT NULL,
+  PRIMARY KEY (account_id, day, key_id, kind)
+) WITH (fillfactor = 50);
+
+-- What the dashboard reads: calls that were rolled up, and those that were not yet.
+CREATE VIEW calls_by_day AS
+SELECT account_id, day, key_id, kind, sum(calls)::bigint AS calls
+FROM (
+  SELECT account_id, day, key_id, kind, calls FROM daily_calls
+  UNION ALL
+  SELECT entry.account_id, (journal.at AT TIME ZONE 'UTC')::date, entry.key_id, entry.kind, entry.calls
+  FROM call_journal journal,
+    unnest(account_ids, key_ids, kinds, journal.calls) AS entry (account_id, key_id, kind, calls)
+  WHERE NOT journal.counted
+) AS rolled_up
+GROUP BY account_id, day, key_id, kind
+HAVING sum(calls) <> 0;
+
+-- Error answers of the API by day, for the dashboard (src/usage/error-answers.ts). Each process counts in memory, and adds its
+-- counts here every few seconds. No foreign key, as for daily_calls.
+CREATE TABLE daily_error_answers (
+  account_id text COLLATE "C" NOT NULL,
+  day date NOT NULL, -- UTC
+  key_id text NOT NULL, -- '' for calls made in the dashboard
+  kind text NOT NULL, -- a problem with status 429, or '4xx' or '5xx' for other problems
+  calls bigint NOT NULL,
+  PRIMARY KEY (account_id, day, key_id, kind)
+) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
+
+-- The latest batch of counts that each process has added. A process that got no answer sends its batch again, and it is added once.
+CREATE TABLE error_answer_writers (
+  id uuid PRIMARY KEY,
+  batch integer NOT NULL,
+  written_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX account_events_by_account ON account_events (account_id, id);
-CREATE UNIQUE INDEX account_events_reference ON account_events (account_id, reference) WHERE reference IS NOT NULL;

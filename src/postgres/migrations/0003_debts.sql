@@ -13,7 +13,7 @@ CREATE TABLE debts (
   nif text COLLATE "C" NOT NULL,
   start_amount bigint NOT NULL CHECK (start_amount >= 0),
   end_amount bigint CHECK (end_amount >= start_amount), -- NULL: open-ended
-  PRIMARY KEY (kind, nif)
+  PRIMARY KEY (nif, kind) -- a lookup asks for the debts of a company, of whatever kind
 );
 
 -- Replaces the dataset of a kind by the rows of the session's temporary table `staging`: one statement, so that a lost

@@ -51,19 +51,13 @@ CREATE TABLE dashboard_verifications (
 );
 CREATE INDEX dashboard_verifications_by_identifier ON dashboard_verifications ("identifier");
 
--- Sign-ups and sign-in attempts by address. better-auth removes what has expired when an address comes back, and
--- src/dashboard/remove-expired.ts the rest.
-CREATE TABLE dashboard_rate_limits (
-  "id" text PRIMARY KEY,
-  "key" text NOT NULL UNIQUE,
-  "count" integer NOT NULL,
-  "lastRequest" bigint NOT NULL -- Unix time in milliseconds
-);
-
 -- The one account that a user sees.
 CREATE TABLE dashboard_members (
   user_id text PRIMARY KEY REFERENCES dashboard_users ("id") ON DELETE CASCADE,
-  account_id text NOT NULL REFERENCES accounts (id)
+  account_id text NOT NULL REFERENCES accounts (id),
+  signed_in_at timestamptz, -- the latest time; NULL: never
+  language text, -- of the member's latest visit; NULL: none yet
+  usage_alerts boolean NOT NULL DEFAULT true -- whether the member wants mails about the allowance
 );
 CREATE INDEX dashboard_members_by_account ON dashboard_members (account_id);
 
@@ -76,4 +70,46 @@ CREATE TABLE dashboard_invitations (
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
   used_at timestamptz
+);
+
+-- Changes of email that wait for their confirmation (src/dashboard/auth/email-change.ts).
+CREATE TABLE dashboard_email_changes (
+  user_id text PRIMARY KEY REFERENCES dashboard_users ("id") ON DELETE CASCADE,
+  email text NOT NULL, -- the new one, in lower case
+  token_sha256 bytea NOT NULL UNIQUE,
+  expires_at timestamptz NOT NULL
+);
+
+-- A new password ends every session of its user, and a change of email: someone else may have asked for it. This runs in the
+-- statement that writes the password, so that a session that was opened with the old one while a reset ran is removed, too
+-- (src/dashboard/auth/sessions.ts has the other half).
+CREATE FUNCTION dashboard_end_sessions() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM dashboard_sessions WHERE "userId" = NEW."userId";
+  DELETE FROM dashboard_email_changes WHERE user_id = NEW."userId";
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER dashboard_new_password
+AFTER UPDATE OF "password" ON dashboard_credentials
+FOR EACH ROW WHEN (OLD."password" IS DISTINCT FROM NEW."password")
+EXECUTE FUNCTION dashboard_end_sessions();
+
+-- Attempts to sign in or up and mails that were asked for, counted by address and by SHA-256 of the email
+-- (src/dashboard/auth/limits.ts).
+CREATE TABLE dashboard_attempts (
+  key text PRIMARY KEY,
+  attempts integer NOT NULL CHECK (attempts >= 0),
+  ends_at timestamptz NOT NULL -- the attempts count until then
+);
+CREATE INDEX dashboard_attempts_by_end ON dashboard_attempts (ends_at);
+
+-- Mails when 80% and 100% of the allowance are used (src/dashboard/usage/usage-alerts.ts): the latest period that a member got each for.
+-- period_opened_at is that of balances: it changes with each period.
+CREATE TABLE dashboard_usage_alerts (
+  user_id text NOT NULL REFERENCES dashboard_users ("id") ON DELETE CASCADE,
+  percent integer NOT NULL,
+  period_opened_at timestamptz NOT NULL,
+  PRIMARY KEY (user_id, percent)
 );
