@@ -10,9 +10,6 @@ export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 /** Postgres's error code if `lock_timeout` has ended a statement. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Grace after `statement_timeout`, in which a live server reports the cancellation. */
-const STATEMENT_TIMEOUT_GRACE_MS = 3 * SECOND;
-
 const POINT_QUERY_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',
   random_page_cost: 1,
@@ -25,10 +22,7 @@ export interface PostgresOptions {
   max?: number;
   /** The name in `pg_stat_activity`. */
   applicationName?: string;
-  /**
-   * The server cancels a statement after this long; 0 means never (imports, migrations). We close a connection that is silent
-   * for three seconds more, because its host is lost, and a new connection finds the next host.
-   */
+  /** The server cancels a statement after this long; 0 means never (imports, migrations). */
   statementTimeoutMs?: number;
   /** The server cancels a wait for a row or table lock after this long. */
   lockTimeoutMs?: number;
@@ -44,8 +38,7 @@ export interface PostgresOptions {
  * Opens a pool, which connects at the first query.
  *
  * The server's timeouts end slow statements. The caller bounds its wait for a frozen server with `withTimeout`
- * (src/runtime/timeout.ts). `query_timeout` is our patch (patches/): postgres.js would send statements on a lost connection
- * until the kernel closes it, a quarter of an hour later.
+ * (src/runtime/timeout.ts). A server process opens its pools by `createPools`, which notices a lost host.
  */
 export function connectPostgres(url: string, options: PostgresOptions = {}): Sql {
   const {
@@ -60,7 +53,6 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
     max,
     connect_timeout: 2,
     idle_timeout: 60,
-    query_timeout: statementTimeoutMs > 0 ? (statementTimeoutMs + STATEMENT_TIMEOUT_GRACE_MS) / SECOND : 0,
     // Finds a restarted server within half a second, instead of after postgres.js's growing pauses.
     backoff: () => 0.25,
     onnotice: () => {},

@@ -13,7 +13,7 @@ const MAINTENANCE_WORK_MEM = '256MB';
  * If it is lost, postgres.js silently reconnects at the next query, and the session's locks and tables are lost. A caller
  * that relies on a lock compares `pg_backend_pid()`.
  *
- * @param more further options of postgres.js; `query_timeout` closes a connection that is silent for so many seconds
+ * @param more further options of postgres.js
  * @returns a pool of exactly one connection; the caller ends it
  */
 export function openDedicated(
@@ -28,7 +28,6 @@ export function openDedicated(
     max: 1,
     idle_timeout: undefined,
     max_lifetime: null,
-    query_timeout: 0,
     ...more,
     connection: {
       ...options.connection,
@@ -45,7 +44,7 @@ export function openDedicated(
  * The watching connection asks its one query and nothing else, such as the array types. postgres.js may open a connection after
  * the pool's end (3.4.9); that one closes itself when it is idle.
  */
-const WATCH_OPTIONS = { query_timeout: 2, idle_timeout: 10, fetch_types: false };
+const WATCH_OPTIONS = { idle_timeout: 10, fetch_types: false };
 
 /**
  * Runs work on a dedicated connection, with memory for large sorts. Its statement is cancelled when the signal
@@ -84,7 +83,7 @@ export async function withDedicated<T>(
     const [row] = await sql<{ pid: number; startedAt: string }[]>`
       SELECT pid, backend_start::text AS "startedAt" FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
     backend = row!.pid;
-    watch = await watchSession(openDedicated(pool, 'company-directory watch', WATCH_OPTIONS), row!);
+    watch = await watchSession(() => openDedicated(pool, 'company-directory watch', WATCH_OPTIONS), row!);
     signal.throwIfAborted();
     return await Promise.race([work(sql, changed), watch.lost]);
   } catch (error) {

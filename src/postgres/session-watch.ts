@@ -1,7 +1,8 @@
 import { codeOf, RefusedError } from '../errors.ts';
 import { startInterval } from '../runtime/interval.ts';
-import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
+import { OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
+import { openAsker } from './asker.ts';
 import type { Sql } from './connect.ts';
 
 const LOOK_EVERY_MS = 2 * SECOND;
@@ -32,24 +33,27 @@ export const isSessionLost = (error: unknown): boolean => LOST.test(codeOf(error
  * says nothing about Postgres. The first look is made before this returns, so that the connection exists before the work.
  *
  * @param session.startedAt in Postgres's notation. A process id alone may have been reused, or belong to another server
- * @param sql for the checks alone, with a `query_timeout`, so that a silent connection does not keep a check from the next host
+ * @param connect opens a connection for the checks alone
  * @returns `lost`, which rejects with the operator's message when the session has ended or Postgres has been silent for ten
  * seconds; `stop`, which ends the checks and their connection
  */
 export async function watchSession(
-  sql: Sql,
+  connect: () => Sql,
   session: { pid: number; startedAt: string },
   { everyMs, timeoutMs } = { everyMs: LOOK_EVERY_MS, timeoutMs: LOOK_TIMEOUT_MS },
 ) {
   const { pid, startedAt } = session;
+  const watch = openAsker(connect);
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => {});
   let silentLooks = 0;
 
   async function look(): Promise<void> {
     try {
-      const query = sql`SELECT FROM pg_stat_activity WHERE pid = ${pid} AND backend_start::text = ${startedAt}`;
-      const rows = await withTimeout(query, timeoutMs, 'Postgres');
+      const rows = await watch.ask(
+        (sql) => sql`SELECT FROM pg_stat_activity WHERE pid = ${pid} AND backend_start::text = ${startedAt}`,
+        timeoutMs,
+      );
       silentLooks = 0;
       if (rows.length === 0) reject(sessionLost());
     } catch (error) {
@@ -63,6 +67,6 @@ export async function watchSession(
   await looks.run();
   return {
     lost,
-    stop: () => Promise.all([looks.stop(), sql.end({ timeout: 0 })]),
+    stop: () => Promise.all([looks.stop(), watch.end(0)]),
   };
 }

@@ -3,7 +3,12 @@ export class OverloadedError extends Error {
   override readonly name = 'OverloadedError';
 }
 
-interface Cancellable<T> extends PromiseLike<T> {
+/** A dependency was asked in good time, and gave no answer. */
+export class NoAnswerError extends Error {
+  override readonly name = 'NoAnswerError';
+}
+
+export interface Cancellable<T> extends PromiseLike<T> {
   /** postgres.js: null as long as the query waits for a connection. */
   state?: unknown;
   cancel?: () => unknown;
@@ -13,7 +18,7 @@ interface Cancellable<T> extends PromiseLike<T> {
 export type Bound = <T>(work: Cancellable<T>) => Promise<T>;
 
 /**
- * The outcome of `work`, or an error after `timeoutMs`; an {@link OverloadedError} if this process was too busy to read the
+ * The outcome of `work`, or a {@link NoAnswerError} after `timeoutMs`; an {@link OverloadedError} if this process was too busy to read the
  * answer by then. An answer that arrived while the event loop was blocked counts as on time.
  *
  * A frozen server leaves the promises of postgres.js unsettled until its connection is given up. A query that still waits
@@ -30,7 +35,7 @@ export function withTimeout<T>(
   const bounded: Cancellable<unknown>[] = [];
   const timer = setTimeoutAfterIo((isBusy) => {
     if (isBusy) reject(new OverloadedError(`${what} answered while this process was busy, or not at all`));
-    else reject(new Error(`${what} did not answer within ${Math.round(timeoutMs)} ms`));
+    else reject(new NoAnswerError(`${what} did not answer within ${Math.round(timeoutMs)} ms`));
     for (const query of bounded) if (query.state === null) query.cancel?.();
   }, timeoutMs);
   const bound: Bound = (work) => {

@@ -1,7 +1,7 @@
+import { openAsker } from '../postgres/asker.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { openDedicated } from '../postgres/dedicated.ts';
 import { startInterval } from '../runtime/interval.ts';
-import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
 /** The Postgres channel for a change of the current generation (src/directory/generations.ts). */
@@ -36,26 +36,29 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
   }
 
   // postgres.js's `listen` would not say when its connection is lost.
-  const listener = openDedicated(sql, 'company-directory index watch', {
-    query_timeout: READ_TIMEOUT_MS / SECOND,
-    // Otherwise each read that waits for a lock would leave a process of the server behind.
-    connection: { statement_timeout: READ_TIMEOUT_MS },
-    onclose: change,
-    onnotify: () => {
-      change();
-      void reads.run();
-    },
-  });
+  const listener = openAsker(() =>
+    openDedicated(sql, 'company-directory index watch', {
+      // Otherwise each read that waits for a lock would leave a process of the server behind.
+      connection: { statement_timeout: READ_TIMEOUT_MS },
+      onclose: change,
+      onnotify: () => {
+        change();
+        void reads.run();
+      },
+    }),
+  );
 
   async function read(): Promise<void> {
     try {
       for (let before = -1; before !== changes && !closed; ) {
         before = changes;
         // Each time, because postgres.js replaces a lost connection silently.
-        await withTimeout(listener.unsafe(`LISTEN ${DIRECTORY_CHANGED}`), READ_TIMEOUT_MS, 'Postgres');
-        const rows = listener<{ index: string | null }[]>`
-          SELECT index_name AS index FROM directory_generations WHERE id = (SELECT current FROM directory)`;
-        const [row] = await withTimeout(rows, READ_TIMEOUT_MS, 'Postgres');
+        await listener.ask((sql) => sql.unsafe(`LISTEN ${DIRECTORY_CHANGED}`), READ_TIMEOUT_MS);
+        const [row] = await listener.ask(
+          (sql) => sql<{ index: string | null }[]>`
+            SELECT index_name AS index FROM directory_generations WHERE id = (SELECT current FROM directory)`,
+          READ_TIMEOUT_MS,
+        );
         if (before === changes && !closed) current = row?.index ?? null;
       }
     } catch {
@@ -70,7 +73,7 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
     async close() {
       closed = true;
       current = null;
-      await listener.end({ timeout: 1 });
+      await listener.end(1);
       await reads.stop();
     },
   };

@@ -18,7 +18,6 @@ import { createAuthenticator } from '../keys/authenticate.ts';
 import { openLookup } from '../lookup/open-lookup.ts';
 import { createLog, type Log, type LogTarget } from '../observability/log.ts';
 import { createMetrics } from '../observability/metrics.ts';
-import { connectPostgres } from '../postgres/connect.ts';
 import { openRateLimiter } from '../rate-limit/open-rate-limiter.ts';
 import {
   CLOSE_TIMEOUT_MS,
@@ -113,8 +112,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const authenticator = await createAuthenticator(stores.sql);
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
-    const pointQueries = connectPostgres(stores.databaseUrl, POINT_QUERY_POOL);
-    cleanup.add('Postgres by key', () => pointQueries.end({ timeout: 2 }));
+    const pointQueries = stores.openPool(POINT_QUERY_POOL);
     let onCounted: (accountIds: Set<string>) => void = () => {};
     const rollups = startCallRollup(stores.sql, log, tasks, (accountIds) => onCounted(accountIds));
     const creditsProbe = createCreditsProbe(pointQueries);
@@ -149,8 +147,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl,
       stopping: stopping.signal,
     });
-    const dashboardSql = connectPostgres(stores.databaseUrl, DASHBOARD_POOL);
-    cleanup.add("the dashboard's Postgres", () => dashboardSql.end({ timeout: 2 }));
+    const dashboardSql = stores.openPool(DASHBOARD_POOL);
     const openApi = createOpenApi(publicUrl, API_ROUTES);
     const dashboard = await createDashboard({
       sql: dashboardSql,

@@ -4,9 +4,10 @@ import { ConfigError } from '../config/environment.ts';
 import { tlsFault } from '../config/tls.ts';
 import { createElasticsearch } from '../elasticsearch/client.ts';
 import { messageOf, RefusedError } from '../errors.ts';
-import { connectPostgres, type PostgresOptions, type Sql } from '../postgres/connect.ts';
+import type { PostgresOptions, Sql } from '../postgres/connect.ts';
 import { openEmbeddedPostgres } from '../postgres/embedded/embedded.ts';
 import { migrate } from '../postgres/migrate.ts';
+import { createPools } from '../postgres/pools.ts';
 import { createCleanup } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
@@ -16,8 +17,8 @@ export interface Stores {
   sql: Sql;
   /** `null` means search by an index in Postgres. */
   elasticsearch: Client | null;
-  /** The address of Postgres with its password. Never log it. */
-  databaseUrl: string;
+  /** Opens another pool of a server process. The stores close it. */
+  openPool(options: PostgresOptions): Sql;
   /** Names of the migrations that were applied now. */
   migrated: string[];
   close(): Promise<void>;
@@ -37,7 +38,7 @@ export interface OpenOptions {
  * Elasticsearch client if one is configured.
  *
  * @throws RefusedError in one line when Postgres can't be reached, is older than 18 or a standby, or can't be migrated
- * @throws ConfigError when the database's encoding is not UTF-8
+ * @throws ConfigError when the database's encoding is not UTF-8, or connections do not take our settings
  */
 export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
   const cleanup = createCleanup((what, error) =>
@@ -55,21 +56,25 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
         onMade?.(`made a new embedded installation in ${embedded.madeIn}, because DATABASE_URL is not set`);
       }
     }
-    const sql = connectPostgres(databaseUrl, options.postgres);
-    cleanup.add('Postgres', () => sql.end({ timeout: 2 }));
+    const pools = createPools(databaseUrl, () =>
+      options.onLog?.('Postgres has fallen silent: new connections replace the present ones'),
+    );
+    cleanup.add('Postgres', () => pools.close({ timeout: 2 }));
+    const sql = pools.open(options.postgres);
     const server = sql<Server[]>`
       SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
-        pg_is_in_recovery() AS "isStandby"`;
+        pg_is_in_recovery() AS "isStandby",
+        (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS "statementTimeoutMs"`;
     const rows = await withTimeout(server, 5 * SECOND, 'Postgres').catch((error) => {
       throw new RefusedError(
         `Postgres can't be reached: ${tlsFault(error) ?? messageOf(error)}: check DATABASE_URL and the server`,
       );
     });
-    requireUsable(rows[0]!);
+    requireUsable(rows[0]!, options.postgres);
     const migrated = await migrate(sql);
     const elasticsearch = createElasticsearch(config);
     if (elasticsearch !== null) cleanup.add('Elasticsearch', () => elasticsearch.close());
-    return { sql, elasticsearch, databaseUrl, migrated, close: () => cleanup.runInReverse() };
+    return { sql, elasticsearch, openPool: pools.open, migrated, close: () => cleanup.runInReverse() };
   } catch (error) {
     await cleanup.runInReverse();
     throw error;
@@ -81,13 +86,18 @@ interface Server {
   version: number;
   encoding: string;
   isStandby: boolean;
+  /** As the connection has it. */
+  statementTimeoutMs: number;
 }
 
 /** The first version whose `RETURNING` tells what a row held before (src/credits/spend.ts). */
 const OLDEST_VERSION = 18;
 
 /** No other encoding than UTF-8 stores all names. SQL_ASCII also stores bytes that are no text, and sorts and cuts by bytes. */
-function requireUsable({ version, encoding, isStandby }: Server): void {
+function requireUsable(
+  { version, encoding, isStandby, ...connection }: Server,
+  { statementTimeoutMs = 0 }: PostgresOptions = {},
+): void {
   if (version < OLDEST_VERSION * 10_000) {
     const found = `${Math.floor(version / 10_000)}.${version % 10_000}`;
     throw new RefusedError(
@@ -99,9 +109,17 @@ function requireUsable({ version, encoding, isStandby }: Server): void {
       'DATABASE_URL names a standby, which only reads: name the primary, or all hosts with commas between them',
     );
   }
-  if (encoding === 'UTF8') return;
-  throw new ConfigError(
-    `DATABASE_URL names a database with the encoding ${encoding}: make another with ` +
-      `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
-  );
+  if (encoding !== 'UTF8') {
+    throw new ConfigError(
+      `DATABASE_URL names a database with the encoding ${encoding}: make another with ` +
+        `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
+    );
+  }
+  // The bounds and the plans of statements rely on the settings of their connection, which a pooler drops.
+  if (connection.statementTimeoutMs !== statementTimeoutMs) {
+    throw new ConfigError(
+      'DATABASE_URL leads to connections that do not take our settings (statement_timeout): it must have none itself,' +
+        ' and name Postgres, not a pooler such as PgBouncer',
+    );
+  }
 }

@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 /** As in earnest: a connection that postgres.js opens after the pool's end closes itself. */
-const OPTIONS = { query_timeout: 2, idle_timeout: 1, fetch_types: false };
+const OPTIONS = { idle_timeout: 1, fetch_types: false };
 const QUICK = { everyMs: 30, timeoutMs: 20 };
 
 /** Watches a session of the test's own pool through the proxy. */
@@ -32,7 +32,7 @@ async function watch(pace = QUICK) {
   const session = await database.sql.reserve();
   const [row] = await session<{ pid: number; startedAt: string }[]>`
     SELECT pid, backend_start::text AS "startedAt" FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
-  const watched = await watchSession(openDedicated(sql, 'watch', OPTIONS), row!, pace);
+  const watched = await watchSession(() => openDedicated(sql, 'watch', OPTIONS), row!, pace);
   return {
     lost: watched.lost.catch((error: RefusedError) => error),
     async stop() {
@@ -68,7 +68,7 @@ test('looks that a busy process had no time to read do not count', async () => {
 
 test('the first look is made before the work: a session that is gone is known at once', async () => {
   const watched = await watchSession(
-    openDedicated(sql, 'watch', OPTIONS),
+    () => openDedicated(sql, 'watch', OPTIONS),
     { pid: 1, startedAt: 'never' },
     QUICK,
   );

@@ -57,6 +57,20 @@ test.each([
   await drop();
 });
 
+test('connections that do not take our settings, as those of a pooler, are refused with one line and exit code 2', async () => {
+  const { url, drop } = await createEmptyDatabase('settings');
+  const env = { DATABASE_URL: `${url}?statement_timeout=0`, PORT: '0' };
+  const { code, stderr } = await runCommand(env, 'serve');
+  expect(code).toBe(2);
+  expect(stderr).toMatch(
+    /^error: DATABASE_URL leads to connections that do not take our settings .+ PgBouncer\n$/,
+  );
+  const sql = connectPostgres(url, { max: 1 });
+  expect((await sql`SELECT FROM pg_tables WHERE schemaname = 'public'`).length).toBe(0);
+  await sql.end();
+  await drop();
+}, 20_000);
+
 test('Postgres older than 18 ends the start with exit code 1 and its version, unchanged', async () => {
   const { url, drop } = await createEmptyDatabase('old');
   const old = await startOlderPostgres(url);

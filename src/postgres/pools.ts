@@ -1,0 +1,97 @@
+import postgres from 'postgres';
+import { type Periodic, startInterval } from '../runtime/interval.ts';
+import { NoAnswerError, OverloadedError } from '../runtime/timeout.ts';
+import { SECOND } from '../units.ts';
+import { openAsker } from './asker.ts';
+import { connectPostgres, type PostgresOptions, type Sql } from './connect.ts';
+
+const ASK_EVERY_MS = 0.25 * SECOND;
+/** A server without an answer to the smallest question for this long is gone, or of no use. */
+const SILENCE_MS = 0.75 * SECOND;
+/** A live server has reported a statement's timeout by this time after it. */
+const GRACE_MS = 3 * SECOND;
+
+export interface Pools {
+  /** Opens a pool, which connects at the first query. One without a statement timeout is not replaced. */
+  open(options?: PostgresOptions): Sql;
+  close(how: { timeout: number }): Promise<void>;
+}
+
+/**
+ * The pools of a server process, for a Postgres whose host may vanish without closing its connections. postgres.js would send
+ * statements on such connections until the kernel gives up, a quarter of an hour later.
+ *
+ * One more connection, the canary, is asked a question four times a second. When it falls silent, and when it has connected again,
+ * every pool is replaced by a new one. So recovery takes the same time with any number of open connections.
+ *
+ * @param onSilent called when the canary falls silent
+ */
+export function createPools(url: string, onSilent: () => void = () => {}): Pools {
+  const replacements: (() => void)[] = [];
+  const open = new Set<Sql>();
+  const canary = openAsker(() =>
+    connectPostgres(url, { max: 1, applicationName: 'company-directory canary' }),
+  );
+  /** The canary's process in Postgres, which changes at a silent reconnection. */
+  let backend: number | 'new' | 'lost' = 'new';
+
+  async function ask(): Promise<void> {
+    const before = backend;
+    try {
+      const [row] = await canary.ask(
+        (sql) => sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`,
+        SILENCE_MS,
+      );
+      backend = row!.pid;
+      // Connections may have been lost together with the canary's.
+      if (before !== 'new' && before !== backend) replaceAll();
+    } catch (error) {
+      // A busy process has not waited for the server.
+      if (error instanceof OverloadedError) return;
+      backend = 'lost';
+      if (typeof before !== 'number' || !(error instanceof NoAnswerError)) return;
+      onSilent();
+      replaceAll();
+    }
+  }
+
+  function replaceAll(): void {
+    for (const replace of replacements) replace();
+  }
+
+  let asking: Periodic | null = null;
+
+  return {
+    open(options = {}) {
+      // Never replaced: it makes the connections of `listen`, and has the options of all the others.
+      const first = connectPostgres(url, options);
+      open.add(first);
+      const { statementTimeoutMs = 0 } = options;
+      if (statementTimeoutMs === 0) return first;
+      asking ??= startInterval(ask, ASK_EVERY_MS);
+      void asking.run();
+      // postgres.js 3.4.9 accepts the parsed options of another pool (parseOptions: `shared`).
+      const parsed = first.options as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>;
+      let pool: Sql = postgres(parsed);
+      open.add(pool);
+      replacements.push(() => {
+        const replaced = pool;
+        pool = postgres(parsed);
+        open.add(pool);
+        // Its statements in flight may still be answered.
+        setTimeout(() => {
+          open.delete(replaced);
+          void replaced.end({ timeout: 0 });
+        }, statementTimeoutMs + GRACE_MS).unref();
+      });
+      return new Proxy(first, {
+        apply: (_, __, args) => Reflect.apply(pool, undefined, args),
+        get: (_, key) => Reflect.get(key === 'listen' ? first : pool, key),
+      });
+    },
+    async close(how) {
+      const ended = [canary.end(0), ...[...open].map((pool) => pool.end(how))];
+      await Promise.all([asking?.stop(), ...ended]);
+    },
+  };
+}
