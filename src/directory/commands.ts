@@ -90,7 +90,7 @@ function describeStatus({ datasets, drift, driftMeans, running, ...status }: Sta
   return fields({
     index: status.index,
     previous: status.previous,
-    documents: count(status.documents),
+    documents: status.documents === null ? 'unknown' : count(status.documents),
     ...(drift === undefined ? {} : { drift: `${count(drift)}: ${driftMeans}` }),
     directory: describeDirectory(directory),
     'tax debts': describeDebts(debts.tax),

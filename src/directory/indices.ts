@@ -1,6 +1,7 @@
 /** Elasticsearch indices of the directory: their names, their life cycle, and the alias for searches. */
 import { randomBytes } from 'node:crypto';
 import { type Client, errors, type estypes } from '@elastic/elasticsearch';
+import { isNodeFault } from '../elasticsearch/nodes.ts';
 import { RefusedError } from '../errors.ts';
 import { readMapping } from '../search/document.ts';
 import { MINUTE, SECOND } from '../units.ts';
@@ -19,7 +20,7 @@ export interface IndexMeta {
  */
 const LONG: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * MINUTE, maxRetries: 2 };
 /** Checks and removals must end soon if Elasticsearch hangs. */
-const SHORT: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * SECOND, maxRetries: 1 };
+const SHORT: { requestTimeout: number; maxRetries: number } = { requestTimeout: 5 * SECOND, maxRetries: 1 };
 
 /** `<alias>-<UTC time>-<random>`, so that names sort by age and are never used twice. */
 export function newIndexName(alias: string, now: Date = new Date()): string {
@@ -35,8 +36,8 @@ const LOADING = {
 } as const;
 
 /**
- * Settings of a complete index: closed for writing (a clone begins from here), and with a second copy in a cluster of several
- * nodes. The mapping file's replicas and refresh override them.
+ * Settings of a complete index: closed for writing (a clone begins from here), and with a copy on every node, so that a search
+ * needs only the node that it is sent to. The mapping file's replicas and refresh override them.
  */
 function servingSettings(): estypes.IndicesIndexSettings {
   const { number_of_replicas, refresh_interval = null } = readMapping().settings.index as Record<
@@ -44,7 +45,7 @@ function servingSettings(): estypes.IndicesIndexSettings {
     unknown
   >;
   return {
-    ...(number_of_replicas === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas }),
+    ...(number_of_replicas === undefined ? { auto_expand_replicas: '0-all' } : { number_of_replicas }),
     refresh_interval,
     translog: { durability: null, flush_threshold_size: null },
     blocks: { write: true },
@@ -99,14 +100,14 @@ export async function refreshIndex(client: Client, name: string, signal: AbortSi
 }
 
 /**
- * Merges an index into one segment, which halves the cost of a search, because a search reads each segment. After a timeout the
- * merge continues in Elasticsearch; the index is correct without it.
+ * Merges an index into one segment, which halves the cost of a search, because a search reads each segment. If the answer is
+ * late or lost, the merge continues in Elasticsearch; the index is correct without it.
  */
 export async function mergeIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
   try {
-    await client.indices.forcemerge({ index: name, max_num_segments: 1 }, { ...LONG, signal });
+    await client.indices.forcemerge({ index: name, max_num_segments: 1 }, { ...LONG, maxRetries: 0, signal });
   } catch (error) {
-    if (!(error instanceof errors.TimeoutError)) throw error;
+    if (!isNodeFault(error)) throw error;
   }
 }
 
@@ -117,7 +118,8 @@ export async function finishIndex(client: Client, name: string, signal: AbortSig
 }
 
 export async function countDocuments(client: Client, name: string, signal: AbortSignal): Promise<number> {
-  const { count } = await client.count({ index: name }, { ...SHORT, signal });
+  // A copy on the node that is asked: another node may hang.
+  const { count } = await client.count({ index: name, preference: '_local' }, { ...SHORT, signal });
   return count;
 }
 

@@ -1,4 +1,6 @@
 import { type Datasets, readDatasets } from '../datasets/store.ts';
+import { isNodeFault } from '../elasticsearch/nodes.ts';
+import { messageOf } from '../errors.ts';
 import { quoted } from '../postgres/identifier.ts';
 import type { Progress } from '../terminal/progress.ts';
 import type { DirectoryContext } from './context.ts';
@@ -10,6 +12,8 @@ import { type LockHolder, readHolder } from './lock.ts';
 
 /** The value of `index` if there is none. */
 const NO_INDEX = '(none)';
+/** The value of `index` if it can't be asked for. */
+const UNKNOWN_INDEX = "(Elasticsearch doesn't answer)";
 
 /** The answer of `index status`, `index rebuild` and `index rollback`. */
 export interface IndexStatus {
@@ -17,7 +21,8 @@ export interface IndexStatus {
   index: string;
   /** The index or table that a rollback returns to, or `null`. */
   previous: string | null;
-  documents: number;
+  /** `null` means that Elasticsearch doesn't answer; only the report of `index status` has that. */
+  documents: number | null;
   /** The number of rows that searches don't see yet and of old entries that they still see; absent if there are none. */
   drift?: number;
 }
@@ -30,17 +35,24 @@ export interface StatusReport extends IndexStatus {
 }
 
 /**
- * A report on the directory for its operator. Removes what a dead run has left, unless a run changes the directory now.
+ * A report on the directory for its operator, who wants it most while Elasticsearch doesn't answer: then it has what Postgres
+ * knows. Removes what a dead run has left, unless a run changes the directory now.
  */
 export async function statusReport(
   context: DirectoryContext,
   progress: Pick<Progress, 'note'>,
 ): Promise<StatusReport> {
   const running = await readHolder(context.sql);
-  if (running === null && (await failPlainly(() => tidyUpLeftovers(context), null))) {
+  const status = await indexStatus(context).catch(async (error): Promise<IndexStatus> => {
+    if (!isNodeFault((error as Error).cause)) throw error;
+    progress.note(`warning: ${messageOf(error)}`);
+    const { previous } = await readDirectory(context.sql);
+    return { index: UNKNOWN_INDEX, previous: nameOf(previous), documents: null };
+  });
+  const isKnown = status.documents !== null;
+  if (isKnown && running === null && (await failPlainly(() => tidyUpLeftovers(context), null))) {
     progress.note('removed what a stopped run had left');
   }
-  const status = await indexStatus(context);
   const driftMeans = meaningOf(status.index, await readDirectory(context.sql));
   const datasets = await readDatasets(context.sql);
   return { ...status, ...(status.drift === undefined ? {} : { driftMeans }), datasets, running };
@@ -77,11 +89,13 @@ export async function indexStatus(context: DirectoryContext): Promise<IndexStatu
   const drift = await driftOf(context, directory, index, documents);
   return {
     index,
-    previous: previous === null ? null : (previous.indexName ?? previous.tableName),
+    previous: nameOf(previous),
     documents,
     ...(drift > 0 ? { drift } : {}),
   };
 }
+
+const nameOf = (previous: Generation | null) => previous && (previous.indexName ?? previous.tableName);
 
 async function driftOf(
   { sql }: DirectoryContext,

@@ -1,16 +1,23 @@
-import { Client } from '@elastic/elasticsearch';
+import { Client, SniffingTransport } from '@elastic/elasticsearch';
 import { nodesOf } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
 import { SECOND } from '../units.ts';
 import { FetchConnection } from './connection.ts';
 import { NodePool } from './nodes.ts';
 
+/** Repeats a request also when its node gave no answer. The client hands this option on in no other way. */
+class RetryingTransport extends SniffingTransport {
+  constructor(options: ConstructorParameters<typeof SniffingTransport>[0]) {
+    super({ ...options, retryOnTimeout: true });
+  }
+}
+
 /**
  * The client of the configured Elasticsearch; `null` if none is configured. It connects at the first request. Of several
  * nodes each gets its share of the requests, and a retry goes to another node.
  *
- * Requests time out after 30 s and are retried twice if the connection failed. Long ones, such as a clone or a force merge,
- * pass their own `requestTimeout`. Searches have their own retry (`sendToNode`).
+ * Requests time out after 30 s, and are retried twice if their node failed them or gave no answer. Long ones, such as a clone
+ * or a force merge, pass their own `requestTimeout`. Searches have their own retry (`sendToNode`).
  */
 export function createElasticsearch(
   config: Pick<Config, 'elasticsearchUrl' | 'elasticsearchApiKey'>,
@@ -21,6 +28,7 @@ export function createElasticsearch(
     ...(config.elasticsearchApiKey === null ? {} : { auth: { apiKey: config.elasticsearchApiKey } }),
     Connection: FetchConnection,
     ConnectionPool: NodePool,
+    Transport: RetryingTransport,
     requestTimeout: 30 * SECOND,
     maxRetries: 2,
     enableMetaHeader: false,

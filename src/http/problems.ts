@@ -82,7 +82,7 @@ export const PROBLEMS = {
     status: 503,
     title: 'The service is not available just now',
     cause:
-      'The credits of the account could not be counted, its usage or stored records could not be read, or the service is overloaded. Or the company has no fresh record, and the refreshes of the account or of all accounts are used up. Or the item of a batch lookup would be the eleventh company to refresh.',
+      'The credits of the account could not be counted, its usage, stored records or the directory could not be read, or the service is overloaded. Or the company has no fresh record, and the refreshes of the account or of all accounts are used up. Or the item of a batch lookup would be the eleventh company to refresh.',
     fix: 'Try again after the seconds that `Retry-After` says: until midnight (UTC) if refreshes of the day are used up. No credit was charged.',
   },
   'internal-error': {

@@ -114,6 +114,24 @@ export function createMetrics(runningRequests: () => number) {
     localDecision: () => localDecisions.inc(),
     batchVoided: () => batchesVoided.inc(),
     refundFailed: (credits: number) => refundsFailed.inc(credits),
+    /** Registers a gauge for each of some things, 1 or 0: whether it is up at the scrape. */
+    observeUp(
+      name: string,
+      help: string,
+      label: string,
+      read: () => Record<string, boolean> | Promise<Record<string, boolean>>,
+    ) {
+      new Gauge({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        async collect() {
+          for (const [value, isUp] of Object.entries(await read()))
+            this.set({ [label]: value }, isUp ? 1 : 0);
+        },
+      });
+    },
     /** Registers the figures of the search cache. */
     observeSearchCache(cache: { hits: number; misses: number; bytes: number }) {
       counterOf(

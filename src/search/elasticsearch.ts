@@ -1,14 +1,24 @@
 import type { Client } from '@elastic/elasticsearch';
+import { nodePool } from '../elasticsearch/nodes.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batcher.ts';
+import { SECOND } from '../units.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './exact-matches.ts';
 import { SearchFailure, type SearchOutcome } from './hits.ts';
 import { prefixFilter, searchLines, sendSearches } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
-import { type DirectorySearch, type Found, MAX_RESULTS, NOTHING_FOUND } from './search.ts';
+import {
+  DirectoryAwayError,
+  type DirectorySearch,
+  type Found,
+  MAX_RESULTS,
+  NOTHING_FOUND,
+} from './search.ts';
 
 /** The most repeats of a search while the alias moves. */
 const MAX_ROUNDS = 4;
+/** When no node has answered for this long, a search is not tried (contract: problem details). */
+const AWAY_AFTER_MS = 3 * SECOND;
 /**
  * Two `_msearch` of 32 searches in flight. A search may queue twice as long as other items, because its credit is spent.
  */
@@ -35,6 +45,8 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
   const ask = createBatcher(searchAll, BATCHES);
 
   async function searchAll(queries: Searchable[]): Promise<(Found | Error)[]> {
+    if (nodePool(client).downMs() > AWAY_AFTER_MS)
+      throw new DirectoryAwayError('no Elasticsearch node answers');
     const results = new Map<Searchable, SearchOutcome>();
     const deadlineMs = performance.now() + BATCH_TIMEOUT_MS;
     let open = queries;

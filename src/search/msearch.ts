@@ -44,7 +44,8 @@ const [BEFORE_SIZE, BEFORE_FILTER, AFTER_FILTER] = JSON.stringify(searchBody('',
 
 /** The two lines of an `_msearch` that ask for the first entries of a filter. */
 export function searchLines(index: string, filter: object, size = MAX_RESULTS): string {
-  const header = `{"index":${JSON.stringify(index)},"allow_partial_search_results":false}`;
+  // A node answers from its own copy, because the node of another one may be dead.
+  const header = `{"index":${JSON.stringify(index)},"preference":"_local","allow_partial_search_results":false}`;
   return `${header}\n${BEFORE_SIZE}${size}${BEFORE_FILTER}${JSON.stringify(filter)}${AFTER_FILTER}\n`;
 }
 

@@ -8,6 +8,7 @@ import { OverloadedError } from '../runtime/timeout.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
 import { SearchAnswerSchema } from './schema.ts';
+import { DirectoryAwayError } from './search.ts';
 
 /** GET /companies?q= */
 export const searchRoute: ApiRoute = {
@@ -46,6 +47,7 @@ export function createSearchHandler(search: AnswerSearch): Handler {
         if (isBug(cause)) throw cause;
         // The search never reached the directory: a 503, which costs nothing (contract: problem details).
         if (cause instanceof OverloadedError) return unavailable('The service is overloaded.', cause);
+        if (cause instanceof DirectoryAwayError) return unavailable('The directory is out of reach.', cause);
         return problem('search-failed', undefined, { cause });
       }
     },

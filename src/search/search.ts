@@ -21,6 +21,11 @@ export interface Found {
 
 export const NOTHING_FOUND: Found = { entries: [], index: null };
 
+/** The directory has been out of reach for seconds, so the search was not tried. */
+export class DirectoryAwayError extends Error {
+  override readonly name = 'DirectoryAwayError';
+}
+
 /**
  * The directory's search: Elasticsearch, or an index in Postgres, with the same results in the same order.
  *
@@ -32,7 +37,8 @@ export interface DirectorySearch {
    * Names that equal the query in normalized form, then those that begin with it, both by sort key and NIF (contract: order of
    * results).
    *
-   * @throws when the search fails or takes longer than {@link SEARCH_TIMEOUT_MS}
+   * @throws DirectoryAwayError when the search was not tried; another error when it fails or takes longer than
+   * {@link SEARCH_TIMEOUT_MS}
    */
   find(query: ParsedQuery): Promise<Found>;
 }

@@ -6,6 +6,8 @@ import { SECOND } from '../units.ts';
 export interface Health {
   live(): Response;
   ready(): Promise<Response>;
+  /** Whether each dependency is up, asked now. */
+  up(): Promise<Record<string, boolean>>;
 }
 
 const PROBE_TIMEOUT_MS = 1 * SECOND;
@@ -68,7 +70,12 @@ export function createHealth(
     return json({ status, dependencies }, unavailable ? 503 : 200);
   }
 
-  return { live: () => json({ status: 'live' }, 200), ready };
+  async function up(): Promise<Record<string, boolean>> {
+    const results = await askAll();
+    return Object.fromEntries(probes.map(({ name }, index) => [name, results[index]!.status === 'up']));
+  }
+
+  return { live: () => json({ status: 'live' }, 200), ready, up };
 }
 
 function json(body: unknown, status: number): Response {

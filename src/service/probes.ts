@@ -4,8 +4,14 @@ import type { Config } from '../config/config.ts';
 import type { LedgerEvent } from '../credits/admit.ts';
 import { chargeCalls } from '../credits/spend.ts';
 import type { DirectoryHealth } from '../directory/startup-check.ts';
+import { nodePool } from '../elasticsearch/nodes.ts';
+import type { Health } from './health.ts';
+import type { Log } from '../observability/log.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import type { Probe } from '../observability/probe.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { SearchFailure } from '../search/hits.ts';
+import { searchLines, sendSearches } from '../search/msearch.ts';
 import type { Stores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 
@@ -14,12 +20,9 @@ const LONGEST_FAILING_MS = 3 * SECOND;
 /** An older failure says nothing about the next batch. */
 const FAILURE_AGE_MS = 10 * SECOND;
 
-/** The timeout of one node of several, so that another node can be asked within the probe's second. */
-const NODE_TIMEOUT_MS = 0.45 * SECOND;
-
 /**
- * Postgres must be a primary, because every call writes its credit. Elasticsearch must answer. A search must find the
- * directory; otherwise the service is degraded, because lookups still work.
+ * Postgres must be a primary, because every call writes its credit. One node of
+ * Elasticsearch must answer. A search must find the directory; otherwise the service is degraded, because lookups still work.
  */
 export function storeProbes(
   {
@@ -42,29 +45,14 @@ export function storeProbes(
   if (elasticsearch === null) {
     return [postgres, { name: 'directory', required: false, check: async () => {}, warning }];
   }
-  const isCluster = elasticsearch.connectionPool.size > 1;
-  /** A retry asks another node. */
-  const ask = (question: (options: { maxRetries: number; requestTimeout: number }) => Promise<unknown>) => {
-    const once = () => question({ maxRetries: 0, requestTimeout: isCluster ? NODE_TIMEOUT_MS : SECOND });
-    return isCluster ? once().catch(once) : once();
+  const search = async () => {
+    const lines = searchLines(config.elasticsearchAlias, { match_all: {} }, 1);
+    const [outcome] = await sendSearches(elasticsearch, [lines], SECOND);
+    if (outcome instanceof SearchFailure) throw outcome;
   };
-  const ping = () => ask((options) => elasticsearch.ping({}, options));
-  const search = () =>
-    ask((options) =>
-      elasticsearch.search(
-        {
-          index: config.elasticsearchAlias,
-          size: 0,
-          terminate_after: 1,
-          track_total_hits: false,
-          allow_partial_search_results: false,
-        },
-        options,
-      ),
-    );
   return [
     postgres,
-    { name: 'elasticsearch', required: true, check: ping },
+    { name: 'elasticsearch', required: true, check: () => nodePool(elasticsearch).askAll() },
     { name: 'directory', required: false, check: search, warning },
   ];
 }
@@ -95,4 +83,27 @@ export function createCreditsProbe(pointQueries: Sql): { probe: Probe; note(even
           : undefined,
     },
   };
+}
+
+/** Shows in the metrics what is up, by the probes of readiness, and logs the nodes of Elasticsearch that go down and come back. */
+export function observeDependencies(
+  health: Pick<Health, 'up'>,
+  { elasticsearch }: Pick<Stores, 'elasticsearch'>,
+  log: Log,
+  metrics: Metrics,
+): void {
+  metrics.observeUp(
+    'dependency_up',
+    '1 while a dependency passes its probe of readiness.',
+    'dependency',
+    health.up,
+  );
+  if (elasticsearch === null) return;
+  const nodes = nodePool(elasticsearch);
+  nodes.onChange = (node, isUp) => {
+    if (isUp) log.info({ node }, 'an Elasticsearch node is up again');
+    else log.warn({ node }, 'an Elasticsearch node is down: it gets no requests until it answers');
+  };
+  const help = '1 while an Elasticsearch node gets requests, 0 while it does not answer.';
+  metrics.observeUp('elasticsearch_node_up', help, 'node', () => nodes.up());
 }

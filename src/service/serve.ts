@@ -35,7 +35,7 @@ import { createUsageHandler } from '../usage/route.ts';
 import { API_ROUTES, createApp } from './app.ts';
 import { createHealth } from './health.ts';
 import { freePort, listen } from './listen.ts';
-import { createCreditsProbe, storeProbes } from './probes.ts';
+import { createCreditsProbe, observeDependencies, storeProbes } from './probes.ts';
 import { warnAtStart } from './warnings.ts';
 
 const POSTGRES_POOL = {
@@ -165,17 +165,20 @@ export async function startService(config: Config, options: StartOptions = {}): 
     onCounted = dashboard.callsCounted;
     tasks.add('the dashboard', () => dashboard.close());
 
+    const health = createHealth(
+      [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe.probe, ...probes],
+      () => isLeaving,
+      log,
+    );
+    observeDependencies(health, stores, log, metrics);
+
     const parts = {
       publicUrl,
       pipeline,
       observer,
       metrics,
       metricsToken: config.metricsToken,
-      health: createHealth(
-        [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe.probe, ...probes],
-        () => isLeaving,
-        log,
-      ),
+      health,
       search,
       lookup,
       batchLookup,

@@ -249,14 +249,26 @@ test('what can not be read or used is one line and exit 1; wrong usage is 2', as
   }
 });
 
-test('Elasticsearch out of reach is one plain line', async () => {
+test('Elasticsearch out of reach is one plain line, and no reason not to report what Postgres knows', async () => {
   const env = { DATABASE_URL: bench.database.url, ELASTICSEARCH_URL: 'http://127.0.0.1:1' };
-  expect(await runHere(env, 'index', 'status', '--json')).toMatchObject({
+  const refused =
+    "Elasticsearch doesn't answer as it should: the connection is refused, or the host is out of reach:";
+  expect(await runHere(env, 'index', 'rebuild', '--json')).toMatchObject({
     code: 1,
     stdout: '',
-    stderr:
-      "error: Elasticsearch doesn't answer as it should: the connection is refused, or the host is out of reach:" +
-      ' check ELASTICSEARCH_URL and the server\n',
+    stderr: `error: ${refused} nothing has changed; check ELASTICSEARCH_URL and the server\n`,
+  });
+  const status = await runHere(env, 'index', 'status', '--json');
+  expect(status).toMatchObject({
+    code: 0,
+    json: { index: "(Elasticsearch doesn't answer)", documents: null, running: null },
+    stderr: `warning: ${refused} check ELASTICSEARCH_URL and the server\n`,
+  });
+  expect(await runHere(env, 'index', 'status')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^index +\(Elasticsearch doesn't answer\)\n.*\ndocuments +unknown\ndirectory /,
+    ),
   });
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import type { DiagnosticResult } from '@elastic/elasticsearch';
 import { ensureSearchable } from '../../src/directory/startup-check.ts';
-import { indexStatus } from '../../src/directory/status.ts';
+import { indexStatus, statusReport } from '../../src/directory/status.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
@@ -193,6 +193,15 @@ test('Elasticsearch away from the start: nothing changes', async () => {
   }
   // Reads only: that nothing has changed goes without saying.
   await expect(bench.status()).rejects.toThrow(`${CLOSED}: ${CHECK}`);
+  // The command still reports what Postgres knows.
+  const report = await statusReport(bench.tools, { note: () => {} });
+  expect(report).toMatchObject({
+    index: "(Elasticsearch doesn't answer)",
+    previous: before.previous,
+    documents: null,
+    datasets: { directory: { companies: 10 } },
+  });
+  expect(Object.keys(report)).not.toContain('driftMeans');
   proxy.up();
   expect(await bench.status()).toEqual(before);
   expect(await bench.rows()).toHaveLength(10);

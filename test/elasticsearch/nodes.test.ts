@@ -1,23 +1,31 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import { nodePool } from '../../src/elasticsearch/nodes.ts';
 import { sendSearches } from '../../src/search/msearch.ts';
 import { until } from '../support/until.ts';
 
 const HEADERS = { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' };
 const found = () => Response.json({ responses: [{ status: 200 }] }, { headers: HEADERS });
 
-type Node = { respond: () => Response | Promise<Response>; asked: number; server: Bun.Server<undefined> };
+type Node = {
+  respond: () => Response | Promise<Response>;
+  /** Requests, and those of them that were searches. */
+  asked: number;
+  searches: number;
+  server: Bun.Server<undefined>;
+};
 
 let nodes: Node[];
 beforeEach(() => {
   nodes = [0, 1, 2].map(() => {
-    const node: Node = { respond: found, asked: 0, server: undefined as never };
+    const node: Node = { respond: found, asked: 0, searches: 0, server: undefined as never };
     node.server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
       idleTimeout: 0,
-      fetch: () => {
+      fetch: ({ method }) => {
         node.asked += 1;
+        if (method === 'POST') node.searches += 1;
         return node.respond();
       },
     });
@@ -78,16 +86,44 @@ test('a slow node is asked again when the other one is gone', async () => {
   expect(nodes[0]!.asked).toBe(2);
 });
 
-test('a node that is back is asked again', async () => {
+test('no search finds out whether a node is back: it gets searches when it has answered our question', async () => {
   const all = client();
-  nodes[0]!.respond = () => Response.json({}, { status: 503, headers: HEADERS });
-  for (let i = 0; i < 3; i += 1) await search(all);
+  const said: [node: string, isUp: boolean][] = [];
+  nodePool(all).onChange = (node, isUp) => void said.push([node, isUp]);
+  nodes[0]!.respond = () => new Promise<Response>(() => {});
+  for (let i = 0; i < 3; i += 1) await search(all, 400);
+  const { host } = nodes[0]!.server.url;
+  await until('the node is down', () => said.length === 1);
+  expect(nodes[0]!.searches).toBe(1);
+  expect(nodePool(all).up()).toMatchObject({ [host]: false, [nodes[1]!.server.url.host]: true });
+  expect(nodePool(all).downMs()).toBe(0);
   nodes[0]!.respond = found;
-  const before = nodes[0]!.asked;
-  await until('the node', async () => {
-    await search(all);
-    return nodes[0]!.asked - before > 1;
-  });
+  await until('the node is up', () => said.length === 2);
+  expect(said).toEqual([
+    [host, false],
+    [host, true],
+  ]);
+  for (let i = 0; i < 3; i += 1) await search(all);
+  expect(nodes[0]!.searches).toBe(2);
+});
+
+test('all nodes are down from the first failure of the last of them on', async () => {
+  const all = client();
+  const beforeMs = performance.now();
+  for (const node of nodes) node.server.stop(true);
+  await expect(search(all)).rejects.toThrow();
+  await until('all are down', () => Object.values(nodePool(all).up()).every((isUp) => !isUp));
+  expect(nodePool(all).downMs()).toBeGreaterThan(0);
+  expect(nodePool(all).downMs()).toBeLessThan(performance.now() - beforeMs);
+});
+
+test('all nodes are asked at once whether any answers', async () => {
+  const all = client();
+  await nodePool(all).askAll();
+  for (const node of nodes.slice(0, 2)) node.respond = () => new Promise<Response>(() => {});
+  await nodePool(all).askAll();
+  for (const node of nodes) node.server.stop(true);
+  await expect(nodePool(all).askAll()).rejects.toThrow(/refused|out of reach/);
 });
 
 test('one address alone is not waited for twice, and a lost connection is tried again at once', async () => {

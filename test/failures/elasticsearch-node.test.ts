@@ -10,6 +10,7 @@ import { untilCopied } from '../../src/directory/copies.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { newIndexName } from '../../src/directory/indices.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
+import { statusReport } from '../../src/directory/status.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import type { Progress } from '../../src/terminal/progress.ts';
 import { csv } from '../support/companies.ts';
@@ -132,6 +133,26 @@ test('the wait for a copy that no node takes ends with what to look at', async (
   ]);
   await client.indices.delete({ index: name });
 });
+
+test.each(['a', 'b'] as const)(
+  'node %s freezes: no search is lost, and the status answers',
+  async (name) => {
+    await setNodeB(true);
+    await importAll(`Parada ${name}`);
+    const clients = startClients();
+    await clients.more();
+    pair[name].freeze();
+    await clients.more();
+    const report = await statusReport(context, { note: () => {} });
+    expect(report).toMatchObject({ documents: COMPANIES, index: expect.stringMatching(/^companies-/) });
+    await clients.more();
+    pair[name].thaw();
+    expect(await clients.stop()).toEqual([]);
+    await eventually(booked, used);
+    await client.cluster.health({ index: 'companies', wait_for_status: 'green', timeout: '60s' });
+  },
+  120_000,
+);
 
 test('the node of the primary shard dies right after a swap: no search is lost, and the books are exact', async () => {
   await setNodeB(true);

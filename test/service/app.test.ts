@@ -32,7 +32,7 @@ beforeAll(() => {
     },
     metrics,
     metricsToken: null,
-    health: { live: page, ready: async () => page() },
+    health: { live: page, ready: async () => page(), up: async () => ({}) },
     search: handler,
     lookup: handler,
     batchLookup: handler,

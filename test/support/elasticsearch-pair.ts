@@ -9,6 +9,9 @@ interface ElasticsearchNode {
   url: string;
   /** As a machine that loses its power: no goodbye. */
   kill(): Promise<void>;
+  /** It keeps its connections, and answers nothing until `thaw`. */
+  freeze(): void;
+  thaw(): void;
   /** Starts it again, with its data and at its address. */
   start(): Promise<void>;
 }
@@ -41,6 +44,8 @@ export async function startElasticsearchPair(): Promise<ElasticsearchPair> {
         ({ server } = await startNode(context, jdk, { ...options, purpose: 'tests' }));
       },
       kill: () => stopProcess(server, 'SIGKILL'),
+      freeze: () => server.signal('SIGSTOP'),
+      thaw: () => server.signal('SIGCONT'),
     };
   };
   const a = createNode('a', aHttp!, [

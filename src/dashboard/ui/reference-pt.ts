@@ -98,7 +98,7 @@ export const pt = {
     'service-unavailable': {
       title: 'O serviço não está disponível neste momento',
       cause:
-        'Não foi possível contar os créditos da conta, ou ler a utilização ou os dados guardados, ou o serviço está sobrecarregado. Ou não há dados recentes da empresa, e as atualizações da conta ou de todas as contas acabaram. Ou o elemento de uma consulta múltipla seria a décima primeira empresa a atualizar.',
+        'Não foi possível contar os créditos da conta, ou ler a utilização, os dados guardados ou o diretório, ou o serviço está sobrecarregado. Ou não há dados recentes da empresa, e as atualizações da conta ou de todas as contas acabaram. Ou o elemento de uma consulta múltipla seria a décima primeira empresa a atualizar.',
       fix: 'Tente de novo depois dos segundos que `Retry-After` indica: até à meia-noite (UTC), se acabaram as atualizações do dia. Nenhum crédito foi cobrado.',
     },
     'internal-error': {
