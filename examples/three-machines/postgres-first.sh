@@ -10,5 +10,7 @@ ALTER DATABASE directory OWNER TO directory;
 ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (a, b, c)';
 -- The first commit of a new primary waits until the other standby follows it. The standby looks for it this often (default: 5 s).
 ALTER SYSTEM SET wal_retrieve_retry_interval = '1s';
+-- A machine without power closes no connection. The standby leaves a primary that has been silent for this long (default: 60 s).
+ALTER SYSTEM SET wal_receiver_timeout = '3s';
 SQL
 echo 'host replication postgres all scram-sha-256' >> "$PGDATA/pg_hba.conf"

@@ -3,8 +3,9 @@
 # `a` becomes the first primary, if no primary answers.
 set -euo pipefail
 
-# A standby follows whichever of the three is the primary, also after a failover.
-primary="host=postgres-a,postgres-b,postgres-c target_session_attrs=primary connect_timeout=2 user=postgres application_name=$NODE"
+# A standby follows whichever of the three is the primary, also after a failover. Without tcp_user_timeout it would wait for minutes for
+# a machine that is off and comes first in the list.
+primary="host=postgres-a,postgres-b,postgres-c target_session_attrs=primary connect_timeout=2 tcp_user_timeout=2000 user=postgres application_name=$NODE"
 export PGPASSWORD=$POSTGRES_PASSWORD
 primary_answers() { psql "$primary dbname=directory" --command='SELECT' >/dev/null 2>&1; }
 
