@@ -114,8 +114,8 @@ export function createMetrics(runningRequests: () => number) {
     localDecision: () => localDecisions.inc(),
     batchVoided: () => batchesVoided.inc(),
     refundFailed: (credits: number) => refundsFailed.inc(credits),
-    /** Registers a gauge for each of some things, 1 or 0: whether it is up at the scrape. */
-    observeUp(
+    /** Registers a gauge that is 1 or 0 for each value of its label, as `read` says at the scrape. */
+    observeFlags(
       name: string,
       help: string,
       label: string,
@@ -127,8 +127,8 @@ export function createMetrics(runningRequests: () => number) {
         labelNames: [label],
         registers,
         async collect() {
-          for (const [value, isUp] of Object.entries(await read()))
-            this.set({ [label]: value }, isUp ? 1 : 0);
+          for (const [value, flag] of Object.entries(await read()))
+            this.set({ [label]: value }, Number(flag));
         },
       });
     },

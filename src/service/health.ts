@@ -6,13 +6,13 @@ import { SECOND } from '../units.ts';
 export interface Health {
   live(): Response;
   ready(): Promise<Response>;
-  /** Whether each dependency is up, asked now. */
-  up(): Promise<Record<string, boolean>>;
+  /** The state of each dependency, asked now. */
+  results(): Promise<Record<string, ProbeResult>>;
 }
 
 const PROBE_TIMEOUT_MS = 1 * SECOND;
 
-type ProbeResult = { status: 'up' | 'down'; warning?: string };
+export type ProbeResult = { status: 'up' | 'down'; warning?: string };
 
 /**
  * Liveness checks nothing. Readiness checks every dependency, each within a second, and is 503 while a required one is down
@@ -55,9 +55,9 @@ export function createHealth(
   }
 
   async function ready(): Promise<Response> {
-    const results = await askAll();
+    const dependencies = await results();
     const isDown = (required: boolean) =>
-      probes.some((probe, index) => probe.required === required && results[index]!.status === 'down');
+      probes.some((probe) => probe.required === required && dependencies[probe.name]!.status === 'down');
     const unavailable = isStopping() || isDown(true);
     const status = isStopping()
       ? 'stopping'
@@ -66,16 +66,15 @@ export function createHealth(
         : isDown(false)
           ? 'degraded'
           : 'ready';
-    const dependencies = Object.fromEntries(probes.map((probe, index) => [probe.name, results[index]]));
     return json({ status, dependencies }, unavailable ? 503 : 200);
   }
 
-  async function up(): Promise<Record<string, boolean>> {
-    const results = await askAll();
-    return Object.fromEntries(probes.map(({ name }, index) => [name, results[index]!.status === 'up']));
+  async function results(): Promise<Record<string, ProbeResult>> {
+    const round = await askAll();
+    return Object.fromEntries(probes.map(({ name }, index) => [name, round[index]!]));
   }
 
-  return { live: () => json({ status: 'live' }, 200), ready, up };
+  return { live: () => json({ status: 'live' }, 200), ready, results };
 }
 
 function json(body: unknown, status: number): Response {

@@ -5,7 +5,6 @@ import type { LedgerEvent } from '../credits/admit.ts';
 import { chargeCalls } from '../credits/spend.ts';
 import type { DirectoryHealth } from '../directory/startup-check.ts';
 import { nodePool } from '../elasticsearch/nodes.ts';
-import type { Health } from './health.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Probe } from '../observability/probe.ts';
@@ -14,6 +13,7 @@ import { SearchFailure } from '../search/hits.ts';
 import { searchLines, sendSearches } from '../search/msearch.ts';
 import type { Stores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
+import type { Health, ProbeResult } from './health.ts';
 
 /** A batch times out after 1.5 s, and its void is retried. A short outage of Postgres has ended by then. */
 const LONGEST_FAILING_MS = 3 * SECOND;
@@ -87,16 +87,21 @@ export function createCreditsProbe(pointQueries: Sql): { probe: Probe; note(even
 
 /** Shows in the metrics what is up, by the probes of readiness, and logs the nodes of Elasticsearch that go down and come back. */
 export function observeDependencies(
-  health: Pick<Health, 'up'>,
+  health: Pick<Health, 'results'>,
   { elasticsearch }: Pick<Stores, 'elasticsearch'>,
   log: Log,
   metrics: Metrics,
 ): void {
-  metrics.observeUp(
+  const flags = async (flag: (result: ProbeResult) => boolean) =>
+    Object.fromEntries(Object.entries(await health.results()).map(([name, result]) => [name, flag(result)]));
+  metrics.observeFlags(
     'dependency_up',
     '1 while a dependency passes its probe of readiness.',
     'dependency',
-    health.up,
+    () => flags(({ status }) => status === 'up'),
+  );
+  metrics.observeFlags('dependency_warning', '1 while readiness shows a warning for it.', 'dependency', () =>
+    flags(({ warning }) => warning !== undefined),
   );
   if (elasticsearch === null) return;
   const nodes = nodePool(elasticsearch);
@@ -105,5 +110,5 @@ export function observeDependencies(
     else log.warn({ node }, 'an Elasticsearch node is down: it gets no requests until it answers');
   };
   const help = '1 while an Elasticsearch node gets requests, 0 while it does not answer.';
-  metrics.observeUp('elasticsearch_node_up', help, 'node', () => nodes.up());
+  metrics.observeFlags('elasticsearch_node_up', help, 'node', () => nodes.up());
 }

@@ -32,7 +32,7 @@ beforeAll(() => {
     },
     metrics,
     metricsToken: null,
-    health: { live: page, ready: async () => page(), up: async () => ({}) },
+    health: { live: page, ready: async () => page(), results: async () => ({}) },
     search: handler,
     lookup: handler,
     batchLookup: handler,
