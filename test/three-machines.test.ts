@@ -51,6 +51,26 @@ test("the example's servers are those of docker-compose.yml", async () => {
   }
 });
 
+test('the standbys of the example wait as the guide says', async () => {
+  const guide = await Bun.file(join(ROOT, 'docs/operating.md')).text();
+  const settings = [...guide.matchAll(/^ {2}\| `(\w+) ?= ?([^`]+)`/gm)].map(([, name, value]) => [
+    name!,
+    value!,
+  ]);
+  expect(settings.map(([name]) => name)).toEqual([
+    'wal_retrieve_retry_interval',
+    'wal_receiver_timeout',
+    'tcp_user_timeout',
+  ]);
+  const scripts = await Promise.all(
+    ['postgres-first.sh', 'postgres.sh'].map((name) =>
+      Bun.file(join(ROOT, 'examples/three-machines', name)).text(),
+    ),
+  );
+  for (const [name, value] of settings)
+    expect(scripts.join()).toMatch(new RegExp(`${name} ?= ?${value}[; ]`));
+});
+
 test('the files that the example mounts are there, and its scripts can be run', async () => {
   const { services } = await compose('examples/three-machines/docker-compose.yml');
   const mounted = Object.values(services)
