@@ -1,4 +1,3 @@
-import postgres from 'postgres';
 import { type Periodic, startInterval } from '../runtime/interval.ts';
 import { NoAnswerError, OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
@@ -59,25 +58,26 @@ export function createPools(url: string, onSilent: () => void = () => {}): Pools
     for (const replace of replacements) replace();
   }
 
+  function connect(options: PostgresOptions): Sql {
+    const pool = connectPostgres(url, options);
+    open.add(pool);
+    return pool;
+  }
+
   let asking: Periodic | null = null;
 
   return {
     open(options = {}) {
-      // Never replaced: it makes the connections of `listen`, and has the options of all the others.
-      const first = connectPostgres(url, options);
-      open.add(first);
+      // Never replaced, because it makes the connections of `listen`.
+      const first = connect(options);
       const { statementTimeoutMs = 0 } = options;
       if (statementTimeoutMs === 0) return first;
       asking ??= startInterval(ask, ASK_EVERY_MS);
       void asking.run();
-      // postgres.js 3.4.9 accepts the parsed options of another pool (parseOptions: `shared`).
-      const parsed = first.options as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>;
-      let pool: Sql = postgres(parsed);
-      open.add(pool);
+      let pool = connect(options);
       replacements.push(() => {
         const replaced = pool;
-        pool = postgres(parsed);
-        open.add(pool);
+        pool = connect(options);
         // Its statements in flight may still be answered.
         setTimeout(() => {
           open.delete(replaced);
