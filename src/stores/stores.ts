@@ -37,7 +37,7 @@ export interface OpenOptions {
  * Opens Postgres (the embedded one if no URL is set), applies missing migrations under their lock, and makes the
  * Elasticsearch client if one is configured.
  *
- * @throws RefusedError in one line when Postgres can't be reached, is older than 18 or a standby, or can't be migrated
+ * @throws RefusedError in one line when Postgres can't be reached, is older than 18 or only reads, or can't be migrated
  * @throws ConfigError when the database's encoding is not UTF-8, or connections do not take our settings
  */
 export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
@@ -63,7 +63,7 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
     const sql = pools.open(options.postgres);
     const server = sql<Server[]>`
       SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
-        pg_is_in_recovery() AS "isStandby",
+        current_setting('transaction_read_only')::boolean AS "isReadOnly",
         (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS "statementTimeoutMs"`;
     const rows = await withTimeout(server, 5 * SECOND, 'Postgres').catch((error) => {
       throw new RefusedError(
@@ -85,7 +85,7 @@ interface Server {
   /** As 180004 for 18.4. */
   version: number;
   encoding: string;
-  isStandby: boolean;
+  isReadOnly: boolean;
   /** As the connection has it. */
   statementTimeoutMs: number;
 }
@@ -95,7 +95,7 @@ const OLDEST_VERSION = 18;
 
 /** No other encoding than UTF-8 stores all names. SQL_ASCII also stores bytes that are no text, and sorts and cuts by bytes. */
 function requireUsable(
-  { version, encoding, isStandby, ...connection }: Server,
+  { version, encoding, isReadOnly, ...connection }: Server,
   { statementTimeoutMs = 0 }: PostgresOptions = {},
 ): void {
   if (version < OLDEST_VERSION * 10_000) {
@@ -104,9 +104,9 @@ function requireUsable(
       `DATABASE_URL leads to Postgres ${found}; the service needs ${OLDEST_VERSION} or newer`,
     );
   }
-  if (isStandby) {
+  if (isReadOnly) {
     throw new RefusedError(
-      'DATABASE_URL names a standby, which only reads: name the primary, or all hosts with commas between them',
+      'DATABASE_URL names a database that only reads, as a standby does: name the primary, or all hosts with commas between them',
     );
   }
   if (encoding !== 'UTF8') {

@@ -44,7 +44,7 @@ test('every request of a client that repeats ends in its answer, and the books a
     /^Postgres can't be reached: .*None of the hosts is primary/,
   );
   await expect(openStores(readConfig({ DATABASE_URL: pair.standbyUrl }))).rejects.toThrow(
-    'DATABASE_URL names a standby, which only reads: name the primary, or all hosts with commas between them',
+    'DATABASE_URL names a database that only reads, as a standby does: name the primary, or all hosts with commas between them',
   );
   const { accountId, key } = await createCaller(sql, {
     limits: { requestsPerMinute: 1_000_000 },

@@ -41,19 +41,18 @@ test('a database whose encoding is not UTF-8 is refused with one line and exit c
 }, 20_000);
 
 test.each([
-  ['SET default_transaction_read_only = on', 'cannot execute CREATE TABLE in a read-only transaction'],
-  ['SET search_path = nowhere', 'no schema has been selected to create in'],
-])('a database that can not be migrated is named with the role (%s)', async (setting, reason) => {
+  ['default_transaction_read_only = on', /^DATABASE_URL names a database that only reads/],
+  [
+    'search_path = nowhere',
+    /^the database \w+ can't be migrated by the role \w+: no schema has been selected to create in: check DATABASE_URL$/,
+  ],
+])('a database that can not be migrated is refused in one line (%s)', async (setting, reason) => {
   const { url, drop } = await createEmptyDatabase('closed');
-  const { username, pathname } = new URL(url);
-  const database = pathname.slice(1);
   const sql = connectPostgres(url, { max: 1 });
-  await sql.unsafe(`ALTER DATABASE ${database} ${setting}`);
+  await sql.unsafe(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${setting}`);
   await sql.end();
   const opening = openStores(readConfig({ DATABASE_URL: url }));
-  await expect(opening).rejects.toThrow(
-    `the database ${database} can't be migrated by the role ${username}: ${reason}: check DATABASE_URL`,
-  );
+  await expect(opening).rejects.toThrow(reason);
   await drop();
 });
 
