@@ -78,11 +78,10 @@ export function createPools(url: string, onSilent: () => void = () => {}): Pools
       replacements.push(() => {
         const replaced = pool;
         pool = connect(options);
-        // Its statements in flight may still be answered.
-        setTimeout(() => {
-          open.delete(replaced);
-          void replaced.end({ timeout: 0 });
-        }, statementTimeoutMs + GRACE_MS).unref();
+        open.delete(replaced);
+        // Idle connections close at once, so that a server that was only slow does not hold two sets of them. Statements in
+        // flight may still be answered.
+        void replaced.end({ timeout: (statementTimeoutMs + GRACE_MS) / SECOND });
       });
       return new Proxy(first, {
         apply: (_, __, args) => Reflect.apply(pool, undefined, args),

@@ -70,7 +70,7 @@ test('a statement on a live connection is answered while its pool is replaced, a
   // Both connect now.
   const { unlisten } = await sql.listen('silence', heard.resolve);
   const other = pools.open({ max: 1, statementTimeoutMs: 2000 });
-  const answer = other`SELECT pg_sleep(1.8), 'answered' AS text`;
+  const answer = other`SELECT pg_sleep(1.8), 'answered' AS text`.execute();
   await until('the silence', () => silences === 1);
   const [row] = await answer;
   expect(row!.text).toBe('answered');

@@ -38,7 +38,7 @@ export async function startProxy(target: string): Promise<TcpProxy> {
   let delayMs = 0;
   let refused = 0;
   const pairs = new Set<Pair>();
-  const mute = new Set<Pair>();
+  const muted = new Set<Socket>();
 
   const accept = (client: Socket) => {
     if (mode === 'down') {
@@ -79,7 +79,7 @@ export async function startProxy(target: string): Promise<TcpProxy> {
   };
   /** Once one side is gone the other goes too; `reset` as a crashed server would, else after what is still on its way. */
   const end = (pair: Pair, how: 'close' | 'reset' = 'close') => {
-    if (!pairs.delete(pair) && !mute.delete(pair)) return;
+    if (!pairs.delete(pair)) return;
     if (how === 'reset') pair.client.resetAndDestroy();
     else pair.client.destroySoon();
     pair.upstream?.destroy();
@@ -110,9 +110,12 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     mute: () => {
       for (const pair of pairs) {
         holdBack(pair);
-        mute.add(pair);
+        muted.add(pair.client);
       }
+      const ended = [...pairs];
       pairs.clear();
+      // The server that answers from now on is another one: it has none of these connections.
+      for (const { upstream } of ended) upstream?.destroy();
     },
     delay: (ms) => {
       delayMs = ms;
@@ -124,7 +127,8 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     },
     refused: () => refused,
     close: async () => {
-      for (const pair of [...pairs, ...mute]) end(pair, 'reset');
+      for (const pair of pairs) end(pair, 'reset');
+      for (const client of muted) client.resetAndDestroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
