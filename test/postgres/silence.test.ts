@@ -84,8 +84,8 @@ test('a statement on a live connection is answered while its pool is replaced, a
   await unlisten();
 });
 
-test('a server that freezes for seconds is waited for, and answers again', async () => {
-  const sql = await openAll(3);
+test('a server that freezes for seconds is waited for, answers again, and gets no second set of connections', async () => {
+  const sql = await openAll(8);
   proxy.hang();
   await until('the silence', () => silences === 1);
   expect(await sql`SELECT 1`.catch(({ code }) => code)).toBe('CONNECT_TIMEOUT');
@@ -97,6 +97,10 @@ test('a server that freezes for seconds is waited for, and answers again', async
     ),
   );
   expect(silences).toBe(1);
+  // It would refuse new ones if each silence left all connections of the pool open for seconds.
+  const idle = () => database.sql`
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'company-directory'`;
+  await until('the end of the replaced connections', async () => (await idle()).length <= 2, 1500);
 });
 
 test('connections are replaced after the canary has lost its own', async () => {
