@@ -47,9 +47,9 @@ test('it charges nobody, and fails if the statement can not run, though nothing 
 });
 
 test('batches that fail for over three seconds are a complaint, although their voids work, until one is charged', () => {
-  fail(3);
+  fail(2);
   expect(complaint()).toBeUndefined();
-  fail(1);
+  fail(2);
   expect(complaint()).toBe(DOWN);
   ledger.note('charged');
   expect(complaint()).toBeUndefined();
