@@ -1,4 +1,10 @@
+import { parseUntrusted } from '../runtime/json.ts';
 import { setTimeoutAfterIo } from '../runtime/timeout.ts';
+import { KIB, SECOND } from '../units.ts';
+
+const MAX_JSON_BYTES = 64 * KIB;
+/** A body of this size is a few packets; a slower sender only holds a connection. */
+const JSON_TIMEOUT_MS = 10 * SECOND;
 
 /** The reason why the body of a request was not read. */
 export type Unread =
@@ -57,5 +63,33 @@ export async function readBody(
   } finally {
     clearTimeout(timer);
     stopping.removeEventListener('abort', onStop);
+  }
+}
+
+/**
+ * The JSON of a request of the API. `json` is null for a body that is not `application/json` in UTF-8, is over 64 KiB, or
+ * takes over 10 s.
+ *
+ * @param stopping aborted when the service stops
+ * @returns `unread` when the client has left or the service stops
+ */
+export async function readJson(
+  request: Request,
+  stopping: AbortSignal,
+  timeoutMs = JSON_TIMEOUT_MS,
+): Promise<{ json: unknown } | 'unread'> {
+  const type = request.headers.get('content-type') ?? '';
+  if (!/^application\/json\s*(;|$)/i.test(type)) return { json: null };
+  const body = await readBody(request, { maxBytes: MAX_JSON_BYTES, timeoutMs, stopping });
+  if (body === 'gone' || body === 'stopping') return 'unread';
+  return { json: typeof body === 'string' ? null : parse(body) };
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return parseUntrusted(body);
+  } catch {
+    // Not UTF-8, not JSON, or nested too deeply.
+    return null;
   }
 }

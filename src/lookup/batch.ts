@@ -1,20 +1,39 @@
-import type { AdmissionContext, Handler, Payment } from '../admission/pipeline.ts';
-import { isBug } from '../errors.ts';
-import { type Answer, problem, unavailable } from '../http/answer.ts';
+import { Type } from '@sinclair/typebox';
+import { createItemsHandler, type Item, type ItemAnswer, type ItemsParts } from '../admission/items.ts';
+import type { Handler } from '../admission/pipeline.ts';
+import { unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
-import { type ProblemName, problemBody } from '../http/problems.ts';
-import { readNifs } from './batch-body.ts';
-import { type ItemProblem, LookupsAnswerSchema, LookupsRequestSchema, MAX_NIFS } from './batch-schema.ts';
-import { invalidNif, type Lookup, type LookupOutcome, validNif } from './lookup.ts';
+import { type ItemList, itemSchema, itemsRequestSchema } from '../http/item-schema.ts';
+import { invalidNif, NIF_FORM, validNif } from '../http/nif.ts';
+import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
+import { CompanySchema } from './schema.ts';
 import type { FindCompanies, StoredCompany } from './store.ts';
+
+const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 100 };
+
+const LookupItemSchema = itemSchema(
+  NIFS,
+  { company: CompanySchema },
+  {
+    $id: 'LookupItem',
+    free: '`monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up)',
+  },
+);
 
 /** POST /lookups (contract, Beyond the specification) */
 export const lookupsRoute: ApiRoute = {
   method: 'POST',
   path: '/lookups',
-  body: LookupsRequestSchema,
-  success: LookupsAnswerSchema,
+  body: itemsRequestSchema(NIFS, {
+    $id: 'LookupsRequest',
+    form: NIF_FORM,
+    example: ['500002576', '500002577'],
+  }),
+  success: Type.Object(
+    { data: Type.Array(LookupItemSchema, { description: 'One element a NIF, in the order asked.' }) },
+    { $id: 'LookupsAnswer', additionalProperties: false },
+  ),
   problems: ['validation'],
   charge: 'lookup',
   cost: 'one credit for each NIF that gets an answer',
@@ -32,134 +51,47 @@ export const lookupsRoute: ApiRoute = {
  */
 const MAX_REFRESHES = 10;
 
-const INVALID_BODY = `The body is not {"nifs": ["…", …]} as application/json, with 1 to ${MAX_NIFS} NIFs.`;
 const TOO_MANY_REFRESHES = `One request refreshes ${MAX_REFRESHES} companies, and this one would be another. It has cost nothing: ask for it again.`;
 
-export interface BatchLookupParts {
-  publicUrl: string;
+export interface BatchLookupParts extends Pick<ItemsParts, 'publicUrl' | 'stopping'> {
   findCompanies: FindCompanies;
   lookUp: Lookup;
-  /** Aborted when the service stops. */
-  stopping: AbortSignal;
 }
 
-/** One NIF of a request, with what is stored of it. */
-interface Item {
-  /** As it was asked for. */
-  asked: string;
-  /** Nine digits; null when the NIF is not valid. */
-  nif: string | null;
-  record: StoredCompany | null;
-  /** Whether the item gets an answer, and so costs a credit. */
-  isAnswered: boolean;
-}
-
-/** The items of a request, whose body had arrived at `arrivedMs` (`performance.now()`). */
-interface Plan {
-  items: Item[];
-  arrivedMs: number;
-}
-
-/**
- * Looks up several companies (contract: batch lookup).
- *
- * The body and all records are read before the credits are taken. Then it is known which items get an answer, and exactly
- * those are charged. Only a store that fails during a refresh makes a credit go back.
- */
-export function createBatchLookupHandler({
-  publicUrl,
-  findCompanies,
-  lookUp,
-  stopping,
-}: BatchLookupParts): Handler {
-  return {
-    charge: null,
-    async handle({ request, caller, spend }) {
-      const asked = await readNifs(request, stopping);
-      if (asked === 'unread') return unavailable('The request was not read to its end.');
-      if (asked === 'invalid') {
-        // It costs what a single lookup's bad NIF costs.
-        const { refusal } = await spend('lookup', 1);
-        return refusal ?? problem('validation', INVALID_BODY);
-      }
-      let plan: Plan;
-      try {
-        plan = await planOf(asked);
-      } catch (cause) {
-        if (isBug(cause)) throw cause;
-        return unavailable('The stored records could not be read.', cause);
-      }
-      const payment = await spend('lookup', plan.items.filter(({ isAnswered }) => isAnswered).length);
-      return payment.spent === 0 && payment.refusal !== null
-        ? payment.refusal
-        : answer(plan, payment, caller);
+/** Looks up several companies (contract: batch lookup). A NIF that stands there twice is looked up once. */
+export function createBatchLookupHandler({ findCompanies, lookUp, ...parts }: BatchLookupParts): Handler {
+  return createItemsHandler({
+    ...parts,
+    ...NIFS,
+    kind: 'lookup',
+    async plan(asked, caller) {
+      const arrivedMs = performance.now();
+      const nifs = asked.map(validNif);
+      const valid = nifs.filter((nif) => nif !== null);
+      const records = valid.length === 0 ? null : await findCompanies(valid);
+      const refreshes = new Map<string, Promise<ItemAnswer> | null>();
+      const refresh = (nif: string, record: StoredCompany | null): Promise<ItemAnswer> => {
+        const refreshing =
+          refreshes.get(nif) ?? lookUp(nif, Promise.resolve(record), caller, arrivedMs).then(present);
+        refreshes.set(nif, refreshing);
+        return refreshing;
+      };
+      const itemOf = (nif: string | null): Omit<Item, 'asked'> => {
+        if (nif === null) return { isCharged: true, answer: invalidNif };
+        const record = records?.get(nif) ?? null;
+        if (record?.fresh === true) {
+          return { isCharged: true, answer: () => present({ ok: true, company: record }) };
+        }
+        if (refreshes.size < MAX_REFRESHES && !refreshes.has(nif)) refreshes.set(nif, null);
+        return refreshes.has(nif)
+          ? { isCharged: true, answer: () => refresh(nif, record) }
+          : { isCharged: false, answer: () => unavailable(TOO_MANY_REFRESHES) };
+      };
+      return { items: asked.map((text, index) => ({ asked: text, ...itemOf(nifs[index]!) })) };
     },
-  };
-
-  async function planOf(asked: string[]): Promise<Plan> {
-    const arrivedMs = performance.now();
-    const nifs = asked.map(validNif);
-    const valid = nifs.filter((nif) => nif !== null);
-    const records = valid.length === 0 ? null : await findCompanies(valid);
-    const refreshed = new Set<string>();
-    const items = asked.map((text, index): Item => {
-      const nif = nifs[index]!;
-      const record = nif === null ? null : (records?.get(nif) ?? null);
-      const isStale = nif !== null && record?.fresh !== true;
-      if (isStale && refreshed.size < MAX_REFRESHES) refreshed.add(nif);
-      return { asked: text, nif, record, isAnswered: !isStale || refreshed.has(nif) };
-    });
-    return { items, arrivedMs };
-  }
-
-  async function answer(
-    { items, arrivedMs }: Plan,
-    { spent, refusal, giveBack }: Payment,
-    caller: AdmissionContext['caller'],
-  ): Promise<Answer> {
-    const outcomes = new Map<string, Promise<LookupOutcome>>();
-    /** A NIF that stands there twice is looked up once. */
-    const outcomeOf = ({ nif, record }: Item): LookupOutcome | Promise<LookupOutcome> => {
-      if (nif === null) return invalidNif();
-      if (record?.fresh === true) return { ok: true, company: record };
-      let outcome = outcomes.get(nif);
-      if (outcome === undefined) {
-        outcome = lookUp(nif, Promise.resolve(record), caller, arrivedMs);
-        outcomes.set(nif, outcome);
-      }
-      return outcome;
-    };
-    const itemProblems: ProblemName[] = [];
-    const written: string[] = [];
-    let unpaid = 0;
-    const write = (index: number, { asked, isAnswered }: Item, outcome: LookupOutcome): void => {
-      if (!outcome.ok) itemProblems.push(outcome.problem.kind);
-      // A store failed during its refresh, after it was charged.
-      if (isAnswered && !outcome.ok && outcome.problem.kind === 'service-unavailable') unpaid += 1;
-      written[index] = writeItem(publicUrl, asked, outcome);
-    };
-    let credits = spent;
-    // Only a refresh takes a promise: nearly all records are fresh.
-    const refreshes: Promise<void>[] = [];
-    for (const [index, item] of items.entries()) {
-      if (credits === 0 && refusal !== null) write(index, item, refusal);
-      else if (!item.isAnswered) write(index, item, unavailable(TOO_MANY_REFRESHES));
-      else {
-        credits -= 1;
-        const outcome = outcomeOf(item);
-        if (outcome instanceof Promise) refreshes.push(outcome.then((ended) => write(index, item, ended)));
-        else write(index, item, outcome);
-      }
-    }
-    await Promise.all(refreshes);
-    giveBack(unpaid);
-    return { ok: true, json: `{"data":[${written.join(',')}]}`, itemProblems };
-  }
+  });
 }
 
-function writeItem(publicUrl: string, asked: string, outcome: LookupOutcome): string {
-  const nif = JSON.stringify(asked);
-  if (outcome.ok) return `{"nif":${nif},"status":200,"company":${writeCompany(outcome.company)}}`;
-  const body: ItemProblem = problemBody(publicUrl, outcome.problem);
-  return `{"nif":${nif},"status":${body.status},"problem":${JSON.stringify(body)}}`;
+function present(outcome: Awaited<ReturnType<Lookup>>): ItemAnswer {
+  return outcome.ok ? { ok: true, json: `"company":${writeCompany(outcome.company)}` } : outcome;
 }

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { RefusedError } from '../errors.ts';
+import { validNif } from '../http/nif.ts';
 import { defineCommand, subcommand } from '../terminal/command.ts';
 import { printableJson } from '../terminal/text.ts';
-import { validNif } from './lookup.ts';
 import { writeCompany } from './present.ts';
 import type { Company } from './schema.ts';
 import { findCompanies, forgetCompany } from './store.ts';

@@ -2,7 +2,6 @@
  * Lookup of one company: `store.ts` reads and writes records, `refresh.ts` asks the sources, `lease.ts` makes sure that one instance
  * refreshes a NIF at a time. `batch.ts` looks up many at once. A refreshed record is stored before it is answered.
  */
-import { isValidNif, normalizeNif } from '../companies/nif.ts';
 import { isBug } from '../errors.ts';
 import { type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Caller } from '../keys/authenticate.ts';
@@ -20,7 +19,7 @@ export interface LookupParts {
 }
 
 /** How a lookup of a valid NIF ended: with a fresh record, or with a problem that the single and the batch lookup share. */
-export type LookupOutcome = { ok: true; company: StoredCompany } | ProblemAnswer;
+type LookupOutcome = { ok: true; company: StoredCompany } | ProblemAnswer;
 
 /**
  * The stored record of a company while it is fresh, and a refreshed one otherwise (specification, Data freshness).
@@ -79,15 +78,4 @@ function overBudget(cause: OverBudgetError): ProblemAnswer {
   const detail = `${USED_UP[cause.budget]}: this company, which has no fresh record, can be refreshed at ${cause.roomAt.toISOString()}.`;
   const headers = { 'Retry-After': String(cause.retryAfterS) };
   return problem('service-unavailable', detail, { headers, cause });
-}
-
-/** The answer to a NIF that can't be looked up. */
-export function invalidNif(): ProblemAnswer {
-  return problem('validation', 'The NIF is not nine digits (without PT), or its check digit is wrong.');
-}
-
-/** The nine digits of a NIF in the form that a path takes; null when they are not nine, or the check digit is wrong. */
-export function validNif(text: string): string | null {
-  const nif = normalizeNif(text);
-  return nif !== null && isValidNif(nif) ? nif : null;
 }

@@ -1,6 +1,7 @@
+import { writeDebts } from '../debts/bracket.ts';
 import type { CompanyDetails } from '../sources/types.ts';
-import type { Company, DebtBracket } from './schema.ts';
-import type { Bracket, StoredCompany } from './store.ts';
+import type { Company } from './schema.ts';
+import type { StoredCompany } from './store.ts';
 
 /** The members of the company record that come from a source. */
 type Details = Omit<Company, 'nif' | 'tax_debt' | 'social_security_debt'>;
@@ -27,15 +28,7 @@ export function writeDetails(details: CompanyDetails): string {
  */
 export function writeCompany({ nif, details, debts }: StoredCompany): string {
   const members = details.slice(1, -1);
-  const tax = writeBracket(debts.tax);
-  const socialSecurity = writeBracket(debts['social-security']);
-  return `{"nif":${Number(nif)},${members},"tax_debt":${tax},"social_security_debt":${socialSecurity}}`;
-}
-
-function writeBracket(debt: Bracket | undefined): string {
-  if (debt === undefined) return 'null';
-  const bracket: DebtBracket = { start: debt.start, end: debt.end, last_updated: debt.lastUpdated };
-  return JSON.stringify(bracket);
+  return `{"nif":${Number(nif)},${members},${writeDebts(debts)}}`;
 }
 
 /** The days of {@link httpDate}, as it writes them. A service sees the days of six days; the map is emptied when it holds more. */

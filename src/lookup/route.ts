@@ -2,10 +2,11 @@ import { Type } from '@sinclair/typebox';
 import type { Handler } from '../admission/pipeline.ts';
 import { okJson } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH } from '../http/api-route.ts';
+import { invalidNif, NIF_PATTERN, validNif } from '../http/nif.ts';
 import { pathBehind } from '../http/url.ts';
-import { invalidNif, type Lookup, validNif } from './lookup.ts';
+import type { Lookup } from './lookup.ts';
 import { httpDate, writeCompany } from './present.ts';
-import { CompanyAnswerSchema, NIF_PATTERN } from './schema.ts';
+import { CompanyAnswerSchema } from './schema.ts';
 import type { FindCompany } from './store.ts';
 
 /** GET /companies/{nif} */

@@ -1,19 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-
-/** Nine digits, and the separators of normalizeNif. */
-export const NIF_PATTERN = '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$';
-
-const DebtBracketSchema = Type.Object(
-  {
-    start: Type.Integer({ description: 'Lower amount of the bracket.' }),
-    end: Type.Union([Type.Integer(), Type.Null()], { description: 'Upper amount; null: open-ended.' }),
-    last_updated: Type.String({ format: 'date', description: 'Date of the source dataset.' }),
-  },
-  { $id: 'DebtBracket', additionalProperties: false },
-);
-
-const OptionalBracket = (description: string) =>
-  Type.Union([DebtBracketSchema, Type.Null()], { description });
+import { DebtsSchema } from '../debts/bracket.ts';
 
 export const CompanySchema = Type.Object(
   {
@@ -33,10 +19,7 @@ export const CompanySchema = Type.Object(
       },
       { additionalProperties: false },
     ),
-    tax_debt: OptionalBracket(
-      'Tax-authority debt bracket; null: none in the dataset, which does not mean no debt.',
-    ),
-    social_security_debt: OptionalBracket('Social-security debt bracket; null as above.'),
+    ...DebtsSchema,
   },
   { $id: 'Company', additionalProperties: false },
 );
@@ -46,5 +29,4 @@ export const CompanyAnswerSchema = Type.Object(
   { $id: 'CompanyAnswer', additionalProperties: false },
 );
 
-export type DebtBracket = Static<typeof DebtBracketSchema>;
 export type Company = Static<typeof CompanySchema>;

@@ -1,20 +1,11 @@
-import type { DebtKind } from '../debts/debt.ts';
+import type { Debts } from '../debts/bracket.ts';
+import type { DebtKind } from '../debts/kind.ts';
 import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batcher.ts';
 import type { Bound } from '../runtime/timeout.ts';
 import type { SourceName } from '../sources/types.ts';
-
-/** A range of debt, as the dataset of that date has it. */
-export interface Bracket {
-  /** Lower amount, whole units of the dataset's currency. */
-  start: number;
-  /** `null` means open-ended. */
-  end: number | null;
-  /** YYYY-MM-DD */
-  lastUpdated: string;
-}
 
 /** A stored company record, with the debts that are imported apart from it. */
 export interface StoredCompany {
@@ -26,7 +17,7 @@ export interface StoredCompany {
   fetchedAt: string;
   /** Younger than the age that was asked for, by Postgres's clock. */
   fresh: boolean;
-  debts: { [kind in DebtKind]?: Bracket };
+  debts: Debts;
 }
 
 /** Finds the stored record of a company, debts joined as they are now; `null` when there is none. */
@@ -115,7 +106,7 @@ function companiesQuery(sql: Sql, nifs: string[], maxAgeS: number): PromiseLike<
   return query.values() as unknown as PromiseLike<CompanyRow[]>;
 }
 
-const NO_DEBTS: StoredCompany['debts'] = {};
+const NO_DEBTS: Debts = {};
 
 /** The companies of the rows, by NIF. */
 export function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {

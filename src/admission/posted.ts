@@ -1,0 +1,45 @@
+import type { CallKind } from '../credits/call.ts';
+import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
+import { readJson } from '../http/body.ts';
+import type { Caller } from '../keys/authenticate.ts';
+import type { Handler, Payment } from './pipeline.ts';
+
+/** The caller of a request whose body was read, and how it pays. */
+export interface PostedContext {
+  caller: Caller;
+  /** Spends so many credits, at least one. */
+  pay(credits: number): Promise<Payment>;
+}
+
+export interface PostedParts<Input> {
+  kind: CallKind;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
+  /** @param json null for a body that can't be read. @returns a problem's detail, in words, for one that is not valid */
+  read(json: unknown): { input: Input } | { invalid: string };
+  answer(input: Input, context: PostedContext): Promise<Answer>;
+}
+
+/**
+ * A handler for requests whose body says how many credits they cost: it is read after the token and before the credits.
+ * Reading costs nothing if the client leaves. A body that is not valid costs what a single call's bad input costs.
+ */
+export function createPostedHandler<Input>({ kind, stopping, read, answer }: PostedParts<Input>): Handler {
+  return {
+    charge: null,
+    async handle({ request, caller, spend }) {
+      const body = await readJson(request, stopping);
+      if (body === 'unread') return unavailable('The request was not read to its end.');
+      const outcome = read(body.json);
+      const pay = (credits: number) => spend(kind, credits);
+      if ('input' in outcome) return answer(outcome.input, { caller, pay });
+      const { refusal } = await pay(1);
+      return refusal ?? problem('validation', outcome.invalid);
+    },
+  };
+}
+
+/** The whole answer of a request that got no credit at all; `null` when it got some. */
+export function refusalOf({ spent, refusal }: Payment): ProblemAnswer | null {
+  return spent === 0 ? refusal : null;
+}
