@@ -1,5 +1,6 @@
-/** The endpoint that a credit is spent on. */
-export type CallKind = 'search' | 'lookup';
+/** What a credit is spent on. `debts` are brackets of a list of companies, and changes of them. */
+export const CALL_KINDS = ['search', 'lookup', 'debts'] as const;
+export type CallKind = (typeof CALL_KINDS)[number];
 
 /** One call that needs a credit, or a batch lookup that needs one for each of its items. */
 export interface Call {

@@ -28,6 +28,9 @@ export const ProblemSchema = Type.Object(
     quota: Type.Optional(Type.Literal('monthly_credits')),
     limit: Type.Optional(Type.Integer({ description: 'The included allowance.' })),
     reset: Type.Optional(Type.String({ format: 'date-time' })),
+    oldest: Type.Optional(
+      Type.String({ description: 'The cursor after which all changes that are kept follow.' }),
+    ),
   },
   { $id: 'Problem', additionalProperties: false },
 );

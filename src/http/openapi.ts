@@ -45,7 +45,7 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
       title: 'Company Directory API',
       version: '1',
       description:
-        'Searches Portuguese companies by name or NIF, gives the details of one or of several, and reports the usage of an account.',
+        'Searches Portuguese companies by name or NIF, gives the details of one or of several, screens lists of them for debts, and reports the usage of an account.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl + BASE_PATH }],

@@ -17,7 +17,7 @@ export const PROBLEMS = {
     status: 400,
     title: 'The request is not valid',
     cause:
-      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a batch lookup is not 1 to 100 NIFs as JSON.',
+      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a request for several companies, or for changes, is not the JSON that the endpoint takes.',
     fix: 'Send a non-empty `q`, or a NIF of nine digits (spaces, hyphens and periods may separate them). The request has cost its credit: check the NIF before you send it.',
   },
   unauthorized: {
@@ -32,6 +32,13 @@ export const PROBLEMS = {
     title: 'There is no such company',
     cause: 'A source says definitely that no company has this NIF.',
     fix: 'Check the NIF with whoever gave it to you.',
+  },
+  'changes-expired': {
+    status: 410,
+    title: 'The changes after this cursor are no longer kept',
+    cause:
+      'Changes of debts are kept for 90 days, and some that follow the cursor `after` are older. Answers from there on would leave them out.',
+    fix: 'Screen your companies again with `POST /debts`, and go on from the cursor `oldest`, which is in the problem. Nothing was charged.',
   },
   'rate-limit-exceeded': {
     status: 429,
@@ -76,13 +83,13 @@ export const PROBLEMS = {
     status: 405,
     title: 'The method is not allowed',
     cause: 'The endpoint has another method, which `Allow` names.',
-    fix: 'Use the method that `Allow` names: GET, or POST for several lookups at once. Nothing was charged.',
+    fix: 'Use the method that `Allow` names: GET, or POST for several companies at once. Nothing was charged.',
   },
   'service-unavailable': {
     status: 503,
     title: 'The service is not available just now',
     cause:
-      'The credits of the account could not be counted, its usage, stored records or the directory could not be read, or the service is overloaded. Or the company has no fresh record, and the refreshes of the account or of all accounts are used up. Or the item of a batch lookup would be the eleventh company to refresh.',
+      'The credits of the account could not be counted, its usage, stored data or the directory could not be read, or the service is overloaded. Or the company has no fresh record, and the refreshes of the account or of all accounts are used up. Or the item of a batch lookup would be the eleventh company to refresh.',
     fix: 'Try again after the seconds that `Retry-After` says: until midnight (UTC) if refreshes of the day are used up. No credit was charged.',
   },
   'internal-error': {

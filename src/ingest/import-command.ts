@@ -6,12 +6,10 @@ import { type ColumnNames, comparable } from './columns.ts';
 import { type RowSource, rowSource } from './source.ts';
 import { describeRejected, type FileOptions, type Staged, type StagingPlan } from './staging.ts';
 
-/** The result of an import of any kind; of the directory also how many rows were unchanged, and its index. */
+/** The result of an import of any kind. Each kind has further members: counts of rows, or texts. */
 export interface ImportReport extends Pick<Staged, 'read' | 'rejected' | 'reasons'> {
   imported: number;
-  unchanged?: number;
   removed: number;
-  index?: string;
 }
 
 /**
@@ -45,16 +43,21 @@ export function defineImport<Options extends FileOptions>(
         const report = await run(tools, rowSource(file), options, progress);
         return { ...report, milliseconds: Date.now() - startedAt };
       }, tools.signal),
-    ({ read, imported, unchanged, removed, index, milliseconds, ...rows }) =>
+    ({ read, imported, removed, rejected, reasons, milliseconds, ...more }) =>
       fields({
         read: count(read),
         imported: `${count(imported)}${command.opts<Options>().dryRun ? ' (dry run: nothing has changed)' : ''}`,
-        ...(unchanged === undefined ? {} : { unchanged: count(unchanged) }),
         ...(removed > 0 ? { removed: count(removed) } : {}),
-        rejected: describeRejected(rows),
-        ...(index === undefined ? {} : { index }),
+        rejected: describeRejected({ rejected, reasons }),
+        ...describeMore(more),
         time: duration(milliseconds),
       }),
+  );
+}
+
+function describeMore(more: Record<string, number | string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(more).map(([name, value]) => [name, typeof value === 'number' ? count(value) : value]),
   );
 }
 

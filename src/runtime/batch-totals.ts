@@ -33,6 +33,8 @@ export const batchTotals = {
   record: noBatches(),
   /** An item is the records of a batch lookup. */
   records: noBatches(),
+  /** An item is the brackets of a list of companies. */
+  debts: noBatches(),
   search: noBatches(),
   usage: noBatches(),
 };

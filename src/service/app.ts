@@ -2,6 +2,8 @@ import { Elysia } from 'elysia';
 import type { Handler, Pipeline } from '../admission/pipeline.ts';
 import { type Dashboard, dashboardRoutes } from '../dashboard/dashboard.ts';
 import { datasetsRoute } from '../datasets/route.ts';
+import { debtChangesRoute } from '../debts/changes/route.ts';
+import { debtsRoute } from '../debts/screen/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH, methodOf, templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
@@ -14,10 +16,15 @@ import type { Health } from './health.ts';
 import { publicRoutes } from './public-routes.ts';
 
 /** The routes of the API in the order of the reference, by the names of their handlers. */
-const ROUTES: Record<'search' | 'lookup' | 'batchLookup' | 'usage' | 'datasets', ApiRoute> = {
+const ROUTES: Record<
+  'search' | 'lookup' | 'batchLookup' | 'debts' | 'debtChanges' | 'usage' | 'datasets',
+  ApiRoute
+> = {
   search: searchRoute,
   lookup: lookupRoute,
   batchLookup: lookupsRoute,
+  debts: debtsRoute,
+  debtChanges: debtChangesRoute,
   usage: usageRoute,
   datasets: datasetsRoute,
 };

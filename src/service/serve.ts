@@ -11,6 +11,7 @@ import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import type { OpenApi } from '../dashboard/pages/openapi-document.ts';
 import { createDatasetsHandler } from '../datasets/route.ts';
+import { openDebts } from '../debts/open.ts';
 import { watchDirectory } from '../directory/watch.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
@@ -46,10 +47,11 @@ const POSTGRES_POOL = {
 };
 
 /**
- * Connections for one batch of credits, one of records, locked accounts, and voids while Postgres hangs. A batch of credits that
- * meets a locked account gives up before the calls behind it have queued for too long (`QUEUE_TIMEOUT_MS`).
+ * Connections for one batch of credits, one of records, two lists of companies, locked accounts, and voids while Postgres hangs.
+ * A batch of credits that meets a locked account gives up before the calls behind it have queued for too long
+ * (`QUEUE_TIMEOUT_MS`).
  */
-const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 6, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
+const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 8, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
 
 /**
  * The dashboard's pool, so that pages never take a connection that the API needs. Forms that wait for their account's lock
@@ -147,6 +149,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl,
       stopping: stopping.signal,
     });
+    const debts = openDebts({ ...stores, pointQueries }, tasks, log, {
+      publicUrl,
+      stopping: stopping.signal,
+    });
     const dashboardSql = stores.openPool(DASHBOARD_POOL);
     const openApi = createOpenApi(publicUrl, API_ROUTES);
     const dashboard = await createDashboard({
@@ -159,6 +165,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       rateLimiter,
       search,
       lookup,
+      debts: debts.debts,
       openApi: openApi as unknown as OpenApi,
       stopping: stopping.signal,
     });
@@ -182,6 +189,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       search,
       lookup,
       batchLookup,
+      ...debts,
       usage: createUsageHandler(createAccountReader(stores.sql)),
       datasets: createDatasetsHandler(stores.sql),
       openApi,

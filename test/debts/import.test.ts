@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DebtKind } from '../../src/debts/debt.ts';
 import { importDebts } from '../../src/debts/import.ts';
+import type { DebtKind } from '../../src/debts/kind.ts';
 import { DAY } from '../../src/units.ts';
 import { createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
@@ -33,7 +33,7 @@ async function importText(
     date = '2026-10-31',
     file = 'debts.csv',
     rejects = undefined as string | undefined,
-    force = false,
+    force = 0,
     dryRun = false,
   } = {},
 ) {
@@ -83,7 +83,7 @@ test('JSON Lines have amounts as numbers, and null for open-ended', async () => 
 test('an import replaces the whole dataset of its kind, and leaves the other one', async () => {
   await importText(`nif,start,end\n${nif(1)},1,2\n${nif(2)},1,2\n`);
   await importText(`nif;start;end\n${nif(1)};5;6\n`, { kind: 'social-security', date: '2026-09-30' });
-  const next = await importText(`nif,start,end\n${nif(2)},3,4\n`, { date: '2026-11-01', force: true });
+  const next = await importText(`nif,start,end\n${nif(2)},3,4\n`, { date: '2026-11-01', force: 1 });
   expect(next).toEqual({ read: 1, imported: 1, rejected: 0, removed: 1 });
   expect(await stored()).toEqual([
     { kind: 'social-security', nif: nif(1), start: 5, end: 6, date: '2026-09-30' },
@@ -167,13 +167,13 @@ test('a file that keeps under 90% of the companies of its kind is refused withou
     await expect(importText(what, { dryRun: true })).rejects.toThrow(message);
   }
   expect(await stored()).toHaveLength(100);
-  expect(await importText(brackets(0, 89), { dryRun: true, force: true })).toMatchObject({ removed: 11 });
+  expect(await importText(brackets(0, 89), { dryRun: true, force: 1 })).toMatchObject({ removed: 11 });
   expect(await stored()).toHaveLength(100);
   // The other kind's dataset is none of its business.
   expect(await importText(brackets(0, 2), { kind: 'social-security' })).toMatchObject({ removed: 0 });
 
   expect(await importText(brackets(10, 100))).toEqual({ read: 90, imported: 90, rejected: 0, removed: 10 });
-  expect(await importText(brackets(10, 20), { force: true })).toMatchObject({ imported: 10, removed: 80 });
+  expect(await importText(brackets(10, 20), { force: 1 })).toMatchObject({ imported: 10, removed: 80 });
 });
 
 test('a date after tomorrow is refused without force, in a dry run too; tomorrow is not', async () => {
@@ -184,7 +184,7 @@ test('a date after tomorrow is refused without force, in a dry run too; tomorrow
     await expect(importText(brackets(0, 3), { date, dryRun })).rejects.toThrow(message);
   expect(await stored()).toEqual([]);
   await importText(brackets(0, 3), { date: inDays(1) });
-  await importText(brackets(0, 3), { date, force: true });
+  await importText(brackets(0, 3), { date, force: 1 });
   expect(await stored()).toMatchObject([{ date }, { date }, { date }]);
 });
 
@@ -196,8 +196,34 @@ test('a date before that of the present dataset is refused without force; the sa
   expect(await stored()).toHaveLength(10);
   await importText(brackets(0, 11), { date: '2026-10-31' });
   await importText(brackets(0, 12), { date: '2026-10-30', kind: 'social-security' });
-  await importText(brackets(0, 20), { date: '2026-10-30', force: true });
+  await importText(brackets(0, 20), { date: '2026-10-30', force: 1 });
   expect((await stored()).at(-1)).toMatchObject({ kind: 'tax', date: '2026-10-30' });
+});
+
+test('a refused file says what its import would announce; a file that is older, too, needs `--force` twice', async () => {
+  const { run, json } = createCommandLine(database.url);
+  await importText(brackets(0, 100));
+  const file = join(folder, 'cut-off.csv');
+  await Bun.write(
+    file,
+    `${brackets(0, 60).replace(',1,', ',2,')}${brackets(200, 205).slice('nif,start,end\n'.length)}`,
+  );
+  const words = ['debts', 'import', file, '--kind', 'tax', '--date', '2026-10-30'];
+  const announced = 'appeared 5, changed 1, ended 40';
+  const outcomes = [];
+  for (const forces of [[], ['--force'], ['--force', '--dry-run', '--force']]) {
+    const { code, stderr } = await run(...words, ...forces);
+    outcomes.push([code, stderr.includes('later than 2026-10-30'), stderr.includes(announced)]);
+  }
+  expect(outcomes).toEqual([
+    [1, true, false],
+    [1, false, true],
+    [0, false, false],
+  ]);
+  expect((await run(...words, '--force')).stderr).toContain('one more --force');
+  expect(await stored()).toHaveLength(100);
+  const report = await json(...words, '--force', '--force');
+  expect(report).toMatchObject({ imported: 65, removed: 40, appeared: 5, changed: 1, ended: 40 });
 });
 
 test('a dry run tells what an import would do, and writes the rejects', async () => {
@@ -237,6 +263,9 @@ test('the command answers the contract’s members; wrong usage ends with 2, a r
     imported: 1,
     rejected: 1,
     removed: 0,
+    appeared: 0,
+    changed: 0,
+    ended: 0,
   });
   for (const words of [
     [file, '--kind', 'tax', '--date', '2026-02-29'],

@@ -159,6 +159,8 @@ describe('the reference', () => {
       ['/companies', 'get'],
       ['/companies/{nif}', 'get'],
       ['/lookups', 'post'],
+      ['/debts', 'post'],
+      ['/debts/changes', 'post'],
       ['/usage', 'get'],
       ['/datasets', 'get'],
     ]);
@@ -182,9 +184,10 @@ describe('the reference', () => {
     ];
     expect(kindsOf('/usage')).toEqual(everywhere);
     expect(kindsOf('/datasets')).toEqual(everywhere);
-    expect(kindsOf('/lookups', 'post')).toEqual(
-      [...everywhere, 'monthly-quota-exceeded', 'validation'].sort(),
-    );
+    const charged = [...everywhere, 'monthly-quota-exceeded', 'validation'];
+    expect(kindsOf('/lookups', 'post')).toEqual(charged.toSorted());
+    expect(kindsOf('/debts', 'post')).toEqual(charged.toSorted());
+    expect(kindsOf('/debts/changes', 'post')).toEqual([...charged, 'changes-expired'].sort());
     expect(kindsOf('/companies')).toEqual(
       [...everywhere, 'monthly-quota-exceeded', 'search-failed', 'validation'].sort(),
     );

@@ -36,6 +36,8 @@ beforeAll(() => {
     search: handler,
     lookup: handler,
     batchLookup: handler,
+    debts: handler,
+    debtChanges: handler,
     usage: handler,
     datasets: handler,
     openApi: {},

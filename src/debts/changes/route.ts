@@ -1,0 +1,98 @@
+import type { Handler } from '../../admission/pipeline.ts';
+import { createPostedHandler, type PostedContext, refusalOf } from '../../admission/posted.ts';
+import { isBug } from '../../errors.ts';
+import { type Answer, ok, problem, unavailable } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import type { Sql } from '../../postgres/connect.ts';
+import { API_KINDS } from '../kind.ts';
+import { readChangesBody } from './body.ts';
+import { writeCursor } from './cursor.ts';
+import {
+  type DebtChange,
+  type DebtChangesAnswer,
+  DebtChangesAnswerSchema,
+  DebtChangesRequestSchema,
+} from './schema.ts';
+import { type Change, type Page, type PageOptions, readPage } from './store.ts';
+
+/** POST /debts/changes (contract, Beyond the specification) */
+export const debtChangesRoute: ApiRoute = {
+  method: 'POST',
+  path: '/debts/changes',
+  body: DebtChangesRequestSchema,
+  success: DebtChangesAnswerSchema,
+  problems: ['validation', 'changes-expired'],
+  charge: 'debts',
+  cost: 'one credit for each change, and at least one',
+  detail: {
+    operationId: 'getDebtChanges',
+    summary: 'Follow changes of debts',
+    description:
+      'What has changed in the lists of debts since an earlier answer, oldest first, at most 100 changes. Go on with `next`: it misses no change and repeats none, whatever is imported meanwhile. An answer without changes has a `next`, too. Changes are written when a dataset is imported, except the first of its kind and those of natural persons, and are kept for 90 days. Nothing is stored about who asks for which companies. If the credits suffice for some changes only, the answer has these, and `more` is true. A body that is not valid is a `validation` that costs one credit.',
+  },
+};
+
+/** Answers with the changes after a cursor. @param stopping aborted when the service stops */
+export function createDebtChangesHandler(sql: Sql, stopping: AbortSignal): Handler {
+  return createPostedHandler<PageOptions>({
+    kind: 'debts',
+    stopping,
+    read: readChangesBody,
+    async answer(asked, { pay }) {
+      let page: Page;
+      try {
+        page = await readPage(sql, asked);
+      } catch (cause) {
+        if (isBug(cause)) throw cause;
+        return unavailable('The changes could not be read.', cause);
+      }
+      if (asked.after !== null && asked.after < page.purged) return expired(page);
+      return answerPage(page, asked, pay);
+    },
+  });
+}
+
+function expired({ purged }: Page): Answer {
+  const oldest = writeCursor(purged);
+  return problem(
+    'changes-expired',
+    `Changes after this cursor are no longer kept. Those that are follow ${oldest}.`,
+    {
+      members: { oldest },
+    },
+  );
+}
+
+async function answerPage(
+  { changes, more, last }: Page,
+  { after }: PageOptions,
+  pay: PostedContext['pay'],
+): Promise<Answer> {
+  const payment = await pay(Math.max(changes.length, 1));
+  const refusal = refusalOf(payment);
+  if (refusal !== null) return refusal;
+  if (after !== null && after > last) return problem('validation', '"after" is not the `next` of an answer.');
+
+  const paid = changes.slice(0, payment.spent);
+  const isCutShort = more || paid.length < changes.length;
+  return ok<DebtChangesAnswer>({
+    data: paid.map(present),
+    // A reader that has all goes on from the latest change of any company, so its cursor does not expire.
+    next: writeCursor(isCutShort ? paid.at(-1)!.number : last),
+    more: isCutShort,
+  });
+}
+
+function present({ number, at, kind, nif, before, after, date }: Change): DebtChange {
+  const change = before === null ? 'appeared' : after === null ? 'ended' : 'changed';
+  return {
+    id: writeCursor(number),
+    at: at.toISOString(),
+    kind: API_KINDS[kind],
+    nif,
+    change,
+    before,
+    after,
+    date,
+  };
+}

@@ -1,0 +1,70 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { NIF_FORM } from '../../http/nif.ts';
+import { AmountsSchema } from '../bracket.ts';
+import { API_KINDS } from '../kind.ts';
+import { KEPT_DAYS } from './purge.ts';
+import { PAGE_CHANGES } from './store.ts';
+
+/** Companies whose changes one request asks for at most. */
+export const MAX_NIFS = 1000;
+
+const Cursor = (description: string) =>
+  Type.String({ pattern: '^chg_[0-9]+$', description, examples: ['chg_4711'] });
+
+const Kind = Type.Union(Object.values(API_KINDS).map((kind) => Type.Literal(kind)));
+
+export const DebtChangesRequestSchema = Type.Object(
+  {
+    after: Type.Union([Cursor(''), Type.Null()], {
+      description: `The \`next\` of an earlier answer: the changes since then. null: from the oldest on that is kept (${KEPT_DAYS} days).`,
+    }),
+    nifs: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: MAX_NIFS,
+        description: `Of these companies alone: at most ${MAX_NIFS}, each ${NIF_FORM}. Absent: of all.`,
+      }),
+    ),
+    kinds: Type.Optional(
+      Type.Array(Kind, { minItems: 1, description: 'Of these lists alone. Absent: of both.' }),
+    ),
+  },
+  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['500002576'], kinds: ['tax'] }] },
+);
+
+const AmountsOrNull = (description: string) =>
+  Type.Union([Type.Object(AmountsSchema, { additionalProperties: false }), Type.Null()], { description });
+
+const DebtChangeSchema = Type.Object(
+  {
+    id: Cursor('Names the change; ids rise in the order of the changes.'),
+    at: Type.String({ format: 'date-time', description: 'When the dataset was imported, UTC.' }),
+    kind: Kind,
+    nif: Type.String({ pattern: '^[0-9]{9}$', description: 'Nine digits.' }),
+    change: Type.Union(
+      (['appeared', 'changed', 'ended'] as const).map((change) => Type.Literal(change)),
+      {
+        description:
+          '`ended` means that the company is no longer on the list of that date. It does not say that the debt was paid.',
+      },
+    ),
+    before: AmountsOrNull('The bracket before; null: the company was not on the list.'),
+    after: AmountsOrNull('The bracket since then; null: the company is no longer on the list.'),
+    date: Type.String({ format: 'date', description: 'Date of the dataset that the change came with.' }),
+  },
+  { $id: 'DebtChange', additionalProperties: false },
+);
+
+export const DebtChangesAnswerSchema = Type.Object(
+  {
+    data: Type.Array(DebtChangeSchema, {
+      maxItems: PAGE_CHANGES,
+      description: `At most ${PAGE_CHANGES}, oldest first.`,
+    }),
+    next: Cursor('The `after` of the next request. Keep it once you have stored what is in `data`.'),
+    more: Type.Boolean({ description: 'Whether further changes follow: ask again at once.' }),
+  },
+  { $id: 'DebtChangesAnswer', additionalProperties: false },
+);
+
+export type DebtChange = Static<typeof DebtChangeSchema>;
+export type DebtChangesAnswer = Static<typeof DebtChangesAnswerSchema>;

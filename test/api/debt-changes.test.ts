@@ -1,0 +1,256 @@
+/** POST /debts/changes over HTTP: every sentence of the contract about it. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { purgeChanges } from '../../src/debts/changes/purge.ts';
+import { type Amounts, importBrackets } from '../debts/support.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { ask, linesSince } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
+
+const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
+const LOW: Amounts = [7500, 25_000];
+const HIGH: Amounts = [1_000_000, null];
+/** NIFs of a natural person, of each kind that there is. */
+const NATURAL = ['123456789', '234567899', '300000006', '450000001'];
+
+let api: Api;
+let key: string;
+let accountId: string;
+beforeAll(async () => {
+  api = await startApi();
+  ({ key, accountId } = await api.caller(plenty));
+});
+afterAll(() => api.stop());
+
+const post = (body: string, by = key) =>
+  ask(api, '/debts/changes', {
+    key: by,
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body,
+  });
+const changes = (body: unknown, by = key) => post(JSON.stringify(body), by);
+type Change = { id: string; nif: string; kind: string; change: string };
+const briefly = (body: { data: Change[] }) =>
+  body.data.map(({ nif, kind, change }) => `${kind} ${nif} ${change}`);
+const used = async (of = accountId) => (await api.ledger({ accountId: of })).used;
+/** The cursor behind all changes there are. */
+const head = async (): Promise<string> => {
+  const { body } = await changes({ after: null, nifs: [] });
+  return body.next;
+};
+const companies = (from: number, to: number, amounts: Amounts) =>
+  Object.fromEntries(Array.from({ length: to - from }, (_, n) => [nif(from + n), amounts]));
+
+test('without any change the answer is empty, has a `next`, and costs one credit', async () => {
+  const before = await used();
+  const { status, body } = await changes({ after: null });
+  expect([status, body]).toEqual([200, { data: [], next: 'chg_0', more: false }]);
+  expect((await used()) - before).toBe(1);
+  const [row] = await api.sql`SELECT kind FROM calls_by_day WHERE account_id = ${accountId}`;
+  expect({ ...row }).toEqual({ kind: 'debts' });
+});
+
+test('the first dataset of a kind writes no change, and neither does one that is imported twice', async () => {
+  const dataset = { [nif(1)]: LOW, [nif(2)]: LOW, [nif(3)]: HIGH };
+  for (const kind of ['tax', 'social-security'] as const) {
+    expect(await importBrackets(api.sql, dataset, { kind })).toMatchObject({
+      ...{ appeared: 0, changed: 0, ended: 0 },
+    });
+    expect(await importBrackets(api.sql, dataset, { kind, date: '2026-11-01' })).toMatchObject({
+      ...{ appeared: 0, changed: 0, ended: 0 },
+    });
+  }
+  expect((await changes({ after: 'chg_0' })).body).toEqual({ data: [], next: 'chg_0', more: false });
+});
+
+test('a change says what was before and since when, in the order in which they were written', async () => {
+  const since = Date.now();
+  const dataset = { [nif(1)]: LOW, [nif(2)]: HIGH, [nif(4)]: LOW };
+  const report = await importBrackets(api.sql, dataset, { date: '2026-11-10' });
+  expect(report).toMatchObject({ appeared: 1, changed: 1, ended: 1, removed: 1 });
+  const { body } = await changes({ after: 'chg_0' });
+  const [low, high] = [
+    { start: 7500, end: 25_000 },
+    { start: 1_000_000, end: null },
+  ];
+  const expected = [
+    { nif: nif(2), change: 'changed', before: low, after: high },
+    { nif: nif(3), change: 'ended', before: high, after: null },
+    { nif: nif(4), change: 'appeared', before: null, after: low },
+  ];
+  expect(body).toEqual({
+    data: expected.map((change, index) => ({
+      id: `chg_${index + 1}`,
+      at: expect.any(String),
+      kind: 'tax',
+      date: '2026-11-10',
+      ...change,
+    })),
+    next: 'chg_3',
+    more: false,
+  });
+  const [{ at }] = body.data;
+  expect(new Date(at).toISOString()).toBe(at);
+  expect(Date.parse(at)).toBeWithin(since - 1000, Date.now() + 1000);
+});
+
+test('natural persons are in the dataset and in no change', async () => {
+  const after = await head();
+  const dataset = { [nif(1)]: LOW, [nif(2)]: HIGH, [nif(4)]: LOW };
+  const persons = Object.fromEntries(NATURAL.map((person) => [person, LOW]));
+  expect(await importBrackets(api.sql, { ...dataset, ...persons })).toMatchObject({
+    imported: 7,
+    appeared: 0,
+  });
+  const changed = Object.fromEntries(NATURAL.map((person) => [person, HIGH]));
+  expect(await importBrackets(api.sql, { ...dataset, ...changed })).toMatchObject({ changed: 0 });
+  expect(await importBrackets(api.sql, dataset)).toMatchObject({ removed: 4, ended: 0 });
+  expect((await changes({ after })).body.data).toEqual([]);
+});
+
+describe('with changes of both kinds', () => {
+  let start: string;
+  beforeAll(async () => {
+    start = await head();
+    await importBrackets(api.sql, { [nif(1)]: HIGH, [nif(5)]: LOW });
+    await importBrackets(api.sql, { [nif(1)]: HIGH, [nif(6)]: LOW }, { kind: 'social-security' });
+    await importBrackets(api.sql, { [nif(5)]: LOW });
+  });
+
+  test('`kinds` and `nifs` leave the others out; a NIF that stands there twice has each change once', async () => {
+    const all = [
+      `tax ${nif(1)} changed`,
+      `tax ${nif(2)} ended`,
+      `tax ${nif(4)} ended`,
+      `tax ${nif(5)} appeared`,
+      `social_security ${nif(1)} changed`,
+      `social_security ${nif(2)} ended`,
+      `social_security ${nif(3)} ended`,
+      `social_security ${nif(6)} appeared`,
+      `tax ${nif(1)} ended`,
+    ];
+    const asked = async (more: object) => briefly((await changes({ after: start, ...more })).body);
+    expect(await asked({})).toEqual(all);
+    expect(await asked({ kinds: ['social_security', 'tax'] })).toEqual(all);
+    expect(await asked({ kinds: ['tax'] })).toEqual(all.filter((line) => line.startsWith('tax')));
+    const [first, spaced] = [nif(1), `${nif(6).slice(0, 3)} ${nif(6).slice(3)}`];
+    const followed = all.filter((line) => line.includes(nif(1)) || line.includes(nif(6)));
+    expect(await asked({ nifs: [first, spaced, first] })).toEqual(followed);
+    expect(await asked({ nifs: [first, spaced], kinds: ['social_security'] })).toEqual([
+      `social_security ${nif(1)} changed`,
+      `social_security ${nif(6)} appeared`,
+    ]);
+    expect(await asked({ nifs: [] })).toEqual([]);
+  });
+
+  test('an answer that has nothing of its companies goes on behind all changes, so that its cursor does not expire', async () => {
+    const { body } = await changes({ after: start, nifs: [nif(99)] });
+    expect(body).toEqual({ data: [], next: await head(), more: false });
+    expect(body.next).not.toBe(start);
+  });
+
+  test('each change costs a credit; with credits for some the answer has those, and `more`', async () => {
+    const poor = await api.caller({ ...plenty, included: 2, credits: 2 });
+    const all = briefly((await changes({ after: start })).body);
+    const some = await changes({ after: start }, poor.key);
+    expect([some.status, some.body.more, briefly(some.body)]).toEqual([200, true, all.slice(0, 4)]);
+    expect(some.body.next).toBe(some.body.data[3].id);
+    expect(await api.ledger(poor)).toEqual({ used: 4, credits: 0 });
+
+    const none = await changes({ after: some.body.next }, poor.key);
+    expect([none.status, none.kind]).toEqual([429, 'monthly-quota-exceeded']);
+    expect(await api.ledger(poor)).toEqual({ used: 4, credits: 0 });
+    await api.command('account', 'credits', poor.accountId, '--add', '50');
+    const rest = await changes({ after: some.body.next }, poor.key);
+    expect([rest.body.more, briefly(rest.body)]).toEqual([false, all.slice(4)]);
+    expect((await used(poor.accountId)) - 4).toBe(all.length - 4);
+  });
+});
+
+test('250 changes are three pages, each from the `next` of the one before, with a filter too', async () => {
+  const start = await head();
+  await importBrackets(api.sql, { [nif(5)]: LOW, ...companies(1000, 1250, LOW) });
+  const nifs = Array.from({ length: 1000 }, (_, n) => nif(1000 + n));
+  for (const filter of [{}, { nifs }, { kinds: ['tax'] }]) {
+    const ids: string[] = [];
+    const pages: [number, boolean][] = [];
+    let next = start;
+    do {
+      const { body } = await changes({ after: next, ...filter });
+      pages.push([body.data.length, body.more]);
+      ids.push(...body.data.map(({ id }: Change) => id));
+      next = body.next;
+    } while (pages.at(-1)![1]);
+    expect(pages).toEqual([
+      [100, true],
+      [100, true],
+      [50, false],
+    ]);
+    const first = Number(start.slice(4)) + 1;
+    expect(ids).toEqual(Array.from({ length: 250 }, (_, n) => `chg_${first + n}`));
+    expect(next).toBe(ids.at(-1)!);
+  }
+});
+
+describe('a body that', () => {
+  const after = '"after":null';
+  test.each([
+    ['is absent', ''],
+    ['is null', 'null'],
+    ['is a list', '[]'],
+    ['has no `after`', '{}'],
+    ['has a number as `after`', '{"after":0}'],
+    ['has a cursor that was never one', '{"after":"4711"}'],
+    ['has a cursor with zeros in front', '{"after":"chg_007"}'],
+    ['has a cursor beyond all numbers', '{"after":"chg_9999999999999999"}'],
+    ['has a cursor that was not given out yet', '{"after":"chg_4711000"}'],
+    ['has `nifs` that are no list', `{${after},"nifs":"${nif(1)}"}`],
+    ['has null as `nifs`', `{${after},"nifs":null}`],
+    ['has a NIF that is a number', `{${after},"nifs":[${nif(1)}]}`],
+    ['has 1,001 NIFs', JSON.stringify({ after: null, nifs: Array(1001).fill(nif(1)) })],
+    ['has no kind', `{${after},"kinds":[]}`],
+    ['has a kind that there is not', `{${after},"kinds":["tax","vat"]}`],
+    ['has the kind of the command line', `{${after},"kinds":["social-security"]}`],
+  ])('%s is a validation that costs a token and one credit', async (_name, body) => {
+    const before = await used();
+    const answer = await post(body);
+    expect([answer.status, answer.kind]).toEqual([400, 'validation']);
+    expect((await used()) - before).toBe(1);
+  });
+
+  test('has a NIF that is not valid says which', async () => {
+    const { kind, body } = await changes({ after: null, nifs: [nif(1), '500002577'] });
+    expect([kind, body.detail]).toEqual(['validation', expect.stringContaining('number 2')]);
+  });
+});
+
+test('a cursor before changes that are no longer kept is a 410 that costs nothing, and `oldest` goes on', async () => {
+  await api.sql`UPDATE debt_changes SET at = at - interval '90 days' WHERE number <= 5`;
+  const kept = (await changes({ after: 'chg_5' })).body;
+  expect(await purgeChanges(api.sql, 2)).toBe(5);
+  expect(await purgeChanges(api.sql, 2)).toBe(0);
+
+  const before = await used();
+  for (const body of [{ after: 'chg_0' }, { after: 'chg_4', nifs: [nif(1)], kinds: ['tax'] }]) {
+    const { status, kind, body: problem } = await changes(body);
+    expect([status, kind, problem.oldest]).toEqual([410, 'changes-expired', 'chg_5']);
+  }
+  const poor = await api.caller({ ...plenty, included: 0 });
+  expect((await changes({ after: 'chg_4' }, poor.key)).status).toBe(410);
+  expect(await used()).toBe(before);
+  expect((await changes({ after: 'chg_5' })).body).toEqual(kept);
+  expect((await changes({ after: null })).body).toEqual(kept);
+});
+
+test('a request is logged under its route, without anything of its body', async () => {
+  const from = api.logLines.length;
+  await changes({ after: null, nifs: [nif(77)] });
+  expect(linesSince(api, from)).toEqual([
+    expect.objectContaining({
+      msg: 'request',
+      route: '/api/v1/debts/changes',
+      status: 200,
+      account: accountId,
+    }),
+  ]);
+});

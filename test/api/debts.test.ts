@@ -1,0 +1,165 @@
+/** POST /debts over HTTP: every sentence of the contract about it. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { importBrackets } from '../debts/support.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { ask, keepSecret, linesSince } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
+
+const [TAX, BOTH, SOCIAL, CLEAN, LATER] = [nif(1), nif(2), nif(3), nif(4), nif(5)];
+const WRONG_CHECK_DIGIT = '500002577';
+const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
+const NONE = { tax_debt: null, social_security_debt: null };
+const TAX_DEBT = { start: 7500, end: 25_000, last_updated: '2026-10-31' };
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const post = (key: string | null, body: string, contentType = 'application/json') =>
+  ask(api, '/debts', { key, method: 'POST', headers: { 'Content-Type': contentType }, body });
+const screen = (key: string, nifs: unknown) => post(key, JSON.stringify({ nifs }));
+type Element = { nif: string; status: number; debts?: unknown; problem?: { type: string } };
+const statuses = (body: { data: Element[] }) => body.data.map(({ status }) => status);
+const remaining = ({ headers }: { headers: Headers }) => Number(headers.get('RateLimit-Remaining'));
+
+test('before any dataset was imported, every bracket and both dates are null', async () => {
+  const { key } = await api.caller();
+  const { status, body } = await screen(key, [CLEAN]);
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    data: [{ nif: CLEAN, status: 200, debts: NONE }],
+    datasets: { tax: null, social_security: null },
+  });
+});
+
+describe('with both datasets', () => {
+  beforeAll(async () => {
+    await importBrackets(api.sql, { [TAX]: [7500, 25_000], [BOTH]: [1_000_000, null] });
+    const kind = 'social-security';
+    await importBrackets(
+      api.sql,
+      { [SOCIAL]: [0, 0], [BOTH]: [5, 9_007_199_254_740_991] },
+      { kind, date: '2026-11-02' },
+    );
+  });
+
+  test('the answer has one element an item, in the order asked, repeated NIFs too, and the date of each dataset', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const { status, headers, body } = await screen(key, [CLEAN, BOTH, TAX, SOCIAL, TAX]);
+    expect([status, headers.get('Content-Type')]).toEqual([200, 'application/json']);
+    const social = (start: number, end: number) => ({ start, end, last_updated: '2026-11-02' });
+    expect(body).toEqual({
+      data: [
+        { nif: CLEAN, status: 200, debts: NONE },
+        {
+          nif: BOTH,
+          status: 200,
+          debts: {
+            tax_debt: { start: 1_000_000, end: null, last_updated: '2026-10-31' },
+            social_security_debt: social(5, Number.MAX_SAFE_INTEGER),
+          },
+        },
+        { nif: TAX, status: 200, debts: { ...NONE, tax_debt: TAX_DEBT } },
+        { nif: SOCIAL, status: 200, debts: { ...NONE, social_security_debt: social(0, 0) } },
+        { nif: TAX, status: 200, debts: { ...NONE, tax_debt: TAX_DEBT } },
+      ],
+      datasets: { tax: '2026-10-31', social_security: '2026-11-02' },
+    });
+    expect(await api.ledger({ accountId })).toEqual({ used: 5, credits: 0 });
+  });
+
+  test('a NIF is taken in the forms of the path and repeated as sent; one that is not valid is a validation that costs a credit', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const spaced = ` ${TAX.slice(0, 3)}.${TAX.slice(3)}`;
+    const nifs = [spaced, WRONG_CHECK_DIGIT, `PT${TAX}`, '', '\ud800'];
+    const { body } = await screen(key, nifs);
+    expect(body.data.map((item: Element) => item.nif)).toEqual(nifs);
+    expect(statuses(body)).toEqual([200, 400, 400, 400, 400]);
+    expect(body.data[0].debts.tax_debt).toEqual(TAX_DEBT);
+    const single = await ask(api, `/companies/${WRONG_CHECK_DIGIT}`, { key });
+    expect(body.data[1]).toEqual({ nif: WRONG_CHECK_DIGIT, status: 400, problem: single.body });
+    expect((await api.ledger({ accountId })).used).toBe(6);
+  });
+
+  test('1,000 NIFs are one token and 1,000 credits of the kind `debts`; no source is asked and no refresh taken', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const before = remaining(await ask(api, '/usage', { key }));
+    const nifs = Array.from({ length: 1000 }, (_, n) => nif(n));
+    const answer = await screen(key, nifs);
+    expect(statuses(answer.body)).toEqual(Array(1000).fill(200));
+    expect(answer.body.data.filter((item: Element) => !Bun.deepEquals(item.debts, NONE))).toHaveLength(3);
+    expect(before - remaining(answer)).toBeWithin(0, 2);
+    expect((await api.ledger({ accountId })).used).toBe(1000);
+    const calls = await api.sql`SELECT kind, calls FROM calls_by_day WHERE account_id = ${accountId}`;
+    expect(calls.map((row) => ({ ...row }))).toEqual([{ kind: 'debts', calls: 1000 }]);
+    expect(await api.sql`SELECT 1 FROM account_refreshes WHERE account_id = ${accountId}`).toHaveLength(0);
+    expect(api.provider.lookups()).toEqual([]);
+  });
+
+  test('credits for some items only: the first ones get them, the others are refused in their place', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 1, credits: 2 });
+    const { body } = await screen(key, ['abc', TAX, CLEAN, TAX, 'abc']);
+    expect(statuses(body)).toEqual([400, 200, 200, 429, 429]);
+    expect(body.data[3].problem).toEqual({
+      type: `${api.baseUrl}/problems/monthly-quota-exceeded`,
+      title: expect.any(String),
+      status: 429,
+      detail: expect.stringMatching(/again at \d{4}-\d\d-01T00:00:00.000Z/),
+    });
+    expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
+  });
+
+  test('no credit at all: the whole answer is the 429 of a single call', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 0 });
+    for (const nifs of [[TAX, TAX], ['abc'], []]) {
+      const { status, kind, body } = await screen(key, nifs);
+      expect([status, kind]).toEqual([429, 'monthly-quota-exceeded']);
+      expect(body).toMatchObject({ quota: 'monthly_credits', limit: 0 });
+    }
+    expect((await api.ledger({ accountId })).used).toBe(0);
+  });
+
+  test.each([
+    ['is absent', ''],
+    ['is no object', `["${TAX}"]`],
+    ['is null', 'null'],
+    ['has no NIF', '{"nifs":[]}'],
+    ['has a NIF that is no text', `{"nifs":[${TAX}]}`],
+    ['has 1,001 NIFs', JSON.stringify({ nifs: Array(1001).fill(TAX) })],
+    ['is over 64 KiB', JSON.stringify({ nifs: [TAX], more: 'x'.repeat(64 * 1024) })],
+  ])('a body that %s is a validation that costs a token and one credit', async (_name, body) => {
+    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 1 } });
+    const answer = await post(key, body);
+    expect([answer.status, answer.kind, remaining(answer)]).toEqual([400, 'validation', 0]);
+    expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
+  });
+
+  test('an import is in the next answer, with its date', async () => {
+    const { key } = await api.caller(plenty);
+    await importBrackets(api.sql, { [TAX]: [7500, 25_000], [LATER]: [1, 2] }, { date: '2026-11-10' });
+    const { body } = await screen(key, [TAX, LATER, BOTH]);
+    const dated = { last_updated: '2026-11-10' };
+    expect(body.data[0].debts.tax_debt).toEqual({ ...TAX_DEBT, ...dated });
+    expect(body.data[1].debts.tax_debt).toEqual({ start: 1, end: 2, ...dated });
+    expect(body.data[2].debts.tax_debt).toBeNull();
+    expect(body.datasets).toEqual({ tax: '2026-11-10', social_security: '2026-11-02' });
+  });
+
+  test('it is a POST; it is logged under its route, without anything of its body', async () => {
+    const { accountId, keyId, key } = await api.caller(plenty);
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
+      const { status, headers } = await ask(api, '/debts', { key, method });
+      expect([status, headers.get('Allow')]).toEqual([405, 'POST']);
+    }
+    const from = api.logLines.length;
+    keepSecret('unsaid text');
+    await screen(key, [TAX, 'unsaid text']);
+    expect(linesSince(api, from)).toEqual([
+      expect.objectContaining({ route: '/api/v1/debts', status: 200, account: accountId, key_id: keyId }),
+    ]);
+    expect((await post(null, `{"nifs":["${TAX}"]}`)).kind).toBe('unauthorized');
+    expect((await api.ledger({ accountId })).used).toBe(2);
+  });
+});

@@ -1,0 +1,82 @@
+/** Pages of changes, and the removal of old ones, in Postgres. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { purgeChanges } from '../../src/debts/changes/purge.ts';
+import { type PageOptions, readPage } from '../../src/debts/changes/store.ts';
+import { DEBT_KINDS } from '../../src/debts/kind.ts';
+import { openDedicated } from '../../src/postgres/dedicated.ts';
+import { nif } from '../support/companies.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { importBrackets } from './support.ts';
+
+const CHANGES = 200_000;
+const TIMES = 10;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase('changes');
+  // All of one list, and then one change of the other list.
+  await database.sql`
+    INSERT INTO debt_changes (kind, number, nif, after_start, dataset_date, at)
+    SELECT CASE WHEN n = ${CHANGES} THEN 'social-security' ELSE 'tax' END, n, lpad((500000000 + n % 1000)::text, 9, '0'), 1,
+      '2026-10-31', now() - (${CHANGES} - n) * interval '40 seconds'
+    FROM generate_series(1, ${CHANGES}) AS n`;
+  await database.sql`UPDATE debt_change_numbers SET last = ${CHANGES}`;
+  await database.sql`VACUUM ANALYZE debt_changes`;
+});
+afterAll(() => database.drop());
+
+const page = (options: Partial<PageOptions>, sql = database.sql) =>
+  readPage(sql, { after: null, nifs: null, kinds: DEBT_KINDS, ...options });
+
+test.each([
+  ['the first', {}, 100],
+  ['the last', { after: CHANGES - 10 }, 10],
+  ['of the list that has one change', { kinds: ['social-security'] }, 1],
+  ['of no company', { nifs: [] }, 0],
+  ['of a company without changes', { nifs: ['599999999'] }, 0],
+  ['of a company with 200 changes', { nifs: ['500000007'] }, 100],
+] as [string, Partial<PageOptions>, number][])(
+  'of 200,000 changes, the page %s reads a few rows by an index',
+  async (_name, options, found) => {
+    // Statistics are counted by each session.
+    const session = openDedicated(database.sql, 'test');
+    const read = async () => {
+      await session`SELECT pg_stat_force_next_flush()`;
+      const [row] = await session<{ scans: number; rows: number }[]>`
+        SELECT seq_scan AS scans, idx_tup_fetch + seq_tup_read AS rows FROM pg_stat_user_tables
+        WHERE relname = 'debt_changes'`;
+      return row!;
+    };
+    const before = await read();
+    // From the sixth time on Postgres may plan for any parameters.
+    for (let time = 0; time < TIMES; time += 1) {
+      expect((await page(options, session)).changes).toHaveLength(found);
+    }
+    const after = await read();
+    await session.end();
+    expect(after.scans).toBe(before.scans);
+    expect(after.rows - before.rows).toBeGreaterThanOrEqual(TIMES * found);
+    expect(after.rows - before.rows).toBeLessThanOrEqual(TIMES * 202);
+  },
+);
+
+test('old changes are removed in small steps, oldest first, and none while an import holds the numbers', async () => {
+  const { sql } = database;
+  const [row] = await sql`SELECT count(*) AS old FROM debt_changes WHERE at < now() - interval '90 days'`;
+  const old: number = row!.old;
+  expect(old).toBeWithin(1000, CHANGES);
+  await sql.begin(async (held) => {
+    await held`SELECT 1 FROM debt_change_numbers FOR UPDATE`;
+    expect(await purgeChanges(sql)).toBe(0);
+  });
+  expect(await purgeChanges(sql, 500)).toBeWithin(old, old + 10);
+  const { purged, changes, last } = await page({});
+  expect(last).toBe(CHANGES);
+  expect(changes[0]!.number).toBe(purged + 1);
+  const [left] = await sql`SELECT count(*) AS rows FROM debt_changes`;
+  expect(left!.rows).toBe(CHANGES - purged);
+  // Numbers go on behind those that were removed.
+  await importBrackets(sql, { [nif(1)]: [1, null] });
+  await importBrackets(sql, { [nif(1)]: [2, null] });
+  expect((await page({ after: CHANGES })).changes.map(({ number }) => number)).toEqual([CHANGES + 1]);
+});
