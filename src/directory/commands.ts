@@ -2,17 +2,25 @@ import type { Command } from 'commander';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
 import { defineImport } from '../ingest/import-command.ts';
 import { defineCommand, subcommand, type Tools } from '../terminal/command.ts';
+import { defineExport } from '../terminal/export-command.ts';
 import { count, type Progress, withProgress } from '../terminal/progress.ts';
 import { fields, toSecond } from '../terminal/text.ts';
+import { findDirectory } from './export.ts';
 import { importCompanies } from './import.ts';
 import { DIRECTORY_PLAN } from './import-plan.ts';
 import { describeHolder } from './lock.ts';
 import { rebuildIndex, rollbackIndex } from './rebuild.ts';
 import { type IndexStatus, type StatusReport, statusReport } from './status.ts';
 
-/** `companies import` and `index …` (contract, Command line). */
+/** `companies import`, `companies export` and `index …` (contract, Command line). */
 export function directoryCommands(program: Command): void {
-  importCommand(subcommand(program, 'companies', 'the directory of companies, and stored company records'));
+  const companies = subcommand(
+    program,
+    'companies',
+    'the directory of companies, and stored company records',
+  );
+  importCommand(companies);
+  exportCommand(companies);
   const index = subcommand(program, 'index', 'what searches go to');
   indexCommand(
     index,
@@ -70,6 +78,22 @@ Examples:
   zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
   defineImport(command, DIRECTORY_PLAN, importCompanies);
+}
+
+function exportCommand(companies: Command): void {
+  const command = companies
+    .command('export')
+    .description('write the directory as CSV, in the form that the import takes')
+    .addHelpText(
+      'after',
+      `
+All rows are of one moment.
+
+Examples:
+  bun directory companies export > companies.csv
+  bun directory companies export --output companies.csv.gz`,
+    );
+  defineExport(command, findDirectory);
 }
 
 function indexCommand(

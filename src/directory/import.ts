@@ -38,7 +38,10 @@ export interface ImportOptions extends FileOptions {
   force?: boolean | undefined;
 }
 
-export type DirectoryReport = Required<ImportReport>;
+export interface DirectoryReport extends ImportReport {
+  unchanged: number;
+  index: string;
+}
 
 /**
  * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete. A run that fails or

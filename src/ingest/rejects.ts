@@ -1,10 +1,7 @@
 /** The file of `--rejects`: the rows that were not imported, and why, as CSV `line,reason,row` (contract, Files). */
-import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { openOutputFile, orFileError } from '../terminal/output-file.ts';
 import { KIB } from '../units.ts';
 import { csvCell } from './cell.ts';
-import { FileError, writeError } from './file-error.ts';
 import { MAX_RAW_CHARACTERS, type RejectedRow } from './rows.ts';
 
 export interface RejectsWriter {
@@ -20,76 +17,32 @@ export interface RejectsWriter {
 }
 
 const FLUSH_AT_CHARACTERS = 64 * KIB;
-/** A file of rejects has NIFs and names of natural persons. One that replaces a stricter file is as strict. */
-const OWNER_ALONE = 0o600;
 
 /**
- * Opens a file for rejects. It is written under another name in the same folder and renamed by `finish`, so that nobody sees
- * half of it. A device, a pipe, and the file behind `/dev/stderr` or `/dev/fd/3` are appended to.
- *
+ * Opens a file for rejects.
  * @param readFrom the file that is being read, which must not be overwritten
  * @throws {FileError} a directory, no permission, no such folder, or the file that is being read
  */
 export async function openRejects(path: string, readFrom?: string): Promise<RejectsWriter> {
-  const orFileError = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw error instanceof FileError ? error : writeError(path, error);
-    }
-  };
-  const target = await orFileError(() => openTarget(path, readFrom));
+  const file = await openOutputFile(path, readFrom);
   let pending = 'line,reason,row\n';
 
-  const flush = async () => {
-    await target.handle.appendFile(pending);
-    pending = '';
-  };
+  const flush = () =>
+    orFileError(path, async () => {
+      await file.handle.appendFile(pending);
+      pending = '';
+    });
   return {
-    write: (rejected) =>
-      orFileError(async () => {
-        for (const { line, reason, raw } of rejected) {
-          pending += `${line},${csvCell(reason)},${csvCell(raw.slice(0, MAX_RAW_CHARACTERS))}\n`;
-          if (pending.length >= FLUSH_AT_CHARACTERS) await flush();
-        }
-      }),
-    finish: () =>
-      orFileError(async () => {
-        await flush();
-        if (target.unfinished === null) return;
-        await target.handle.sync();
-        await rename(target.unfinished, target.path);
-      }),
-    async close() {
-      await target.handle.close();
-      if (target.unfinished !== null) await rm(target.unfinished, { force: true });
+    async write(rejected) {
+      for (const { line, reason, raw } of rejected) {
+        pending += `${line},${csvCell(reason)},${csvCell(raw.slice(0, MAX_RAW_CHARACTERS))}\n`;
+        if (pending.length >= FLUSH_AT_CHARACTERS) await flush();
+      }
     },
+    async finish() {
+      await flush();
+      await file.finish();
+    },
+    close: file.close,
   };
-}
-
-/** An open file; `unfinished` is its name until it replaces `path`, or `null` if it is written in place. */
-interface Target {
-  handle: FileHandle;
-  path: string;
-  unfinished: string | null;
-}
-
-async function openTarget(given: string, readFrom?: string): Promise<Target> {
-  const there = await stat(given).catch(() => null);
-  if (there?.isDirectory()) throw new FileError(`${given}: is a directory, not a file`);
-  const source = readFrom === undefined ? null : await stat(readFrom).catch(() => null);
-  if (there?.isFile() && source?.ino === there.ino && source.dev === there.dev) {
-    throw new FileError(`${given}: is the file that is read: write the rejects to another`);
-  }
-  const isDescriptor = /^\/(dev\/(stdout|stderr|fd\/)|proc\/)/.test(given);
-  if (isDescriptor && there === null) throw new FileError(`${given}: is not open`);
-  if (isDescriptor || there?.isFile() === false)
-    return { handle: await open(given, 'a'), path: given, unfinished: null };
-  // Through a link to its target, so that the link stays.
-  const path = there === null ? resolve(given) : await realpath(given);
-  const unfinished = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID().slice(0, 8)}.tmp`);
-  const handle = await open(unfinished, 'wx', OWNER_ALONE);
-  // Whatever the umask.
-  await handle.chmod(there === null ? OWNER_ALONE : OWNER_ALONE & there.mode);
-  return { handle, path, unfinished };
 }

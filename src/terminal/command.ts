@@ -56,11 +56,12 @@ export function defineCommand<Answer>(
 }
 
 /** Prints a part of a long answer. It waits for a slow reader, so that the rest does not gather in memory. */
-export async function print(part: string): Promise<void> {
+export async function print(part: string | Uint8Array): Promise<void> {
   if (!process.stdout.write(part)) await once(process.stdout, 'drain');
 }
 
-async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promise<Answer> {
+/** Runs a command with the stores open. */
+export async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promise<Answer> {
   const config = readConfig();
   const interrupts = watchInterrupts(new RefusedError('interrupted'));
   const onMade = (line: string) => process.stderr.write(`${printable(line)}\n`);

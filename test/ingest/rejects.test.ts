@@ -154,7 +154,7 @@ describe('the file of rejects', () => {
     const source = fileWith('read.csv', 'nif,legal_name\n');
     const fd = openSync(source, 'r');
     expect(await refusal(openRejects(`/dev/fd/${fd}`, source))).toBe(
-      `/dev/fd/${fd}: is the file that is read: write the rejects to another`,
+      `/dev/fd/${fd}: is the file that is read: write to another`,
     );
     closeSync(fd);
     expect(await refusal(openRejects('/dev/fd/999999'))).toBe('/dev/fd/999999: is not open');
@@ -165,7 +165,7 @@ describe('the file of rejects', () => {
     symlinkSync(source, join(folder, 'same.csv'));
     mkdirSync(join(folder, 'taken'), { recursive: true });
     const refusalOf = (name: string) => refusal(openRejects(join(folder, name), source));
-    const same = 'is the file that is read: write the rejects to another';
+    const same = 'is the file that is read: write to another';
     expect(await refusalOf('source.csv')).toBe(`source.csv: ${same}`);
     expect(await refusalOf('same.csv')).toBe(`same.csv: ${same}`);
     expect(await refusalOf('taken')).toBe('taken: is a directory, not a file');

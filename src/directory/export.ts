@@ -1,0 +1,19 @@
+import { RefusedError } from '../errors.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { quoted } from '../postgres/identifier.ts';
+import type { ExportSource } from '../terminal/export-command.ts';
+import { readDirectory } from './generations.ts';
+
+/**
+ * The current generation, by its own table: an import can't change the view while a long statement reads it.
+ * @throws RefusedError when nothing was ever imported
+ */
+export async function findDirectory(sql: Sql): Promise<ExportSource> {
+  const { current } = await readDirectory(sql);
+  if (current.rows === 0) throw new RefusedError('the directory has no companies: import a file first');
+  return {
+    name: 'the directory',
+    rows: current.rows,
+    select: `SELECT nif, legal_name FROM ${quoted(current.tableName)} ORDER BY nif`,
+  };
+}

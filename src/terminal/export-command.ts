@@ -1,0 +1,93 @@
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type { Command } from 'commander';
+import type { Sql } from '../postgres/connect.ts';
+import { withDedicated } from '../postgres/dedicated.ts';
+import { KIB } from '../units.ts';
+import { print, type Tools, withTools } from './command.ts';
+import { openOutputFile, orFileError } from './output-file.ts';
+import { count, type Progress, withProgress } from './progress.ts';
+
+/** The rows that an export writes. */
+export interface ExportSource {
+  /** Their description for the operator: `the tax dataset of 2026-10-31`. */
+  name: string;
+  rows: number;
+  /** The rows as SQL. Its columns are named as those of the file that the import takes. */
+  select: string;
+}
+
+/**
+ * Defines `export` with its option `--output`: rows as CSV in the form that the import takes, all of one moment. Memory stays
+ * flat: Postgres writes the CSV, and waits for the reader.
+ *
+ * @param find finds the rows, in the transaction that reads them
+ */
+export function defineExport<Options>(
+  command: Command,
+  find: (sql: Sql, options: Options) => Promise<ExportSource>,
+): Command {
+  return command
+    .option('--output <file>', 'write to a file, packed if it ends in .gz; without it to standard output')
+    .action((options: Options & { output?: string }) =>
+      withTools((tools) =>
+        withProgress((progress) => exportRows(tools, find, options, progress), tools.signal),
+      ),
+    );
+}
+
+function exportRows<Options>(
+  tools: Tools,
+  find: (sql: Sql, options: Options) => Promise<ExportSource>,
+  options: Options & { output?: string },
+  progress: Progress,
+): Promise<void> {
+  return withDedicated(tools, async (sql) => {
+    // It ends with the connection, so that a reader that has left can't keep it open.
+    await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
+    const { name, rows, select } = await find(sql, options);
+    progress.note(`${name}: ${count(rows)} companies`);
+    progress.phase(`writing ${options.output ?? 'to standard output'}`);
+    const csv = await sql.unsafe(`COPY (${select}) TO STDOUT WITH (FORMAT csv, HEADER)`).readable();
+    const onRows = (written: number) => progress.update(written, rows > 0 ? written / rows : null);
+    await writeOut(blocksOf(csv, onRows), options.output);
+  });
+}
+
+const BLOCK_BYTES = 128 * KIB;
+
+/** Larger blocks of an export. Postgres sends a message for each row. */
+async function* blocksOf(messages: AsyncIterable<Buffer>, onRows: (written: number) => void) {
+  let block: Buffer[] = [];
+  let bytes = 0;
+  // The header is a message, too.
+  let rows = -1;
+  for await (const message of messages) {
+    block.push(message);
+    bytes += message.length;
+    rows += 1;
+    if (bytes < BLOCK_BYTES) continue;
+    yield Buffer.concat(block);
+    onRows(rows);
+    block = [];
+    bytes = 0;
+  }
+  yield Buffer.concat(block);
+}
+
+async function writeOut(blocks: AsyncIterable<Buffer>, output: string | undefined): Promise<void> {
+  if (output === undefined) {
+    for await (const block of blocks) await print(block);
+    return;
+  }
+  const file = await openOutputFile(output);
+  try {
+    const write = async (source: AsyncIterable<Buffer>) => {
+      for await (const block of source) await orFileError(output, () => file.handle.appendFile(block));
+    };
+    await (output.endsWith('.gz') ? pipeline(blocks, createGzip(), write) : write(blocks));
+    await file.finish();
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { FileError, writeError } from '../ingest/file-error.ts';
+
+/** A file that a command writes. */
+export interface OutputFile {
+  handle: FileHandle;
+  /** Moves the whole file into its place, over the one before. */
+  finish(): Promise<void>;
+  /** Closes the file, and removes one that is not finished. */
+  close(): Promise<void>;
+}
+
+/** Such files have NIFs and names of natural persons. One that replaces a stricter file is as strict. */
+const OWNER_ALONE = 0o600;
+
+/** The error of work on a file as one line that names it. */
+export async function orFileError<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof FileError ? error : writeError(path, error);
+  }
+}
+
+/**
+ * Opens a file to write. It is written under another name in the same folder and renamed by `finish`, so that nobody sees half
+ * of it. A device, a pipe, and the file behind `/dev/stderr` or `/dev/fd/3` are appended to.
+ *
+ * @param readFrom the file that is being read, which must not be overwritten
+ * @throws {FileError} a directory, no permission, no such folder, or the file that is being read
+ */
+export async function openOutputFile(path: string, readFrom?: string): Promise<OutputFile> {
+  const target = await orFileError(path, () => openTarget(path, readFrom));
+  return {
+    handle: target.handle,
+    finish: () =>
+      orFileError(path, async () => {
+        if (target.unfinished === null) return;
+        await target.handle.sync();
+        await rename(target.unfinished, target.path);
+      }),
+    async close() {
+      await target.handle.close();
+      if (target.unfinished !== null) await rm(target.unfinished, { force: true });
+    },
+  };
+}
+
+/** An open file; `unfinished` is its name until it replaces `path`, or `null` if it is written in place. */
+interface Target {
+  handle: FileHandle;
+  path: string;
+  unfinished: string | null;
+}
+
+async function openTarget(given: string, readFrom?: string): Promise<Target> {
+  const there = await stat(given).catch(() => null);
+  if (there?.isDirectory()) throw new FileError(`${given}: is a directory, not a file`);
+  const source = readFrom === undefined ? null : await stat(readFrom).catch(() => null);
+  if (there?.isFile() && source?.ino === there.ino && source.dev === there.dev) {
+    throw new FileError(`${given}: is the file that is read: write to another`);
+  }
+  const isDescriptor = /^\/(dev\/(stdout|stderr|fd\/)|proc\/)/.test(given);
+  if (isDescriptor && there === null) throw new FileError(`${given}: is not open`);
+  if (isDescriptor || there?.isFile() === false)
+    return { handle: await open(given, 'a'), path: given, unfinished: null };
+  // Through a link to its target, so that the link stays.
+  const path = there === null ? resolve(given) : await realpath(given);
+  const unfinished = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID().slice(0, 8)}.tmp`);
+  const handle = await open(unfinished, 'wx', OWNER_ALONE);
+  // Whatever the umask.
+  await handle.chmod(there === null ? OWNER_ALONE : OWNER_ALONE & there.mode);
+  return { handle, path, unfinished };
+}
