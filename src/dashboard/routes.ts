@@ -9,6 +9,7 @@ import * as links from './pages/links.ts';
 import * as overview from './pages/overview.ts';
 import * as profile from './pages/profile.ts';
 import * as publicPages from './pages/public.ts';
+import * as screen from './pages/screen.ts';
 import * as settings from './pages/settings.ts';
 import * as tryIt from './pages/try.ts';
 import type { MemberContext, PageContext, PageResponse } from './request/page-context.ts';
@@ -47,6 +48,7 @@ export const ROUTES: Record<string, Route> = {
   '/credits': { for: 'member', GET: credits.showCredits },
   '/credits.csv': { for: 'member', GET: csv.downloadCredits },
   '/try': { for: 'member', ...tryIt.tryIt },
+  '/screen': { for: 'member', ...screen.screen },
   '/reference': { for: 'member', GET: publicPages.showReference },
   '/settings': { for: 'member', hasPassword: true, ...settings.settings },
   '/settings/name': { for: 'member', ...profile.ownName },

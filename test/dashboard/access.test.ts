@@ -10,7 +10,7 @@ let owner: Visitor;
 let ownerAccount: string;
 let ownerKeyId: string;
 
-const MEMBER_PAGES = ['', '/keys', '/credits', '/try', '/settings', '/usage.csv'];
+const MEMBER_PAGES = ['', '/keys', '/credits', '/try', '/screen', '/settings', '/usage.csv'];
 
 beforeAll(async () => {
   service = await startDashboardService();
@@ -107,6 +107,7 @@ describe('forms', () => {
   const changes: [path: string, fields: Record<string, string>][] = [
     ['/keys', { name: 'forged' }],
     ['/try', { q: 'abaco', kind: 'search' }],
+    ['/screen', { list: '500002576', price: '1' }],
     ['/settings', { present: 'x'.repeat(12), password: 'y'.repeat(12) }],
     ['/sign-out', {}],
     ['/confirm/send', {}],
@@ -174,8 +175,8 @@ describe('forms', () => {
     }
   });
 
-  test('a form over 16 KiB, or of another type, is refused', async () => {
-    const big = await owner.submit('/dashboard/keys', { name: 'x'.repeat(20_000) });
+  test('a form over 32 KiB, or of another type, is refused', async () => {
+    const big = await owner.submit('/dashboard/keys', { name: 'x'.repeat(40_000) });
     expect(big.status).toBe(413);
     const response = await fetch(`${service.baseUrl}/dashboard/keys`, {
       method: 'POST',
@@ -203,7 +204,17 @@ describe('headers', () => {
 
   test('no page has a script, a style or a handler inline', async () => {
     await owner.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-    for (const page of ['/sign-in', '/sign-up', '', '?by=key', '/keys', '/credits', '/try', '/settings']) {
+    for (const page of [
+      '/sign-in',
+      '/sign-up',
+      '',
+      '?by=key',
+      '/keys',
+      '/credits',
+      '/try',
+      '/screen',
+      '/settings',
+    ]) {
       const { text, document } = await owner.get(`/dashboard${page}`);
       expect(document.querySelectorAll('style, script:not([src])').length).toBe(0);
       expect(text).not.toMatch(/\s(?:style|on\w+)=/);

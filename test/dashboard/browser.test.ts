@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { Page } from 'playwright-core';
 import { createAccount } from '../../src/accounts/store.ts';
 import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { nif } from '../support/companies.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { type Browsing, startBrowsedDashboard } from './browser.ts';
@@ -73,7 +74,7 @@ describe('in a real browser', () => {
       expect(await page.textContent('.plot title')).toMatch(/: 4\nSearches: 3\nLookups: 1$/);
       expect(await barHeights(page)).toEqual([3, 1]);
       await page.click('summary');
-      expect((await page.textContent('table.numbers tfoot'))!.replace(/\s/g, '')).toBe('Total314');
+      expect((await page.textContent('table.numbers tfoot'))!.replace(/\s/g, '')).toBe('Total3104');
 
       await page.click('nav >> text=Try it');
       await page.fill('#q', 'anything');
@@ -96,6 +97,40 @@ describe('in a real browser', () => {
       expect(page.url()).toBe(dashboard('/sign-in'));
       await page.goBack();
       await page.waitForURL(/\/sign-in(\?to=.*)?$/);
+    }));
+
+  test('a file is read in the browser, its NIFs are screened for the price that was shown, and the result is a CSV', () =>
+    inBrowser({ acceptDownloads: true }, async (page) => {
+      await enter(page.context());
+      await page.goto(dashboard('/screen'));
+      const rows = `Fornecedor;NIPC;Telefone\n"Padaria; Central";${nif(1)};+351 2\n"Talho 2";${nif(2)};\n`;
+      await page.setInputFiles('#file', {
+        name: 'suppliers.csv',
+        mimeType: 'text/csv',
+        buffer: Buffer.from(rows),
+      });
+      await page.waitForFunction(`document.getElementById('list').value !== ''`);
+      expect(await page.inputValue('#list')).toBe(`${nif(1)}\n${nif(2)}`);
+      await page.click('button:has-text("Read the list")');
+      await page.waitForSelector('text=2 companies cost 2 credits.');
+      await inspect(page);
+      await page.click('button:has-text("Screen 2 companies")');
+      await page.waitForSelector('text=0 of 2 companies are on a list of debtors');
+      await inspect(page);
+      const [download] = await Promise.all([page.waitForEvent('download'), page.click('a[download]')]);
+      expect(download.suggestedFilename()).toBe('debts.csv');
+      const csv = await Bun.file(await download.path()).text();
+      expect(
+        csv
+          .split('\r\n')
+          .slice(1, 3)
+          .map((line) => line.split(',')[0]),
+      ).toEqual([`"${nif(1)}"`, `"${nif(2)}"`]);
+      // A reload asks for the page again: nothing is charged twice.
+      await page.reload();
+      expect(await page.locator('#answer-title').count()).toBe(0);
+      await page.goto(dashboard());
+      expect(await figure(page, 'used')).toBe(2);
     }));
 
   test('a fault is at its field, which has the focus; a password can be shown', () =>
@@ -144,6 +179,12 @@ describe('in a real browser', () => {
       await page.waitForSelector('#new-secret');
       // The focus is where the news is.
       expect(await page.evaluate<boolean>(`document.activeElement.matches('.new-key')`)).toBe(true);
+
+      await send('/screen', 'main form', { list: 'no number' });
+      expect([await focus(), await described('list')]).toEqual([
+        'list',
+        expect.stringContaining('no NIF in it'),
+      ]);
 
       await send('/try', 'main form', { q: ' ' });
       expect([await focus(), await described('q')]).toEqual([
@@ -247,7 +288,7 @@ describe('in a real browser', () => {
         inBrowser({ viewport, colorScheme }, async (page) => {
           for (const path of ['/sign-in', '/sign-up', '/forgot']) await inspect(page, path);
           const accountId = await enter(page.context());
-          for (const path of ['', '/keys', '/credits', '/try', '/settings', '/nothing'])
+          for (const path of ['', '/keys', '/credits', '/try', '/screen', '/settings', '/nothing'])
             await inspect(page, path);
           await page.goto(dashboard('/keys'));
           await page.fill('#name', 'a name that is rather long for a key, but that someone will choose');

@@ -88,13 +88,14 @@ describe('the overview', () => {
       'Directory: not imported · Tax debts: not imported · Social security debts: not imported',
     );
     await service.sql`
-      INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-10-31', 1234, 'test')`;
+      INSERT INTO debt_datasets (kind, dataset_date, rows, imported_at, imported_by)
+      VALUES ('tax', '2026-10-31', 1234, '2026-11-02T09:00:00Z', 'test')`;
     await service.sql`UPDATE directory_generations SET rows = 4610, loaded_at = '2026-11-22T02:00:00Z'`;
     expect(await line('en')).toBe(
-      'Directory: 4,610 companies, imported on 22 Nov 2026 · Tax debts: 1,234 companies, as of 31 Oct 2026 · Social security debts: not imported',
+      'Directory: 4,610 companies, imported on 22 Nov 2026 · Tax debts: 1,234 companies, as of 31 Oct 2026, imported on 2 Nov 2026 · Social security debts: not imported',
     );
     expect((await line('pt')).replace(/\u00a0/g, ' ')).toBe(
-      'Diretório: 4 610 empresas, importadas em 22 nov 2026 · Dívidas fiscais: 1 234 empresas, à data de 31 out 2026 · Dívidas à Segurança Social: por importar',
+      'Diretório: 4 610 empresas, importadas em 22 nov 2026 · Dívidas fiscais: 1 234 empresas, à data de 31 out 2026, importadas em 2 nov 2026 · Dívidas à Segurança Social: por importar',
     );
   });
 
@@ -110,7 +111,7 @@ describe('the overview', () => {
 });
 
 describe('calls a day', () => {
-  test('plot, table and CSV hold the same numbers: 90 days, searches and lookups apart, and by key', async () => {
+  test('plot, table and CSV hold the same numbers: 90 days, each kind of calls apart, and by key', async () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);
     const first = await createKey(service.sql, accountId, 'first, "the best"', 'test');
@@ -121,41 +122,42 @@ describe('calls a day', () => {
       { daysAgo: 89, keyId: first.id, kind: 'lookup', calls: 3 },
       { daysAgo: 2, keyId: second.id, kind: 'lookup', calls: 40 },
       { daysAgo: 2, keyId: '', kind: 'search', calls: 2 },
+      { daysAgo: 2, keyId: second.id, kind: 'debts', calls: 500 },
       { daysAgo: 0, keyId: first.id, kind: 'search', calls: 1 },
     ]);
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
     expect(csv.split('\r\n')).toEqual([
-      '"day","key_id","key_name","searches","lookups","calls","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx"',
-      `"${day(89)}","${first.id}","first, ""the best""","7","3","10","0","0","0","0"`,
-      `"${day(2)}","${second.id}","x;'=2+5;","0","40","40","0","0","0","0"`,
-      `"${day(2)}","","dashboard","2","0","2","0","0","0","0"`,
-      `"${day(0)}","${first.id}","first, ""the best""","1","0","1","0","0","0","0"`,
+      '"day","key_id","key_name","searches","lookups","debts","calls","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx"',
+      `"${day(89)}","${first.id}","first, ""the best""","7","3","0","10","0","0","0","0"`,
+      `"${day(2)}","${second.id}","x;'=2+5;","0","40","500","540","0","0","0","0"`,
+      `"${day(2)}","","dashboard","2","0","0","2","0","0","0","0"`,
+      `"${day(0)}","${first.id}","first, ""the best""","1","0","0","1","0","0","0","0"`,
       '',
     ]);
 
     const byKind = await visitor.get('/dashboard');
-    expect(figure(byKind, 'plotted')).toBe(53);
+    expect(figure(byKind, 'plotted')).toBe(553);
     expect(tableOf(byKind)).toEqual([
-      ['Day', 'Searches', 'Lookups', 'Total'],
-      [day(0), '1', '0', '1'],
-      [day(2), '2', '40', '42'],
-      [day(89), '7', '3', '10'],
-      ['Total', '10', '43', '53'],
+      ['Day', 'Searches', 'Lookups', 'Debt checks', 'Total'],
+      [day(0), '1', '0', '0', '1'],
+      [day(2), '2', '40', '500', '542'],
+      [day(89), '7', '3', '0', '10'],
+      ['Total', '10', '43', '500', '553'],
     ]);
     expect(barsOf(byKind)).toEqual([
       '10, Searches: 7, Lookups: 3',
-      '42, Searches: 2, Lookups: 40',
+      '542, Searches: 2, Lookups: 40, Debt checks: 500',
       '1, Searches: 1',
     ]);
 
     const byKey = await visitor.get('/dashboard?by=key');
     expect(tableOf(byKey)).toEqual([
-      ['Day', 'x;=2+5;', 'first, "the best"', 'Dashboard (Try it)', 'Total'],
+      ['Day', 'x;=2+5;', 'first, "the best"', 'Dashboard', 'Total'],
       [day(0), '0', '1', '0', '1'],
-      [day(2), '40', '0', '2', '42'],
+      [day(2), '540', '0', '2', '542'],
       [day(89), '0', '10', '0', '10'],
-      ['Total', '40', '11', '2', '53'],
+      ['Total', '540', '11', '2', '553'],
     ]);
   });
 
@@ -206,7 +208,7 @@ describe('calls a day', () => {
       headers: { Cookie },
     });
     expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
-      `\ufeff"day";"key_id";"key_name";"searches";"lookups";"calls";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx"\r\n"${day(3)}";"";"dashboard";"5";"0";"5";"0";"0";"0";"0"\r\n`,
+      `\ufeff"day";"key_id";"key_name";"searches";"lookups";"debts";"calls";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx"\r\n"${day(3)}";"";"dashboard";"5";"0";"0";"5";"0";"0";"0";"0"\r\n`,
     );
   });
 

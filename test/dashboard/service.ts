@@ -1,3 +1,4 @@
+import type { CallKind } from '../../src/credits/call.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { startMailServer } from './smtp.ts';
@@ -24,7 +25,7 @@ export async function startMailedDashboard(env: Record<string, string> = {}) {
 export async function storeCalls(
   sql: Sql,
   accountId: string,
-  calls: { daysAgo: number; keyId: string; kind: 'search' | 'lookup'; calls: number }[],
+  calls: { daysAgo: number; keyId: string; kind: CallKind; calls: number }[],
 ): Promise<void> {
   for (const { daysAgo, keyId, kind, calls: count } of calls) {
     await sql`

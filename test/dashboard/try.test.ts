@@ -36,7 +36,7 @@ describe('Try it', () => {
     expect(body.data.quotas.requests.used).toBe(2);
     expect(body.data.rateLimit.remaining).toBeWithin(1, 3); // One of four is left. A further one may have come back, which takes 15 s.
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
-    expect(csv).toContain(',"","dashboard","1","1","2"');
+    expect(csv).toContain(',"","dashboard","1","1","0","2"');
   });
 
   test('a problem is a sentence in the language of the reader, and says what it cost', async () => {

@@ -2,6 +2,7 @@ import { csvCell } from '../../ingest/cell.ts';
 import type { MemberContext, PageContext, PageResponse } from '../request/page-context.ts';
 import { creditHistory, loadGrants } from '../usage/credits.ts';
 import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
+import { callsOf } from '../usage/plot.ts';
 
 /**
  * GET /dashboard/usage.csv: the plot's numbers, a row for each day and key that has calls or errors, with English column names in every
@@ -10,11 +11,11 @@ import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
 export async function downloadUsage(context: MemberContext): Promise<PageResponse> {
   const { tools, account, url } = context;
   const { today, rows } = await loadDailyCalls(tools.sql, account, rangeOf(url));
-  const columns = ['day', 'key_id', 'key_name', 'searches', 'lookups', 'calls'];
+  const columns = ['day', 'key_id', 'key_name', 'searches', 'lookups', 'debts', 'calls'];
   const errors = ['rate_limit_exceeded', 'monthly_quota_exceeded', 'other_4xx', 'status_5xx'];
   const lines = rows.map((row) => {
     const key = row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName];
-    const calls = [row.searches, row.lookups, row.searches + row.lookups];
+    const calls = [row.searches, row.lookups, row.debts, callsOf(row)];
     return [row.day, ...key, ...calls, row.rateLimited, row.outOfCredits, row.clientErrors, row.serverErrors];
   });
   return csvFile(context, `calls-${today}`, [[...columns, ...errors], ...lines]);
@@ -37,23 +38,34 @@ export async function downloadCredits(context: MemberContext): Promise<PageRespo
   return csvFile(context, 'credits', [columns, ...lines]);
 }
 
-/** The query of a link to a CSV. Portuguese spreadsheets separate by semicolons. */
-export function separatorQuery({ messages }: Pick<PageContext, 'messages'>): string {
-  return messages.language === 'pt' ? 'separator=semicolon' : 'separator=comma';
+/** The separator of a CSV. Portuguese spreadsheets separate by semicolons. */
+type Separator = 'semicolon' | 'comma';
+
+export function separatorOf({ messages }: Pick<PageContext, 'messages'>): Separator {
+  return messages.language === 'pt' ? 'semicolon' : 'comma';
+}
+
+/** The query of a link to a CSV. */
+export function separatorQuery(context: Pick<PageContext, 'messages'>): string {
+  return `separator=${separatorOf(context)}`;
 }
 
 type Cell = string | number | null | undefined;
 
 /**
- * A CSV file (RFC 4180): every field is quoted, and none is a formula, because names and notes are free text. One that is
- * separated by semicolons begins with a BOM, because it is for spreadsheets.
+ * CSV (RFC 4180): every field is quoted, and none is a formula, because names and notes are free text. With semicolons it
+ * begins with a BOM, because it is for spreadsheets.
  */
+export function csvText(separator: Separator, lines: Cell[][]): string {
+  const [start, between] = separator === 'semicolon' ? ['\ufeff', ';'] : ['', ','];
+  const row = (cells: Cell[]) => `${cells.map((cell) => csvCell(String(cell ?? ''))).join(between)}\r\n`;
+  return start + lines.map(row).join('');
+}
+
 function csvFile({ url }: PageContext, name: string, lines: Cell[][]): PageResponse {
-  const isForSpreadsheet = url.searchParams.get('separator') === 'semicolon';
-  const [start, separator] = isForSpreadsheet ? ['\ufeff', ';'] : ['', ','];
-  const row = (cells: Cell[]) => `${cells.map((cell) => csvCell(String(cell ?? ''))).join(separator)}\r\n`;
+  const separator = url.searchParams.get('separator') === 'semicolon' ? 'semicolon' : 'comma';
   return {
-    file: start + lines.map(row).join(''),
+    file: csvText(separator, lines),
     type: 'text/csv; charset=utf-8',
     headers: { 'Content-Disposition': `attachment; filename="${name}.csv"` },
   };

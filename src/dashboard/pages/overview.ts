@@ -122,17 +122,21 @@ function stockBar(label: string, left: number[], used: number): Html {
   return html`<svg class="stock-bar" role="img" aria-label="${label}">${parts}</svg>`;
 }
 
-/** A line with the age of the API's data, as GET /datasets has it. */
+/** A line with the age of the API's data, as GET /datasets has it, and when each dataset was last imported. */
 async function datasetsLine({ tools, messages, formats }: MemberContext): Promise<Html> {
   const { directory, debts } = await readDatasets(tools.sql);
-  const line = (name: string, at: Date | string | null | undefined, since: string, companies = 0) =>
-    at == null
-      ? html`${name}: ${messages.dataNone}`
-      : html`${name}: ${messages.dataCompanies(formats.number(companies))}, ${since} ${dateOf(formats, at)}`;
+  /** @param date the dataset's own */
+  const line = (name: string, companies: number, imported: Date, date: string | null) =>
+    html`${name}: ${messages.dataCompanies(formats.number(companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}`;
+  const none = (name: string) => html`${name}: ${messages.dataNone}`;
   const debt = (name: string, dataset: DebtDataset | null) =>
-    line(name, dataset?.date, messages.dataOf, dataset?.companies);
+    dataset === null ? none(name) : line(name, dataset.companies, dataset.imported, dataset.date);
+  const names =
+    directory.updated === null
+      ? none(messages.dataDirectory)
+      : line(messages.dataDirectory, directory.companies, directory.updated, null);
   return html`
 <section class="datasets" aria-label="${messages.data}">
-  <p class="hint">${line(messages.dataDirectory, directory.updated, messages.dataImported, directory.companies)} · ${debt(messages.dataTax, debts.tax)} · ${debt(messages.dataSocialSecurity, debts.socialSecurity)}</p>
+  <p class="hint">${names} · ${debt(messages.dataTax, debts.tax)} · ${debt(messages.dataSocialSecurity, debts.socialSecurity)}</p>
 </section>`;
 }

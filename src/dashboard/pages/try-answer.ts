@@ -1,12 +1,13 @@
 import type { CallKind } from '../../credits/call.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import { type ProblemName, problemType } from '../../http/problems.ts';
-import type { Company, DebtBracket } from '../../lookup/schema.ts';
+import type { Company } from '../../lookup/schema.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../request/page-context.ts';
 import { token } from '../ui/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, copyable, table } from '../ui/parts.ts';
+import { bracketText } from './brackets.ts';
 import { problemText, prose } from './reference.ts';
 
 type Entry = SearchAnswer['data'][number];
@@ -58,7 +59,7 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
 }
 
 /** The meaning of a problem in the reader's language, with a link to more. */
-function problemSentence({ messages, tools }: MemberContext, kind: ProblemName): Html {
+export function problemSentence({ messages, tools }: MemberContext, kind: ProblemName): Html {
   const { title, cause, fix } = problemText(kind, messages.language);
   const address = `${problemType(tools.root, kind)}?lang=${messages.language}`;
   return html`<p><strong>${title}.</strong> ${prose(cause)} ${prose(fix)} <a href="${address}"><code>${kind}</code></a></p>`;
@@ -81,13 +82,13 @@ ${table(columns, entries, 'found')}
 </form>`;
 }
 
-function details({ messages, formats }: MemberContext, company: Company): Html {
+function details(context: MemberContext, company: Company): Html {
+  const { messages } = context;
   const { structure } = company;
-  const amount = (euros: number) => `${formats.number(euros)} €`;
-  const debt = (bracket: DebtBracket | null) =>
+  const debt = (bracket: Company['tax_debt']) =>
     bracket === null
       ? messages.noBracket
-      : `${messages.bracket(amount(bracket.start), bracket.end === null ? null : amount(bracket.end))}, ${messages.dataOf} ${bracket.last_updated}`;
+      : `${bracketText(context, bracket)}, ${messages.dataOf} ${bracket.last_updated}`;
   const rows: [label: string, value: HtmlValue][] = [
     [messages.legalName, company.title],
     ['NIF', String(company.nif)],

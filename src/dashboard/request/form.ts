@@ -1,7 +1,8 @@
 import { readBody, type Unread as UnreadBody } from '../../http/body.ts';
 import { KIB, SECOND } from '../../units.ts';
 
-const MAX_FORM_BYTES = 16 * KIB;
+/** A list of a thousand NIFs, typed with spaces, is half of it. */
+const MAX_FORM_BYTES = 32 * KIB;
 /** The bound of reading a body. A form is a packet or two. */
 const FORM_TIMEOUT_MS = 10 * SECOND;
 
@@ -9,7 +10,7 @@ const FORM_TIMEOUT_MS = 10 * SECOND;
 export type Unread = 'not a form' | UnreadBody;
 
 /**
- * Reads the form of a request: at most 16 KiB, within ten seconds, and until the service stops. No sender can make it throw.
+ * Reads the form of a request: at most 32 KiB, within ten seconds, and until the service stops. No sender can make it throw.
  *
  * @param stopping aborted when the service stops
  */

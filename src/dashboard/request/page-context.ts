@@ -18,6 +18,7 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
   rateLimiter: RateLimiter;
   search: Handler;
   lookup: Handler;
+  debts: Handler;
   /** The API's document, for its reference. */
   openApi: OpenApi;
   /** Aborted when the service stops. */

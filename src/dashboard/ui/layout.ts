@@ -57,6 +57,7 @@ export async function memberPage(
       ${link('', messages.overview)}
       ${link('keys', messages.keys)}
       ${link('try', messages.tryIt)}
+      ${link('screen', messages.screen)}
       ${link('credits', messages.credits)}
       ${link('settings', messages.settings)}
       ${link('reference', messages.referenceShort)}

@@ -16,6 +16,7 @@ const TEXTS = {
   overview: ['Overview', 'Resumo'],
   keys: ['API keys', 'Chaves'],
   tryIt: ['Try it', 'Experimentar'],
+  screen: ['Screen a list', 'Verificar lista'],
   credits: ['Credits', 'Créditos'],
   settings: ['Settings', 'Definições'],
   reference: ['API reference', 'Referência da API'],
@@ -229,10 +230,11 @@ const TEXTS = {
   byKey: ['By key', 'Por chave'],
   searches: ['Searches', 'Pesquisas'],
   lookups: ['Lookups', 'Consultas'],
+  debtChecks: ['Debt checks', 'Verificações de dívidas'],
   total: ['Total', 'Total'],
   day: ['Day', 'Dia'],
   otherKeys: ['Other keys', 'Outras chaves'],
-  dashboardCalls: ['Dashboard (Try it)', 'Painel (Experimentar)'],
+  dashboardCalls: ['Dashboard', 'Painel'],
   plotLabel: [
     'Bar chart: {total} calls. The table below has the same numbers.',
     'Gráfico de barras: {total} chamadas. A tabela abaixo tem os mesmos números.',
@@ -410,6 +412,73 @@ const TEXTS = {
     (start, end: string | null) => (end === null ? `${start} ou mais` : `${start} a ${end}`),
   ],
 
+  screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
+  screenLead: [
+    'Each company costs 1 credit. You see the price before it is charged. {available} left. Nothing of your list is stored.',
+    'Cada empresa custa 1 crédito. Vê o preço antes de ser cobrado. Restam {available}. Nada da sua lista é guardado.',
+  ],
+  screenLabel: ['NIFs of up to {max} companies', 'NIF de até {max} empresas'],
+  screenHint: [
+    'One on each line, or rows of a table: every number of nine digits is read.',
+    'Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.',
+  ],
+  screenFile: ['Or a file', 'Ou um ficheiro'],
+  screenFileHint: [
+    'Text or CSV. It is read in your browser, and only its numbers are sent.',
+    'Texto ou CSV. É lido no seu navegador, e só os números são enviados.',
+  ],
+  screenRead: ['Read the list', 'Ler a lista'],
+  screenNone: [
+    'There is no NIF in it: nine digits with a right check digit. Save a spreadsheet as CSV first. Nothing was charged.',
+    'Não há nenhum NIF: nove algarismos com o algarismo de controlo certo. Guarde primeiro a folha de cálculo em CSV. Nada foi cobrado.',
+  ],
+  screenTooMany: [
+    'It has {count} NIFs, and one list {max} at most. Nothing was charged.',
+    'Tem {count} NIF, e cada lista no máximo {max}. Nada foi cobrado.',
+  ],
+  screenPrice: [
+    (count) => (count === '1' ? '1 company costs 1 credit.' : `${count} companies cost ${count} credits.`),
+    (count) => (count === '1' ? '1 empresa custa 1 crédito.' : `${count} empresas custam ${count} créditos.`),
+  ],
+  screenWrong: [
+    'Left out, because the check digit is wrong: {count}.',
+    'De fora, por terem o algarismo de controlo errado: {count}.',
+  ],
+  screenRepeated: ['Left out, because they are repeated: {count}.', 'De fora, por serem repetidos: {count}.'],
+  screenShort: [
+    'Your credits suffice for the first {left} only.',
+    'Os seus créditos só chegam para os primeiros {left}.',
+  ],
+  screenRun: [
+    (count) => (count === '1' ? 'Screen 1 company' : `Screen ${count} companies`),
+    (count) => (count === '1' ? 'Verificar 1 empresa' : `Verificar ${count} empresas`),
+  ],
+  creditCount: [
+    (count) => (count === '1' ? '1 credit' : `${count} credits`),
+    (count) => (count === '1' ? '1 crédito' : `${count} créditos`),
+  ],
+  screenFound: [
+    '{found} of {count} companies are on a list of debtors',
+    '{found} de {count} empresas estão numa lista de devedores',
+  ],
+  screenSpent: [
+    (count) => (count === '1' ? '1 credit spent' : `${count} credits spent`),
+    (count) => (count === '1' ? '1 crédito gasto' : `${count} créditos gastos`),
+  ],
+  screenAbsent: [
+    'a company without a bracket is not on the list. That is not “no debt”: the list has debts above a threshold only. List of',
+    'uma empresa sem escalão não está na lista. Isso não quer dizer «sem dívidas»: a lista só tem dívidas acima de um limiar. Lista de',
+  ],
+  screenMissing: [
+    'this list was never imported here. An absent bracket says nothing.',
+    'esta lista nunca foi importada aqui. A falta de escalão nada diz.',
+  ],
+  screenRefused: [
+    'Not screened, because the credits did not suffice, and not charged: {count}.',
+    'Por verificar, porque os créditos não chegaram, e não cobradas: {count}.',
+  ],
+  screenWithout: ['Without a bracket: {count}', 'Sem escalão: {count}'],
+
   signedInAs: ['Signed in as', 'Sessão de'],
   changePassword: ['Change the password', 'Alterar a palavra-passe'],
   changeName: ['Change the name', 'Alterar o nome'],
@@ -546,7 +615,7 @@ const TEXTS = {
     'This form was sent already: its call was made and charged once. Send it again for another call.',
     'Este formulário já foi enviado: a chamada foi feita e cobrada uma vez. Envie-o de novo para outra chamada.',
   ],
-  formTooLarge: ['The form is larger than 16 KiB.', 'O formulário tem mais de 16 KiB.'],
+  formTooLarge: ['The form is larger than 32 KiB.', 'O formulário tem mais de 32 KiB.'],
   formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
   wrongAddress: [
     'This service is set up for {address}. Open the dashboard there.',

@@ -22,6 +22,18 @@ export const pt = {
         'Os dados de até 100 empresas, por uma unidade do limite por minuto. Cada NIF recebe, no seu lugar, o que uma consulta simples responderia. Um NIF repetido é respondido e cobrado de cada vez. Se os créditos chegarem só para alguns NIF, servem os primeiros, e os outros recebem `monthly-quota-exceeded`. No máximo dez empresas sem dados recentes são atualizadas; as outras recebem `service-unavailable` e nada custam. Um corpo inválido é um `validation` que custa um crédito.',
       cost: 'um crédito por cada NIF com resposta',
     },
+    getDebts: {
+      summary: 'Verificar as dívidas de uma lista de empresas',
+      description:
+        'Os escalões de dívida de até 1000 empresas nas listas da Autoridade Tributária e da Segurança Social, por uma unidade do limite por minuto. Não pergunta a nenhuma fonte nem gasta atualizações: uma empresa que nenhuma fonte conhece também tem os seus escalões. `null` significa que a empresa não está na lista dessa data. Não significa que não tem dívidas: as listas só têm dívidas acima de um limiar, e `datasets` diz que lista nunca foi importada. Um NIF repetido é respondido e cobrado de cada vez. Se os créditos chegarem só para alguns NIF, servem os primeiros, e os outros recebem `monthly-quota-exceeded`. Um corpo inválido é um `validation` que custa um crédito.',
+      cost: 'um crédito por cada NIF com resposta',
+    },
+    getDebtChanges: {
+      summary: 'Seguir as alterações de dívidas',
+      description:
+        'O que mudou nas listas de dívidas desde uma resposta anterior, do mais antigo para o mais recente, no máximo 100 alterações. Continue com `next`: não falta nem se repete nenhuma alteração, seja o que for que se importe entretanto. Uma resposta sem alterações também tem `next`. As alterações são registadas quando uma lista é importada, exceto a primeira de cada tipo e as de pessoas singulares, e são guardadas durante 90 dias. Não se guarda quem pergunta por que empresas. Se os créditos chegarem só para algumas alterações, a resposta tem essas, e `more` é verdadeiro. Um corpo inválido é um `validation` que custa um crédito.',
+      cost: 'um crédito por cada alteração, e pelo menos um',
+    },
     getUsage: {
       summary: 'Consultar a utilização',
       description:
@@ -43,7 +55,7 @@ export const pt = {
     validation: {
       title: 'O pedido não é válido',
       cause:
-        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de uma consulta múltipla não tem de 1 a 100 NIF em JSON.',
+        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, ou de alterações, não é o JSON que o serviço recebe.',
       fix: 'Envie um `q` que não seja vazio, ou um NIF de nove algarismos (podem ser separados por espaços, hífenes e pontos). O pedido custou o seu crédito: verifique o NIF antes de o enviar.',
     },
     unauthorized: {
@@ -56,6 +68,12 @@ export const pt = {
       title: 'Essa empresa não existe',
       cause: 'Uma fonte diz com certeza que nenhuma empresa tem este NIF.',
       fix: 'Confirme o NIF com quem lho deu.',
+    },
+    'changes-expired': {
+      title: 'As alterações depois deste cursor já não estão guardadas',
+      cause:
+        'As alterações de dívidas são guardadas durante 90 dias, e algumas que se seguem ao cursor `after` são mais antigas. As respostas a partir daí deixá-las-iam de fora.',
+      fix: 'Volte a verificar as suas empresas com `POST /debts`, e continue a partir do cursor `oldest`, que vem no problema. Nada foi cobrado.',
     },
     'rate-limit-exceeded': {
       title: 'Demasiados pedidos',
@@ -93,7 +111,7 @@ export const pt = {
     'method-not-allowed': {
       title: 'O método não é permitido',
       cause: 'Este caminho usa outro método, que `Allow` indica.',
-      fix: 'Use o método que `Allow` indica: GET, ou POST para várias consultas de uma vez. Nada foi cobrado.',
+      fix: 'Use o método que `Allow` indica: GET, ou POST para várias empresas de uma vez. Nada foi cobrado.',
     },
     'service-unavailable': {
       title: 'O serviço não está disponível neste momento',

@@ -1,4 +1,4 @@
-import type { CallKind } from '../../credits/call.ts';
+import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
 import { textArray } from '../../postgres/arrays.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { ErrorKind } from '../../usage/error-answers.ts';
@@ -31,6 +31,8 @@ export interface DailyCalls extends Errors {
   keyStart: string;
   searches: number;
   lookups: number;
+  /** Brackets of lists of companies, and changes of brackets. */
+  debts: number;
 }
 
 export interface DailyHistory {
@@ -63,7 +65,7 @@ export async function loadDailyCalls(
       ? sql`(${period.start}::timestamptz AT TIME ZONE 'UTC')::date`
       : sql`${today} - ${range - 1}::integer`;
   const busiest = sql`
-    SELECT key_id FROM counted WHERE kind IN ('search', 'lookup')
+    SELECT key_id FROM counted WHERE kind IN ${sql(CALL_KINDS)}
     GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows ?? null}`;
   // Postgres makes one pass if it need not rank the keys.
   const keyId =
@@ -87,7 +89,7 @@ export async function loadDailyCalls(
         (SELECT min(day) FROM d))) AS first)
     SELECT today::text, first::text AS from, d.day::text, nullif(d.key_id, '') AS "keyId",
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
-      ${of('search')} AS searches, ${of('lookup')} AS lookups,
+      ${of('search')} AS searches, ${of('lookup')} AS lookups, ${of('debts')} AS debts,
       ${of('rate-limit-exceeded')} AS "rateLimited", ${of('monthly-quota-exceeded')} AS "outOfCredits",
       ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors"
     FROM clock

@@ -96,26 +96,27 @@ export interface Series {
 /** Series of the plot, each with its colour. If there are more keys, those with the fewest calls share the last one. */
 export const MAX_SERIES = 6;
 
-/** Calls a day: searches and lookups apart, or each key apart, the busiest first. */
+/** Calls a day: each kind apart, or each key apart, the busiest first. */
 export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): Series[] {
   return split === 'key'
     ? byKey(rows, messages)
     : [
         series(messages.searches, rows, (row) => row.searches),
         series(messages.lookups, rows, (row) => row.lookups),
+        series(messages.debtChecks, rows, (row) => row.debts),
       ];
 }
 
 function byKey(rows: DailyCalls[], messages: Messages): Series[] {
-  const admitted = rows.filter((row) => both(row) > 0);
+  const admitted = rows.filter((row) => callsOf(row) > 0);
   const { own: ofOwn = [], others = [] } = Object.groupBy(admitted, ({ keyId }) =>
     keyId === OTHER_KEYS ? 'others' : 'own',
   );
   const own = [...Map.groupBy(ofOwn, (row) => row.keyId).values()]
-    .map((ofKey) => ({ ofKey, ...series(keyLabel(ofKey[0]!, messages), ofKey, both) }))
+    .map((ofKey) => ({ ofKey, ...series(keyLabel(ofKey[0]!, messages), ofKey, callsOf) }))
     .sort((a, b) => b.total - a.total);
   if (others.length > 0) others.push(...own.splice(MAX_SERIES - 1).flatMap(({ ofKey }) => ofKey));
-  const all = others.length === 0 ? own : [...own, series(messages.otherKeys, others, both)];
+  const all = others.length === 0 ? own : [...own, series(messages.otherKeys, others, callsOf)];
   // Keys of the same name get a number.
   return all.map((one, index) => {
     const count = all.slice(0, index + 1).filter(({ label }) => label === one.label).length;
@@ -123,7 +124,8 @@ function byKey(rows: DailyCalls[], messages: Messages): Series[] {
   });
 }
 
-const both = (row: DailyCalls) => row.searches + row.lookups;
+/** The calls of a day and key, of every kind. */
+export const callsOf = ({ searches, lookups, debts }: DailyCalls) => searches + lookups + debts;
 
 function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => number): Series {
   const calls = new Map<string, number>();

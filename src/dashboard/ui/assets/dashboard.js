@@ -31,6 +31,19 @@ for (const button of document.querySelectorAll('[data-copy]')) {
   });
 }
 
+// A file is read here, and only its numbers of nine digits go into the text field. Without this script they are pasted.
+for (const field of document.querySelectorAll('[data-file-for]')) {
+  const text = document.getElementById(field.dataset.fileFor);
+  field.hidden = false;
+  field.addEventListener('change', async ({ target }) => {
+    const [file] = target.files;
+    if (file === undefined) return;
+    const numbers = (await file.text()).match(/\d{3}(?:\d{6}|[ \u00a0.-]\d{3}[ \u00a0.-]\d{3})/g) ?? [];
+    text.value = numbers.join('\n');
+    text.focus();
+  });
+}
+
 // A button beside each password shows the typed text.
 for (const input of document.querySelectorAll('input[type=password]')) {
   const { show, hide } = document.body.dataset;

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { changeLimits } from '../../src/accounts/changes.ts';
+import { readNifList } from '../../src/dashboard/pages/screen-list.ts';
+import { importBrackets } from '../debts/support.ts';
+import { nif } from '../support/companies.ts';
+import type { TestService } from '../support/service.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, signUp, type Visitor } from './visitor.ts';
+
+const WRONG_CHECK_DIGIT = '500002577';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startDashboardService();
+});
+afterAll(() => service.stop());
+
+const used = async (accountId: string) => {
+  const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
+  return account!.used;
+};
+const read = (visitor: Visitor, list: string) => visitor.submit('/dashboard/screen', { list });
+const run = (visitor: Visitor, list: string, price: number) =>
+  visitor.submit('/dashboard/screen', { list, price: String(price) });
+
+describe('a pasted list', () => {
+  test.each([
+    ['one on each line', `${nif(1)}\n${nif(2)}\r\n`, [nif(1), nif(2)]],
+    ['separated by anything', `${nif(1)}, ${nif(2)};${nif(3)}\t${nif(4)}`, [nif(1), nif(2), nif(3), nif(4)]],
+    [
+      'in groups of three',
+      `${nif(1).replace(/(...)(?!$)/g, '$1 ')}\n${nif(2).replace(/(...)(?!$)/g, '$1.')}`,
+      [nif(1), nif(2)],
+    ],
+    ['beside each other', `${nif(1)} ${nif(2)}`, [nif(1), nif(2)]],
+    ['with the prefix of VAT', `PT${nif(1)}`, [nif(1)]],
+    ['rows of a table', `Nome;NIPC;Total\n"A, Lda";${nif(1)};1.250,00\n"B 2";${nif(2)};12`, [nif(1), nif(2)]],
+    ['inside longer numbers', `1${nif(1)} ${nif(2)}0 1.${nif(3)}`, []],
+  ])('of NIFs %s', (_name, text, nifs) => {
+    expect(readNifList(text).nifs).toEqual(nifs);
+  });
+
+  test('counts wrong check digits and repeated NIFs, which are left out', () => {
+    const list = readNifList(`${nif(1)} ${WRONG_CHECK_DIGIT} ${nif(1)} ${nif(2)}`);
+    expect(list).toEqual({ nifs: [nif(1), nif(2)], wrong: 1, repeated: 1 });
+  });
+});
+
+describe('Screen a list', () => {
+  test('says what a list costs before it is charged, and what is left out', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const page = await read(visitor, `${nif(1)}\n${nif(2)}\n${nif(2)} ${WRONG_CHECK_DIGIT}`);
+    expect(page.status).toBe(200);
+    expect(page.textOf('[data-price]')).toBe(
+      '2 companies cost 2 credits. Left out, because the check digit is wrong: 1.Left out, because they are repeated: 1.',
+    );
+    expect(page.textOf('button[name=price]')).toBe('Screen 2 companies 2 credits');
+    expect(page.document.querySelector('textarea')!.textContent).toBe(`${nif(1)}\n${nif(2)}`);
+    expect(await used(accountId)).toBe(0);
+    await changeLimits(service.sql, accountId, { includedCredits: 1 }, 'test');
+    expect((await read(visitor, `${nif(1)} ${nif(2)}`)).textOf('[data-price]')).toContain('first 1 only');
+  });
+
+  test('a list that was changed after its price was shown gets its new price, and is not charged', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const page = await run(visitor, `${nif(1)} ${nif(2)} ${nif(3)}`, 2);
+    expect(page.textOf('[data-price]')).toBe('3 companies cost 3 credits.');
+    expect(await used(accountId)).toBe(0);
+  });
+
+  test('before any list was imported, the answer says that it means nothing', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const page = await run(visitor, nif(1), 1);
+    expect(page.textOf('#answer-title')).toBe('0 of 1 companies are on a list of debtors');
+    const notes = [...page.document.querySelectorAll('.notice')].map((note) => note.textContent);
+    expect(notes).toEqual([
+      'Tax debts: this list was never imported here. An absent bracket says nothing.',
+      'Social security debts: this list was never imported here. An absent bracket says nothing.',
+    ]);
+  });
+
+  test('shows companies with debts first, charges each company once, and gives the list as CSV', async () => {
+    await importBrackets(service.sql, { [nif(3)]: [7500, 25_000], [nif(5)]: [1_000_000, null] });
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const list = [1, 2, 3, 4, 5].map(nif).join('\n');
+    const page = await run(visitor, list, 5);
+    expect(page.textOf('#answer-title')).toBe('2 of 5 companies are on a list of debtors');
+    const rows = [...page.document.querySelectorAll('.screened tbody tr')].map((row) =>
+      [...row.children].map((cell) => cell.textContent!.trim()),
+    );
+    expect(rows).toEqual([
+      [nif(3), '7,500 € to 25,000 €', 'not imported'],
+      [nif(5), '1,000,000 € or more', 'not imported'],
+    ]);
+    expect(page.textOf('details')).toBe(`Without a bracket: 3${[1, 2, 4].map(nif).join(' ')}`);
+    expect(page.textOf('main')).toContain('That is not “no debt”');
+    expect(await used(accountId)).toBe(5);
+    const [calls] = await service.sql`
+      SELECT key_id, kind, calls FROM calls_by_day WHERE account_id = ${accountId}`;
+    expect({ ...calls }).toEqual({ key_id: '', kind: 'debts', calls: 5 });
+
+    const link = page.document.querySelector('a[download]')!.getAttribute('href')!;
+    const [type, data] = link.split(',');
+    expect(type).toBe('data:text/csv;charset=utf-8;base64');
+    expect(Buffer.from(data!, 'base64').toString().split('\r\n').slice(0, 4)).toEqual([
+      '"nif","status","tax_start","tax_end","tax_dataset","social_security_start","social_security_end","social_security_dataset"',
+      `"${nif(3)}","200","7500","25000","2026-10-31","","",""`,
+      `"${nif(5)}","200","1000000","","2026-10-31","","",""`,
+      `"${nif(1)}","200","","","2026-10-31","","",""`,
+    ]);
+  });
+
+  test('with credits for some, the others are named and not charged; with none it says why', async () => {
+    const visitor = createVisitor(service.baseUrl, { language: 'pt' });
+    const { accountId } = await signUp(visitor);
+    await changeLimits(service.sql, accountId, { includedCredits: 2 }, 'test');
+    const page = await run(visitor, [1, 2, 3].map(nif).join('\n'), 3);
+    expect(page.textOf('main')).toContain(`não cobradas: 1.${nif(3)}`);
+    expect(page.textOf('main')).toContain('2 créditos gastos');
+    const none = await run(visitor, nif(1), 1);
+    expect(none.textOf('[data-forget-form]')).toContain('Sem créditos');
+    expect(await used(accountId)).toBe(2);
+  });
+
+  test('a list without a NIF, and one of over 1,000, is refused at its field and costs nothing', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const many = Array.from({ length: 1001 }, (_, n) => nif(n)).join('\n');
+    for (const [list, fault] of [
+      ['Padaria Central', 'There is no NIF in it'],
+      [many, 'It has 1001 NIFs, and one list 1000 at most'],
+    ] as const) {
+      const page = await run(visitor, list, 1);
+      expect([page.status, page.textOf('[role=alert]')]).toEqual([422, expect.stringContaining(fault)]);
+      expect(page.document.querySelector('textarea')!.getAttribute('aria-describedby')).toContain(
+        'list-fault',
+      );
+    }
+    const whole = await read(visitor, Array.from({ length: 1000 }, (_, n) => nif(n)).join('\r\n'));
+    expect(whole.textOf('[data-price]')).toStartWith('1,000 companies cost 1,000 credits.');
+    expect(await used(accountId)).toBe(0);
+  });
+
+  test('the same form sent again is not charged again', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const { document } = await visitor.get('/dashboard/screen');
+    const form_token = document.querySelector('main input[name=form_token]')!.getAttribute('value')!;
+    const sent = { form_token, list: nif(1), price: '1' };
+    expect((await visitor.post('/dashboard/screen', sent)).status).toBe(200);
+    expect((await visitor.post('/dashboard/screen', sent)).status).toBe(409);
+    expect(await used(accountId)).toBe(1);
+  });
+
+  test('what a member pastes comes back as text, and nothing of it is stored', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    await signUp(visitor);
+    const page = await read(visitor, '</textarea><script>alert(1)</script>');
+    expect(page.document.querySelectorAll('script:not([src])')).toHaveLength(0);
+    expect(page.text).toContain('>&#60;/textarea&#62;&#60;script&#62;alert(1)&#60;/script&#62;</textarea>');
+    await run(visitor, nif(4711), 1);
+    const tables = await service.sql<{ name: string }[]>`
+      SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`;
+    for (const { name } of tables) {
+      const [row] = await service.sql`
+        SELECT count(*) AS found FROM ${service.sql(name)} AS stored WHERE stored::text LIKE ${`%${nif(4711)}%`}`;
+      expect([name, row!.found]).toEqual([name, 0]);
+    }
+    expect(JSON.stringify(service.logLines)).not.toContain(nif(4711));
+  });
+});
