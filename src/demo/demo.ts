@@ -16,6 +16,7 @@ import { fail, leave } from '../terminal/command.ts';
 import { watchInterrupts } from '../terminal/interrupt.ts';
 import { withProgress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
+import { EXAMPLE_DEBTORS, importExampleDebts } from './example-debts.ts';
 import { startExampleProvider } from './example-provider.ts';
 
 const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.csv');
@@ -40,6 +41,7 @@ async function demo(): Promise<void> {
       (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), {}, progress),
       NEVER_ABORTED,
     );
+    await withProgress((progress) => importExampleDebts(tools, progress), NEVER_ABORTED);
     const service = await startService(config, { logTo: 'stderr', signal });
     process.stdout.write(greeting(service.publicUrl, await createAccess(stores.sql), names, config));
     await aborted(signal, signal);
@@ -108,8 +110,10 @@ function greeting(
   names: Map<string, string>,
   { dataDir }: Config,
 ): string {
-  const [nif] = names.keys();
-  const call = (path: string) => `curl -s -H "Authorization: Bearer ${secret}" "${publicUrl}/api/v1${path}"`;
+  const [nif, other] = names.keys();
+  const screened = JSON.stringify({ nifs: [...EXAMPLE_DEBTORS, nif, other] });
+  const call = (path: string, options = '') =>
+    `curl -s -H "Authorization: Bearer ${secret}"${options} "${publicUrl}/api/v1${path}"`;
   return `
 The company directory is running at ${publicUrl}, with the names of ${names.size} real companies
 (suppliers and buyers in Portuguese public contracts: IMPIC, Portal BASE open data).
@@ -118,10 +122,13 @@ Company details come from a small example provider that knows these companies by
 API key of the demo account (Free: 20 requests a minute, 500 credits a month):
 ${secret}
 
-Search by the beginning of a name, look a company up, and see what it cost:
+Both lists of debtors have a few invented companies, in the form in which the lists are published.
+
+Search by the beginning of a name, look a company up, and see what it cost. Then screen five companies for debts:
 ${call('/companies?q=constru')}
 ${call(`/companies/${nif}`)}
 ${call('/usage')}
+${call('/debts', ` -H "Content-Type: application/json" -d '${screened}'`)}
 
 Dashboard: ${publicUrl}/dashboard
   email ${email}, password ${password}

@@ -80,9 +80,9 @@ async function run(line: string) {
   return JSON.parse(text);
 }
 
-test('it prints a key and three lines that begin with curl: search, lookup, usage', async () => {
+test('it prints a key and four lines that begin with curl: search, lookup, usage, and a list screened for debts', async () => {
   const lines = curlLines();
-  expect(lines).toHaveLength(3);
+  expect(lines).toHaveLength(4);
   const key = demo.stdout.split('\n').find((line) => /^svc_[a-z2-7]{40}$/.test(line));
   for (const line of lines) expect(line).toContain(`Bearer ${key}`);
   expect(demo.stdout).not.toContain(OF_ANOTHER_SERVICE.PUBLIC_URL);
@@ -114,6 +114,21 @@ test('it prints a key and three lines that begin with curl: search, lookup, usag
 
   const usage = await run(lines[2]!);
   expect(usage.data.quotas.requests).toEqual({ used: 2, limit: 500, unit: 'calls' });
+
+  const screened = await run(lines[3]!);
+  expect(screened.datasets).toEqual({ tax: '2026-10-31', social_security: '2026-11-02' });
+  type Screened = { nif: string; debts: Record<'tax_debt' | 'social_security_debt', unknown> };
+  const debtors = screened.data.map(({ debts: { tax_debt, social_security_debt } }: Screened) => [
+    tax_debt !== null,
+    social_security_debt !== null,
+  ]);
+  expect(debtors).toEqual([
+    [true, false],
+    [true, true],
+    [false, true],
+    [false, false],
+    [false, false],
+  ]);
 });
 
 test('its dashboard lets anyone sign up', async () => {

@@ -1,12 +1,14 @@
 /** The programs in `examples`, as a customer runs them, against the real service. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { appendFile, copyFile, mkdtemp, readdir, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { responseTo } from '../../src/http/answer.ts';
 import type { Problem } from '../../src/http/problems.ts';
+import { importBrackets } from '../debts/support.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
+import { nif } from '../support/companies.ts';
 import { nifPtFound } from '../support/provider.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
@@ -16,12 +18,16 @@ const DIRECTORY = `nif,legal_name
 500002568,Abacate Lda
 `;
 
-/** How each program is run. Python's is only run where there is a Python: no other part of the project needs one. */
-const programs: Record<string, string[]> = {
-  TypeScript: [process.execPath, 'companies.ts'],
-  shell: ['sh', join(EXAMPLES, 'shell/companies.sh')],
+type Program = 'companies' | 'screen' | 'follow';
+
+/** How programs are run. Python's are only run where there is a Python: no other part of the project needs one. */
+const languages: Record<string, (program: Program) => string[]> = {
+  TypeScript: (program) => [process.execPath, `${program}.ts`],
+  shell: (program) => ['sh', join(EXAMPLES, `shell/${program}.sh`)],
 };
-if (Bun.which('python3')) programs.Python = ['python3', join(EXAMPLES, 'python/companies.py')];
+if (Bun.which('python3')) {
+  languages.Python = (program) => ['python3', join(EXAMPLES, `python/${program}.py`)];
+}
 
 let api: Api;
 /** A copy of the TypeScript example: packages and generated types stay out of the checkout. */
@@ -42,8 +48,10 @@ beforeAll(async () => {
   api = await startApi({ directory: DIRECTORY });
   for (const nif of ['500002576', '500002568']) api.provider.answer(nif, nifPtFound(nif));
   folder = await mkdtemp(join(tmpdir(), 'examples-test-'));
-  for (const name of ['package.json', 'bun.lock', 'tsconfig.json', 'companies.ts', 'patient-fetch.ts']) {
-    await copyFile(join(EXAMPLES, 'typescript', name), join(folder, name));
+  for (const name of await readdir(join(EXAMPLES, 'typescript'))) {
+    if (!['node_modules', 'api.d.ts'].includes(name)) {
+      await copyFile(join(EXAMPLES, 'typescript', name), join(folder, name));
+    }
   }
   for (const words of [
     ['install', '--frozen-lockfile'],
@@ -58,8 +66,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The service behind an address that answers `first` to the first requests. */
-function startFront(first: Problem[]) {
+/** The service behind an address that answers `first` to the first requests, and loses those for which `isLost` says so. */
+function startFront(first: Problem[], isLost = async (_count: number) => false) {
   const requests: { path: string; atMs: number }[] = [];
   const server = Bun.serve({
     port: 0,
@@ -69,26 +77,51 @@ function startFront(first: Problem[]) {
       requests.push({ path: pathname, atMs: performance.now() });
       const problem = first.shift();
       if (problem) return responseTo(api.baseUrl, { ok: false, problem });
-      return fetch(api.baseUrl + pathname + search, { headers: request.headers });
+      if (await isLost(requests.length)) return new Response(null, { status: 504 });
+      const { method, headers } = request;
+      const body = method === 'POST' ? await request.text() : null;
+      return fetch(api.baseUrl + pathname + search, { method, headers, body });
     },
   });
   return { requests, url: server.url.origin, stop: () => server.stop(true) };
 }
 
-async function runAt(url: string, program: string, key: string) {
-  const child = Bun.spawn([...programs[program]!, 'ábac'], {
+interface RunOptions {
+  program?: Program;
+  words?: string[];
+  first?: Problem[];
+  /** The program is killed, with SIGKILL, when it has sent so many requests. The last of them never arrives. */
+  killAt?: number;
+}
+
+function start(
+  url: string,
+  language: string,
+  key: string,
+  { program = 'companies', words = ['ábac'] }: RunOptions,
+) {
+  return Bun.spawn([...languages[language]!(program), ...words], {
     cwd: folder,
     env: { ...bareEnvironment(), DIRECTORY_URL: url, DIRECTORY_KEY: key },
     stdout: 'pipe',
     stderr: 'pipe',
   });
-  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { code, stdout, stderr };
 }
 
-async function run(program: string, key: string, first: Problem[] = []) {
-  const front = startFront([...first]);
-  const outcome = await runAt(front.url, program, key);
+async function outcomeOf({ stdout, stderr, exited }: ReturnType<typeof start>) {
+  const [output, errors, code] = await Promise.all([stdout.text(), stderr.text(), exited]);
+  return { code, stdout: output, stderr: errors };
+}
+
+async function run(language: string, key: string, options: RunOptions = {}) {
+  const front = startFront([...(options.first ?? [])], async (count) => {
+    if (count !== options.killAt) return false;
+    child.kill('SIGKILL');
+    await child.exited;
+    return true;
+  });
+  const child = start(front.url, language, key, options);
+  const outcome = await outcomeOf(child);
   await front.stop();
   return { ...outcome, requests: front.requests };
 }
@@ -100,14 +133,14 @@ test('the types that are generated from the OpenAPI document fit the TypeScript 
   expect(await inFolder('run', 'typecheck')).toMatchObject({ code: 0 });
 });
 
-describe.each(Object.keys(programs))('the example in %s', (program) => {
+describe.each(Object.keys(languages))('the example in %s', (language) => {
   let caller: Caller;
   beforeAll(async () => {
     caller = await api.caller();
   });
 
   test('searches, looks the first company up and shows the credits, for two credits', async () => {
-    const { code, stdout, stderr, requests } = await run(program, caller.key);
+    const { code, stdout, stderr, requests } = await run(language, caller.key);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toContain('500002568');
     expect(stdout).toContain('Ábaco & Filhos, Lda');
@@ -117,46 +150,159 @@ describe.each(Object.keys(programs))('the example in %s', (program) => {
   });
 
   test('waits as long as Retry-After says, and asks again', async () => {
-    const { code, stderr, requests } = await run(program, caller.key, [
-      inASecond('rate-limit-exceeded'),
-      inASecond('service-unavailable'),
-    ]);
+    const { code, stderr, requests } = await run(language, caller.key, {
+      first: [inASecond('rate-limit-exceeded'), inASecond('service-unavailable')],
+    });
     expect([code, stderr]).toEqual([0, '']);
     expect(requests.map(({ path }) => path)).toEqual([CALLS[0]!, CALLS[0]!, ...CALLS]);
     expect(requests[2]!.atMs - requests[0]!.atMs).toBeGreaterThan(1900);
   });
 
   test('gives up after four attempts', async () => {
-    const { code, stderr, requests } = await run(
-      program,
-      caller.key,
-      Array.from({ length: 9 }, () => inASecond('service-unavailable')),
-    );
+    const { code, stderr, requests } = await run(language, caller.key, {
+      first: Array.from({ length: 9 }, () => inASecond('service-unavailable')),
+    });
     expect([code, requests.length]).toEqual([1, 4]);
     expect(stderr).toContain('service-unavailable');
   });
 
   test('says in one line that nothing answers', async () => {
-    const { code, stderr } = await runAt('http://127.0.0.1:9', program, caller.key);
+    const { code, stderr } = await outcomeOf(start('http://127.0.0.1:9', language, caller.key, {}));
     expect(code).not.toBe(0);
     expect(stderr).toMatch(/^[^\n]+\n$/);
   });
 
   test('asks once when the key is wrong, and when the credits are used up', async () => {
-    const wrongKey = await run(program, 'svc_wrong');
+    const wrongKey = await run(language, 'svc_wrong');
     expect([wrongKey.code, wrongKey.requests.length]).toEqual([1, 1]);
     expect(wrongKey.stderr).toContain('unauthorized');
     expect(wrongKey.stderr).toContain('DIRECTORY_KEY');
     const { key } = await api.caller({ included: 0 });
-    const noCredits = await run(program, key);
+    const noCredits = await run(language, key);
     expect([noCredits.code, noCredits.requests.length]).toEqual([1, 1]);
     expect(noCredits.stderr).toMatch(/monthly-quota-exceeded/);
     expect(noCredits.stderr).toMatch(/no credits (until 20\d\d-|for \d+ seconds)/);
   });
 
   test('asks once for a problem that costs a credit each time', async () => {
-    const { code, stderr, requests } = await run(program, caller.key, [{ kind: 'search-failed' }]);
+    const { code, stderr, requests } = await run(language, caller.key, {
+      first: [{ kind: 'search-failed' }],
+    });
     expect([code, requests.length]).toEqual([1, 1]);
     expect(stderr).toContain('search-failed');
+  });
+});
+
+describe.each(Object.keys(languages))('the example about a list in %s', (language) => {
+  const COMPANIES = Array.from({ length: 250 }, (_, n) => nif(n));
+  const plenty = { limits: { requestsPerMinute: 1000 }, included: 10_000 };
+  const SUPPLIERS = `Fornecedor;NIPC;Desde\n${COMPANIES.map((company, n) => `"A ${n}; Lda";${company};2020-01-01\n`).join('')}`;
+  const brackets = (start: number) =>
+    Object.fromEntries(COMPANIES.map((company) => [company, [start, null] as const]));
+  let caller: Caller;
+  let suppliers: string;
+  let out: string;
+  beforeEach(async () => {
+    caller = await api.caller(plenty);
+    suppliers = join(folder, 'suppliers.csv');
+    out = join(folder, `${caller.accountId}.out`);
+    await Bun.write(suppliers, SUPPLIERS);
+  });
+  const lines = async () => (await Bun.file(out).text()).trimEnd().split('\n');
+  const used = async () => (await api.ledger(caller)).used;
+  const runOn = (program: Program, options: RunOptions = {}) =>
+    run(language, caller.key, { program, words: [suppliers, out], ...options });
+
+  test('screens a file of suppliers; killed and run again, it pays for each company once', async () => {
+    await importBrackets(api.sql, { [nif(7)]: [7500, 25_000], [nif(8)]: [1_000_000, null] });
+    await importBrackets(api.sql, { [nif(8)]: [1, 2] }, { kind: 'social-security', date: '2026-11-02' });
+    await runOn('screen', { killAt: 3 });
+    expect(await lines()).toHaveLength(201);
+    expect(await used()).toBe(200);
+    // The killed run was in the middle of a line.
+    await appendFile(out, COMPANIES[200]!.slice(0, 5));
+    const { code, stderr } = await runOn('screen');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(await used()).toBe(250);
+    const [header, ...rows] = await lines();
+    expect(header).toBe(
+      'nif,status,tax_start,tax_end,tax_date,social_security_start,social_security_end,social_security_date',
+    );
+    expect(rows.map((row) => row.split(',')[0]!)).toEqual(COMPANIES);
+    expect(rows.slice(6, 9)).toEqual([
+      `${nif(6)},200,,,,,,`,
+      `${nif(7)},200,7500,25000,2026-10-31,,,`,
+      `${nif(8)},200,1000000,,2026-10-31,1,2,2026-11-02`,
+    ]);
+    expect(await runOn('screen')).toMatchObject({ code: 0, requests: [] });
+  });
+
+  test('screens what the credits suffice for, says so, and goes on when there are more', async () => {
+    caller = await api.caller({ ...plenty, included: 130 });
+    await appendFile(suppliers, '"Errado";500002577;\n');
+    const { code, stderr } = await runOn('screen');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('monthly-quota-exceeded')]);
+    expect(await lines()).toHaveLength(131);
+    await api.command('account', 'credits', caller.accountId, '--add', '500');
+    expect(await runOn('screen')).toMatchObject({ code: 0 });
+    expect((await lines()).at(-1)).toBe('500002577,400,,,,,,');
+    expect(await used()).toBe(251);
+  });
+
+  test('says that a list was never imported', async () => {
+    const other = await startApi();
+    try {
+      const { key } = await other.caller(plenty);
+      const options: RunOptions = { program: 'screen', words: [suppliers, out] };
+      const { code, stderr } = await outcomeOf(start(other.baseUrl, language, key, options));
+      expect([code, stderr]).toEqual([0, expect.stringContaining('never imported')]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('follows changes from run to run; killed, it has each change once and pays for each once', async () => {
+    await importBrackets(api.sql, brackets(1));
+    const follow = (options: RunOptions = {}) => runOn('follow', options);
+    // What other tests have changed before.
+    await follow();
+    await rm(out);
+    await api.sql`UPDATE debt_change_numbers SET purged = last`;
+    await api.sql`DELETE FROM debt_changes`;
+    const before = await used();
+
+    await importBrackets(api.sql, brackets(2));
+    await follow({ killAt: 3 });
+    expect([await used(), (await lines()).length]).toEqual([before + 200, 200]);
+    const { code, stderr, stdout } = await follow();
+    expect([code, stderr, stdout.trim().split('\n').length]).toEqual([0, '', 50]);
+    expect(await used()).toBe(before + 250);
+    const written = (await lines()).map((line) => JSON.parse(line));
+    expect(written.slice(0, 250).map(({ nif }) => nif)).toEqual(COMPANIES.toSorted());
+    expect(written).toHaveLength(251);
+    expect(written[250]).toEqual({ next: written[249].id });
+    expect(written[0]).toMatchObject({ kind: 'tax', change: 'changed', after: { start: 2, end: null } });
+
+    // Nothing new: one credit, and the cursor once more.
+    expect(await follow()).toMatchObject({ code: 0, stdout: '' });
+    expect([await used(), (await lines()).length]).toEqual([before + 251, 252]);
+
+    // Of two changes the second is cut off, as by a kill: it alone is asked for, and paid, again.
+    await importBrackets(api.sql, { ...brackets(2), [nif(1)]: [3, null], [nif(2)]: [3, null] });
+    await follow();
+    expect(await used()).toBe(before + 253);
+    const file = await Bun.file(out).text();
+    await truncate(out, file.lastIndexOf('{"id"') + 20);
+    expect(await follow()).toMatchObject({ code: 0 });
+    expect(await Bun.file(out).text()).toBe(file);
+    expect(await used()).toBe(before + 254);
+  });
+
+  test('says what to do when its cursor is too old', async () => {
+    await api.sql`UPDATE debt_change_numbers SET last = greatest(last, 10), purged = greatest(purged, 10)`;
+    await Bun.write(out, '{"next":"chg_1"}\n');
+    const { code, stderr } = await runOn('follow');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('screen the list again')]);
+    expect(await used()).toBe(0);
   });
 });

@@ -1,0 +1,46 @@
+"""`python3 screen.py SUPPLIERS OUT.csv` screens the companies of a file for debts, a credit each.
+
+Each batch is appended to OUT.csv when it is answered. Run it again after it has stopped, however it did: companies that OUT.csv
+has are not asked for, nor paid, again.
+"""
+import csv
+import os
+import sys
+
+from directory import call, complete_lines, nifs_of, run
+
+BATCH = 100  # up to 1,000; a batch that a killed run has paid but not written is paid again
+LISTS = ["tax_debt", "social_security_debt"]
+HEADER = "nif,status,tax_start,tax_end,tax_date,social_security_start,social_security_end,social_security_date"
+
+
+def row(item):
+    brackets = [(item.get("debts") or {}).get(name) or {} for name in LISTS]
+    members = [bracket.get(member) for bracket in brackets for member in ("start", "end", "last_updated")]
+    return [item["nif"], item["status"], *members]
+
+
+def main():
+    suppliers, out = sys.argv[1], sys.argv[2]
+    done = {line.split(",")[0] for line in complete_lines(out)}
+    nifs = [nif for nif in nifs_of(suppliers) if nif not in done]
+    with open(out, "a", newline="", encoding="utf-8") as file:
+        if not done:
+            file.write(HEADER + "\n")
+        rows = csv.writer(file, lineterminator="\n")
+        for start in range(0, len(nifs), BATCH):
+            answer = call("/debts", {"nifs": nifs[start : start + BATCH]})
+            # Items for which the credits did not suffice come last. They are asked for by the next run.
+            answered = [item for item in answer["data"] if item["status"] != 429]
+            rows.writerows(row(item) for item in answered)
+            file.flush()
+            os.fsync(file.fileno())
+            for name, date in answer["datasets"].items():
+                if date is None:
+                    print(f"the list {name} was never imported: no bracket there says nothing", file=sys.stderr)
+            if len(answered) < len(answer["data"]):
+                sys.exit(f"monthly-quota-exceeded: no credits after {start + len(answered)} of {len(nifs)} companies")
+    print(f"{len(nifs)} companies screened")
+
+
+run(main)

@@ -1,0 +1,37 @@
+/** What the example programs share: the client, and what to tell a person about a problem. */
+import createClient from 'openapi-fetch';
+import type { components, paths } from './api.d.ts';
+import { kindOf, patientFetch } from './patient-fetch.ts';
+
+const { DIRECTORY_URL, DIRECTORY_KEY } = process.env;
+
+export const client = createClient<paths>({
+  baseUrl: `${DIRECTORY_URL}/api/v1`,
+  headers: { Authorization: `Bearer ${DIRECTORY_KEY}` },
+  fetch: patientFetch,
+});
+
+/** @returns what to tell a person about a problem; programs look at its kind, never at its texts */
+export function explain(problem: components['schemas']['Problem'] | undefined): string {
+  const kind = kindOf(problem ?? null);
+  switch (kind) {
+    case 'unauthorized':
+      return `${kind}: set DIRECTORY_KEY to a key that is in force`;
+    case 'monthly-quota-exceeded':
+      return `${kind}: no credits until ${problem?.reset}`;
+    case 'company-not-found':
+      return `${kind}: no company has this NIF`;
+    case 'changes-expired':
+      return `${kind}: screen the list again, then follow the changes into a new file`;
+    default:
+      return `${kind || 'no problem document'}: ${problem?.detail}`;
+  }
+}
+
+/** Runs a program. A failure is one line, and the exit code is 1. */
+export function run(main: (...words: string[]) => Promise<void>): void {
+  main(...process.argv.slice(2)).catch((error: Error) => {
+    console.error(error.message);
+    process.exitCode = 1;
+  });
+}
