@@ -51,17 +51,17 @@ export function report(
   options: Record<string, string | boolean | undefined>,
 ): string {
   const lines = rows.map((row) => {
-    const { against, lookupsPerRequest = 1 } = scenarios.find(({ name }) => name === row.scenario)!;
+    const { against, companiesPerRequest = 1 } = scenarios.find(({ name }) => name === row.scenario)!;
     const base = rows.find(
       ({ scenario, connections }) => scenario === against && connections === row.connections,
     );
     const ratio =
       base === undefined
         ? ''
-        : `${((row.requestsPerSecond * lookupsPerRequest) / base.requestsPerSecond).toFixed(2)} × ${against}`;
+        : `${((row.requestsPerSecond * companiesPerRequest) / base.requestsPerSecond).toFixed(2)} × ${against}`;
     const { service, postgres, elasticsearch, redis } = row.cpuMs;
-    // Of a request with several lookups: of each.
-    const cpuMs = sumOf(row.cpuMs) / lookupsPerRequest;
+    // Of a request with several companies: of each.
+    const cpuMs = sumOf(row.cpuMs) / companiesPerRequest;
     const floor = floorMs(row, rows);
     const prototype = rows.find(
       ({ scenario, connections }) => scenario === 'lookup, the prototype' && connections === row.connections,

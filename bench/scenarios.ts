@@ -16,6 +16,7 @@ export type ScenarioName =
   | 'lookup'
   | 'lookup, one hot account'
   | 'lookup, 100 NIFs a request'
+  | 'debts, 1,000 NIFs a request'
   | 'usage';
 
 export interface Scenario {
@@ -24,8 +25,8 @@ export interface Scenario {
   on: 'ceiling' | 'bare' | 'prototype' | 'elasticsearch' | 'uncached' | 'cached';
   /** What its rate is a multiple of. */
   against: ScenarioName | null;
-  /** Lookups in one request, which its rate is multiplied by for the ratio; 1 when absent. */
-  lookupsPerRequest?: number;
+  /** Companies in one request, which its rate is multiplied by for the ratio; 1 when absent. */
+  companiesPerRequest?: number;
   requests: string[];
 }
 
@@ -33,6 +34,9 @@ const DISTINCT_REQUESTS = 100_000;
 /** Each is nearly 2 KB, and the load generator reads all of them first. */
 const DISTINCT_BATCHES = 5000;
 const NIFS_PER_BATCH = 100;
+/** Each is 12 KB. */
+const DISTINCT_LISTS = 500;
+const NIFS_PER_LIST = 1000;
 
 /** Every row of the table. */
 export function createScenarios(stack: Stack, companies: number, records: number): Scenario[] {
@@ -43,9 +47,9 @@ export function createScenarios(stack: Stack, companies: number, records: number
   const anyNif = () => generateCompany(Math.floor(random() * records)).nif;
   const many = (one: () => string) => Array.from({ length: DISTINCT_REQUESTS }, one);
   const lookups = many(() => call(`/companies/${anyNif()}`, anyKey()));
-  const batch = () => {
-    const nifs = Array.from({ length: NIFS_PER_BATCH }, anyNif);
-    return post('/api/v1/lookups', 'bench', JSON.stringify({ nifs }), anyKey());
+  const list = (path: string, length: number) => () => {
+    const nifs = Array.from({ length }, anyNif);
+    return post(`/api/v1${path}`, 'bench', JSON.stringify({ nifs }), anyKey());
   };
   const prefixes = randomPrefixes(companies, DISTINCT_REQUESTS);
   return [
@@ -81,8 +85,15 @@ export function createScenarios(stack: Stack, companies: number, records: number
       name: 'lookup, 100 NIFs a request',
       on: 'cached',
       against: 'lookup',
-      lookupsPerRequest: NIFS_PER_BATCH,
-      requests: Array.from({ length: DISTINCT_BATCHES }, batch),
+      companiesPerRequest: NIFS_PER_BATCH,
+      requests: Array.from({ length: DISTINCT_BATCHES }, list('/lookups', NIFS_PER_BATCH)),
+    },
+    {
+      name: 'debts, 1,000 NIFs a request',
+      on: 'cached',
+      against: 'lookup',
+      companiesPerRequest: NIFS_PER_LIST,
+      requests: Array.from({ length: DISTINCT_LISTS }, list('/debts', NIFS_PER_LIST)),
     },
     {
       name: 'usage',
