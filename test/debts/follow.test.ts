@@ -56,6 +56,7 @@ describe.each(MODES)('in the mode %s', (mode) => {
         const headers = { 'Content-Type': 'application/json' };
         const body = JSON.stringify({ after: next, ...filter });
         const answer = await ask(at, '/debts/changes', { key, method: 'POST', headers, body });
+        if (answer.status === 503) continue; // a busy machine's: asked again, as a reader does
         expect(answer.status).toBe(200);
         seen.push(...answer.body.data);
         next = answer.body.next;
