@@ -12,5 +12,7 @@ ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (a, b, c)';
 ALTER SYSTEM SET wal_retrieve_retry_interval = '1s';
 -- A machine without power closes no connection. The standby leaves a primary that has been silent for this long (default: 60 s).
 ALTER SYSTEM SET wal_receiver_timeout = '3s';
+-- Checkpoints amid an import make its WAL 40% longer (default: 1 GB).
+ALTER SYSTEM SET max_wal_size = '4GB';
 SQL
 echo 'host replication postgres all scram-sha-256' >> "$PGDATA/pg_hba.conf"
