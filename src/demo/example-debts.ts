@@ -5,13 +5,13 @@ import { rowSource } from '../ingest/source.ts';
 import type { Tools } from '../terminal/command.ts';
 import type { Progress } from '../terminal/progress.ts';
 
-/** Invented debtors in the form in which each list is published (docs/open-data.md, Debtors). */
+/** Invented debtors in the form in which each list is published (docs/imports.md, Debtors). */
 const FILES: Record<DebtKind, string> = { tax: 'debtors.json', 'social-security': 'ss-debtors.json' };
 
 /** Companies that are in one of the files, or in both. */
 export const EXAMPLE_DEBTORS = ['599900016', '599900024', '599900040'];
 
-/** Imports both files, as the commands of docs/open-data.md would. */
+/** Imports both files, as the commands of docs/imports.md would. */
 export async function importExampleDebts(
   tools: Pick<Tools, 'sql' | 'signal' | 'actor'>,
   progress: Progress,

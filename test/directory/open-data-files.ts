@@ -1,6 +1,6 @@
 import { nif } from '../support/companies.ts';
 
-/** Miniatures of the datasets of docs/open-data.md: the forms are the real ones, companies and persons are invented. */
+/** Miniatures of the datasets of docs/imports.md: the forms are the real ones, companies and persons are invented. */
 
 const NATURAL = '123456789';
 

@@ -1,4 +1,4 @@
-/** Every command of docs/open-data.md, as it stands there, on a miniature of its dataset. */
+/** Every command of docs/imports.md, as it stands there, on a miniature of its dataset. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { bareEnvironment, MAIN, ROOT } from '../support/command.ts';
@@ -15,8 +15,9 @@ beforeAll(async () => {
 afterAll(() => bench.close());
 
 async function documentedCommands(): Promise<string[]> {
-  const text = await Bun.file(join(ROOT, 'docs/open-data.md')).text();
-  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, command]) => command!.trim());
+  const text = await Bun.file(join(ROOT, 'docs/imports.md')).text();
+  const datasets = text.slice(text.indexOf('\n## Public datasets\n'));
+  return [...datasets.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, command]) => command!.trim());
 }
 
 /** Runs a command as a shell does, where the files are. @returns its JSON answer */
@@ -42,7 +43,7 @@ async function run(command: string): Promise<Record<string, unknown>> {
   return JSON.parse(stdout);
 }
 
-test('the commands of docs/open-data.md import what they say, in their order', async () => {
+test('the commands of docs/imports.md import what they say, in their order', async () => {
   const outcomes: Record<string, unknown> = {};
   for (const command of await documentedCommands()) {
     const file = Object.keys(OPEN_DATA).find((name) => command.split(/\s+/).includes(name));
