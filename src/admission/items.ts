@@ -1,7 +1,6 @@
 /** Several items in one request: one token, one charge, and each item's answer in its place. */
 import type { CallKind } from '../credits/call.ts';
-import { isBug } from '../errors.ts';
-import { type Answer, type ProblemAnswer, unavailable } from '../http/answer.ts';
+import { type Answer, orProblem, type ProblemAnswer, unavailable } from '../http/answer.ts';
 import type { ItemList, ItemProblem } from '../http/item-schema.ts';
 import { type ProblemName, problemBody } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
@@ -62,13 +61,10 @@ export function createItemsHandler({
       return isValid ? { input: texts } : { invalid };
     },
     async answer(asked, { caller, pay }) {
-      let planned: Plan;
-      try {
-        planned = await plan(asked, caller);
-      } catch (cause) {
-        if (isBug(cause)) throw cause;
-        return unavailable('The stored data could not be read.', cause);
-      }
+      const planned = await orProblem(plan(asked, caller), (cause) =>
+        unavailable('The stored data could not be read.', cause),
+      );
+      if ('ok' in planned) return planned;
       const payment = await pay(planned.items.filter(({ isCharged }) => isCharged).length);
       return refusalOf(payment) ?? write(planned, payment);
     },

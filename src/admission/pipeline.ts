@@ -1,24 +1,14 @@
 import type { Credits } from '../credits/admit.ts';
 import type { Admission, CallKind } from '../credits/call.ts';
-import { isBug } from '../errors.ts';
-import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
+import { type Answer, orProblem, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { OverloadedError } from '../runtime/timeout.ts';
-import { SECOND } from '../units.ts';
-import { createQueueDelay } from './queue-delay.ts';
+import { createLoad } from './load.ts';
 import * as refusals from './refusals.ts';
-import { createTurnDelay } from './turn-delay.ts';
-
-/**
- * Requests expected to queue longer than this are refused immediately and cost nothing. Queueing them would slow everyone
- * down and charge for answers that arrive too late to be useful.
- */
-const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
 
 /** The credits that a request was charged. */
 export interface Payment extends Pick<Admission, 'spent' | 'giveBack'> {
@@ -70,16 +60,7 @@ export interface PipelineParts {
 }
 
 export function createPipeline({ authenticator, rateLimiter, credits, countError, log }: PipelineParts) {
-  // The two queues that can grow: for the admission, and for the directory's search. A lookup that waits for a source
-  // waits for nothing of ours, and says nothing about how busy the service is.
-  const admissions = createQueueDelay();
-  const searches = createQueueDelay();
-  const turns = createTurnDelay();
-
-  function isOverloaded(charge: CallKind | null): boolean {
-    const searchMs = charge === 'search' ? searches.estimateMs() : 0;
-    return turns.estimateMs() + admissions.estimateMs() + searchMs > MAX_EXPECTED_WAIT_MS;
-  }
+  const load = createLoad();
 
   /**
    * Answers one request of the API: overload, key, token, credit, handler. Each stage can end the request.
@@ -96,81 +77,76 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     // Overload. A request without a key still gets its 401. A key is not looked up, because refusing must stay cheap.
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
     if (known === null && secret === null) return refusals.unauthorized();
-    turns.read();
-    if (isOverloaded(charge)) return refusals.overloaded();
+    load.read();
+    if (load.isOverloaded(charge)) return refusals.overloaded();
 
-    // Key.
-    let caller = known;
-    try {
-      caller ??= await authenticator.authenticate(secret!);
-    } catch (error) {
-      if (isBug(error)) return failed(error, 'a key could not be checked');
-      // Under load a key lookup times out in our own queue.
-      if (error instanceof OverloadedError || isOverloaded(charge)) return refusals.overloaded();
-      return problem('authentication-failed', undefined, { cause: error });
-    }
-    if (caller === null) return refusals.unauthorized();
-    trace.account = caller.accountId;
-    trace.keyId = caller.keyId;
-
+    let caller: Caller | null = null;
     let headers: Record<string, string> | undefined;
-    let rate: RateDecision;
-    let prefetched: unknown;
-    let payment = NOTHING_PAID;
-    admissions.enter();
     try {
-      // Token.
-      rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
-      headers = refusals.rateLimitHeaders(rate);
-      if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), headers);
+      // Key. Under load a key lookup times out in our own queue.
+      const found =
+        known ??
+        (await orProblem(authenticator.authenticate(secret!), (cause) =>
+          load.isOverloaded(charge)
+            ? refusals.overloaded()
+            : problem('authentication-failed', undefined, { cause }),
+        ));
+      if (found === null) return refusals.unauthorized();
+      if ('ok' in found) return found;
+      caller = found;
+      trace.account = caller.accountId;
+      trace.keyId = caller.keyId;
 
-      // Credit.
-      prefetched = prefetch?.(request);
-      if (charge !== null) {
-        payment = await pay(request, caller, charge, 1);
+      let rate: RateDecision;
+      let prefetched: unknown;
+      let payment = NOTHING_PAID;
+      load.admissions.enter();
+      try {
+        // Token.
+        rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
+        headers = refusals.rateLimitHeaders(rate);
+        if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), headers);
+
+        // Credit.
+        prefetched = prefetch?.(request);
+        if (charge !== null) payment = await pay(request, found, charge, 1);
         if (payment.refusal !== null) return end(caller, payment.refusal, headers);
+      } finally {
+        load.admissions.leave();
       }
-    } catch (error) {
-      return end(caller, failed(error, 'a request could not be admitted'), headers);
-    } finally {
-      admissions.leave();
-    }
 
-    // Handler.
-    if (charge === 'search') searches.enter();
-    try {
+      // Handler.
       const spend = async (kind: CallKind, count: number) => {
-        if (isOverloaded(kind)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
-        admissions.enter();
-        payment = await pay(request, caller, kind, count).finally(admissions.leave);
+        if (load.isOverloaded(kind)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
+        load.admissions.enter();
+        payment = await pay(request, found, kind, count).finally(load.admissions.leave);
         return payment;
       };
-      const answer = await handle({ request, arrivedMs, caller, rate, prefetched, spend });
+      if (charge === 'search') load.searches.enter();
+      let answer: Answer;
+      try {
+        answer = await handle({ request, arrivedMs, caller, rate, prefetched, spend });
+      } finally {
+        if (charge === 'search') load.searches.leave();
+      }
       // A 503 costs nothing, also if the handler answers it (contract: problem details).
       if (!answer.ok && answer.problem.kind === 'service-unavailable') payment.giveBack(payment.spent);
       return end(caller, answer, headers);
     } catch (error) {
-      return end(caller, failed(error, 'a handler failed'), headers);
-    } finally {
-      if (charge === 'search') searches.leave();
+      // A fault of this program: its stack goes into the log, and nothing of it to the caller.
+      log.bug(error, 'a request could not be answered');
+      const answer = problem('internal-error', undefined, { cause: error });
+      return caller === null ? answer : end(caller, answer, headers);
     }
   }
 
   async function pay({ signal }: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
-    try {
-      const { quota, ...paid } = await credits.admit({ ...caller, kind, credits: count, signal });
-      return { ...paid, refusal: quota && refusals.quotaExceeded(quota) };
-    } catch (error) {
-      if (isBug(error)) throw error;
-      const refusal = unavailable('The credits of the account could not be counted.', error);
-      return { ...NOTHING_PAID, refusal };
-    }
-  }
-
-  /** A fault of this program: its stack goes into the log, and nothing of it to the caller. */
-  function failed(error: unknown, what: string): Answer {
-    log.bug(error, what);
-    return problem('internal-error', undefined, { cause: error });
+    const admission = await orProblem(credits.admit({ ...caller, kind, credits: count, signal }), (cause) =>
+      unavailable('The credits of the account could not be counted.', cause),
+    );
+    if ('ok' in admission) return { ...NOTHING_PAID, refusal: admission };
+    const { quota, ...paid } = admission;
+    return { ...paid, refusal: quota && refusals.quotaExceeded(quota) };
   }
 
   /** The last step of every answer to a known caller. @param headers absent: the bucket could not be asked */

@@ -1,16 +1,11 @@
 /** The answers with which the pipeline ends a request before its handler, and the RateLimit headers of every answer. */
 import type { Quota } from '../credits/call.ts';
-import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
+import { type Answer, OVERLOADED, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { SECOND } from '../units.ts';
 
-/** The problem of a request that an overloaded service refuses. */
-const OVERLOADED = unavailable('The service is overloaded.').problem;
-
-/** A copy, because the pipeline adds headers. */
-export function overloaded(): ProblemAnswer {
-  return { ok: false, problem: { ...OVERLOADED } };
-}
+/** The answer to a request that an overloaded service refuses. */
+export const overloaded = () => unavailable(OVERLOADED);
 
 /** The same for every request without a valid key (contract: 401). */
 const NO_VALID_KEY = 'The key is unknown, revoked or expired, or its account is suspended.';

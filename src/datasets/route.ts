@@ -1,11 +1,10 @@
 import type { Handler } from '../admission/pipeline.ts';
-import { isBug } from '../errors.ts';
-import { ok, unavailable } from '../http/answer.ts';
+import { ok, orProblem, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import { type DatasetsAnswer, DatasetsAnswerSchema } from './schema.ts';
-import { type DebtDataset, readDatasets } from './store.ts';
+import { type Datasets, type DebtDataset, readDatasets } from './store.ts';
 
 /** GET /datasets (contract, Beyond the specification) */
 export const datasetsRoute: ApiRoute = {
@@ -33,27 +32,22 @@ export function createDatasetsHandler(sql: Sql): Handler {
 
   return {
     charge: datasetsRoute.charge,
-    async handle() {
-      try {
-        const { directory, debts } = await read(null);
-        return ok<DatasetsAnswer>({
-          data: {
-            directory: {
-              companies: directory.companies,
-              updated: directory.updated?.toISOString() ?? null,
-            },
-            debts: { tax: present(debts.tax), social_security: present(debts.socialSecurity) },
-          },
-          error: null,
-        });
-      } catch (cause) {
-        if (isBug(cause)) throw cause;
-        return unavailable('The datasets could not be read.', cause);
-      }
+    handle() {
+      const datasets = read(null).then((datasets) => ok(presentDatasets(datasets)));
+      return orProblem(datasets, (cause) => unavailable('The datasets could not be read.', cause));
     },
   };
 }
 
-function present(dataset: DebtDataset | null): { date: string; companies: number } | null {
-  return dataset === null ? null : { date: dataset.date, companies: dataset.companies };
+function presentDatasets({ directory, debts }: Datasets): DatasetsAnswer {
+  const present = (dataset: DebtDataset | null) =>
+    dataset && { date: dataset.date, companies: dataset.companies };
+  const { companies, updated } = directory;
+  return {
+    data: {
+      directory: { companies, updated: updated?.toISOString() ?? null },
+      debts: { tax: present(debts.tax), social_security: present(debts.socialSecurity) },
+    },
+    error: null,
+  };
 }

@@ -1,3 +1,5 @@
+import { isBug } from '../errors.ts';
+import { OverloadedError } from '../runtime/timeout.ts';
 import { PROBLEM_CONTENT_TYPE, type Problem, type ProblemName, problemBody } from './problems.ts';
 
 /** The answer of a handler: a success with its body as JSON text, or a problem. */
@@ -47,6 +49,24 @@ export function problem(
 export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
   return problem('service-unavailable', detail, { headers: { 'Retry-After': '1' }, cause });
 }
+
+/**
+ * The result of work, or the problem of a dependency that failed in it. Work that queued too long in this process never reached the
+ * dependency, so it is a 503 (contract: problem details).
+ * @throws an error of the language, which is a fault of this program
+ */
+export function orProblem<Result>(
+  work: Promise<Result>,
+  problemOf: (cause: unknown) => ProblemAnswer,
+): Promise<Result | ProblemAnswer> {
+  return work.catch((cause: unknown) => {
+    if (isBug(cause)) throw cause;
+    return cause instanceof OverloadedError ? unavailable(OVERLOADED, cause) : problemOf(cause);
+  });
+}
+
+/** The detail of every 503 of an overloaded service. */
+export const OVERLOADED = 'The service is overloaded.';
 
 /** @param allow the methods that the path has, as `Allow` lists them */
 export function methodNotAllowed(allow: string): ProblemAnswer {

@@ -1,10 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Handler } from '../admission/pipeline.ts';
-import { isBug } from '../errors.ts';
-import { okJson, problem, unavailable } from '../http/answer.ts';
+import { okJson, orProblem, problem, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { searchOf } from '../http/url.ts';
-import { OverloadedError } from '../runtime/timeout.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
 import { SearchAnswerSchema } from './schema.ts';
@@ -41,15 +39,12 @@ export function createSearchHandler(search: AnswerSearch): Handler {
       if (q === null || q.trim() === '') {
         return problem('validation', 'The query parameter `q` is missing or holds only white space.');
       }
-      try {
-        return okJson(await search(parseQuery(q)));
-      } catch (cause) {
-        if (isBug(cause)) throw cause;
-        // The search never reached the directory: a 503, which costs nothing (contract: problem details).
-        if (cause instanceof OverloadedError) return unavailable('The service is overloaded.', cause);
-        if (cause instanceof DirectoryAwayError) return unavailable('The directory is out of reach.', cause);
-        return problem('search-failed', undefined, { cause });
-      }
+      const answer = search(parseQuery(q)).then((json) => okJson(json));
+      return orProblem(answer, (cause) =>
+        cause instanceof DirectoryAwayError
+          ? unavailable('The directory is out of reach.', cause)
+          : problem('search-failed', undefined, { cause }),
+      );
     },
   };
 }

@@ -1,8 +1,7 @@
 import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
 import type { Handler } from '../admission/pipeline.ts';
-import { isBug } from '../errors.ts';
-import { ok, unavailable } from '../http/answer.ts';
+import { ok, orProblem, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
@@ -25,13 +24,9 @@ export const usageRoute: ApiRoute = {
 export function createUsageHandler(readAccount: ReadAccount): Handler {
   return {
     charge: usageRoute.charge,
-    async handle({ caller, rate }) {
-      try {
-        return ok<UsageAnswer>(presentUsage(await readAccount(caller.accountId), rate));
-      } catch (cause) {
-        if (isBug(cause)) throw cause;
-        return unavailable('The usage of the account could not be read.', cause);
-      }
+    handle({ caller, rate }) {
+      const usage = readAccount(caller.accountId).then((account) => ok(presentUsage(account, rate)));
+      return orProblem(usage, (cause) => unavailable('The usage of the account could not be read.', cause));
     },
   };
 }

@@ -334,7 +334,7 @@ describe('what a request costs', () => {
     }
     expect(logged.map((line) => JSON.parse(line))).toEqual([
       expect.objectContaining({
-        msg: 'a handler failed',
+        msg: 'a request could not be answered',
         err: expect.objectContaining({
           type: 'TypeError',
           stack: expect.arrayContaining([expect.any(String)]),
@@ -546,19 +546,19 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
   const broken: [string, string, () => Partial<PipelineParts>, { tokens: number }][] = [
     [
       'the ledger',
-      'a request could not be admitted',
+      'a request could not be answered',
       () => ({ credits: { admit: bug, close: bug } }),
       { tokens: 1 },
     ],
     [
       'the look-up of keys',
-      'a key could not be checked',
+      'a request could not be answered',
       () => ({ authenticator: { authenticate: bug, close: bug } }),
       { tokens: 0 },
     ],
     [
       'the rate limiter',
-      'a request could not be admitted',
+      'a request could not be answered',
       () => ({ rateLimiter: { ...limiter, take: bug } }),
       { tokens: 0 },
     ],
