@@ -8,8 +8,6 @@ import { SECOND } from '../units.ts';
  */
 const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
 
-export type Load = ReturnType<typeof createLoad>;
-
 /** The load of this process, as far as a request has to wait for it. */
 export function createLoad() {
   const turns = createTurnDelay();
