@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { iso } from '../accounts/plan.ts';
 import { defineCommand, print, subcommand } from '../terminal/command.ts';
-import { table } from '../terminal/text.ts';
+import { textTable } from '../terminal/text.ts';
 import { deleteAccount } from './delete.ts';
 import { exportAccount } from './export.ts';
 import { type HistoryEntry, loadHistory } from './history.ts';
@@ -17,7 +17,7 @@ export function accountDataCommands(program: Command): void {
       .addHelpText('after', '\nExample:\n  bun directory account history acc_… --json'),
     ({ sql }, id: string) => loadHistory(sql, id),
     (entries) =>
-      table([
+      textTable([
         ['AT', 'KIND', 'BY', 'CREDITS', 'BALANCE', 'REFERENCE', 'KEY', 'CHANGED TO', 'NOTE'],
         ...entries.map((entry) => [
           entry.at.toISOString(),

@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
 import { defineCommand } from '../terminal/command.ts';
-import { fields, printable, table } from '../terminal/text.ts';
-import { instant, name, oneOf, wholeNumber } from '../terminal/values.ts';
+import { fields, printable, textTable } from '../terminal/text.ts';
+import { instant, name, oneOfWords, wholeNumber } from '../terminal/values.ts';
 import { changeLimits, changePlan, setSuspended } from './changes.ts';
 import { grantCredits, MAX_BALANCE } from './grant.ts';
 import { iso, type Plan, type Subscription } from './plan.ts';
 import { type AccountFilter, createAccount, emailsOf, listAccounts, requireAccount } from './store.ts';
 
-const readPlan = oneOf<Plan>('free', 'plus');
-const readYesNo = oneOf('yes', 'no');
+const readPlan = oneOfWords<Plan>('free', 'plus');
+const readYesNo = oneOfWords('yes', 'no');
 
 /** `account …` (contract, Command line). */
 export function accountCommands(program: Command): void {
@@ -43,7 +43,7 @@ export function accountCommands(program: Command): void {
       .addHelpText('after', '\nExample:\n  bun directory account list --above 80'),
     ({ sql }, filter: AccountFilter) => listAccounts(sql, filter),
     (accounts) =>
-      table([
+      textTable([
         ['ID', 'NAME', 'PLAN', 'CREDITS', 'SUSPENDED', 'EMAILS'],
         ...accounts.map(({ id, name, plan, credits, suspended, emails }) => [
           id,

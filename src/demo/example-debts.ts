@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { importDebts } from '../debts/import.ts';
 import type { DebtKind } from '../debts/kind.ts';
 import { rowSource } from '../ingest/source.ts';
-import type { Tools } from '../terminal/command.ts';
+import type { CommandTools } from '../terminal/command.ts';
 import type { Progress } from '../terminal/progress.ts';
 
 /** Invented debtors in the form in which each list is published (docs/imports.md, Debtors). */
@@ -13,7 +13,7 @@ export const EXAMPLE_DEBTORS = ['599900016', '599900024', '599900040'];
 
 /** Imports both files, as the commands of docs/imports.md would. */
 export async function importExampleDebts(
-  tools: Pick<Tools, 'sql' | 'signal' | 'actor'>,
+  tools: Pick<CommandTools, 'sql' | 'signal' | 'actor'>,
   progress: Progress,
 ): Promise<void> {
   for (const [kind, file] of Object.entries(FILES) as [DebtKind, string][]) {

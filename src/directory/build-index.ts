@@ -16,11 +16,11 @@ import type { DirectoryContext } from './context.ts';
 import { untilCopied } from './copies.ts';
 import type { Generation } from './generations.ts';
 import {
+  belongsToDirectory,
   cloneIndex,
   countDocuments,
   createIndex,
   finishIndex,
-  isOurs,
   mergeIndex,
   newIndexName,
   refreshIndex,
@@ -74,9 +74,9 @@ async function buildIndex(
   const name = newIndexName(config.elasticsearchAlias);
   const fingerprint = mappingFingerprint();
   const meta = { directory: directoryId, generation: of.id, fingerprint };
-  const source = since === undefined || !takesChanges(since, rows) ? null : since.generation.indexName;
+  const source = since === undefined || !canClone(since, rows) ? null : since.generation.indexName;
 
-  if (source !== null && (await isOurs(client, source, directoryId))) {
+  if (source !== null && (await belongsToDirectory(client, source, directoryId))) {
     progress.phase('copying the index');
     await cloneIndex(client, source, name, meta, signal);
     progress.phase('indexing changes');
@@ -99,7 +99,7 @@ async function buildIndex(
 }
 
 /** Whether these changes go into a copy of the generation's index instead of a new index. */
-export function takesChanges(
+export function canClone(
   { generation, changes }: { generation: Generation; changes: Pick<Changes, 'count'> },
   rows: number,
 ): boolean {

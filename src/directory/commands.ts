@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
 import { defineImport } from '../ingest/import-command.ts';
-import { defineCommand, subcommand, type Tools } from '../terminal/command.ts';
+import { type CommandTools, defineCommand, subcommand } from '../terminal/command.ts';
 import { defineExport } from '../terminal/export-command.ts';
 import { count, type Progress, withProgress } from '../terminal/progress.ts';
 import { fields, toSecond } from '../terminal/text.ts';
@@ -100,7 +100,7 @@ function indexCommand(
   index: Command,
   name: string,
   description: string,
-  run: (context: Tools, progress: Progress) => Promise<IndexStatus>,
+  run: (context: CommandTools, progress: Progress) => Promise<IndexStatus>,
 ): Command {
   return defineCommand(
     index.command(name).description(description),

@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch';
 import type { Config } from '../config/config.ts';
 import type { Sql } from '../postgres/connect.ts';
 
-/** The resources of work on the directory; the command line's Tools have them. */
+/** The resources of work on the directory; the command line's CommandTools have them. */
 export interface DirectoryContext {
   config: Pick<Config, 'elasticsearchAlias'>;
   sql: Sql;

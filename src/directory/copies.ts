@@ -8,7 +8,7 @@ import { MINUTE, SECOND } from '../units.ts';
 const COPY_TIMEOUT_MS = 5 * MINUTE;
 /** A cluster without an answer for this time is away. */
 const GONE_PATIENCE_MS = 30 * SECOND;
-const LOOK_EVERY_MS = 0.25 * SECOND;
+const POLL_EVERY_MS = 0.25 * SECOND;
 const LOOK_TIMEOUT_MS = 5 * SECOND;
 
 /** Shard copies that answer, primaries included; all that the index can have; and whether a shard has none. */
@@ -59,7 +59,7 @@ export async function untilCopied(
     signal.throwIfAborted();
     if (performance.now() > untilMs) break;
     if (looks === 1) progress?.phase('copying the index to other nodes');
-    if (looks > 0) await Bun.sleep(LOOK_EVERY_MS);
+    if (looks > 0) await Bun.sleep(POLL_EVERY_MS);
     try {
       copies = await copiesOf(client, name);
       answeredAtMs = performance.now();

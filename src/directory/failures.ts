@@ -17,7 +17,7 @@ export function failureOf(error: unknown): string {
  * Runs requests to Elasticsearch. Its failure becomes one line for an operator; an error of Postgres stays as it is.
  * @param outcome said to the operator; `null` when no change was meant
  */
-export async function failPlainly<T>(
+export async function withPlainErrors<T>(
   work: () => Promise<T>,
   outcome: 'nothing has changed' | null = 'nothing has changed',
 ): Promise<T> {
@@ -37,7 +37,7 @@ export async function failPlainly<T>(
 }
 
 /**
- * {@link failPlainly} for a change that Postgres has committed. It needs no rollback, because servers move the alias to the
+ * {@link withPlainErrors} for a change that Postgres has committed. It needs no rollback, because servers move the alias to the
  * current index (watch.ts).
  *
  * @param change the change, e.g. `import`
@@ -48,7 +48,7 @@ export async function failAfterChange<T>(change: string, work: () => Promise<T>)
   } catch (error) {
     const isRefused = error instanceof RefusedError;
     if (!isRefused && !(error instanceof errors.ElasticsearchClientError)) throw error; // of Postgres
-    // The advice differs from the one of failPlainly.
+    // The advice differs from the one of withPlainErrors.
     const failure = failureOf(isRefused ? (error.cause ?? error) : error);
     throw new RefusedError(
       `the ${change} is done, but Elasticsearch failed: ${failure}: searches follow within 15 s where a server runs, else` +

@@ -80,7 +80,7 @@ async function dropUnread(sql: Sql, table: string): Promise<boolean> {
  * @returns whether something was removed
  * @throws the error of Postgres or Elasticsearch when they are away
  */
-export async function tidyUpLeftovers(context: DirectoryContext): Promise<boolean> {
+export async function collectGarbageNow(context: DirectoryContext): Promise<boolean> {
   const { generations, indices, tables } = await findGarbage(context, context.sql);
   const leftovers = generations.length + indices.length + tables.length;
   if (leftovers === 0) return false;
@@ -95,7 +95,7 @@ export async function tidyUpLeftovers(context: DirectoryContext): Promise<boolea
 }
 
 /** Removes leftovers at the end of a run, also of a failed one. The next check removes the rest. */
-export async function tidyUp(
+export async function collectGarbageAfter(
   context: DirectoryContext,
   lock: DirectoryLock,
   progress: Pick<Progress, 'note' | 'phase'>,

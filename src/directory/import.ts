@@ -8,10 +8,10 @@ import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { isSessionLost } from '../postgres/session-watch.ts';
 import { count, type Progress } from '../terminal/progress.ts';
-import { type BuiltIndex, indexRows, takesChanges } from './build-index.ts';
+import { type BuiltIndex, canClone, indexRows } from './build-index.ts';
 import type { DirectoryContext } from './context.ts';
-import { failPlainly, failureOf } from './failures.ts';
-import { collectGarbage, tidyUp } from './garbage.ts';
+import { failureOf, withPlainErrors } from './failures.ts';
+import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
   confirmLoad,
   type Directory,
@@ -22,7 +22,7 @@ import {
   readDirectory,
 } from './generations.ts';
 import { changesSince, DIRECTORY_PLAN } from './import-plan.ts';
-import { isOurs } from './indices.ts';
+import { belongsToDirectory } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { buildAnew } from './rebuild.ts';
@@ -69,7 +69,7 @@ export async function importCompanies(
   await requireReadable(source);
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
-    await failPlainly(() => collectGarbage(context, lock));
+    await withPlainErrors(() => collectGarbage(context, lock));
     const { elasticsearch: client } = context;
     // Most loads change little of a directory. The comparison corrects the plan.
     progress.plan(
@@ -84,7 +84,8 @@ export async function importCompanies(
       const { id, current } = directory;
       const isServed =
         client === null ||
-        (report.index === current.indexName && (await failPlainly(() => isOurs(client, report.index, id))));
+        (report.index === current.indexName &&
+          (await withPlainErrors(() => belongsToDirectory(client, report.index, id))));
       if (isServed) return report;
     }
     try {
@@ -95,7 +96,7 @@ export async function importCompanies(
             await buildAnew(context, lock, directory, progress, 'import');
     } finally {
       // Leftovers of a failed run, and generations older than the last two.
-      await tidyUp(context, lock, progress);
+      await collectGarbageAfter(context, lock, progress);
     }
     return report;
   };
@@ -124,7 +125,7 @@ async function readAndCompare(
   }
   const { read, rejected, reasons } = staged;
   const { imported, unchanged, removed } = difference;
-  const index = await failPlainly(() => servedIndex(context, directory));
+  const index = await withPlainErrors(() => servedIndex(context, directory));
   return { report: { read, imported, unchanged, rejected, removed, reasons, index }, difference };
 }
 
@@ -144,7 +145,7 @@ async function replaceGeneration(
   const { current } = directory;
   const changes = changesSince(sql, current.tableName, replace, difference);
   if (context.elasticsearch !== null) {
-    const isCopied = takesChanges({ generation: current, changes }, difference.rows);
+    const isCopied = canClone({ generation: current, changes }, difference.rows);
     progress.plan(importSteps(isCopied ? 'changes' : 'all'));
   }
   const next = await nextGeneration(sql);

@@ -143,7 +143,11 @@ export async function readIndexMeta(client: Client, name: string): Promise<Index
 }
 
 /** Whether an index exists and belongs to this directory. */
-export async function isOurs(client: Client, name: string, directoryId: string): Promise<boolean> {
+export async function belongsToDirectory(
+  client: Client,
+  name: string,
+  directoryId: string,
+): Promise<boolean> {
   return (await readIndexMeta(client, name))?.directory === directoryId;
 }
 

@@ -39,8 +39,8 @@ const PATIENCE_MS = 2 * SECOND;
 const RETRY_MS = 100;
 
 /** The interval of the holder's progress reports, and the age up to which one is shown. */
-const TELL_EVERY_MS = 2 * SECOND;
-const TOLD_FOR_S = 30;
+const REPORT_EVERY_MS = 2 * SECOND;
+const REPORT_AGE_S = 30;
 
 /**
  * Runs work that changes the directory; only one process at a time does. Statements of the lock's connection are cancelled when
@@ -63,7 +63,7 @@ export async function withDirectoryLock<T>(
         UPDATE directory SET lock_progress = ${progress?.describe() ?? null}, lock_progress_at = now()
         WHERE lock_token = ${lock.token}`.catch(() => {});
     };
-    const telling = startInterval(tell, TELL_EVERY_MS);
+    const telling = startInterval(tell, REPORT_EVERY_MS);
     try {
       return await work(lock);
     } finally {
@@ -119,7 +119,7 @@ export interface LockHolder {
 export async function readHolder(sql: Sql): Promise<LockHolder | null> {
   const [row] = await sql<LockHolder[]>`
     SELECT lock_holder AS holder, lock_doing AS doing, lock_since AS since,
-      CASE WHEN lock_progress_at > now() - make_interval(secs => ${TOLD_FOR_S}) THEN lock_progress END AS progress
+      CASE WHEN lock_progress_at > now() - make_interval(secs => ${REPORT_AGE_S}) THEN lock_progress END AS progress
     FROM directory
     WHERE lock_backend IN (
       SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted

@@ -9,7 +9,7 @@ export interface Waiting {
   progress: Pick<Progress, 'phase'>;
 }
 
-const LOOK_EVERY_MS = 0.25 * SECOND;
+const POLL_EVERY_MS = 0.25 * SECOND;
 
 interface Reader {
   pid: number;
@@ -33,7 +33,7 @@ export function waitForReaders(sql: Sql, { signal, progress }: Waiting): () => P
     if (shown === '') show('waiting for readers of the directory');
     let before = await readersOf(sql);
     for (;;) {
-      await Bun.sleep(LOOK_EVERY_MS);
+      await Bun.sleep(POLL_EVERY_MS);
       signal.throwIfAborted();
       const readers = await readersOf(sql);
       const staying = readers.find(({ transaction }) =>

@@ -4,8 +4,8 @@ import type { Progress } from '../terminal/progress.ts';
 import { indexRows } from './build-index.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { isSearchable } from './copies.ts';
-import { failAfterChange, failPlainly } from './failures.ts';
-import { collectGarbage, tidyUp } from './garbage.ts';
+import { failAfterChange, withPlainErrors } from './failures.ts';
+import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
   type Directory,
   isStale,
@@ -13,7 +13,7 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { isOurs, pointAlias } from './indices.ts';
+import { belongsToDirectory, pointAlias } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { reconcile } from './reconcile.ts';
@@ -30,11 +30,11 @@ import { copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 export function rebuildIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
-    await failPlainly(() => collectGarbage(context, lock));
+    await withPlainErrors(() => collectGarbage(context, lock));
     try {
       await buildAnew(context, lock, directory, progress, 'rebuild');
     } finally {
-      await tidyUp(context, lock, progress);
+      await collectGarbageAfter(context, lock, progress);
     }
     return failAfterChange('rebuild', () => indexStatus({ ...context, signal: NEVER_ABORTED }));
   };
@@ -75,7 +75,7 @@ export async function buildAnew(
     origin: 'rebuild' as const,
   };
   signal.throwIfAborted();
-  const index = await failPlainly(() =>
+  const index = await withPlainErrors(() =>
     indexRows(context, sql, { directoryId: directory.id, of: generation, progress }),
   );
   return publish(context, lock, directory, generation, index, { change, progress });
@@ -101,12 +101,12 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
       );
     }
     const { elasticsearch: client } = context;
-    const index = await failPlainly(async () => {
+    const index = await withPlainErrors(async () => {
       const { indexName } = previous;
       if (client === null) {
         // A directory that was loaded in full mode has no indexes for searches in Postgres.
         if (await hasSearchIndexes(lock.sql, previous.tableName)) return null;
-      } else if (indexName !== null && (await isOurs(client, indexName, id))) {
+      } else if (indexName !== null && (await belongsToDirectory(client, indexName, id))) {
         if (await isSearchable(client, indexName)) {
           return { name: indexName, fingerprint: previous.indexFingerprint! };
         }
@@ -118,7 +118,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
     await makePreviousCurrent(lock, previous, index, { ...context, progress });
     return failAfterChange('rollback', async () => {
       if (client !== null) await pointAlias(client, context.config.elasticsearchAlias, index!.name);
-      await tidyUp(context, lock, progress);
+      await collectGarbageAfter(context, lock, progress);
       return indexStatus({ ...context, signal: NEVER_ABORTED });
     });
   };

@@ -3,9 +3,16 @@ import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { untilCopied } from './copies.ts';
-import { failPlainly } from './failures.ts';
+import { withPlainErrors } from './failures.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
-import { aliasTargets, createIndex, finishIndex, isOurs, newIndexName, pointAlias } from './indices.ts';
+import {
+  aliasTargets,
+  belongsToDirectory,
+  createIndex,
+  finishIndex,
+  newIndexName,
+  pointAlias,
+} from './indices.ts';
 import { assertHeld, type DirectoryLock } from './lock.ts';
 
 export interface Reconciled extends Directory {
@@ -26,12 +33,13 @@ export async function reconcile(context: DirectoryContext, lock: DirectoryLock):
   const { elasticsearch: client } = context;
   if (client === null) return { ...directory, movedTo: null };
   const alias = context.config.elasticsearchAlias;
-  return failPlainly(async () => {
+  return withPlainErrors(async () => {
     const { id, current } = directory;
     const targets = await aliasTargets(client, alias);
     if (current.indexName !== null) {
       const isServed = targets.length === 1 && targets[0] === current.indexName;
-      if (isServed || !(await isOurs(client, current.indexName, id))) return { ...directory, movedTo: null };
+      if (isServed || !(await belongsToDirectory(client, current.indexName, id)))
+        return { ...directory, movedTo: null };
       await assertHeld(lock);
       await pointAlias(client, alias, current.indexName);
       return { ...directory, movedTo: current.indexName };

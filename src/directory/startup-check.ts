@@ -2,7 +2,7 @@ import { RefusedError } from '../errors.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
-import { tidyUpLeftovers } from './garbage.ts';
+import { collectGarbageNow } from './garbage.ts';
 import { type Directory, isStale, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments, readIndexMeta } from './indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
@@ -39,7 +39,7 @@ export async function ensureSearchable(
       health = await directoryHealth(all);
     }
     // A failure is no warning, because leftovers do no harm, and the next check retries.
-    await tidyUpLeftovers(all).catch(() => {});
+    await collectGarbageNow(all).catch(() => {});
     return health;
   } catch (error) {
     return { ok: false, warnings: ['the directory could not be checked'], error };

@@ -4,8 +4,8 @@ import { messageOf } from '../errors.ts';
 import { quoted } from '../postgres/identifier.ts';
 import type { Progress } from '../terminal/progress.ts';
 import type { DirectoryContext } from './context.ts';
-import { failPlainly } from './failures.ts';
-import { tidyUpLeftovers } from './garbage.ts';
+import { withPlainErrors } from './failures.ts';
+import { collectGarbageNow } from './garbage.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, countDocuments } from './indices.ts';
 import { type LockHolder, readHolder } from './lock.ts';
@@ -50,7 +50,7 @@ export async function statusReport(
     return { index: UNKNOWN_INDEX, previous: nameOf(previous), documents: null };
   });
   const isKnown = status.documents !== null;
-  if (isKnown && running === null && (await failPlainly(() => tidyUpLeftovers(context), null))) {
+  if (isKnown && running === null && (await withPlainErrors(() => collectGarbageNow(context), null))) {
     progress.note('removed what a stopped run had left');
   }
   const driftMeans = meaningOf(status.index, await readDirectory(context.sql));
@@ -82,7 +82,7 @@ export async function indexStatus(context: DirectoryContext): Promise<IndexStatu
     const [row] = await sql<{ documents: number }[]>`SELECT count(*) AS documents FROM directory_entries`;
     return { index: current.tableName, previous: previous?.tableName ?? null, documents: row!.documents };
   }
-  const [index, documents] = await failPlainly(async () => {
+  const [index, documents] = await withPlainErrors(async () => {
     const name = await servedIndex(context, directory);
     return [name, name === NO_INDEX ? 0 : await countDocuments(elasticsearch, name, context.signal)] as const;
   }, null);

@@ -1,6 +1,6 @@
 /** The columns that an import reads, by our names and by the file's (contract, Files: `--columns`). */
 
-export interface Column {
+export interface FileColumn {
   /** Our name, e.g. `nif`. */
   readonly name: string;
   /** The file's name: the text of a header, or a member of a JSON object; a dot reads a member of an object. */
@@ -10,7 +10,7 @@ export interface Column {
 /** The file's names by ours. A missing name is the same in the file. */
 export type ColumnNames = Readonly<Record<string, string>>;
 
-export function namedColumns(names: readonly string[], sources: ColumnNames = {}): Column[] {
+export function namedColumns(names: readonly string[], sources: ColumnNames = {}): FileColumn[] {
   return names.map((name) => ({ name, source: sources[name] ?? name }));
 }
 
@@ -31,7 +31,7 @@ const LIKELY: Record<string, RegExp[]> = {
  * Advice to use `--columns`, with the names that look right.
  * @param found the file's names, as written
  */
-export function columnAdvice(missing: readonly Column[], found: readonly string[]): string {
+export function columnAdvice(missing: readonly FileColumn[], found: readonly string[]): string {
   const argument = missing.map(({ name }) => `${name}=${likeliest(name, found) ?? 'NAME'}`).join(',');
   const word = /^[\w=.,-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
   return `: say which it is, for instance --columns ${word}`;

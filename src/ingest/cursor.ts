@@ -29,7 +29,7 @@ export interface Found {
  * Moves the cursor past every whole row in memory, and adds them to `found`. The rest begins an incomplete row, and is never
  * longer than a row may be.
  */
-export type Parse = (cursor: Cursor, found: Found) => void;
+export type ParseRows = (cursor: Cursor, found: Found) => void;
 
 /** The end of the line's text before `lineBreakAt`, without the CR of a CRLF. */
 export function withoutCr(bytes: Buffer, from: number, lineBreakAt: number): number {

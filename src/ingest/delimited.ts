@@ -12,7 +12,7 @@ import {
   type Found,
   LF,
   nextLineBreak,
-  type Parse,
+  type ParseRows,
   rejectLine,
   withoutCr,
 } from './cursor.ts';
@@ -22,7 +22,7 @@ const QUOTE = 0x22;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-export interface Layout {
+export interface DelimitedLayout {
   /** The byte between fields. */
   delimiter: number;
   /** For each column of the file, the index of its value, or -1 if it is not read. `null` means all, in order. */
@@ -55,9 +55,9 @@ const BEYOND = -2;
  * @param maxRows the most rows of one call
  */
 export function delimitedParser(
-  { delimiter, slots, width }: Layout,
+  { delimiter, slots, width }: DelimitedLayout,
   maxRows = Number.POSITIVE_INFINITY,
-): Parse {
+): ParseRows {
   const noValues: (string | null)[] = new Array<null>(width).fill(null);
   const columnsOfFile = slots?.length ?? 0;
   /** The position in the present row. */

@@ -1,6 +1,6 @@
 /** Finds the format of a file, and the parser for it (contract, Files). */
-import { type Column, comparable } from './columns.ts';
-import { type Cursor, firstCharacter, type Parse } from './cursor.ts';
+import { comparable, type FileColumn } from './columns.ts';
+import { type Cursor, firstCharacter, type ParseRows } from './cursor.ts';
 import { checkEncoding } from './encoding.ts';
 import { FileError } from './file-error.ts';
 import { headedParser, passSeparatorLine } from './header.ts';
@@ -36,7 +36,7 @@ export function formatOfFile(path: string, { isPipe, isGzip, isEmpty }: ByteSour
 }
 
 export interface FileParser {
-  parse: Parse;
+  parse: ParseRows;
   /** Call it at the end of the file. @throws {FileError} the file is unusable as a whole */
   finish(): void;
 }
@@ -52,7 +52,7 @@ export function parserFor(
   fileName: string,
   cursor: Cursor,
   named: Format | null,
-  { columns, list }: { columns: readonly Column[]; list: string | null },
+  { columns, list }: { columns: readonly FileColumn[]; list: string | null },
 ): FileParser {
   if (named !== 'json' && named !== 'jsonl') passSeparatorLine(cursor);
   const first = firstCharacter(cursor);
@@ -66,7 +66,7 @@ export function parserFor(
   if (format === 'json') return jsonListParser(fileName, createObjectReader(fileName, columns), list);
   checkEncoding(fileName, cursor);
   const checked =
-    (parse: Parse): Parse =>
+    (parse: ParseRows): ParseRows =>
     (cursor, found) => {
       checkEncoding(fileName, cursor);
       parse(cursor, found);
@@ -83,7 +83,7 @@ export function parserFor(
   return { parse: checked(headedParser(fileName, cursor, delimiters, columns)), finish() {} };
 }
 
-function formatByContent(cursor: Cursor, columns: readonly Column[], list: string | null): Format {
+function formatByContent(cursor: Cursor, columns: readonly FileColumn[], list: string | null): Format {
   const first = firstCharacter(cursor);
   if (first === '[') return 'json';
   if (first !== '{') return 'csv';
@@ -91,7 +91,7 @@ function formatByContent(cursor: Cursor, columns: readonly Column[], list: strin
 }
 
 /** Whether a `{` begins one object with lists in it, and not the first of JSON Lines. */
-function isDocument(cursor: Cursor, columns: readonly Column[]): boolean {
+function isDocument(cursor: Cursor, columns: readonly FileColumn[]): boolean {
   const line = cursor.bytes.toString('utf8', cursor.at, cursor.end).trimStart().split('\n', 1)[0]!;
   try {
     const names = Object.keys(JSON.parse(line)).map(comparable);

@@ -1,7 +1,7 @@
 /** Reads the header of CSV and TSV: the places of our columns, or the fault (contract, Files). */
 import { isValidNif, normalizeNif } from '../companies/nif.ts';
-import { type Column, columnAdvice, comparable, shownNames } from './columns.ts';
-import { type Cursor, type Found, firstCharacter, type Parse } from './cursor.ts';
+import { columnAdvice, comparable, type FileColumn, shownNames } from './columns.ts';
+import { type Cursor, type Found, firstCharacter, type ParseRows } from './cursor.ts';
 import { delimitedParser } from './delimited.ts';
 import { FileError } from './file-error.ts';
 import { REASONS } from './rows.ts';
@@ -38,8 +38,8 @@ export function headedParser(
   fileName: string,
   cursor: Cursor,
   delimiters: readonly string[],
-  columns: readonly Column[],
-): Parse {
+  columns: readonly FileColumn[],
+): ParseRows {
   let best: Header | null = null;
   let problem = '';
   for (const delimiter of delimiters) {
@@ -72,12 +72,17 @@ function readHeader(cursor: Cursor, delimiter: string): Header | string {
   return { delimiter, names: row.values.map((value) => value ?? ''), at: ahead.at, line: ahead.line };
 }
 
-function missing(header: Header, columns: readonly Column[]): Column[] {
+function missing(header: Header, columns: readonly FileColumn[]): FileColumn[] {
   const names = new Set(header.names.map(comparable));
   return columns.filter(({ source }) => !names.has(comparable(source)));
 }
 
-function useHeader(fileName: string, cursor: Cursor, header: Header, columns: readonly Column[]): Parse {
+function useHeader(
+  fileName: string,
+  cursor: Cursor,
+  header: Header,
+  columns: readonly FileColumn[],
+): ParseRows {
   const names = header.names.map(comparable);
   const slots = new Int16Array(names.length).fill(-1);
   for (const [slot, { source }] of columns.entries()) {
@@ -96,7 +101,7 @@ function missingColumns(
   fileName: string,
   cursor: Cursor,
   best: Header,
-  columns: readonly Column[],
+  columns: readonly FileColumn[],
   delimiters: readonly string[],
 ): FileError {
   const lacks = missing(best, columns);
@@ -105,14 +110,14 @@ function missingColumns(
     ? ' (lines end in CR alone: convert them to LF)'
     : hint(cursor, columns, delimiters) || advice(lacks, best);
   const separated = delimiters.map((delimiter) => DELIMITER_NAMES[delimiter]).join(' or ');
-  const sources = (some: readonly Column[]) => some.map(({ source }) => source).join(', ');
+  const sources = (some: readonly FileColumn[]) => some.map(({ source }) => source).join(', ');
   return new FileError(
     `${fileName}: the header has no column ${sources(lacks)}; found ${shownNames(best.names)}; ` +
       `expected ${sources(columns)}, separated by ${separated}${likely}`,
   );
 }
 
-function advice(lacks: readonly Column[], { names }: Header): string {
+function advice(lacks: readonly FileColumn[], { names }: Header): string {
   if (names.some((name) => isValidNif(normalizeNif(name) ?? '')))
     return ' (its first line is a row: put the names of the columns before it)';
   // A single name belongs to another delimiter, or to no header.
@@ -120,7 +125,7 @@ function advice(lacks: readonly Column[], { names }: Header): string {
 }
 
 /** The likely format, in brackets: JSON, or another delimiter that suits the header. */
-function hint(cursor: Cursor, columns: readonly Column[], delimiters: readonly string[]): string {
+function hint(cursor: Cursor, columns: readonly FileColumn[], delimiters: readonly string[]): string {
   const first = firstCharacter(cursor);
   if (first === '{') return ' (this file has JSON: name it .jsonl)';
   if (first === '[') return ' (this file has JSON: name it .json)';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { defineCommand, type Tools } from '../terminal/command.ts';
+import { type CommandTools, defineCommand } from '../terminal/command.ts';
 import { count, duration, type Progress, withProgress } from '../terminal/progress.ts';
 import { fields } from '../terminal/text.ts';
 import { type ColumnNames, comparable } from './columns.ts';
@@ -19,7 +19,12 @@ export interface ImportReport extends Pick<Staged, 'read' | 'rejected' | 'reason
 export function defineImport<Options extends FileOptions>(
   command: Command,
   plan: StagingPlan,
-  run: (tools: Tools, source: RowSource, options: Options, progress: Progress) => Promise<ImportReport>,
+  run: (
+    tools: CommandTools,
+    source: RowSource,
+    options: Options,
+    progress: Progress,
+  ) => Promise<ImportReport>,
 ): Command {
   const names = ['nif', ...plan.columns];
   const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;

@@ -1,9 +1,9 @@
 /** JSON Lines: an object a line, with the wanted columns as members (contract, Files). */
-import { nextLineBreak, type Parse, passLine, rejectLine, withoutCr } from './cursor.ts';
+import { nextLineBreak, type ParseRows, passLine, rejectLine, withoutCr } from './cursor.ts';
 import type { ObjectReader } from './json-object.ts';
 import { MAX_ROW_BYTES, REASONS } from './rows.ts';
 
-export function jsonLinesParser(objects: ObjectReader): Parse {
+export function jsonLinesParser(objects: ObjectReader): ParseRows {
   return (cursor, found) => {
     const { bytes, end, final } = cursor;
     while (cursor.at < end) {

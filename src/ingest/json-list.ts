@@ -7,7 +7,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { shownNames } from './columns.ts';
-import { type Cursor, type Found, LF, type Parse } from './cursor.ts';
+import { type Cursor, type Found, LF, type ParseRows } from './cursor.ts';
 import { notUtf8 } from './encoding.ts';
 import { FileError } from './file-error.ts';
 import type { ObjectReader } from './json-object.ts';
@@ -31,7 +31,7 @@ type Expected =
   | 'end of the file';
 
 export interface ListParser {
-  parse: Parse;
+  parse: ParseRows;
   /**
    * Call it at the end of the file.
    * @throws {FileError} the file was cut off, has no such list, or no object has one of the columns

@@ -1,5 +1,5 @@
 /** Reads the members of JSON objects that an import needs, for JSON Lines and JSON lists (contract, Files). */
-import { type Column, columnAdvice, comparable, shownNames } from './columns.ts';
+import { columnAdvice, comparable, type FileColumn, shownNames } from './columns.ts';
 import { FileError } from './file-error.ts';
 import { REASONS } from './rows.ts';
 
@@ -17,7 +17,7 @@ export interface ObjectReader {
   finish(): void;
 }
 
-export function createObjectReader(fileName: string, columns: readonly Column[]): ObjectReader {
+export function createObjectReader(fileName: string, columns: readonly FileColumn[]): ObjectReader {
   const paths = columns.map(({ source }) => source.split('.'));
   const seen = columns.map(() => false);
   let firstObject: object | null = null;

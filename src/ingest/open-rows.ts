@@ -9,12 +9,12 @@ import { passByteOrderMark } from './encoding.ts';
 import { type FileParser, formatOfFile, parserFor } from './format.ts';
 import { refuseOtherKinds } from './other-kinds.ts';
 import { type Batch, rawText } from './rows.ts';
-import { type ByteSource, openSource, type Progress, type RowSource } from './source.ts';
+import { type ByteProgress, type ByteSource, openSource, type RowSource } from './source.ts';
 
 /** An open file whose header has been read. */
 export interface RowReader {
   /** Changes while reading. */
-  readonly progress: Progress;
+  readonly progress: ByteProgress;
   /**
    * The rows, some thousands at a time. Iterate them once; leaving the loop closes the file. A batch may be kept while the next
    * ones are read.
@@ -31,7 +31,7 @@ export interface RowReader {
  */
 export const WINDOW_BYTES = 256 * KIB;
 
-export interface OpenOptions {
+export interface ReadOptions {
   /** The file's names of our columns. */
   sources?: ColumnNames | undefined;
   /** The member of a JSON object that holds the list of rows. */
@@ -48,7 +48,7 @@ export interface OpenOptions {
 export async function openRows(
   source: RowSource,
   columns: readonly string[],
-  { sources, list = null, signal }: OpenOptions = {},
+  { sources, list = null, signal }: ReadOptions = {},
 ): Promise<RowReader> {
   const bytes = await openSource(source, signal);
   try {

@@ -26,7 +26,7 @@ export async function requireReadable(source: RowSource): Promise<void> {
 }
 
 /** The progress of reading, in bytes of the file on disk (compressed, for gzip). It changes while reading. */
-export interface Progress {
+export interface ByteProgress {
   readonly bytesRead: number;
   /** `null` means that it is not known, as on a pipe. */
   readonly bytesTotal: number | null;
@@ -39,7 +39,7 @@ export interface ByteSource {
   readonly isPipe: boolean;
   readonly isEmpty: boolean;
   readonly isGzip: boolean;
-  readonly progress: Progress;
+  readonly progress: ByteProgress;
   /**
    * Writes bytes into `target` from `at` on and returns their number; 0 at the end.
    * @throws {FileError} the file can't be read, or is damaged gzip

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { iso } from '../accounts/plan.ts';
 import { defineCommand } from '../terminal/command.ts';
-import { table } from '../terminal/text.ts';
+import { textTable } from '../terminal/text.ts';
 import { instant, name, wholeNumber } from '../terminal/values.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { createKey, listKeys, revokeKey } from './store.ts';
@@ -48,7 +48,7 @@ export function keyCommands(program: Command): void {
       .addHelpText('after', '\nExample:\n  bun directory key list acc_… --json'),
     ({ sql }, account: string) => listKeys(sql, account),
     (keys) =>
-      table([
+      textTable([
         ['ID', 'NAME', 'START', 'CREATED', 'REVOKED', 'EXPIRES', 'PREVIOUS SECRET UNTIL'],
         ...keys.map(({ id, name, start, created, revoked, expires, previousUntil }) => [
           id,

@@ -1,7 +1,7 @@
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { OverloadedError } from '../runtime/timeout.ts';
-import { type Admit, type CompanySource, SourceFault } from '../sources/types.ts';
+import { type Admit, type CompanySource, SourceError } from '../sources/types.ts';
 import { SECOND } from '../units.ts';
 import { OverBudgetError, type Payer, type RefreshBudget } from './budget.ts';
 import { createRefreshLeases } from './lease.ts';
@@ -43,8 +43,8 @@ class LateError extends Error {
 }
 
 /** How often those who wait for another instance look: at first, and at most. */
-const FIRST_LOOK_MS = 25;
-const SLOWEST_LOOK_MS = 250;
+const FIRST_POLL_MS = 25;
+const SLOWEST_POLL_MS = 250;
 
 export function createRefresher(options: RefresherOptions): Refresher {
   const { sql, sources, providerTimeoutMs, budget, findCompany, log, onAnswer } = options;
@@ -78,9 +78,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
     if (first.state === 'ours') return lead(nif, first.attempt, caller, untilMs);
     let followed: typeof first = first;
     for (
-      let pauseMs = FIRST_LOOK_MS;
+      let pauseMs = FIRST_POLL_MS;
       performance.now() < untilMs;
-      pauseMs = Math.min(pauseMs * 1.5, SLOWEST_LOOK_MS)
+      pauseMs = Math.min(pauseMs * 1.5, SLOWEST_POLL_MS)
     ) {
       if (followed.state === 'ended') {
         if (followed.outcome !== 'found') return followed.outcome;
@@ -134,7 +134,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
           return company;
         }
       } catch (error) {
-        if (!(error instanceof SourceFault)) throw error;
+        if (!(error instanceof SourceError)) throw error;
         onAnswer?.(source.name, error.reason);
         isBusy ||= error.reason === 'busy';
         // A skipped source has failed and been logged before. During a month's limit the line would repeat at every lookup.

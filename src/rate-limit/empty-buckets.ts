@@ -11,7 +11,7 @@ const MAX_REMEMBERED = 10_000;
  *
  * @param nowMs a monotonic clock, for tests
  */
-export function createRefusals(nowMs = () => performance.now()) {
+export function createEmptyBuckets(nowMs = () => performance.now()) {
   const empty = new Map<string, { state: BucketState; askedAtMs: number }>();
   return {
     /**

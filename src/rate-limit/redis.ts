@@ -4,7 +4,7 @@ import { createBatcher } from '../runtime/batcher.ts';
 import { OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
-import { createRefusals } from './empty-buckets.ts';
+import { createEmptyBuckets } from './empty-buckets.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
 import takeScript from './take.lua' with { type: 'text' };
@@ -38,7 +38,7 @@ export function connectRedis(url: string): Redis {
 }
 
 /** A request for a token, or a look at a bucket. */
-interface Want {
+interface TokenRequest {
   accountId: string;
   limit: number;
   tokens: 0 | 1;
@@ -62,7 +62,7 @@ export function createRedisRateLimiter(
   { onFallback = (_error: unknown) => {}, onRecovered = () => {}, onLocalDecision = () => {} } = {},
 ): RateLimiter {
   const local = createProcessRateLimiter();
-  const refusals = createRefusals();
+  const refusals = createEmptyBuckets();
   const ask = createBatcher(takeAll, BATCHES);
   let pausedUntilMs = 0;
   let away = false;
@@ -70,12 +70,12 @@ export function createRedisRateLimiter(
   const isPaused = () => performance.now() < pausedUntilMs;
 
   /** Takes tokens by one script, and deals them to the requests of an account in their order. */
-  async function takeAll(wants: Want[]): Promise<RateDecision[]> {
+  async function takeAll(requests: TokenRequest[]): Promise<RateDecision[]> {
     // Requests that gathered while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
     const askedAtMs = performance.now();
     const buckets = new Map<string, { limit: number; wanted: number; units: number }>();
-    for (const { accountId, limit, tokens } of wants) {
+    for (const { accountId, limit, tokens } of requests) {
       const bucket = buckets.get(accountId);
       if (bucket === undefined) buckets.set(accountId, { limit, wanted: tokens, units: 0 });
       else bucket.wanted += tokens;
@@ -83,7 +83,7 @@ export function createRedisRateLimiter(
     const answer = (await runScript(redis, buckets)).values();
     const nowUs = answer.next().value!;
     for (const bucket of buckets.values()) bucket.units = answer.next().value!;
-    const decisions = wants.map(({ accountId, tokens }) => {
+    const decisions = requests.map(({ accountId, tokens }) => {
       const bucket = buckets.get(accountId)!;
       const admitted = bucket.units >= UNITS_PER_TOKEN;
       if (admitted) bucket.units -= tokens * UNITS_PER_TOKEN;
@@ -97,10 +97,13 @@ export function createRedisRateLimiter(
     return decisions;
   }
 
-  async function decideFor(want: Want, decideLocally: () => Promise<RateDecision>): Promise<RateDecision> {
+  async function decideFor(
+    request: TokenRequest,
+    decideLocally: () => Promise<RateDecision>,
+  ): Promise<RateDecision> {
     if (isPaused()) return decideLocally();
     try {
-      const decision = await ask(want);
+      const decision = await ask(request);
       if (away) onRecovered();
       away = false;
       return decision;

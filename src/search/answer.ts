@@ -2,7 +2,7 @@ import { normalizeName } from '../companies/name.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import type { ParsedQuery } from './query.ts';
 import { type SearchAnswer, writeAnswer } from './schema.ts';
-import { type DirectorySearch, type Found, MAX_RESULTS } from './search.ts';
+import { type DirectorySearch, MAX_RESULTS, type SearchResult } from './search.ts';
 
 /**
  * Answers a search with the JSON of its body.
@@ -39,7 +39,7 @@ export function answerCached(
   let answeredAtMs = Number.NEGATIVE_INFINITY;
   let answeredFrom: string | null = null;
 
-  async function find(query: ParsedQuery): Promise<Found> {
+  async function find(query: ParsedQuery): Promise<SearchResult> {
     const found = await directory.find(query);
     // An empty answer has no index.
     if (found.index !== null) {

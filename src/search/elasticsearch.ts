@@ -4,15 +4,15 @@ import { batchTotals } from '../runtime/batch-totals.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batcher.ts';
 import { SECOND } from '../units.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './exact-matches.ts';
-import { SearchFailure, type SearchOutcome } from './hits.ts';
+import { SearchError, type SearchOutcome } from './hits.ts';
 import { prefixFilter, searchLines, sendSearches } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
 import {
   DirectoryAwayError,
   type DirectorySearch,
-  type Found,
   MAX_RESULTS,
   NOTHING_FOUND,
+  type SearchResult,
 } from './search.ts';
 
 /** The most repeats of a search while the alias moves. */
@@ -44,7 +44,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
   let index: string | null = null;
   const ask = createBatcher(searchAll, BATCHES);
 
-  async function searchAll(queries: Searchable[]): Promise<(Found | Error)[]> {
+  async function searchAll(queries: Searchable[]): Promise<(SearchResult | Error)[]> {
     if (nodePool(client).downMs() > AWAY_AFTER_MS)
       throw new DirectoryAwayError('no Elasticsearch node answers');
     const results = new Map<Searchable, SearchOutcome>();
@@ -66,7 +66,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
         const first = outcomes[position]!;
         const result = resultOf(query, first, equals, askedIndex);
         if (result === 'again') {
-          index = (first as Found).index;
+          index = (first as SearchResult).index;
           again.push(query);
         } else results.set(query, result);
       }
@@ -75,7 +75,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
     return queries.map((query) => results.get(query) ?? new Error('the alias kept moving'));
   }
 
-  async function find(parsed: ParsedQuery): Promise<Found> {
+  async function find(parsed: ParsedQuery): Promise<SearchResult> {
     if (parsed.kind === 'nothing') return NOTHING_FOUND;
     const result = await ask(parsed);
     if (result instanceof Error) throw result;
@@ -100,10 +100,10 @@ function resultOf(
   equals: Equals,
   askedIndex: string | null,
 ): SearchOutcome | 'again' {
-  if (first instanceof SearchFailure || first.index === null || query.kind === 'nif') return first;
+  if (first instanceof SearchError || first.index === null || query.kind === 'nif') return first;
   const exact = equals.byName.get(query.normalized);
   if (exact === undefined || first.index !== askedIndex) return 'again';
-  if (exact instanceof SearchFailure) return exact;
+  if (exact instanceof SearchError) return exact;
   if (exact.length === 0) return first;
   // A company's entry is the same text in both.
   const isExact = new Set(exact);

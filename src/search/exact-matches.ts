@@ -1,5 +1,5 @@
 import { normalizeName } from '../companies/name.ts';
-import { SearchFailure, type SearchOutcome } from './hits.ts';
+import { SearchError, type SearchOutcome } from './hits.ts';
 import { searchLines } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
 import type { SearchAnswer } from './schema.ts';
@@ -8,7 +8,7 @@ import { MAX_RESULTS } from './search.ts';
 /** The entries whose names are equal to those of a batch. */
 export interface Equals {
   /** The entries of each name, or the failure. A missing name has to be asked again. */
-  byName: Map<string, string[] | SearchFailure>;
+  byName: Map<string, string[] | SearchError>;
   /** The shared search could not hold all entries, so each name needs its own. */
   isTruncated: boolean;
 }
@@ -33,11 +33,11 @@ export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equal
   const equals: Equals = { byName: new Map(), isTruncated: false };
   for (const [position, names] of groups.entries()) {
     const outcome = outcomes[position]!;
-    if (outcome instanceof SearchFailure) {
+    if (outcome instanceof SearchError) {
       if (outcome.status !== 404) for (const name of names) equals.byName.set(name, outcome);
       continue;
     }
-    const dealt = dealOut(names, outcome.entries);
+    const dealt = groupByName(names, outcome.entries);
     if (dealt === null) equals.isTruncated = true;
     else for (const [name, entries] of dealt) equals.byName.set(name, entries);
   }
@@ -45,7 +45,7 @@ export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equal
 }
 
 /** @returns `null` when entries of some names may not have fitted, or the index has another normalization */
-function dealOut(names: string[], entries: string[]): Map<string, string[]> | null {
+function groupByName(names: string[], entries: string[]): Map<string, string[]> | null {
   if (names.length === 1) return new Map([[names[0]!, entries]]);
   if (entries.length === MAX_RESULTS * names.length) return null;
   const byName = new Map<string, string[]>(names.map((name) => [name, []]));

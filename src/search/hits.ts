@@ -7,11 +7,11 @@
 
 import { readEntry } from './document.ts';
 import { writeEntry, writeNamedEntry } from './schema.ts';
-import { type Found, NOTHING_FOUND } from './search.ts';
+import { NOTHING_FOUND, type SearchResult } from './search.ts';
 
 /** One search of several has failed. */
-export class SearchFailure extends Error {
-  override readonly name = 'SearchFailure';
+export class SearchError extends Error {
+  override readonly name = 'SearchError';
 
   constructor(
     readonly status: number,
@@ -22,7 +22,7 @@ export class SearchFailure extends Error {
 }
 
 /** The outcome of one search of several. */
-export type SearchOutcome = Found | SearchFailure;
+export type SearchOutcome = SearchResult | SearchError;
 
 /**
  * @param count the number of searches that were asked
@@ -50,8 +50,8 @@ const BACKSLASH = 0x5c;
 const NINE_DIGITS = /^\d{9}$/;
 
 /** Reads the form of an answer without errors. @returns `null` when any character deviates from it */
-export function cutOutcomes(text: string): Found[] | null {
-  const outcomes: Found[] = [];
+export function cutOutcomes(text: string): SearchResult[] | null {
+  const outcomes: SearchResult[] = [];
   let at = 0;
   const skip = (part: string): boolean => {
     if (!text.startsWith(part, at)) return false;
@@ -59,7 +59,7 @@ export function cutOutcomes(text: string): Found[] | null {
     return true;
   };
 
-  function cutHits(): Found | null {
+  function cutHits(): SearchResult | null {
     const indexAt = at + BEFORE_INDEX.length;
     const indexEnd = text.indexOf(BEFORE_ENTRY, indexAt);
     const index = text.slice(indexAt, indexEnd);
@@ -123,7 +123,7 @@ function parseOutcomes(text: string): SearchOutcome[] | null {
 
 function outcomeOf({ status, timed_out, error, hits }: Item): SearchOutcome {
   if (status !== 200 || timed_out === true) {
-    return new SearchFailure(status ?? 0, error?.type ?? (timed_out === true ? 'too late' : (status ?? 0)));
+    return new SearchError(status ?? 0, error?.type ?? (timed_out === true ? 'too late' : (status ?? 0)));
   }
   const found = hits?.hits ?? [];
   const entries = found.map(({ sort: [entry] }) => {

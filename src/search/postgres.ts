@@ -45,7 +45,7 @@ export function searchIndexStatements(table: string): string[] {
     `CREATE INDEX ${name('by_sort_key')} ${on} (left(sort_key, ${INDEXED_LENGTH}))`,
     ...MISALIGNED_WITHIN.map(
       (length) =>
-        `CREATE INDEX ${name(`crooked_${length}`)} ${on} (left(normalized_name, ${length}))` +
+        `CREATE INDEX ${name(`misaligned_${length}`)} ${on} (left(normalized_name, ${length}))` +
         ` WHERE ${misaligned(length)}`,
     ),
   ];

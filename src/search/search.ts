@@ -12,14 +12,14 @@ export const MAX_RESULTS = 20;
 export const SEARCH_TIMEOUT_MS = 2 * SECOND;
 
 /** The result of a search. */
-export interface Found {
+export interface SearchResult {
   /** At most {@link MAX_RESULTS} entries, in the JSON that `writeEntry` makes. */
   entries: string[];
   /** The Elasticsearch index of all of them; `null` if nothing was found, or the directory has no index. */
   index: string | null;
 }
 
-export const NOTHING_FOUND: Found = { entries: [], index: null };
+export const NOTHING_FOUND: SearchResult = { entries: [], index: null };
 
 /** The directory has been out of reach for seconds, so the search was not tried. */
 export class DirectoryAwayError extends Error {
@@ -40,5 +40,5 @@ export interface DirectorySearch {
    * @throws DirectoryAwayError when the search was not tried; another error when it fails or takes longer than
    * {@link SEARCH_TIMEOUT_MS}
    */
-  find(query: ParsedQuery): Promise<Found>;
+  find(query: ParsedQuery): Promise<SearchResult>;
 }

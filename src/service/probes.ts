@@ -9,7 +9,7 @@ import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Probe } from '../observability/probe.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { SearchFailure } from '../search/hits.ts';
+import { SearchError } from '../search/hits.ts';
 import { searchLines, sendSearches } from '../search/msearch.ts';
 import type { Stores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
@@ -48,7 +48,7 @@ export function storeProbes(
   const search = async () => {
     const lines = searchLines(config.elasticsearchAlias, { match_all: {} }, 1);
     const [outcome] = await sendSearches(elasticsearch, [lines], SECOND);
-    if (outcome instanceof SearchFailure) throw outcome;
+    if (outcome instanceof SearchError) throw outcome;
   };
   return [
     postgres,

@@ -70,7 +70,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-export interface StartOptions {
+export interface ServiceOptions {
   /** By default the service creates its log. */
   log?: Log;
   /** The target of that log; stdout by default. */
@@ -86,7 +86,7 @@ export interface StartOptions {
  *
  * @throws RefusedError in one line when the port is taken or Postgres can't be reached
  */
-export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
+export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const onFailed = (what: string, error: unknown) => log.error({ err: error }, `closing ${what} failed`);
   const cleanup = createCleanup(onFailed);
   // Work beside requests. It uses connections of `cleanup`, so it is closed before them.

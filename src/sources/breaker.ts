@@ -1,5 +1,5 @@
 import { SECOND } from '../units.ts';
-import { type FaultReason, isOfSource, SourceFault, type SourceName } from './types.ts';
+import { isOfSource, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
 
 const COMPANIES_TO_OPEN = 10;
 /** An open breaker admits no attempt in this time, and then one probe at a time. */
@@ -8,7 +8,7 @@ const QUIET_MS = 5 * SECOND;
 const OPEN_MS = 10 * SECOND;
 
 /** Faults of the connection to a source. Other faults come from a source that answers promptly. */
-const COUNTED: ReadonlySet<FaultReason> = new Set<FaultReason>([
+const COUNTED: ReadonlySet<SourceErrorReason> = new Set<SourceErrorReason>([
   'timeout',
   'unreachable',
   'certificate',
@@ -18,7 +18,7 @@ const COUNTED: ReadonlySet<FaultReason> = new Set<FaultReason>([
   'unreadable',
 ]);
 
-/** Runs an attempt to find a NIF, or throws SourceFault `skipped` without running it. */
+/** Runs an attempt to find a NIF, or throws SourceError `skipped` without running it. */
 export type Breaker = <T>(nif: string, attempt: () => Promise<T>) => Promise<T>;
 
 /**
@@ -41,7 +41,7 @@ export function createBreaker(source: SourceName, now: () => number): Breaker {
 
   return async (nif, attempt) => {
     const admitted = admission();
-    if (admitted === 'skip') throw new SourceFault(source, 'skipped');
+    if (admitted === 'skip') throw new SourceError(source, 'skipped');
     if (admitted === 'probe') probing = true;
     try {
       const answer = await attempt();

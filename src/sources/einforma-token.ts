@@ -1,7 +1,7 @@
 import { aborted } from 'node:util';
 import { SECOND } from '../units.ts';
 import { type Question, urlUnder } from './http.ts';
-import { isOfSource, SourceFault, type SourcesConfig } from './types.ts';
+import { isOfSource, SourceError, type SourcesConfig } from './types.ts';
 
 /** A token isn't used for this long before its end, because it could expire in flight. */
 const EXPIRY_MARGIN_MS = 30 * SECOND;
@@ -37,11 +37,11 @@ export function createTokens(config: SourcesConfig, now: () => number): Tokens {
       // The statuses for wrong credentials (RFC 6749, 5.2).
       bare: [400, 401],
     });
-    if (status >= 400) throw new SourceFault('einforma', 'bad-key');
+    if (status >= 400) throw new SourceError('einforma', 'bad-key');
     const { access_token: token, expires_in: lifetime } = body;
     // The token goes into a header, so it must have the characters that RFC 6750 allows.
     if (typeof token !== 'string' || !/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) {
-      throw new SourceFault('einforma', 'unexpected');
+      throw new SourceError('einforma', 'unexpected');
     }
     const lifetimeMs = lifetimeSeconds(lifetime) * SECOND;
     // A token that lives for a minute or less is used for the first half of its life.
@@ -66,7 +66,7 @@ export function createTokens(config: SourcesConfig, now: () => number): Tokens {
         if (!pending) return start(question);
         try {
           const timeout = aborted(signal, signal).then(() =>
-            Promise.reject(new SourceFault('einforma', signal.reason)),
+            Promise.reject(new SourceError('einforma', signal.reason)),
           );
           return await Promise.race([pending, timeout]);
         } catch (error) {

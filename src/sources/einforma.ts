@@ -7,7 +7,7 @@ import {
   type CompanyDetails,
   type CompanySource,
   type SourceAnswer,
-  SourceFault,
+  SourceError,
   type SourcesConfig,
 } from './types.ts';
 
@@ -55,7 +55,7 @@ export function createEinforma(config: SourcesConfig, now: () => number): Compan
       tokens.forget(token);
       answer = await report(nif, await tokens.get(question), question);
     }
-    if (answer.status === 401) throw new SourceFault(name, 'bad-key');
+    if (answer.status === 401) throw new SourceError(name, 'bad-key');
     if (answer.status === 404) return { kind: 'not-found' };
     return { kind: 'found', details: detailsOf(answer.body, nif) };
   }
@@ -70,11 +70,11 @@ export function createEinforma(config: SourcesConfig, now: () => number): Compan
 function detailsOf(report: JsonObject, nif: string): CompanyDetails {
   for (const member of REPORT.nif) {
     const own = identifier(report[member]);
-    if (own !== '' && own !== nif) throw new SourceFault('einforma', 'wrong-company');
+    if (own !== '' && own !== nif) throw new SourceError('einforma', 'wrong-company');
   }
   const first = (members: readonly string[]) => texts(report, members)[0] ?? '';
   const title = first(REPORT.title);
-  if (title === '') throw new SourceFault('einforma', 'unexpected');
+  if (title === '') throw new SourceError('einforma', 'unexpected');
   const city = first(REPORT.city);
   const [, cityZipcode = '', cityName = city] = POSTAL_CITY.exec(city) ?? [];
   const cae = first(REPORT.cae);

@@ -8,7 +8,7 @@ import { parseUntrusted } from '../runtime/json.ts';
 import { setTimeoutAfterIo } from '../runtime/timeout.ts';
 import { KIB, MIB } from '../units.ts';
 import { createPlaces } from './places.ts';
-import { type Admit, type FaultReason, SourceFault, type SourceName } from './types.ts';
+import { type Admit, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
 
 /** Enough for a burst of lookups. Further ones wait for a connection, for half of their timeout at most. */
 const MAX_CONNECTIONS = 32;
@@ -17,8 +17,8 @@ const MAX_BODY_BYTES = MIB;
 /** 1 MiB that can't be compressed grows by a few bytes for every stored block. */
 const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
 
-class BodyFault extends Error {
-  constructor(readonly reason: FaultReason) {
+class BodyError extends Error {
+  constructor(readonly reason: SourceErrorReason) {
     super(reason);
   }
 }
@@ -52,7 +52,7 @@ interface JsonRequest {
 export interface Question {
   /** Aborts at the timeout. Its reason is `timeout`, or `busy` if this process was blocked then. */
   signal: AbortSignal;
-  /** Sends a request and reads a JSON object. @throws SourceFault, or what `admit` has thrown */
+  /** Sends a request and reads a JSON object. @throws SourceError, or what `admit` has thrown */
   ask(request: JsonRequest): Promise<{ status: number; body: JsonObject }>;
 }
 
@@ -92,13 +92,13 @@ export function createJsonClient(source: SourceName, timeoutMs: number): JsonCli
         signal,
         async ask(request) {
           const place = await places.enter(timeoutMs / 2);
-          if (place === null) throw new SourceFault(source, 'busy');
+          if (place === null) throw new SourceError(source, 'busy');
           try {
             await admit();
             return await exchange(agent, request, signal).catch((error) => {
-              if (!signal.aborted) throw new SourceFault(source, reasonOf(error));
+              if (!signal.aborted) throw new SourceError(source, reasonOf(error));
               // The source has had only part of the time.
-              throw new SourceFault(source, place.hasWaited ? 'busy' : signal.reason);
+              throw new SourceError(source, place.hasWaited ? 'busy' : signal.reason);
             });
           } finally {
             place.leave();
@@ -131,7 +131,7 @@ async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal)
   const ok = (statusCode >= 200 && statusCode < 300) || request.accept?.includes(statusCode);
   if (!ok) {
     discard(body);
-    throw new BodyFault(statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
+    throw new BodyError(statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
   }
   return { status: statusCode, body: parseObject(await readBody(body, headers['content-encoding'])) };
 }
@@ -151,18 +151,18 @@ async function readBody(body: Readable, encoding: string | string[] | undefined)
   );
   if (decode === undefined) {
     discard(body);
-    throw new BodyFault('unreadable');
+    throw new BodyError('unreadable');
   }
   const pieces: Uint8Array[] = [];
   const maxBytes = decode === identity ? MAX_BODY_BYTES : MAX_PACKED_BYTES;
   let packedBytes = 0;
   for await (const piece of body) {
     packedBytes += piece.length;
-    if (packedBytes > maxBytes) throw new BodyFault('too-large');
+    if (packedBytes > maxBytes) throw new BodyError('too-large');
     pieces.push(piece);
   }
   return decode(Buffer.concat(pieces), { maxOutputLength: MAX_BODY_BYTES }).catch((error) => {
-    throw new BodyFault(codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : 'unreadable');
+    throw new BodyError(codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : 'unreadable');
   });
 }
 
@@ -171,9 +171,9 @@ function parseObject(bytes: Uint8Array): JsonObject {
   try {
     value = parseUntrusted(bytes);
   } catch {
-    throw new BodyFault('unreadable');
+    throw new BodyError('unreadable');
   }
-  if (!isObject(value)) throw new BodyFault('unreadable');
+  if (!isObject(value)) throw new BodyError('unreadable');
   return value;
 }
 
@@ -181,8 +181,8 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function reasonOf(error: unknown): FaultReason {
-  if (error instanceof BodyFault) return error.reason;
+function reasonOf(error: unknown): SourceErrorReason {
+  if (error instanceof BodyError) return error.reason;
   const code = codeOf(error);
   if (certificateFault(error) !== null) return 'certificate';
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';

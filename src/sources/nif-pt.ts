@@ -10,7 +10,7 @@ import {
   type CompanySource,
   isOfSource,
   type SourceAnswer,
-  SourceFault,
+  SourceError,
   type SourcesConfig,
 } from './types.ts';
 
@@ -47,22 +47,22 @@ export function createNifPt(
   let limitedUntilMs = Number.NEGATIVE_INFINITY;
   let nextProbeMs = Number.NEGATIVE_INFINITY;
 
-  function limitReached(window: LimitWindow): SourceFault {
+  function limitReached(window: LimitWindow): SourceError {
     limitedUntilMs = Math.max(limitedUntilMs, now() + WINDOW_MS[window]);
     nextProbeMs = Math.max(nextProbeMs, now() + PROBE_EVERY_MS);
     onLimit(window);
-    return new SourceFault(name, 'limit');
+    return new SourceError(name, 'limit');
   }
 
   async function ask(nif: string, admit: Admit): Promise<SourceAnswer> {
     const { body } = await client.begin(admit).ask({ url: questionUrl(nifPtUrl, nif, nifPtKey) });
     if (body.result === 'success') return { kind: 'found', details: detailsOf(ownRecord(body.records, nif)) };
-    if (body.result !== 'error') throw new SourceFault(name, 'unexpected');
+    if (body.result !== 'error') throw new SourceError(name, 'unexpected');
     const message = cleanText(body.message);
     if (NOT_FOUND.test(message)) return { kind: 'not-found' };
     const window = LIMIT.exec(message)?.[1];
     if (window) throw limitReached(window.toLowerCase() as LimitWindow);
-    throw new SourceFault(name, BAD_KEY.test(message) ? 'bad-key' : 'provider-error');
+    throw new SourceError(name, BAD_KEY.test(message) ? 'bad-key' : 'provider-error');
   }
 
   return {
@@ -70,7 +70,7 @@ export function createNifPt(
     async find(nif, admit = async () => {}) {
       const isProbe = now() < limitedUntilMs;
       if (!isProbe) return guarded(nif, () => ask(nif, admit));
-      if (now() < nextProbeMs) throw new SourceFault(name, 'skipped');
+      if (now() < nextProbeMs) throw new SourceError(name, 'skipped');
       nextProbeMs = now() + PROBE_EVERY_MS;
       try {
         const answer = await guarded(nif, () => ask(nif, admit));
@@ -96,17 +96,17 @@ function questionUrl(base: string, nif: string, key: string | null): URL {
 
 /** The record of this NIF, under its key and with its `nif`; anything else is about another company. */
 function ownRecord(records: unknown, nif: string): JsonObject {
-  if (!isObject(records)) throw new SourceFault('nif.pt', 'unexpected');
+  if (!isObject(records)) throw new SourceError('nif.pt', 'unexpected');
   const record = Object.hasOwn(records, nif) ? records[nif] : undefined;
   if (!isObject(record)) {
-    throw new SourceFault(
+    throw new SourceError(
       'nif.pt',
       Object.keys(records).some((key) => key !== nif) ? 'wrong-company' : 'unexpected',
     );
   }
   // A NIF that is a number has lost its leading zeros.
   const own = typeof record.nif === 'number' ? String(record.nif).padStart(9, '0') : cleanText(record.nif);
-  if (own !== nif) throw new SourceFault('nif.pt', 'wrong-company');
+  if (own !== nif) throw new SourceError('nif.pt', 'wrong-company');
   return record;
 }
 

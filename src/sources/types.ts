@@ -42,7 +42,7 @@ export type SourceAnswer =
   | { kind: 'unknown' };
 
 /** The reason of a fault, in our words. It never holds text of a provider. */
-export type FaultReason =
+export type SourceErrorReason =
   | 'timeout'
   | 'unreachable'
   /** Its TLS certificate has expired, is for another host, or is of an authority that is not trusted. */
@@ -68,20 +68,20 @@ export type FaultReason =
  * A source could not answer, so the lookup asks the fallback (contract: not found). It never has a `cause`, because undici's
  * errors can hold the URL, and nif.pt's URL holds the key.
  */
-export class SourceFault extends Error {
-  override readonly name = 'SourceFault';
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
 
   constructor(
     readonly source: SourceName,
-    readonly reason: FaultReason,
+    readonly reason: SourceErrorReason,
   ) {
     super(`${source}: ${reason}`);
   }
 }
 
 /** Whether a question failed at the source. Otherwise it was not asked, or this process is to blame. */
-export function isOfSource(error: unknown): error is SourceFault {
-  return error instanceof SourceFault && error.reason !== 'busy' && error.reason !== 'skipped';
+export function isOfSource(error: unknown): error is SourceError {
+  return error instanceof SourceError && error.reason !== 'busy' && error.reason !== 'skipped';
 }
 
 /** Lets a request to a source be sent. If it throws, the request is not sent, and `find` throws the same. */
@@ -93,7 +93,7 @@ export interface CompanySource {
   /**
    * @param nif nine digits
    * @param admit called right before each request; by default every request is sent
-   * @throws SourceFault, or what `admit` has thrown
+   * @throws SourceError, or what `admit` has thrown
    */
   find(nif: string, admit?: Admit): Promise<SourceAnswer>;
   /** Drops every connection. Requests in flight fail as `unreachable`. */

@@ -6,7 +6,7 @@ import {
   type CompanyDetails,
   type CompanySource,
   type SourceAnswer,
-  SourceFault,
+  SourceError,
   type SourcesConfig,
 } from './types.ts';
 
@@ -24,14 +24,14 @@ export function createVies(config: SourcesConfig, now: () => number): CompanySou
   async function ask(nif: string, admit: Admit): Promise<SourceAnswer> {
     const { body } = await client.begin(admit).ask({ url: urlUnder(config.viesUrl, `/ms/PT/vat/${nif}`) });
     if (body.actionSucceed === false || hasMembers(body.errorWrappers))
-      throw new SourceFault(name, 'provider-error');
-    if (typeof body.isValid !== 'boolean') throw new SourceFault(name, 'unexpected');
+      throw new SourceError(name, 'provider-error');
+    if (typeof body.isValid !== 'boolean') throw new SourceError(name, 'unexpected');
     const verdict = cleanText(body.userError).toUpperCase();
-    if (!isAbout(body, nif)) throw new SourceFault(name, 'wrong-company');
+    if (!isAbout(body, nif)) throw new SourceError(name, 'wrong-company');
     if (body.isValid && (verdict === 'VALID' || verdict === ''))
       return { kind: 'found', details: detailsOf(body) };
     if (!body.isValid && verdict === 'INVALID') return { kind: 'unknown' };
-    throw new SourceFault(name, 'provider-error');
+    throw new SourceError(name, 'provider-error');
   }
 
   return {

@@ -24,7 +24,7 @@ export interface Stores {
   close(): Promise<void>;
 }
 
-export interface OpenOptions {
+export interface StoreOptions {
   signal?: AbortSignal;
   postgres?: PostgresOptions;
   /** Gets one line when the embedded Postgres starts, and for each store that could not be closed. */
@@ -40,7 +40,7 @@ export interface OpenOptions {
  * @throws RefusedError in one line when Postgres can't be reached, is older than 18 or only reads, or can't be migrated
  * @throws ConfigError when the database's encoding is not UTF-8, or connections do not take our settings
  */
-export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
+export async function openStores(config: Config, options: StoreOptions = {}): Promise<Stores> {
   const cleanup = createCleanup((what, error) =>
     options.onLog?.(`closing ${what} failed: ${messageOf(error)}`),
   );

@@ -14,7 +14,7 @@ import { openStores } from '../stores/stores.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 
-export interface Tools {
+export interface CommandTools {
   config: Config;
   sql: Sql;
   /** `null` means that the directory is searched in Postgres. */
@@ -44,7 +44,7 @@ export const EXIT_USAGE = 2;
  */
 export function defineCommand<Answer>(
   command: Command,
-  run: (tools: Tools, ...args: ActionArguments) => Promise<Answer>,
+  run: (tools: CommandTools, ...args: ActionArguments) => Promise<Answer>,
   describe: (answer: Answer) => string = String,
 ): Command {
   return command.option('--json', 'print one JSON document').action(async (...args: ActionArguments) => {
@@ -61,7 +61,7 @@ export async function print(part: string | Uint8Array): Promise<void> {
 }
 
 /** Runs a command with the stores open. */
-export async function withTools<Answer>(run: (tools: Tools) => Promise<Answer>): Promise<Answer> {
+export async function withTools<Answer>(run: (tools: CommandTools) => Promise<Answer>): Promise<Answer> {
   const config = readConfig();
   const interrupts = watchInterrupts(new RefusedError('interrupted'));
   const onMade = (line: string) => process.stderr.write(`${printable(line)}\n`);

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { KIB } from '../units.ts';
-import { print, type Tools, withTools } from './command.ts';
+import { type CommandTools, print, withTools } from './command.ts';
 import { openOutputFile, orFileError } from './output-file.ts';
 import { count, type Progress, withProgress } from './progress.ts';
 
@@ -37,7 +37,7 @@ export function defineExport<Options>(
 }
 
 function exportRows<Options>(
-  tools: Tools,
+  tools: CommandTools,
   find: (sql: Sql, options: Options) => Promise<ExportSource>,
   options: Options & { output?: string },
   progress: Progress,

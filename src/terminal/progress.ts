@@ -79,9 +79,9 @@ export function showProgress(
     const elapsedMs = now() - (isPlanned ? startedAt! : phaseStartedAt);
     if (done === 0 || elapsedMs < ESTIMATE_AFTER_MS) return null;
     // A phase that doesn't tell how far it is says nothing about the pace. Its planned time counts down.
-    const untoldMs = fraction === null ? now() - phaseStartedAt : 0;
-    const paceMs = (elapsedMs - untoldMs) / done;
-    const leftMs = paceMs * (sum(weights) - done) - Math.min(untoldMs, paceMs * weights[at]!);
+    const unreportedMs = fraction === null ? now() - phaseStartedAt : 0;
+    const paceMs = (elapsedMs - unreportedMs) / done;
+    const leftMs = paceMs * (sum(weights) - done) - Math.min(unreportedMs, paceMs * weights[at]!);
     return leftMs < SECOND ? null : leftMs;
   };
   const line = (withBar: boolean) => {

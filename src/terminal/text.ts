@@ -18,7 +18,7 @@ export function printableJson(value: unknown, indent = 0): string {
 }
 
 /** Columns side by side, each as wide as its widest cell; the first row is the heading. */
-export function table(rows: string[][]): string {
+export function textTable(rows: string[][]): string {
   const clean = rows.map((row) => row.map(printable));
   const widths = (clean[0] ?? []).map((_, column) =>
     Math.max(...clean.map((row) => Bun.stringWidth(row[column] ?? ''))),

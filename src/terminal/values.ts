@@ -11,7 +11,7 @@ export function wholeNumber({ min, max }: { min: number; max: number }): (text: 
   };
 }
 
-export function oneOf<T extends string>(...words: T[]): (text: string) => T {
+export function oneOfWords<T extends string>(...words: T[]): (text: string) => T {
   return (text) => {
     if (words.includes(text as T)) return text as T;
     throw new InvalidArgumentError(`It must be ${words.join(' or ')}.`);

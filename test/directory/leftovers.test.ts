@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, spyOn, test } from 'bun:test';
-import { tidyUpLeftovers } from '../../src/directory/garbage.ts';
+import { collectGarbageNow } from '../../src/directory/garbage.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { createIndex } from '../../src/directory/indices.ts';
 import { TIDYING, withDirectoryLock } from '../../src/directory/lock.ts';
@@ -54,11 +54,11 @@ describe.each([...MODES])('what a killed run has left (%s)', (mode) => {
     await dieWhileBuilding(bench);
     const before = await left(bench);
     await withDirectoryLock(bench.tools, 'companies import', async () => {
-      expect(await tidyUpLeftovers(bench.tools)).toBe(false);
+      expect(await collectGarbageNow(bench.tools)).toBe(false);
       await statusReport(bench.tools, { note: () => {} });
     });
     expect(await left(bench)).toEqual(before);
-    expect(await tidyUpLeftovers(bench.tools)).toBe(true);
+    expect(await collectGarbageNow(bench.tools)).toBe(true);
   });
 
   test('is nothing after a rollback: it removes what it has undone', async () => {

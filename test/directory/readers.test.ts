@@ -1,6 +1,6 @@
 /** Sessions that read the directory while a command changes it. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { tidyUpLeftovers } from '../../src/directory/garbage.ts';
+import { collectGarbageNow } from '../../src/directory/garbage.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { rollbackIndex } from '../../src/directory/rebuild.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
@@ -93,11 +93,11 @@ test('a backup that reads an old table does not keep an import; the table goes w
   expect(await importCompanies(bench.tools, { path }, {}, progress)).toMatchObject({ imported: 1 });
   expect(notes).toContain('a session reads an old table, such as a backup: the next check removes the table');
   expect(await tablesOf(bench)).toContain(old!);
-  expect(await tidyUpLeftovers(bench.tools)).toBe(false);
+  expect(await collectGarbageNow(bench.tools)).toBe(false);
   // The next import doesn't wait for it either.
   expect(await bench.importText(csv(0, 6))).toMatchObject({ imported: 1 });
   await backup.leave();
-  expect(await tidyUpLeftovers(bench.tools)).toBe(true);
+  expect(await collectGarbageNow(bench.tools)).toBe(true);
   expect(await tablesOf(bench)).not.toContain(old!);
   expect(await tablesOf(bench)).toHaveLength(2);
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { OpenOptions } from '../../src/ingest/open-rows.ts';
+import type { ReadOptions } from '../../src/ingest/open-rows.ts';
 import { fileWith, folder, removeFilesAfterwards } from './reading.ts';
 
 removeFilesAfterwards();
@@ -20,7 +20,7 @@ interface Report {
 }
 
 /** Reads a file in another process. */
-async function readElsewhere(path: string, options: OpenOptions = {}): Promise<Report> {
+async function readElsewhere(path: string, options: ReadOptions = {}): Promise<Report> {
   const script = join(import.meta.dir, 'read-in-process.ts');
   const child = Bun.spawn([process.execPath, script, path, JSON.stringify(options)], {
     stdout: 'pipe',

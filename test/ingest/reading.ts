@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileError } from '../../src/ingest/file-error.ts';
-import { type OpenOptions, openRows } from '../../src/ingest/open-rows.ts';
+import { openRows, type ReadOptions } from '../../src/ingest/open-rows.ts';
 import type { RowSource } from '../../src/ingest/source.ts';
 
 export const DIRECTORY = ['nif', 'legal_name'];
@@ -34,7 +34,7 @@ export interface Everything {
 export async function readAll(
   source: RowSource,
   columns: readonly string[] = DIRECTORY,
-  options?: OpenOptions,
+  options?: ReadOptions,
 ): Promise<Everything> {
   const reader = await openRows(source, columns, options);
   const everything: Everything = { rows: [], rejected: [] };

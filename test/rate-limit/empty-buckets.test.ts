@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createRefusals } from '../../src/rate-limit/empty-buckets.ts';
+import { createEmptyBuckets } from '../../src/rate-limit/empty-buckets.ts';
 
 const NOW_US = Date.UTC(2026, 0, 1) * 1000;
 
@@ -7,7 +7,7 @@ const emptyOf = (limit: number) => ({ units: 0, atUs: NOW_US, limit });
 
 function refusalsAt(startMs: number) {
   const clock = { nowMs: startMs };
-  return { clock, refusals: createRefusals(() => clock.nowMs) };
+  return { clock, refusals: createEmptyBuckets(() => clock.nowMs) };
 }
 
 test('a refusal ends when the token is due, counted from the question', () => {

@@ -3,9 +3,9 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { sendToNode } from '../../src/elasticsearch/nodes.ts';
 import { type SearchEntry, searchDocument } from '../../src/search/document.ts';
-import { cutOutcomes, readOutcomes, SearchFailure } from '../../src/search/hits.ts';
+import { cutOutcomes, readOutcomes, SearchError } from '../../src/search/hits.ts';
 import { SEARCHES_REQUEST, searchLines, sendSearches } from '../../src/search/msearch.ts';
-import type { Found } from '../../src/search/search.ts';
+import type { SearchResult } from '../../src/search/search.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { createSearchIndex, createTestIndexAlias } from '../support/search-index.ts';
 import { numbered, testEntries } from './entries.ts';
@@ -52,7 +52,7 @@ function isJson(text: string): boolean {
   }
 }
 const entriesOf = (text: string, count: number) =>
-  readOutcomes(text, count).map((outcome) => (outcome as Found).entries);
+  readOutcomes(text, count).map((outcome) => (outcome as SearchResult).entries);
 
 describe('an answer', () => {
   const groups = [entries.slice(0, 20), [], entries.slice(-HOSTILE.length), entries];
@@ -60,7 +60,7 @@ describe('an answer', () => {
   test('is cut into the entries that JSON.stringify writes', () => {
     const text = JSON.stringify({ responses: groups.map(item) });
     expect(entriesOf(text, groups.length)).toEqual(groups.map(written));
-    expect(readOutcomes(text, groups.length).map((found) => (found as Found).index)).toEqual([
+    expect(readOutcomes(text, groups.length).map((found) => (found as SearchResult).index)).toEqual([
       'companies-1',
       null,
       'companies-1',
@@ -144,14 +144,14 @@ describe('an answer', () => {
       ],
     });
     const [found, ...failed] = readOutcomes(text, 4);
-    expect((found as Found).entries).toEqual(written([entries[0]!]));
-    expect(failed.every((outcome) => outcome instanceof SearchFailure)).toBe(true);
-    expect(failed.map((outcome) => (outcome as SearchFailure).message)).toEqual([
+    expect((found as SearchResult).entries).toEqual(written([entries[0]!]));
+    expect(failed.every((outcome) => outcome instanceof SearchError)).toBe(true);
+    expect(failed.map((outcome) => (outcome as SearchError).message)).toEqual([
       'Elasticsearch answered index_not_found_exception',
       'Elasticsearch answered too late',
       'Elasticsearch answered 0',
     ]);
-    expect((failed[0] as SearchFailure).status).toBe(404);
+    expect((failed[0] as SearchError).status).toBe(404);
   });
 });
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 import { type Breaker, createBreaker } from '../../src/sources/breaker.ts';
-import { type FaultReason, SourceFault } from '../../src/sources/types.ts';
+import { SourceError, type SourceErrorReason } from '../../src/sources/types.ts';
 import { startProvider } from '../support/provider.ts';
 import { clock, faultOf, found, NIF, sourceAt } from './support.ts';
 
@@ -15,8 +15,8 @@ beforeEach(() => {
 });
 
 /** A question about a new company, or about the given one. */
-const failing = (reason: FaultReason = 'timeout', nif = `company ${companies++}`) =>
-  faultOf(breaker(nif, () => Promise.reject(new SourceFault('vies', reason))));
+const failing = (reason: SourceErrorReason = 'timeout', nif = `company ${companies++}`) =>
+  faultOf(breaker(nif, () => Promise.reject(new SourceError('vies', reason))));
 const answering = () => breaker(NIF, async () => 'answer');
 
 async function open() {

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
-import type { CompanySource, FaultReason, SourceName } from '../../src/sources/types.ts';
+import type { CompanySource, SourceErrorReason, SourceName } from '../../src/sources/types.ts';
 import { nifPtFound, type Provider, type ProviderMode, startProvider } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 import { CLIENT_SECRET, everythingIn, faultOf, found, NIF, SECRET_KEY, sourceAt } from './support.ts';
 
 const SOURCES: SourceName[] = ['nif.pt', 'vies', 'einforma'];
 
-const MODES: [ProviderMode, FaultReason][] = [
+const MODES: [ProviderMode, SourceErrorReason][] = [
   ['refused', 'unreachable'],
   ['reset', 'unreachable'],
   ['cut-short', 'unreachable'],

@@ -3,7 +3,7 @@ import { createSources, type SourcesOptions } from '../../src/sources/create-sou
 import {
   type CompanyDetails,
   type CompanySource,
-  SourceFault,
+  SourceError,
   type SourceName,
   type SourcesConfig,
 } from '../../src/sources/types.ts';
@@ -49,9 +49,9 @@ export async function detailsOf(source: CompanySource): Promise<CompanyDetails> 
 }
 
 /** The fault that a question ends in; anything else fails the test. */
-export async function faultOf(question: Promise<unknown>): Promise<SourceFault> {
+export async function faultOf(question: Promise<unknown>): Promise<SourceError> {
   const outcome = await question.catch((error) => error);
-  if (!(outcome instanceof SourceFault)) throw new Error(`a SourceFault expected, not ${inspect(outcome)}`);
+  if (!(outcome instanceof SourceError)) throw new Error(`a SourceError expected, not ${inspect(outcome)}`);
   return outcome;
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { fields, printable, printableJson, table } from '../../src/terminal/text.ts';
+import { fields, printable, printableJson, textTable } from '../../src/terminal/text.ts';
 
 const CONTROL = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
@@ -29,7 +29,7 @@ test('a JSON document means the same with its control characters escaped', () =>
 });
 
 test('columns line up by what is seen: accents, wide characters, neutralized ones', () => {
-  const lines = table([
+  const lines = textTable([
     ['NAME', 'PLAN'],
     ['Ábaco', 'free'],
     ['日本', 'plus'],

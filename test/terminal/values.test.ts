@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { InvalidArgumentError } from 'commander';
-import { instant, isRealDate, name, oneOf, wholeNumber } from '../../src/terminal/values.ts';
+import { instant, isRealDate, name, oneOfWords, wholeNumber } from '../../src/terminal/values.ts';
 
 /** Each text with what the reader makes of it; `wrong` is wrong usage. */
 function reads<T>(read: (text: string) => T, cases: Record<string, T | 'wrong'>): void {
@@ -78,7 +78,7 @@ test('a whole number is digits within its range', () => {
 });
 
 test('one of some words is that word, case and all', () => {
-  reads(oneOf('free', 'plus'), {
+  reads(oneOfWords('free', 'plus'), {
     free: 'free',
     plus: 'plus',
     Free: 'wrong',

@@ -4,7 +4,7 @@ import { requireAccount } from '../../accounts/store.ts';
 import { defaultPublicUrl } from '../../config/config.ts';
 import { RefusedError } from '../../errors.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
-import { printable, table } from '../../terminal/text.ts';
+import { printable, textTable } from '../../terminal/text.ts';
 import { isEmail } from '../request/form.ts';
 import { invite } from './invitations.ts';
 import { listMembers, removeMember } from './members.ts';
@@ -46,7 +46,7 @@ export function memberCommands(program: Command): void {
       return members.map(({ id: _, ...member }) => member);
     },
     (members) =>
-      table([
+      textTable([
         ['EMAIL', 'NAME', 'SINCE', 'LAST SIGN-IN'],
         ...members.map(({ email, name, since, lastSignIn }) => [
           email,

@@ -28,7 +28,7 @@ interface Limit {
 }
 
 /** Whether an attempt may go on. */
-export interface Admission {
+export interface AttemptLimit {
   /** Seconds to wait; `null` means that it may go on. */
   retryAfterS: number | null;
 }
@@ -39,26 +39,30 @@ export async function admitSignUp(
   address: ClientAddress,
   email: string,
   mails: boolean,
-): Promise<Admission> {
+): Promise<AttemptLimit> {
   const limits = ofAddress('sign-up', address, SIGN_UPS);
   if (mails) limits.push(mailsTo(email));
   return admit(sql, limits);
 }
 
 /** Counts mails that a visitor asks for, one to each email, even if no user has it. */
-export async function admitMail(sql: Sql, address: ClientAddress, ...emails: string[]): Promise<Admission> {
+export async function admitMail(
+  sql: Sql,
+  address: ClientAddress,
+  ...emails: string[]
+): Promise<AttemptLimit> {
   const limits = emails.map(mailsTo);
   if (!address.isShared) limits.push(...ofAddress('mail', address, MAILS_OF_ADDRESS));
   return admit(sql, limits);
 }
 
 /** Counts a member's change of a kind. */
-export function admitChange(sql: Sql, user: { id: string }, kind: EventKind): Promise<Admission> {
+export function admitChange(sql: Sql, user: { id: string }, kind: EventKind): Promise<AttemptLimit> {
   return admit(sql, [{ key: `${kind} ${user.id}`, ...CHANGES }]);
 }
 
 /** Counts a download of account data. */
-export function admitDownload(sql: Sql, user: { id: string }): Promise<Admission> {
+export function admitDownload(sql: Sql, user: { id: string }): Promise<AttemptLimit> {
   return admit(sql, [{ key: `download ${user.id}`, ...DOWNLOADS }]);
 }
 
@@ -87,7 +91,7 @@ export type GuessOutcome =
  * @param user `id` is `null` if no user has the email
  * @param check the cookies of a right guess, `null` for a wrong one; when it throws, nothing was guessed
  */
-export async function guess(
+export async function checkGuess(
   { tools, client, session }: PageContext,
   user: { id: string | null; email: string },
   check: () => Promise<string[] | null>,
@@ -130,7 +134,7 @@ function ofAddress(kind: string, { address }: ClientAddress, { max, windowMs }: 
   }));
 }
 
-async function admit(sql: Sql, limits: Limit[]): Promise<Admission> {
+async function admit(sql: Sql, limits: Limit[]): Promise<AttemptLimit> {
   const over = (await countAttempt(sql, limits)).filter(isOver);
   return { retryAfterS: over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS)) };
 }

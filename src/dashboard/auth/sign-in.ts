@@ -1,6 +1,6 @@
 import { SECOND } from '../../units.ts';
 import type { MemberContext, PageContext } from '../request/page-context.ts';
-import { type Admission, admitMail, type GuessOutcome, guess } from './limits.ts';
+import { type AttemptLimit, admitMail, checkGuess, type GuessOutcome } from './limits.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
 import { logSecurity } from './security-log.ts';
 import { findMember, keepSession } from './sessions.ts';
@@ -24,8 +24,8 @@ export async function signInWith(
     await recordSignIn(tools.sql, member.userId);
     return answer.cookies;
   };
-  const guessed = guess(context, { id: member?.userId ?? null, email }, check);
-  const outcome = await evenly(context, guessed, ({ isRight }) => tools.mails && !isRight);
+  const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
+  const outcome = await withConstantTime(context, guessed, ({ isRight }) => tools.mails && !isRight);
   logSecurity(context, outcome.isRight ? 'sign-in' : `sign-in ${endOf(outcome)}`, member);
   return outcome;
 }
@@ -37,7 +37,7 @@ export async function changePasswordWith(
 ): Promise<GuessOutcome> {
   const { tools, client, user, account } = context;
   const body = { currentPassword: passwords.present, newPassword: passwords.next, revokeOtherSessions: true };
-  const outcome = await guess(context, user, async () => {
+  const outcome = await checkGuess(context, user, async () => {
     const answer = await tools.auth.call('/change-password', body, client);
     if (!answer.ok) return null;
     await recordRepeatable(tools.sql, account.id, user, 'password-changed');
@@ -51,7 +51,7 @@ export async function changePasswordWith(
 /** Checks the password of a member who is signed in. It counts as a guess. */
 export async function checkPassword(context: MemberContext, password: string): Promise<GuessOutcome> {
   const { tools, client, user, account } = context;
-  const outcome = await guess(context, user, async () =>
+  const outcome = await checkGuess(context, user, async () =>
     (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
   );
   if (!outcome.isRight) {
@@ -66,7 +66,7 @@ function endOf({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'ref
 }
 
 /** Sends the link that confirms an email, unless too many mails were sent to it. */
-export async function sendConfirmation({ tools, client }: PageContext, email: string): Promise<Admission> {
+export async function sendConfirmation({ tools, client }: PageContext, email: string): Promise<AttemptLimit> {
   const admission = await admitMail(tools.sql, client, email);
   if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
   return admission;
@@ -79,7 +79,7 @@ const EVEN_MS = 0.4 * SECOND;
  * Takes the same time whether or not an email has an account, so that the answer's time does not tell.
  * @param tells whether the time of this outcome could tell; a fault and any other outcome are answered at once
  */
-export async function evenly<T>(
+export async function withConstantTime<T>(
   context: PageContext,
   work: Promise<T>,
   tells: (outcome: T) => boolean = () => true,

@@ -3,7 +3,7 @@ import { admitSignUp } from '../auth/limits.ts';
 import { accountOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
-import { evenly, signInWith } from '../auth/sign-in.ts';
+import { signInWith, withConstantTime } from '../auth/sign-in.ts';
 import { isEmail } from '../request/form.ts';
 import { type PageContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import { returnPath } from '../request/return-path.ts';
@@ -94,7 +94,7 @@ export const signUp = formHandlers({
     const refusal = tooMany(context, await admitSignUp(tools.sql, client, email, tools.mails));
     if (refusal !== null) return refusal;
     const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
-    const answer = await evenly(context, made, () => tools.mails);
+    const answer = await withConstantTime(context, made, () => tools.mails);
     if (!answer.ok) {
       // Perhaps the form was sent twice, and the first answer was dropped.
       const known = tools.mails ? null : await signInWith(context, email, password);

@@ -10,7 +10,7 @@ import { type MemberContext, type PageResponse, redirectTo } from '../request/pa
 import { formHandlers, type Refusal, tooMany } from '../ui/forms.ts';
 import { html } from '../ui/html.ts';
 import { type FormPage, formPage, notFoundPage } from '../ui/layout.ts';
-import { nameOf, showKeys } from './keys.ts';
+import { keyName, showKeys } from './keys.ts';
 
 /** The choices of the form, in seconds. */
 const OVERLAPS_S = [OVERLAP_S.default, (7 * DAY) / SECOND, OVERLAP_S.max, 0];
@@ -21,7 +21,7 @@ const OVERLAPS_S = [OVERLAP_S.default, (7 * DAY) / SECOND, OVERLAP_S.max, 0];
  */
 export const rotate = keyForm({
   form: ({ messages, formats }, key) => ({
-    title: messages.rotateTitle(nameOf(key, messages)),
+    title: messages.rotateTitle(keyName(key, messages)),
     lead: html`<p>${messages.rotateLead}</p>`,
     fields: [
       {
@@ -54,7 +54,7 @@ export const rotate = keyForm({
 /** /dashboard/keys/:id/rename */
 export const rename = keyForm({
   form: ({ messages }, key) => ({
-    title: messages.renameTitle(nameOf(key, messages)),
+    title: messages.renameTitle(keyName(key, messages)),
     fields: [{ name: 'name', label: messages.name, hint: messages.keyNameHint, value: key.name }],
     button: messages.rename,
   }),
@@ -75,7 +75,7 @@ export const rename = keyForm({
 /** /dashboard/keys/:id/revoke: asks once more. A key that is revoked already stays so. */
 export const revoke = keyForm({
   form: ({ messages }, key) => ({
-    title: messages.revokeTitle(nameOf(key, messages)),
+    title: messages.revokeTitle(keyName(key, messages)),
     lead: html`<p>${messages.revokeLead(key.start)}</p>`,
     button: messages.revokeButton,
     look: 'bad',

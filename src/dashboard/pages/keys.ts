@@ -111,9 +111,9 @@ function newKey(
 function listActive(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, string>): Html {
   const { messages, tools } = context;
   const change = (key: ApiKey, path: 'rotate' | 'rename' | 'revoke') => html`
-    <a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${messages[path]}: ${nameOf(key, messages)}">${messages[path]}</a>`;
+    <a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${messages[path]}: ${keyName(key, messages)}">${messages[path]}</a>`;
   const columns: Column<ApiKey>[] = [
-    [messages.name, (key) => html`${nameOf(key, messages)} ${badges(context, key, lastUsed.get(key.id))}`],
+    [messages.name, (key) => html`${keyName(key, messages)} ${badges(context, key, lastUsed.get(key.id))}`],
     ...commonColumns(context, lastUsed),
     [messages.change, (key) => [change(key, 'rotate'), change(key, 'rename'), change(key, 'revoke')], 'end'],
   ];
@@ -124,7 +124,7 @@ function listEnded(context: MemberContext, keys: ApiKey[], lastUsed: Map<string,
   const { messages, formats } = context;
   const expired = html`<span class="badge bad">${messages.expired}</span>`;
   const columns: Column<ApiKey>[] = [
-    [messages.name, (key) => html`${nameOf(key, messages)} ${key.revoked === null && expired}`],
+    [messages.name, (key) => html`${keyName(key, messages)} ${key.revoked === null && expired}`],
     ...commonColumns(context, lastUsed),
     [messages.ended, ({ revoked, expires }) => dateOf(formats, (revoked ?? expires)!)],
   ];
@@ -200,6 +200,6 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
 </section>`;
 }
 
-export function nameOf(key: ApiKey, messages: Messages): string {
+export function keyName(key: ApiKey, messages: Messages): string {
   return key.name === '' ? messages.unnamed : key.name;
 }

@@ -5,7 +5,7 @@ import { linkTokenOf } from '../auth/link-token.ts';
 import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
-import { evenly } from '../auth/sign-in.ts';
+import { withConstantTime } from '../auth/sign-in.ts';
 import { type PageContext, type PageResponse, redirectTo } from '../request/page-context.ts';
 import {
   emailField,
@@ -47,7 +47,7 @@ export const forgot = formHandlers({
     if (!tools.mails) return { message: messages.forgotNoMail, status: 403 };
     const refusal = tooMany(context, await admitMail(tools.sql, client, email));
     if (refusal !== null) return refusal;
-    await evenly(context, tools.auth.call('/request-password-reset', { email }, client));
+    await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
     return messagePage(context, 200, messages.forgotTitle, messages.linkSent);
   },
 });

@@ -34,8 +34,8 @@ export const tryIt = formHandlers({
     const kind: CallKind = isLookup ? 'lookup' : 'search';
     const query = queryOf(context);
     // The API would answer 400 and charge a credit. Here a typing error costs none.
-    const slip = slipOf(context, kind, query.trim());
-    if (slip !== null) return { status: 422, faults: { q: slip } };
+    const fault = inputFault(context, kind, query.trim());
+    if (fault !== null) return { status: 422, faults: { q: fault } };
     if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
       return { status: 409, message: messages.triedAlready };
     }
@@ -55,7 +55,7 @@ export const tryIt = formHandlers({
 });
 
 /** Why the API would refuse the query with 400; `null` if it would not. */
-function slipOf({ messages }: MemberContext, kind: CallKind, query: string): string | null {
+function inputFault({ messages }: MemberContext, kind: CallKind, query: string): string | null {
   if (kind === 'search') return query === '' ? messages.queryMissing : null;
   const nif = normalizeNif(query);
   if (nif === null) return messages.nifMissing;

@@ -1,4 +1,4 @@
-import { readBody, type Unread as UnreadBody } from '../../http/body.ts';
+import { readBody, type Unread } from '../../http/body.ts';
 import { KIB, SECOND } from '../../units.ts';
 
 /** A list of a thousand NIFs, typed with spaces, is half of it. */
@@ -7,14 +7,17 @@ const MAX_FORM_BYTES = 32 * KIB;
 const FORM_TIMEOUT_MS = 10 * SECOND;
 
 /** The reason why the form of a request was not read. */
-export type Unread = 'not a form' | UnreadBody;
+export type UnreadForm = 'not a form' | Unread;
 
 /**
  * Reads the form of a request: at most 32 KiB, within ten seconds, and until the service stops. No sender can make it throw.
  *
  * @param stopping aborted when the service stops
  */
-export async function readForm(request: Request, stopping: AbortSignal): Promise<URLSearchParams | Unread> {
+export async function readForm(
+  request: Request,
+  stopping: AbortSignal,
+): Promise<URLSearchParams | UnreadForm> {
   const type = request.headers.get('content-type') ?? '';
   if (!type.startsWith('application/x-www-form-urlencoded')) return 'not a form';
   const body = await readBody(request, { maxBytes: MAX_FORM_BYTES, timeoutMs: FORM_TIMEOUT_MS, stopping });

@@ -14,7 +14,7 @@ import { cardPage, messagePage, notFoundPage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { createClientAddress } from './client-address.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
-import { readForm, type Unread } from './form.ts';
+import { readForm, type UnreadForm } from './form.ts';
 import { createGate } from './gate.ts';
 import { createKnownBrowsers } from './known-browser.ts';
 import {
@@ -25,7 +25,7 @@ import {
   type Tools,
 } from './page-context.ts';
 import { createRefusals, type RefusalKind } from './refusals.ts';
-import { createRequestLimit, nameOf } from './request-limit.ts';
+import { clientName, createRequestLimit } from './request-limit.ts';
 import { respond } from './respond.ts';
 import { pageWithText, pathBelow, signInAddress } from './return-path.ts';
 
@@ -118,7 +118,7 @@ export function createRequestHandler(tools: Tools) {
     if (typeof form === 'string') return failurePage(incoming, form);
     const { pages, passwords } = client.knownUser === null ? ofVisitors : ofMembers;
     const gate = hasForm && ROUTES[path]?.hasPassword === true ? passwords : pages;
-    const leave = await gate.enter(nameOf(client));
+    const leave = await gate.enter(clientName(client));
     return admit(incoming, form, leave).finally(leave);
   }
 
@@ -237,7 +237,7 @@ const FAILURES = {
 } as const;
 
 /** The page for a form that was not read, or for a fault. */
-function failurePage(incoming: Incoming, failure: Unread | 'failed'): PageResponse {
+function failurePage(incoming: Incoming, failure: UnreadForm | 'failed'): PageResponse {
   const { status, title, lead, headers } = FAILURES[failure];
   return messagePage(incoming, status, incoming.messages[title], incoming.messages[lead], headers);
 }

@@ -19,7 +19,7 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
 
   return {
     /** Whether the client was refused less than five seconds ago. No store is asked, so that refusals in a crowd are cheap. */
-    isPaused: (client: AuthClient) => nowMs() < (paused.get(nameOf(client)) ?? 0),
+    isPaused: (client: AuthClient) => nowMs() < (paused.get(clientName(client)) ?? 0),
 
     /**
      * Takes a token if there is one; if not, the client is paused.
@@ -31,7 +31,7 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
       const { admitted } = await (userId === null
         ? rateLimiter.take(`dash:${networkOf(client.address)}`, VISITOR_LIMIT)
         : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
-      const name = nameOf(client);
+      const name = clientName(client);
       paused.delete(name);
       if (admitted) return true;
       // Otherwise a session without its browser's cookie would pause all visitors of its network.
@@ -44,6 +44,6 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
 }
 
 /** The name of a client before its session is read: the user of its browser, or its network. */
-export function nameOf({ knownUser, address }: AuthClient): string {
+export function clientName({ knownUser, address }: AuthClient): string {
   return knownUser ?? networkOf(address);
 }
