@@ -4,7 +4,6 @@
  */
 import { Elysia } from 'elysia';
 import { hashSecret } from '../src/keys/secret.ts';
-import { numberArray, textArray } from '../src/postgres/arrays.ts';
 import { connectPostgres } from '../src/postgres/connect.ts';
 import { connectRedis } from '../src/rate-limit/redis.ts';
 import { createBatcher } from '../src/runtime/batcher.ts';
@@ -58,7 +57,7 @@ const pay = createBatcher(async (accountIds: string[]) => {
   const counts = countsOf(accountIds);
   const paid = await sql<{ id: string }[]>`
     UPDATE prototype_balances b SET used = b.used + wanted.calls
-    FROM unnest(${textArray([...counts.keys()])}::text[], ${numberArray([...counts.values()])}::bigint[]) AS wanted (id, calls)
+    FROM unnest(${[...counts.keys()]}::text[], ${[...counts.values()]}::bigint[]) AS wanted (id, calls)
     WHERE b.id = wanted.id AND b.used + wanted.calls <= b.credits RETURNING b.id`;
   const ids = new Set(paid.map(({ id }) => id));
   return accountIds.map((id) => ids.has(id));
@@ -67,7 +66,7 @@ const pay = createBatcher(async (accountIds: string[]) => {
 const read = createBatcher(async (nifs: string[]) => {
   const rows = await sql<{ nif: string; details: string }[]>`
     SELECT nif, details::text AS details FROM companies
-    WHERE nif = ANY (${textArray(nifs)}::text[])`;
+    WHERE nif = ANY (${nifs}::text[])`;
   const details = new Map(rows.map((row) => [row.nif, row.details]));
   return nifs.map((nif) => details.get(nif));
 }, BATCHES);
@@ -78,7 +77,7 @@ new Elysia()
   .get('/health/live', () => 'ok')
   .get('/api/v1/companies/:nif', async ({ request, params }) => {
     const secret = request.headers.get('authorization')!.slice('Bearer '.length);
-    const accountId = accounts.get(hashSecret(secret, 'base64'));
+    const accountId = accounts.get(hashSecret(secret).toString('base64'));
     if (accountId === undefined) return new Response(null, { status: 401 });
     await take(accountId);
     const [isPaid, details] = await Promise.all([pay(accountId), read(params.nif)]);

@@ -1,5 +1,4 @@
 import { codeOf } from '../errors.ts';
-import { textArray } from '../postgres/arrays.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import type { Bound } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
@@ -9,12 +8,11 @@ const RETRY_AFTER_MS = SECOND;
 
 /** Those of the accounts that another transaction has locked at the moment, or that don't exist. */
 export function findLocked(sql: Sql, accountIds: string[]) {
-  const ids = textArray(accountIds);
   return sql<{ id: string }[]>`
     WITH free AS (
-      SELECT account_id FROM balances WHERE account_id = ANY (${ids}::text[]) FOR NO KEY UPDATE SKIP LOCKED
+      SELECT account_id FROM balances WHERE account_id = ANY (${accountIds}::text[]) FOR NO KEY UPDATE SKIP LOCKED
     )
-    SELECT DISTINCT id FROM unnest(${ids}::text[]) AS id WHERE id NOT IN (SELECT account_id FROM free)`;
+    SELECT DISTINCT id FROM unnest(${accountIds}::text[]) AS id WHERE id NOT IN (SELECT account_id FROM free)`;
 }
 
 /**

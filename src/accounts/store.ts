@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { PendingQuery, Row } from 'postgres';
 import { RefusedError } from '../errors.ts';
-import { textArray } from '../postgres/arrays.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
 import {
@@ -131,7 +130,7 @@ type Fragment = PendingQuery<Row[]>;
 
 /** {@link findAccount} as a query, of several accounts in no order, for callers that bound its wait. */
 export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant: Date | null = null) {
-  return sql<AccountRow[]>`${accountRows(sql, sql`id = ANY (${textArray(ids)}::text[])`, instant)}`;
+  return sql<AccountRow[]>`${accountRows(sql, sql`id = ANY (${ids}::text[])`, instant)}`;
 }
 
 /** SQL for the accounts that meet the condition, as they stand at the instant (`null` means now), without deleted ones. */

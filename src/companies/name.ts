@@ -2,6 +2,7 @@
  * Company names: the one normalization that queries, Postgres and Elasticsearch share (contract: normalized name, order of
  * results).
  */
+import { hash } from 'node:crypto';
 import { LEGAL_FORMS, withoutLegalForms } from './legal-forms.ts';
 
 /**
@@ -64,6 +65,5 @@ const PROBE_NAMES: readonly string[] = [
  */
 export function normalizationFingerprint(): string {
   const results = PROBE_NAMES.map((name) => [normalizeName(name), sortKey(name)]);
-  const hash = new Bun.CryptoHasher('sha256').update(JSON.stringify([results, LEGAL_FORMS])).digest('hex');
-  return hash.slice(0, 16);
+  return hash('sha256', JSON.stringify([results, LEGAL_FORMS])).slice(0, 16);
 }

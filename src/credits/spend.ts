@@ -1,5 +1,4 @@
 import { periodAt } from '../accounts/plan.ts';
-import { numberArray, textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Call, Quota } from './call.ts';
 
@@ -78,10 +77,10 @@ const CHARGE = `
 export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
   const parameters = [
     attempt,
-    textArray(calls.map(({ accountId }) => accountId)),
-    textArray(calls.map(({ keyId }) => keyId)),
-    textArray(calls.map(({ kind }) => kind)),
-    numberArray(calls.map(({ credits }) => credits)),
+    calls.map(({ accountId }) => accountId),
+    calls.map(({ keyId }) => keyId),
+    calls.map(({ kind }) => kind),
+    calls.map(({ credits }) => credits),
   ];
   return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
 }

@@ -32,7 +32,7 @@ export interface Observer {
     request: Request,
     route: string,
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
-  ): Response | Promise<Response>;
+  ): Promise<Response>;
   /** Requests being answered now. */
   readonly running: number;
 }
@@ -42,57 +42,33 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
   let running = 0;
   const isHttps = new URL(publicUrl).protocol === 'https:';
 
-  function observe(
+  async function observe(
     request: Request,
     route: string,
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
-  ): Response | Promise<Response> {
+  ): Promise<Response> {
     const startedAt = performance.now();
     const trace: RequestTrace = { requestId: requestIdOf(request) };
+    const { requestId } = trace;
+    let response: Response;
+    let error: unknown;
     running += 1;
-
-    const finish = (response: Response, error?: unknown): Response => {
-      running -= 1;
-      if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
-      const durationMs = performance.now() - startedAt;
-      metrics.request(route, response.status, durationMs);
-      const { requestId, account, keyId } = trace;
-      log.request({
-        requestId,
-        method: request.method,
-        route,
-        status: response.status,
-        durationMs,
-        account,
-        keyId,
-        error,
-      });
-      return response;
-    };
-    const fail = (error: unknown): Response => {
-      log.error({ err: error, requestId: trace.requestId }, 'a request failed');
-      return finish(respond(publicUrl, { ok: false, problem: { kind: 'internal-error' } }, trace.requestId));
-    };
-    const settle = (outcome: Outcome): Response => {
-      let response: Response;
-      try {
-        response = respond(publicUrl, outcome, trace.requestId);
-      } catch (error) {
-        return fail(error);
-      }
-      return finish(response, 'problem' in outcome ? outcome.problem.cause : undefined);
-    };
-    let outcome: Outcome | Promise<Outcome>;
     try {
-      outcome = answer(trace);
-    } catch (error) {
-      return fail(error);
+      const outcome = await answer(trace);
+      if ('problem' in outcome) error = outcome.problem.cause;
+      response = respond(publicUrl, outcome, requestId);
+    } catch (thrown) {
+      log.error({ err: thrown, requestId }, 'a request failed');
+      response = respond(publicUrl, { ok: false, problem: { kind: 'internal-error' } }, requestId);
     }
-    if (!(outcome instanceof Promise)) return settle(outcome);
-    // A refusal that waited for nothing is answered without another promise, which would delay it.
-    return Bun.peek.status(outcome) === 'fulfilled'
-      ? settle(Bun.peek(outcome) as Outcome)
-      : outcome.then(settle, fail);
+    running -= 1;
+    if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
+    const durationMs = performance.now() - startedAt;
+    const { status } = response;
+    const { account, keyId } = trace;
+    metrics.request(route, status, durationMs);
+    log.request({ requestId, method: request.method, route, status, durationMs, account, keyId, error });
+    return response;
   }
 
   return {

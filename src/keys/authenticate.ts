@@ -4,7 +4,6 @@
  */
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import type { Plan } from '../accounts/plan.ts';
-import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
 import { createBatcher } from '../runtime/batcher.ts';
@@ -168,7 +167,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
      * @throws another error when Postgres could not be asked (problem `authentication-failed`)
      */
     async authenticate(secret: string): Promise<Caller | null> {
-      const hash = hashSecret(secret, 'base64');
+      const hash = hashSecret(secret).toString('base64');
       const caller = readCache(hash);
       if (caller !== undefined) return caller;
       // Checked after the caches, because a cached secret is well formed.
@@ -189,7 +188,7 @@ function callersQuery(sql: Sql, hashes: string[]) {
     SELECT asked.hash, k.id AS "keyId", a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs"
-    FROM unnest(${textArray(hashes)}::text[]) AS asked (hash)
+    FROM unnest(${hashes}::text[]) AS asked (hash)
     CROSS JOIN LATERAL (
       SELECT id AS key_id, NULL::timestamptz AS until FROM api_keys
       WHERE secret_sha256 = decode(asked.hash, 'base64')

@@ -24,10 +24,8 @@ export function isWellFormedSecret(text: string): boolean {
 }
 
 /** The stored form of a key. The key has 168 random bits, so that a plain SHA-256 can't be searched. */
-export function hashSecret(secret: string): Buffer;
-export function hashSecret(secret: string, encoding: 'base64'): string;
-export function hashSecret(secret: string, encoding: 'base64' | 'buffer' = 'buffer'): Buffer | string {
-  return encoding === 'buffer' ? hash('sha256', secret, 'buffer') : Bun.SHA256.hash(secret, encoding);
+export function hashSecret(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
 }
 
 function checksum(bytes: Uint8Array): Buffer {

@@ -5,7 +5,7 @@ import { type ApiRoute, BASE_PATH } from '../http/api-route.ts';
 import { invalidNif, NIF_PATTERN, validNif } from '../http/nif.ts';
 import { pathBehind } from '../http/url.ts';
 import type { Lookup } from './lookup.ts';
-import { httpDate, writeCompany } from './present.ts';
+import { writeCompany } from './present.ts';
 import { CompanyAnswerSchema } from './schema.ts';
 import type { FindCompany } from './store.ts';
 
@@ -60,7 +60,7 @@ export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): H
       const { company } = outcome;
       return okJson(`{"result":"success","data":${writeCompany(company)}}`, {
         'X-Record-Source': company.source,
-        'Last-Modified': httpDate(company.fetchedAt),
+        'Last-Modified': new Date(company.fetchedAt).toUTCString(),
       });
     },
   };

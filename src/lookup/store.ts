@@ -1,6 +1,5 @@
 import type { Debts } from '../debts/bracket.ts';
 import type { DebtKind } from '../debts/kind.ts';
-import { textArray } from '../postgres/arrays.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batcher.ts';
@@ -102,7 +101,7 @@ function companiesQuery(sql: Sql, nifs: string[], maxAgeS: number): PromiseLike<
       debts.kind, debts.start_amount, debts.end_amount, debt_datasets.dataset_date::text
     FROM companies c
     LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif
-    WHERE c.nif = ANY (${textArray(nifs)}::text[])`;
+    WHERE c.nif = ANY (${nifs}::text[])`;
   return query.values() as unknown as PromiseLike<CompanyRow[]>;
 }
 

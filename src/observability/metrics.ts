@@ -34,7 +34,7 @@ export function createMetrics(runningRequests: () => number) {
       },
     });
 
-  const request = createRequestCounts(registry);
+  const requests = createRequestCounts();
   gaugeOf('http_requests_running', 'Requests being answered now.', runningRequests);
   gaugeOf('process_resident_memory_bytes', 'Memory that the process occupies.', () =>
     process.memoryUsage.rss(),
@@ -94,7 +94,7 @@ export function createMetrics(runningRequests: () => number) {
     'Batches of credits that Postgres did not answer, voided so that their requests cost nothing.',
   );
   return {
-    request,
+    request: requests.count,
     /** One question to a company data source. */
     source: (source: string, outcome: string) => sources.inc({ source, outcome }),
     /** A source answered that its limit is reached. @param window the limit's period, `minute` to `month` */
@@ -142,7 +142,7 @@ export function createMetrics(runningRequests: () => number) {
       );
       gaugeOf('search_cache_bytes', 'Estimated memory of the cache of search answers.', () => cache.bytes);
     },
-    text: () => registry.metrics(),
+    text: async () => `${requests.text()}\n${await registry.metrics()}`,
     contentType: registry.contentType,
   };
 }

@@ -1,76 +1,77 @@
-import type { Metric, Registry } from 'prom-client';
 import { SECOND } from '../units.ts';
 
-/** Upper bounds, seconds. */
-const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Upper bounds, seconds. The last bucket counts requests over all bounds. */
+const BOUNDS = [
+  0.001,
+  0.0025,
+  0.005,
+  0.01,
+  0.025,
+  0.05,
+  0.1,
+  0.25,
+  0.5,
+  1,
+  2.5,
+  5,
+  10,
+  Number.POSITIVE_INFINITY,
+];
 
-interface RouteDurations {
-  /** Requests up to each bound and over the one before. The last counts those over all bounds. */
+interface RouteCounts {
+  byStatus: Map<number, number>;
+  /** Requests up to each bound and over the one before. */
   buckets: number[];
   sumMs: number;
 }
 
 /**
  * Counts requests and their durations. Prom-client's counters check and hash the labels each time, which took a tenth of a
- * lookup. At a scrape the counts are given in prom-client's form.
+ * lookup. So a scrape gets these lines beside prom-client's.
  */
-export function createRequestCounts(registry: Registry): (route: string, status: number, ms: number) => void {
-  const requests = new Map<string, Map<number, number>>();
-  const durations = new Map<string, RouteDurations>();
+export function createRequestCounts() {
+  const routes = new Map<string, RouteCounts>();
 
-  const count = {
-    name: 'http_requests_total',
-    help: 'Requests answered, by route template and status.',
-    type: 'counter',
-    aggregator: 'sum',
-    values: () =>
-      [...requests].flatMap(([route, byStatus]) =>
-        [...byStatus].map(([status, value]) => ({ value, labels: { route, status } })),
-      ),
+  return {
+    count(route: string, status: number, ms: number): void {
+      let of = routes.get(route);
+      if (of === undefined) {
+        of = { byStatus: new Map(), buckets: BOUNDS.map(() => 0), sumMs: 0 };
+        routes.set(route, of);
+      }
+      of.byStatus.set(status, (of.byStatus.get(status) ?? 0) + 1);
+      of.sumMs += ms;
+      of.buckets[BOUNDS.findIndex((bound) => ms <= bound * SECOND)]! += 1;
+    },
+    /** The lines of a scrape, in Prometheus's text format. */
+    text(): string {
+      const total = 'http_requests_total';
+      const duration = 'http_request_duration_seconds';
+      const lines = [
+        `# HELP ${total} Requests answered, by route template and status.`,
+        `# TYPE ${total} counter`,
+      ];
+      for (const [route, { byStatus }] of routes) {
+        for (const [status, count] of byStatus)
+          lines.push(`${total}{route="${route}",status="${status}"} ${count}`);
+      }
+      lines.push(
+        `# HELP ${duration} Time from the request to its answer, by route template.`,
+        `# TYPE ${duration} histogram`,
+      );
+      for (const [route, { buckets, sumMs }] of routes) {
+        let count = 0;
+        for (const [index, more] of buckets.entries()) {
+          count += more;
+          const bound = String(BOUNDS[index]).replace('Infinity', '+Inf');
+          lines.push(`${duration}_bucket{route="${route}",le="${bound}"} ${count}`);
+        }
+        lines.push(
+          `${duration}_sum{route="${route}"} ${sumMs / SECOND}`,
+          `${duration}_count{route="${route}"} ${count}`,
+        );
+      }
+      return `${lines.join('\n')}\n`;
+    },
   };
-  const duration = {
-    name: 'http_request_duration_seconds',
-    help: 'Time from the request to its answer, by route template.',
-    type: 'histogram',
-    aggregator: 'sum',
-    values: () => [...durations].flatMap(([route, of]) => histogramOf(duration.name, route, of)),
-  };
-  for (const { values, ...about } of [count, duration]) {
-    const metric = { ...about, get: async () => ({ ...about, values: values() }) };
-    // Prom-client registers such plain objects itself for several processes, but its types name its classes.
-    registry.registerMetric(metric as unknown as Metric);
-  }
-
-  return (route, status, ms) => {
-    let byStatus = requests.get(route);
-    let of = durations.get(route);
-    if (byStatus === undefined || of === undefined) {
-      byStatus = new Map();
-      of = { buckets: Array(BOUNDS.length + 1).fill(0), sumMs: 0 };
-      requests.set(route, byStatus);
-      durations.set(route, of);
-    }
-    byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
-    of.sumMs += ms;
-    let bucket = 0;
-    while (bucket < BOUNDS.length && ms > BOUNDS[bucket]! * SECOND) bucket += 1;
-    of.buckets[bucket]! += 1;
-  };
-}
-
-/** Each bucket of a Prometheus histogram counts all requests up to its bound. */
-function histogramOf(name: string, route: string, { buckets, sumMs }: RouteDurations) {
-  let count = 0;
-  const values: { value: number; labels: Record<string, string | number>; metricName: string }[] = [];
-  for (const [index, more] of buckets.entries()) {
-    count += more;
-    values.push({
-      value: count,
-      labels: { route, le: BOUNDS[index] ?? '+Inf' },
-      metricName: `${name}_bucket`,
-    });
-  }
-  values.push({ value: sumMs / SECOND, labels: { route }, metricName: `${name}_sum` });
-  values.push({ value: count, labels: { route }, metricName: `${name}_count` });
-  return values;
 }

@@ -1,20 +1,7 @@
+import { LRUCache } from 'lru-cache';
 import { MIB } from '../units.ts';
 
-/** Answers of searches by their index and normalized query, without anything about the caller. */
-export interface AnswerCache {
-  get(index: string, normalized: string): string | null;
-  /**
-   * The answer of the longest cached prefix of the query, if it holds all names with that prefix; otherwise `null`. The names
-   * that begin with the query are among them.
-   */
-  getComplete(index: string, normalized: string): string | null;
-  /** @param isComplete whether the answer has all matches */
-  set(index: string, normalized: string, json: string, isComplete: boolean): void;
-  readonly hits: number;
-  readonly misses: number;
-  /** Estimated memory, bytes. */
-  readonly bytes: number;
-}
+export type AnswerCache = ReturnType<typeof createAnswerCache>;
 
 /** About the size of an entry without its text: the map's slot, its object, and the headers of key and buffer. */
 const ENTRY_OVERHEAD_BYTES = 200;
@@ -34,46 +21,38 @@ interface CachedAnswer {
 }
 
 /**
- * Keeps the most recently used answers, up to `maxBytes`. An answer counts as text: two bytes a character, its largest size. It is
- * kept as UTF-8, because a text with an accent does take two, and its buffer is used again: the garbage collector frees what
- * has lived long only when the heap has doubled. The cache has answers of one index only, because only a rollback would need
- * those of another.
+ * Answers of searches by their index and normalized query, without anything about the caller: the most recently used, up to
+ * `maxBytes`. The cache has answers of one index only, because only a rollback would need those of another.
+ *
+ * An answer counts as text: two bytes a character, its largest size. It is stored as UTF-8 in a reused buffer, because long-lived
+ * strings are collected only when the heap has doubled: they took 27% more memory.
  */
-export function createAnswerCache(maxBytes: number): AnswerCache {
-  const answers = new Map<string, CachedAnswer>();
+export function createAnswerCache(maxBytes: number) {
   const spare = createSpareBuffers();
+  const answers = new LRUCache<string, CachedAnswer>({
+    maxSize: maxBytes,
+    sizeCalculation: ({ length }, key) => 2 * (key.length + length) + ENTRY_OVERHEAD_BYTES,
+    dispose: ({ buffer }) => spare.keep(buffer),
+  });
   let currentIndex: string | null = null;
-  let bytes = 0;
   let hits = 0;
   let misses = 0;
 
-  const sizeOf = (key: string, length: number) => 2 * (key.length + length) + ENTRY_OVERHEAD_BYTES;
-
-  function remove(key: string): void {
-    const answer = answers.get(key);
-    if (answer === undefined) return;
-    answers.delete(key);
-    bytes -= sizeOf(key, answer.length);
-    spare.keep(answer.buffer);
-  }
-
   return {
-    get(index, normalized) {
+    get(index: string, normalized: string): string | null {
       const answer = index === currentIndex ? answers.get(normalized) : undefined;
-      if (answer === undefined) {
-        misses += 1;
-        return null;
-      }
-      hits += 1;
-      // Moves it to the end, because the first in the map is the least recently used.
-      answers.delete(normalized);
-      answers.set(normalized, answer);
-      return textOf(answer);
+      if (answer === undefined) misses += 1;
+      else hits += 1;
+      return answer === undefined ? null : textOf(answer);
     },
-    getComplete(index, normalized) {
+    /**
+     * The answer of the longest cached prefix of the query, if it holds all names with that prefix; otherwise `null`. The names
+     * that begin with the query are among them.
+     */
+    getComplete(index: string, normalized: string): string | null {
       if (index !== currentIndex) return null;
       for (let length = Math.min(normalized.length - 1, LONGEST_BEGINNING); length > 0; length -= 1) {
-        const answer = answers.get(normalized.slice(0, length));
+        const answer = answers.peek(normalized.slice(0, length));
         if (answer === undefined) continue;
         // A shorter prefix has even more matches.
         if (!answer.isComplete) return null;
@@ -83,24 +62,14 @@ export function createAnswerCache(maxBytes: number): AnswerCache {
       }
       return null;
     },
-    set(index, normalized, text, isComplete) {
-      if (index !== currentIndex) {
-        answers.clear();
-        bytes = 0;
-        currentIndex = index;
-      }
-      remove(normalized);
-      const length = Buffer.byteLength(text);
-      const size = sizeOf(normalized, length);
-      if (size > maxBytes) return;
+    /** @param isComplete whether the answer has all matches */
+    set(index: string, normalized: string, json: string, isComplete: boolean): void {
+      if (index !== currentIndex) answers.clear();
+      currentIndex = index;
+      const length = Buffer.byteLength(json);
       const buffer = spare.take(length);
-      buffer.write(text);
+      buffer.write(json);
       answers.set(normalized, { buffer, length, isComplete });
-      bytes += size;
-      for (const oldest of answers.keys()) {
-        if (bytes <= maxBytes) break;
-        remove(oldest);
-      }
     },
     get hits() {
       return hits;
@@ -108,8 +77,9 @@ export function createAnswerCache(maxBytes: number): AnswerCache {
     get misses() {
       return misses;
     },
+    /** Estimated memory, bytes. */
     get bytes() {
-      return bytes;
+      return answers.calculatedSize;
     },
   };
 }

@@ -76,14 +76,13 @@ export function answerCached(
  */
 function narrow(json: string, normalized: string): string {
   const { data } = JSON.parse(json) as SearchAnswer;
-  const exact: SearchAnswer['data'] = [];
-  const rest: SearchAnswer['data'] = [];
+  const named = data
+    .map((entry) => ({ entry, name: normalizeName(entry.legal_name) }))
+    .filter(({ name }) => name.startsWith(normalized));
   // No name equals the shorter query and begins with the longer one, so the order stays right.
-  for (const entry of data) {
-    const name = normalizeName(entry.legal_name);
-    if (name === normalized) exact.push(entry);
-    else if (name.startsWith(normalized)) rest.push(entry);
-  }
-  const answer: SearchAnswer = { data: [...exact, ...rest], error: null };
+  const [exact, rest] = [true, false].map((isExact) =>
+    named.filter(({ name }) => (name === normalized) === isExact),
+  );
+  const answer: SearchAnswer = { data: [...exact!, ...rest!].map(({ entry }) => entry), error: null };
   return JSON.stringify(answer);
 }

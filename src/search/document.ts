@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import mappingFile from '../../search-mappings/companies.json' with { type: 'json' };
 import { normalizationFingerprint, normalizeName, sortKey } from '../companies/name.ts';
 
@@ -69,8 +70,5 @@ export const MAX_GRAM: number = mappingFile.settings.analysis.filter.beginnings.
  * and must be rebuilt when they differ.
  */
 export function mappingFingerprint(mapping: object = mappingFile): string {
-  return new Bun.CryptoHasher('sha256')
-    .update(JSON.stringify([mapping, normalizationFingerprint()]))
-    .digest('hex')
-    .slice(0, 32);
+  return hash('sha256', JSON.stringify([mapping, normalizationFingerprint()])).slice(0, 32);
 }

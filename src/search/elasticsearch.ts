@@ -105,8 +105,7 @@ function resultOf(
   if (exact === undefined || first.index !== askedIndex) return 'again';
   if (exact instanceof SearchError) return exact;
   if (exact.length === 0) return first;
-  // A company's entry is the same text in both.
-  const isExact = new Set(exact);
-  const rest = first.entries.filter((entry) => !isExact.has(entry));
+  const isExact = new Set(exact.map(({ nif }) => nif));
+  const rest = first.entries.filter(({ nif }) => !isExact.has(nif));
   return { entries: [...exact, ...rest].slice(0, MAX_RESULTS), index: first.index };
 }

@@ -1,14 +1,14 @@
 import { normalizeName } from '../companies/name.ts';
+import type { SearchEntry } from './document.ts';
 import { SearchError, type SearchOutcome } from './hits.ts';
 import { searchLines } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
-import type { SearchAnswer } from './schema.ts';
 import { MAX_RESULTS } from './search.ts';
 
 /** The entries whose names are equal to those of a batch. */
 export interface Equals {
   /** The entries of each name, or the failure. A missing name has to be asked again. */
-  byName: Map<string, string[] | SearchError>;
+  byName: Map<string, SearchEntry[] | SearchError>;
   /** The shared search could not hold all entries, so each name needs its own. */
   isTruncated: boolean;
 }
@@ -45,13 +45,12 @@ export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equal
 }
 
 /** @returns `null` when entries of some names may not have fitted, or the index has another normalization */
-function groupByName(names: string[], entries: string[]): Map<string, string[]> | null {
+function groupByName(names: string[], entries: SearchEntry[]): Map<string, SearchEntry[]> | null {
   if (names.length === 1) return new Map([[names[0]!, entries]]);
   if (entries.length === MAX_RESULTS * names.length) return null;
-  const byName = new Map<string, string[]>(names.map((name) => [name, []]));
+  const byName = new Map<string, SearchEntry[]>(names.map((name) => [name, []]));
   for (const entry of entries) {
-    const { legal_name } = JSON.parse(entry) as SearchAnswer['data'][number];
-    const theirs = byName.get(normalizeName(legal_name));
+    const theirs = byName.get(normalizeName(entry.legalName));
     if (theirs === undefined) return null;
     theirs.push(entry);
   }

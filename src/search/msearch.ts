@@ -12,7 +12,7 @@ const FILTER_PATH = ['status', 'timed_out', 'error.type', ...HIT_PATHS]
   .join(',');
 
 /** An `_msearch` without its body. */
-export const SEARCHES_REQUEST = {
+const SEARCHES_REQUEST = {
   method: 'POST',
   path: '/_msearch',
   querystring: `filter_path=${FILTER_PATH}`,

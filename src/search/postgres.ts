@@ -16,8 +16,8 @@
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { withTimeout } from '../runtime/timeout.ts';
+import type { SearchEntry } from './document.ts';
 import type { ParsedQuery } from './query.ts';
-import { writeNamedEntry } from './schema.ts';
 import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, SEARCH_TIMEOUT_MS } from './search.ts';
 
 /** Characters of a name in an index, each of at most 4 bytes. */
@@ -25,11 +25,6 @@ const INDEXED_LENGTH = 64;
 
 /** Prefix lengths up to which there is a partial index of misaligned names; longer prefixes use the full one. */
 const MISALIGNED_WITHIN: readonly number[] = [1, 2, 4, 8, 16, 24, 40];
-
-interface Row {
-  nif: string;
-  legal_name: string;
-}
 
 /**
  * The indexes for fast searches in a table with the columns of `directory_entries`. Create them after loading the rows (2 to 5 s
@@ -57,20 +52,24 @@ export function createPostgresSearch(sql: Sql): DirectorySearch {
 
   const query = (parsed: Exclude<ParsedQuery, { kind: 'nothing' }>) => {
     if (parsed.kind === 'nif') {
-      return sql<Row[]>`SELECT nif, legal_name FROM directory_entries WHERE nif = ${parsed.nif}`;
+      return sql<
+        SearchEntry[]
+      >`SELECT nif, legal_name AS "legalName" FROM directory_entries WHERE nif = ${parsed.nif}`;
     }
     const prefix = parsed.normalized;
     const codePoints = [...prefix];
     const head = codePoints.slice(0, INDEXED_LENGTH).join('');
     const length = MISALIGNED_WITHIN.find((within) => codePoints.length <= within) ?? null;
-    return sql.unsafe<Row[]>(statements.get(length)!, [prefix, head, firstAfter(head)], { prepare: true });
+    return sql.unsafe<SearchEntry[]>(statements.get(length)!, [prefix, head, firstAfter(head)], {
+      prepare: true,
+    });
   };
 
   return {
     async find(parsed) {
       if (parsed.kind === 'nothing') return NOTHING_FOUND;
       const rows = await withTimeout(query(parsed), SEARCH_TIMEOUT_MS, 'Postgres');
-      return { entries: rows.map((row) => writeNamedEntry(row.nif, row.legal_name)), index: null };
+      return { entries: [...rows], index: null };
     },
   };
 }
@@ -98,7 +97,7 @@ function nameStatement(misalignedWithin: number | null): string {
   const head = '(SELECT $2::text)';
   const headEnd = '(SELECT $3::text)';
   return `
-    SELECT nif, legal_name FROM (
+    SELECT nif, legal_name AS "legalName" FROM (
       (SELECT 0 AS part, nif, legal_name, sort_key FROM directory_entries
         WHERE ${first('normalized_name', INDEXED_LENGTH)} = ${head} AND normalized_name = ${prefix}
         ORDER BY sort_key, nif LIMIT ${MAX_RESULTS})

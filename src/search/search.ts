@@ -3,6 +3,7 @@
  * Both adapters give the same results in the same order; test/search/adapters.test.ts compares them.
  */
 import { SECOND } from '../units.ts';
+import type { SearchEntry } from './document.ts';
 import type { ParsedQuery } from './query.ts';
 
 /** The most results of a search (specification, name matching 4). */
@@ -13,8 +14,8 @@ export const SEARCH_TIMEOUT_MS = 2 * SECOND;
 
 /** The result of a search. */
 export interface SearchResult {
-  /** At most {@link MAX_RESULTS} entries, in the JSON that `writeEntry` makes. */
-  entries: string[];
+  /** At most {@link MAX_RESULTS}. */
+  entries: SearchEntry[];
   /** The Elasticsearch index of all of them; `null` if nothing was found, or the directory has no index. */
   index: string | null;
 }

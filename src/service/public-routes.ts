@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
 import { isLoopbackHost } from '../config/addresses.ts';
 import { type Answer, methodNotAllowed, problem } from '../http/answer.ts';
@@ -87,7 +87,7 @@ export function mayReadMetrics(
     const isLocal = peer !== null && LOOPBACK.test(peer) && isLoopbackHost(hostName(headers));
     return isLocal && !PROXY_HEADERS.some((name) => headers.has(name)) ? 'allowed' : 'hidden';
   }
-  const digest = (text: string) => createHash('sha256').update(text).digest();
+  const digest = (text: string) => hash('sha256', text, 'buffer');
   // The scheme is matched without regard to case, as for keys.
   const given = /^bearer +(.*)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '';
   return timingSafeEqual(digest(given), digest(token)) ? 'allowed' : 'refused';

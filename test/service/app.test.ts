@@ -25,8 +25,7 @@ beforeAll(() => {
     pipeline: { serve: async () => ok({}) },
     observer: {
       observe(...observed: Parameters<typeof observe>) {
-        const response = observe(...observed);
-        return response instanceof Promise ? response.then(keep) : keep(response);
+        return observe(...observed).then(keep);
       },
       running: 0,
     },

@@ -1,10 +1,11 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { DAY } from '../../units.ts';
+import { type CookieScope, readCookie, writeCookie } from './cookies.ts';
 
 /** A form can be sent this long after its page was made. */
 export const TOKEN_LIFE_MS = 1 * DAY;
 const COOKIE = 'dashboard.form';
-const COOKIE_SHAPE = /(?:^|;\s*)dashboard\.form=([A-Za-z0-9_-]{22})(?:;|$)/;
+const VISITOR = /^[\w-]{22}$/;
 
 /** The field of every form that holds its token. */
 export const TOKEN_FIELD = 'form_token';
@@ -19,17 +20,12 @@ export interface FormOwner {
   setCookie: string | null;
 }
 
-export function formOwner(
-  sessionId: string | null,
-  cookie: string | null,
-  { path, secure }: { path: string; secure: boolean },
-): FormOwner {
+export function formOwner(sessionId: string | null, cookie: string | null, scope: CookieScope): FormOwner {
   if (sessionId !== null) return { id: `session:${sessionId}`, setCookie: null };
-  const known = COOKIE_SHAPE.exec(cookie ?? '')?.[1];
-  if (known !== undefined) return { id: `visitor:${known}`, setCookie: null };
+  const known = readCookie(cookie, COOKIE);
+  if (VISITOR.test(known)) return { id: `visitor:${known}`, setCookie: null };
   const id = randomBytes(16).toString('base64url');
-  const attributes = `Path=${path}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
-  return { id: `visitor:${id}`, setCookie: `${COOKIE}=${id}; ${attributes}` };
+  return { id: `visitor:${id}`, setCookie: writeCookie(COOKIE, id, scope) };
 }
 
 /**

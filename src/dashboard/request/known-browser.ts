@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { DAY, SECOND } from '../../units.ts';
+import { DAY } from '../../units.ts';
+import { type CookieScope, readCookie, writeCookie } from './cookies.ts';
 import { keyFor } from './csrf.ts';
 
 const COOKIE = 'dashboard.browser';
@@ -11,7 +12,7 @@ const LIFE_MS = 180 * DAY;
  *
  * @param secret the dashboard's secret
  */
-export function createKnownBrowsers(secret: string, scope: { path: string; secure: boolean }) {
+export function createKnownBrowsers(secret: string, scope: CookieScope) {
   const key = keyFor(secret, 'dashboard browsers');
   const signed = (userId: string) =>
     `${userId}.${createHmac('sha256', key).update(userId).digest('base64url')}`;
@@ -19,16 +20,13 @@ export function createKnownBrowsers(secret: string, scope: { path: string; secur
   return {
     /** The id of the user that has signed in with this browser last; `null` if none has. */
     userOf(cookie: string | null): string | null {
-      const sent = Buffer.from(new Bun.CookieMap(cookie ?? '').get(COOKIE) ?? '');
+      const sent = Buffer.from(readCookie(cookie, COOKIE));
       const userId = sent.toString().split('.', 1)[0]!;
       const right = Buffer.from(signed(userId));
       return sent.length === right.length && timingSafeEqual(sent, right) ? userId : null;
     },
 
     /** The `Set-Cookie` for a browser in which the user is signed in. */
-    cookieOf(userId: string): string {
-      const options = { ...scope, maxAge: LIFE_MS / SECOND, httpOnly: true, sameSite: 'lax' } as const;
-      return new Bun.Cookie(COOKIE, signed(userId), options).serialize();
-    },
+    cookieOf: (userId: string) => writeCookie(COOKIE, signed(userId), scope, LIFE_MS),
   };
 }

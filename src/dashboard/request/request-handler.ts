@@ -4,15 +4,16 @@ import type { RequestTrace } from '../../http/observe.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
 import { LOCK_NOT_AVAILABLE } from '../../postgres/connect.ts';
 import { OverloadedError, withTimeout } from '../../runtime/timeout.ts';
-import { SECOND } from '../../units.ts';
+import { DAY, SECOND } from '../../units.ts';
 import type { Session } from '../auth/auth.ts';
 import { accountOf } from '../auth/members.ts';
 import { ROUTES } from '../routes.ts';
 import { html } from '../ui/html.ts';
-import { chosenLanguage, formatsOf, languageCookie, languageOf, preferredLanguage } from '../ui/language.ts';
+import { formatsOf, languageOf, preferredLanguage } from '../ui/language.ts';
 import { cardPage, messagePage, notFoundPage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { createClientAddress } from './client-address.ts';
+import { readCookie, writeCookie } from './cookies.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
 import { readForm, type UnreadForm } from './form.ts';
 import { createGate } from './gate.ts';
@@ -37,6 +38,10 @@ const MAX_WAIT_MS = 4 * SECOND;
 const PAGES = { places: 4, placesOfOne: 2, maxWaiting: 200, maxWaitMs: MAX_WAIT_MS };
 /** A form with a password keeps a core busy for 60 to 100 ms (scrypt). So it takes no page's place. */
 const PASSWORDS = { places: 2, placesOfOne: 1, maxWaiting: 24, maxWaitMs: MAX_WAIT_MS };
+
+/** The cookie of the language that the reader has chosen in this browser. */
+const LANGUAGE = 'dashboard.language';
+const LANGUAGE_LIFE_MS = 365 * DAY;
 
 /** Characters of a `User-Agent` that are kept: as many as a list of sessions can show. */
 const MAX_USER_AGENT = 300;
@@ -86,7 +91,8 @@ export function createRequestHandler(tools: Tools) {
     const url = new URL(origin + pathOf(request.url) + searchOf(request.url));
     const cookie = headers.get('cookie');
     const asked = languageOf(url.searchParams.get('lang'));
-    const language = asked ?? chosenLanguage(cookie) ?? preferredLanguage(headers.get('accept-language'));
+    const language =
+      asked ?? languageOf(readCookie(cookie, LANGUAGE)) ?? preferredLanguage(headers.get('accept-language'));
     const client = {
       cookie,
       knownUser: browsers.userOf(cookie),
@@ -97,7 +103,7 @@ export function createRequestHandler(tools: Tools) {
     if (requestLimit.isPaused(client)) return refuse('too many requests', language);
     if (hasOtherLoopbackName(request)) return Response.redirect(url.href, 302);
 
-    const cookies = asked === null ? [] : [languageCookie(asked, cookieOptions)];
+    const cookies = asked === null ? [] : [writeCookie(LANGUAGE, asked, cookieOptions, LANGUAGE_LIFE_MS)];
     const messages = MESSAGES[language];
     const incoming = { request, url, path, client, messages, tools, trace, cookies };
     const response = await answer(incoming).catch((error: unknown) => failed(incoming, error));

@@ -2,22 +2,8 @@ import { MINUTE } from '../../units.ts';
 
 export type Language = 'en' | 'pt';
 
-const COOKIE = 'dashboard.language';
-const YEAR_S = 31_536_000;
-
 export function languageOf(text: string | null): Language | null {
   return text === 'en' || text === 'pt' ? text : null;
-}
-
-/** The language that the reader has chosen in this browser. */
-export function chosenLanguage(cookie: string | null): Language | null {
-  return languageOf(new Bun.CookieMap(cookie ?? '').get(COOKIE));
-}
-
-/** The `Set-Cookie` that keeps a choice for a year. */
-export function languageCookie(language: Language, scope: { path: string; secure: boolean }): string {
-  const options = { ...scope, maxAge: YEAR_S, httpOnly: true, sameSite: 'lax' } as const;
-  return new Bun.Cookie(COOKIE, language, options).serialize();
 }
 
 /** The browser's preferred language of the two, by `Accept-Language` with its weights; English if it wants neither. */

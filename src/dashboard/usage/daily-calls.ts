@@ -1,5 +1,4 @@
 import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
-import { textArray } from '../../postgres/arrays.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { ErrorKind } from '../../usage/error-answers.ts';
 
@@ -112,6 +111,6 @@ export async function loadLastUsed(
 ): Promise<Map<string, string>> {
   const rows = await sql<{ key_id: string; day: string }[]>`
     SELECT key_id, max(day)::text AS day FROM calls_by_day
-    WHERE account_id = ${accountId} AND key_id = ANY (${textArray(keyIds)}::text[]) GROUP BY key_id`;
+    WHERE account_id = ${accountId} AND key_id = ANY (${keyIds}::text[]) GROUP BY key_id`;
   return new Map(rows.map(({ key_id, day }) => [key_id, day]));
 }

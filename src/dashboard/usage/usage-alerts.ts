@@ -1,6 +1,5 @@
 import { codeOf } from '../../errors.ts';
 import type { Log } from '../../observability/log.ts';
-import { textArray } from '../../postgres/arrays.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { MINUTE } from '../../units.ts';
 import type { Mailer, TextMail } from '../auth/mail.ts';
@@ -76,7 +75,7 @@ export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl
 
 /** Claims the due mails in one statement, so that one of several instances gets each mail. @param ids `null` means all accounts */
 function claim(sql: Sql, ids: string[] | null): Promise<Alert[]> {
-  const among = ids === null ? sql`` : sql`AND b.account_id = ANY (${textArray(ids)}::text[])`;
+  const among = ids === null ? sql`` : sql`AND b.account_id = ANY (${ids}::text[])`;
   return sql<Alert[]>`
     WITH due AS MATERIALIZED (
       SELECT u."id" AS user_id, threshold.percent, b.period_opened_at, u."email", m.language, b.used,

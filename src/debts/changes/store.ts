@@ -1,4 +1,3 @@
-import { textArray } from '../../postgres/arrays.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
@@ -60,12 +59,12 @@ export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): P
   const limit = sql.unsafe(String(PAGE_CHANGES + 1));
   const parts =
     nifs === null
-      ? sql`unnest(${textArray([...kinds])}::text[]) AS part (kind)`
-      : sql`unnest(${textArray(nifs)}::text[]) AS part (nif)`;
+      ? sql`unnest(${[...kinds]}::text[]) AS part (kind)`
+      : sql`unnest(${nifs}::text[]) AS part (nif)`;
   const isOfPart =
     nifs === null
       ? sql`change.kind = part.kind`
-      : sql`change.nif = part.nif AND change.kind = ANY (${textArray([...kinds])}::text[])`;
+      : sql`change.nif = part.nif AND change.kind = ANY (${[...kinds]}::text[])`;
   const query = sql<Row[]>`
     SELECT numbers.last, numbers.purged, page.*
     FROM debt_change_numbers numbers LEFT JOIN LATERAL (

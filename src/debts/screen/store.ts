@@ -1,4 +1,3 @@
-import { textArray } from '../../postgres/arrays.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { batchTotals } from '../../runtime/batch-totals.ts';
 import { createBatcher } from '../../runtime/batcher.ts';
@@ -35,7 +34,7 @@ function screenQuery(sql: Sql, nifs: string[]): PromiseLike<Row[]> {
   const query = sql`
     SELECT kind, dataset_date::text, NULL, NULL::bigint, NULL::bigint FROM debt_datasets
     UNION ALL
-    SELECT kind, NULL, nif, start_amount, end_amount FROM debts WHERE nif = ANY (${textArray(nifs)}::text[])`;
+    SELECT kind, NULL, nif, start_amount, end_amount FROM debts WHERE nif = ANY (${nifs}::text[])`;
   return query.values() as unknown as PromiseLike<Row[]>;
 }
 
