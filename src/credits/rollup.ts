@@ -1,6 +1,6 @@
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { type Periodic, startInterval } from '../runtime/interval.ts';
+import { startInterval } from '../runtime/interval.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { reverseVoided } from './void.ts';
@@ -51,16 +51,9 @@ export async function purgeJournal(sql: Sql): Promise<void> {
       AND (NOT voided OR account_ids = '{}')`;
 }
 
-/**
- * Keeps the journal short while the service runs. The next process rolls up what is left when it stops.
- * @param onCounted called after each roll-up with the accounts whose calls were counted
- */
-export function startCallRollup(
-  sql: Sql,
-  log: Log,
-  cleanup: Cleanup,
-  onCounted: (accountIds: Set<string>) => void = () => {},
-): Periodic {
+/** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */
+export function startCallRollup(sql: Sql, log: Log, cleanup: Cleanup) {
+  let onCounted = (_accountIds: Set<string>) => {};
   let succeedingSinceMs = Number.POSITIVE_INFINITY;
 
   async function rollUp(): Promise<void> {
@@ -80,5 +73,11 @@ export function startCallRollup(
     log.warn({ err: error }, 'the journal of calls was not rolled up'),
   );
   cleanup.add('the roll-up of calls', rollups.stop);
-  return rollups;
+  return {
+    run: rollups.run,
+    /** After each roll-up the listener gets the accounts whose calls were counted. */
+    onCounted(listener: typeof onCounted): void {
+      onCounted = listener;
+    },
+  };
 }

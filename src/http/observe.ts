@@ -33,13 +33,10 @@ export interface Observer {
     route: string,
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
   ): Promise<Response>;
-  /** Requests being answered now. */
-  readonly running: number;
 }
 
 export function createObserver(parts: { publicUrl: string; log: Log; metrics: Metrics }): Observer {
   const { publicUrl, log, metrics } = parts;
-  let running = 0;
   const isHttps = new URL(publicUrl).protocol === 'https:';
 
   async function observe(
@@ -52,7 +49,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     const { requestId } = trace;
     let response: Response;
     let error: unknown;
-    running += 1;
+    metrics.requests.begin();
     try {
       const outcome = await answer(trace);
       if ('problem' in outcome) error = outcome.problem.cause;
@@ -61,22 +58,16 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
       log.error({ err: thrown, requestId }, 'a request failed');
       response = respond(publicUrl, { ok: false, problem: { kind: 'internal-error' } }, requestId);
     }
-    running -= 1;
     if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
     const durationMs = performance.now() - startedAt;
     const { status } = response;
     const { account, keyId } = trace;
-    metrics.request(route, status, durationMs);
+    metrics.requests.end(route, status, durationMs);
     log.request({ requestId, method: request.method, route, status, durationMs, account, keyId, error });
     return response;
   }
 
-  return {
-    observe,
-    get running() {
-      return running;
-    },
-  };
+  return { observe };
 }
 
 function respond(publicUrl: string, outcome: Outcome, requestId: string): Response {

@@ -26,14 +26,48 @@ const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
 
 type Json = Record<string, unknown>;
 
+/** The members of the document that pages show. It has more, which nothing here reads. */
+export interface OpenApi {
+  servers: { url: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+export interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  'x-cost': string;
+  parameters: { name: string; in: 'path' | 'query'; description: string; example: string }[];
+  requestBody?: { required: true; content: { 'application/json': { schema: Schema; example: unknown } } };
+  responses: Record<string, Answer>;
+}
+
+interface Answer {
+  description: string;
+  headers: Json;
+  content: Record<string, { schema: Schema; examples?: Json }>;
+}
+
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  const?: unknown;
+  format?: string;
+  description?: string;
+  items?: Schema;
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+}
+
 /**
  * The OpenAPI 3.1 document of the service, made from its routes.
  *
  * @elysiajs/openapi would not help: most of this file says which problem kinds share a status, and which headers each has.
  */
-export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
-  const schemas: Record<string, Json> = {};
-  const paths: Record<string, Json> = {};
+export function createOpenApi(publicUrl: string, routes: ApiRoute[]) {
+  const schemas: Record<string, Schema> = {};
+  const paths: OpenApi['paths'] = {};
   for (const route of routes) {
     paths[templateOf(route.path)] = {
       [methodOf(route).toLowerCase()]: describeRoute(publicUrl, route, schemas),
@@ -60,9 +94,9 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]): Json {
   };
 }
 
-function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<string, Json>): Json {
+function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<string, Schema>): Operation {
   const kinds = problemsOf(route);
-  const responses: Record<string, Json> = {
+  const responses: Record<string, Answer> = {
     200: {
       description: 'Success.',
       headers: headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...route.successHeaders }),
@@ -161,7 +195,7 @@ function headersOf(descriptions: Record<string, string>): Json {
 }
 
 /** A reference to a named schema, which is added to `schemas` (the document's `components`). So is every named schema in it. */
-function reference({ $id: name, ...schema }: TSchema, schemas: Record<string, Json>): Json {
+function reference({ $id: name, ...schema }: TSchema, schemas: Record<string, Schema>): Schema {
   schemas[name!] ??= JSON.parse(
     JSON.stringify(schema, (_, value) => (value?.$id === undefined ? value : reference(value, schemas))),
   );

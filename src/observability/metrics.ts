@@ -6,7 +6,7 @@ import { createRequestCounts } from './request-counts.ts';
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The metrics at `/metrics`. Labels come from fixed lists, so that their number stays small. */
-export function createMetrics(runningRequests: () => number) {
+export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
@@ -35,7 +35,6 @@ export function createMetrics(runningRequests: () => number) {
     });
 
   const requests = createRequestCounts();
-  gaugeOf('http_requests_running', 'Requests being answered now.', runningRequests);
   gaugeOf('process_resident_memory_bytes', 'Memory that the process occupies.', () =>
     process.memoryUsage.rss(),
   );
@@ -94,7 +93,7 @@ export function createMetrics(runningRequests: () => number) {
     'Batches of credits that Postgres did not answer, voided so that their requests cost nothing.',
   );
   return {
-    request: requests.count,
+    requests,
     /** One question to a company data source. */
     source: (source: string, outcome: string) => sources.inc({ source, outcome }),
     /** A source answered that its limit is reached. @param window the limit's period, `minute` to `month` */

@@ -31,9 +31,18 @@ interface RouteCounts {
  */
 export function createRequestCounts() {
   const routes = new Map<string, RouteCounts>();
+  let running = 0;
 
   return {
-    count(route: string, status: number, ms: number): void {
+    /** Requests being answered now. */
+    get running() {
+      return running;
+    },
+    begin(): void {
+      running += 1;
+    },
+    end(route: string, status: number, ms: number): void {
+      running -= 1;
       let of = routes.get(route);
       if (of === undefined) {
         of = { byStatus: new Map(), buckets: BOUNDS.map(() => 0), sumMs: 0 };
@@ -46,8 +55,12 @@ export function createRequestCounts() {
     /** The lines of a scrape, in Prometheus's text format. */
     text(): string {
       const total = 'http_requests_total';
+      const now = 'http_requests_running';
       const duration = 'http_request_duration_seconds';
       const lines = [
+        `# HELP ${now} Requests being answered now.`,
+        `# TYPE ${now} gauge`,
+        `${now} ${running}`,
         `# HELP ${total} Requests answered, by route template and status.`,
         `# TYPE ${total} counter`,
       ];

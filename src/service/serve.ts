@@ -7,9 +7,9 @@ import { createPipeline } from '../admission/pipeline.ts';
 import type { Config } from '../config/config.ts';
 import { defaultPublicUrl } from '../config/config.ts';
 import { createCredits } from '../credits/admit.ts';
+import type { Call } from '../credits/call.ts';
 import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
-import type { OpenApi } from '../dashboard/pages/openapi-document.ts';
 import { createDatasetsHandler } from '../datasets/route.ts';
 import { openDebts } from '../debts/open.ts';
 import { watchDirectory } from '../directory/watch.ts';
@@ -18,7 +18,7 @@ import { createOpenApi } from '../http/openapi.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
 import { openLookup } from '../lookup/open-lookup.ts';
 import { createLog, type Log, type LogTarget } from '../observability/log.ts';
-import { createMetrics } from '../observability/metrics.ts';
+import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import { openRateLimiter } from '../rate-limit/open-rate-limiter.ts';
 import {
   CLOSE_TIMEOUT_MS,
@@ -106,17 +106,13 @@ export async function startService(config: Config, options: ServiceOptions = {})
     cleanup.add('the stores', () => stores.close());
     if (stores.migrated.length > 0) log.info({ migrations: stores.migrated }, 'migrated');
 
-    let observed = () => 0;
-    const metrics = createMetrics(() => observed());
+    const metrics = createMetrics();
     const observer = createObserver({ publicUrl, log, metrics });
-    observed = () => observer.running;
-
     const authenticator = await createAuthenticator(stores.sql);
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
     const pointQueries = stores.openPool(POINT_QUERY_POOL);
-    let onCounted: (accountIds: Set<string>) => void = () => {};
-    const rollups = startCallRollup(stores.sql, log, tasks, (accountIds) => onCounted(accountIds));
+    const rollups = startCallRollup(stores.sql, log, tasks);
     const creditsProbe = createCreditsProbe(pointQueries);
     const credits = createCredits(pointQueries, {
       onEvent: (event) => {
@@ -124,41 +120,29 @@ export async function startService(config: Config, options: ServiceOptions = {})
         if (event === 'voided') metrics.batchVoided();
         if (event === 'voided' || event === 'refunded') void rollups.run();
       },
-      onLost: (owed) => {
-        const calls: Record<string, number> = {};
-        for (const { accountId, credits } of [...owed.values()].flat()) {
-          calls[accountId] = (calls[accountId] ?? 0) + credits;
-          metrics.refundFailed(credits);
-        }
-        const attempts = [...owed.keys()];
-        log.error({ attempts, calls }, 'credits may have been spent for requests answered 503');
-      },
+      onLost: (owed) => reportLost(owed, log, metrics),
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const errorAnswers = createErrorAnswers(stores.sql);
     tasks.add('the counts of error answers', errorAnswers.start(log));
-    const pipeline = createPipeline({
-      authenticator,
-      rateLimiter,
-      credits,
-      countError: errorAnswers.count,
-      log,
-    });
+    const countError = errorAnswers.count;
+    const pipeline = createPipeline({ authenticator, rateLimiter, credits, countError, log });
     const search = openSearch(config, stores, tasks, metrics);
-    const { lookup, batchLookup } = openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, {
-      publicUrl,
-      stopping: stopping.signal,
-    });
-    const debts = openDebts({ ...stores, pointQueries }, tasks, log, {
-      publicUrl,
-      stopping: stopping.signal,
-    });
-    const dashboardSql = stores.openPool(DASHBOARD_POOL);
+    const served = { publicUrl, stopping: stopping.signal };
+    const { lookup, batchLookup } = openLookup(
+      config,
+      { ...stores, pointQueries },
+      tasks,
+      log,
+      metrics,
+      served,
+    );
+    const debts = openDebts({ ...stores, pointQueries }, tasks, log, served);
     const openApi = createOpenApi(publicUrl, API_ROUTES);
     const dashboard = await createDashboard({
-      sql: dashboardSql,
+      ...served,
+      sql: stores.openPool(DASHBOARD_POOL),
       config,
-      publicUrl,
       log,
       observer,
       pipeline,
@@ -166,20 +150,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
       search,
       lookup,
       debts: debts.debts,
-      openApi: openApi as unknown as OpenApi,
-      stopping: stopping.signal,
+      openApi,
     });
-    onCounted = dashboard.callsCounted;
+    rollups.onCounted(dashboard.callsCounted);
     tasks.add('the dashboard', () => dashboard.close());
 
-    const health = createHealth(
-      [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe.probe, ...probes],
-      () => isLeaving,
-      log,
-    );
+    const allProbes = [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe.probe, ...probes];
+    const health = createHealth(allProbes, () => isLeaving, log);
     observeDependencies(health, stores, log, metrics);
-
-    const parts = {
+    const app = createApp({
       publicUrl,
       pipeline,
       observer,
@@ -194,42 +173,48 @@ export async function startService(config: Config, options: ServiceOptions = {})
       datasets: createDatasetsHandler(stores.sql),
       openApi,
       dashboard,
-    };
-    const app = createApp(parts);
+    });
     listen(app, config, port, options.sharePort === true);
     // The parent of workers has logged them once.
     if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl }, 'listening');
 
-    return {
-      publicUrl,
-      port,
-      async stop() {
-        isLeaving = true;
-        await waitForBalancers(config, log);
-        stopping.abort();
-        const untilMs = performance.now() + LONGEST_STOP_MS;
-        log.info({ running: observer.running }, 'stopping');
-        const { server } = app; // Elysia lets go of it, and complains on stdout when it is stopped again
-        await withTimeout(Promise.resolve(app.stop()), DRAIN_TIMEOUT_MS, 'what was running').catch((error) =>
-          log.warn({ err: error }, 'requests were cut off'),
-        );
-        await Promise.all([
-          withTimeout(Promise.resolve(server?.stop(true)), SECOND, 'the server').catch((error) =>
-            log.warn({ err: error }, 'connections were left open'),
-          ),
-          tasks.runInParallel(),
-          // A void may take all the time of the stop. Without it the batch stays charged.
-          credits.close(untilMs - CLOSE_TIMEOUT_MS - performance.now()),
-        ]);
-        await cleanup.runInReverse();
-      },
-    };
+    async function stop(): Promise<void> {
+      isLeaving = true;
+      await waitForBalancers(config, log);
+      stopping.abort();
+      const untilMs = performance.now() + LONGEST_STOP_MS;
+      log.info({ running: metrics.requests.running }, 'stopping');
+      const warn = (what: string) => (error: unknown) => log.warn({ err: error }, what);
+      const { server } = app; // Elysia lets go of it, and complains on stdout when it is stopped again
+      const drained = withTimeout(Promise.resolve(app.stop()), DRAIN_TIMEOUT_MS, 'what was running');
+      await drained.catch(warn('requests were cut off'));
+      const closed = withTimeout(Promise.resolve(server?.stop(true)), SECOND, 'the server');
+      await Promise.all([
+        closed.catch(warn('connections were left open')),
+        tasks.runInParallel(),
+        // A void may take all the time of the stop. Without it the batch stays charged.
+        credits.close(untilMs - CLOSE_TIMEOUT_MS - performance.now()),
+      ]);
+      await cleanup.runInReverse();
+    }
+
+    return { publicUrl, port, stop };
   } catch (error) {
     await tasks.runInParallel();
     await cleanup.runInReverse();
     throw error;
   }
+}
+
+/** Reports credits that may stay charged, because Postgres did not acknowledge their voids and refunds before the end. */
+function reportLost(owed: Map<string, Call[]>, log: Log, metrics: Metrics): void {
+  const calls: Record<string, number> = {};
+  for (const { accountId, credits } of [...owed.values()].flat()) {
+    calls[accountId] = (calls[accountId] ?? 0) + credits;
+    metrics.refundFailed(credits);
+  }
+  log.error({ attempts: [...owed.keys()], calls }, 'credits may have been spent for requests answered 503');
 }
 
 /** A balancer sends requests until its next poll of readiness. They are answered meanwhile. */

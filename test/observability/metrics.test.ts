@@ -4,7 +4,7 @@ import { batchTotals } from '../../src/runtime/batch-totals.ts';
 import { createBatcher } from '../../src/runtime/batcher.ts';
 
 test('what is named a total is a counter, and nothing else is', async () => {
-  const metrics = createMetrics(() => 0);
+  const metrics = createMetrics();
   metrics.observeSearchCache({ hits: 0, misses: 0, bytes: 0 });
   const types = [...(await metrics.text()).matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [
     name!,
@@ -18,7 +18,7 @@ test('what is named a total is a counter, and nothing else is', async () => {
 
 test('a count that is kept elsewhere is shown as it is, however often it is asked for', async () => {
   const cache = { hits: 3, misses: 5, bytes: 0 };
-  const metrics = createMetrics(() => 0);
+  const metrics = createMetrics();
   metrics.observeSearchCache(cache);
   for (const hits of [3, 3, 4]) {
     cache.hits = hits;
@@ -29,7 +29,7 @@ test('a count that is kept elsewhere is shown as it is, however often it is aske
 });
 
 test('CPU time is that of the process', async () => {
-  const metrics = createMetrics(() => 0);
+  const metrics = createMetrics();
   const shown = async () => Number(/^process_cpu_seconds_total (\S+)$/m.exec(await metrics.text())![1]) * 1e6;
   for (let i = 0; i < 3; i++) {
     const before = process.cpuUsage();
@@ -42,7 +42,7 @@ test('CPU time is that of the process', async () => {
 
 test('batches are counted by stage', async () => {
   const shown = async () => {
-    const text = await createMetrics(() => 0).text();
+    const text = await createMetrics().text();
     const counts = text.matchAll(/^batch_(\w+)_total\{stage="usage"\} (\S+)$/gm);
     return Object.fromEntries([...counts].map(([, name, value]) => [name!, Number(value)]));
   };

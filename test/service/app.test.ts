@@ -12,7 +12,7 @@ let app: AnyElysia;
 
 beforeAll(() => {
   const log = createLogTo({ write: () => {} });
-  const metrics = createMetrics(() => 0);
+  const metrics = createMetrics();
   const { observe } = createObserver({ publicUrl: 'http://service', log, metrics });
   const keep = (response: Response) => {
     left.push(response);
@@ -27,7 +27,6 @@ beforeAll(() => {
       observe(...observed: Parameters<typeof observe>) {
         return observe(...observed).then(keep);
       },
-      running: 0,
     },
     metrics,
     metricsToken: null,
@@ -67,7 +66,7 @@ test('every response leaves Elysia as the object that was handed to it', async (
 test('an answer that fails at once is an internal error, logged once with its own message', async () => {
   const lines: { msg: string; err?: { message: string } }[] = [];
   const log = createLogTo({ write: (line) => void lines.push(JSON.parse(line)) });
-  const observer = createObserver({ publicUrl: 'http://service', log, metrics: createMetrics(() => 0) });
+  const observer = createObserver({ publicUrl: 'http://service', log, metrics: createMetrics() });
   const response = await observer.observe(new Request('http://service/'), '/', async () => {
     throw new Error('the page is gone');
   });

@@ -7,7 +7,7 @@ import { languageOf, preferredLanguage } from '../ui/language.ts';
 import { cardPage, type LayoutContext, memberPage, type PageTools, publicPage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
-import type { OpenApi } from './openapi-document.ts';
+import type { OpenApi } from '../../http/openapi.ts';
 import { problemText, prose, referenceBody } from './reference.ts';
 
 /**

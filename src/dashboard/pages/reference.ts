@@ -5,7 +5,7 @@ import type { Messages } from '../ui/messages.ts';
 import { type Column, scrollTable, table } from '../ui/parts.ts';
 import { pt } from '../ui/reference-pt.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
-import type { OpenApi, Operation, Schema } from './openapi-document.ts';
+import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
 
 /** The meaning of a problem, in the reader's language. */
 export function problemText(kind: ProblemName, language: Language) {

@@ -4,7 +4,7 @@ import type { Handler, Pipeline } from '../../admission/pipeline.ts';
 import type { Observer, RequestTrace } from '../../http/observe.ts';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Auth, AuthClient, AuthParts, Session, User } from '../auth/auth.ts';
-import type { OpenApi } from '../pages/openapi-document.ts';
+import type { OpenApi } from '../../http/openapi.ts';
 import type { Assets } from '../ui/assets.ts';
 import type { Html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
