@@ -4,14 +4,15 @@ import { pathBehind } from '../http/url.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { HOUR } from '../units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
+import type { DashboardParts } from './auth/page-context.ts';
 import { removeExpired } from './auth/remove-expired.ts';
+import { allowanceNotice } from './pages/allowance.ts';
 import { createPublicPages } from './pages/public.ts';
+import type { LayoutTools } from './request/context.ts';
 import { createGate } from './request/gate.ts';
-import type { DashboardParts } from './request/page-context.ts';
-import { createRequestHandler } from './request/request-handler.ts';
+import { createRequestHandler } from './request-handler.ts';
 import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
-import type { PageTools } from './ui/layout.ts';
 import { createUsageAlerts } from './usage/usage-alerts.ts';
 
 const ASSETS = '/assets/:file';
@@ -44,7 +45,7 @@ export async function createDashboard(parts: DashboardParts) {
       : (await import('./auth/mail.ts')).createMailer(smtpUrl, mailFrom, publicUrl, log);
   const alerts =
     mailer && createUsageAlerts({ sql, mailer, settingsUrl: `${publicUrl}/dashboard/settings`, log });
-  const pageTools: PageTools = { config, publicUrl, root, base, assets };
+  const pageTools: LayoutTools = { config, publicUrl, root, base, assets };
   let opening: ReturnType<typeof open> | null = null;
 
   /** At the first page: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API saves. */
@@ -57,6 +58,7 @@ export async function createDashboard(parts: DashboardParts) {
       readAccount: createAccountReader(sql),
       secret,
       mails: mailer !== null,
+      notice: allowanceNotice,
       mailer,
       downloads: createGate(DOWNLOADS),
     });

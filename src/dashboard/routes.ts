@@ -1,3 +1,4 @@
+import type { MemberContext, PageContext } from './auth/page-context.ts';
 import * as access from './pages/access.ts';
 import * as accountData from './pages/account-data.ts';
 import * as credits from './pages/credits.ts';
@@ -12,7 +13,7 @@ import * as publicPages from './pages/public.ts';
 import * as screen from './pages/screen.ts';
 import * as settings from './pages/settings.ts';
 import * as tryIt from './pages/try.ts';
-import type { MemberContext, PageContext, PageResponse } from './request/page-context.ts';
+import type { PageResponse } from './request/context.ts';
 
 interface Methods<Context> {
   GET?: (context: Context) => Promise<PageResponse>;

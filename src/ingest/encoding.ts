@@ -1,7 +1,7 @@
 /** Accepts UTF-8 only (contract, Files), and refuses other text with its line and the remedy. */
 import { isUtf8 } from 'node:buffer';
+import { FileError } from '../terminal/file-error.ts';
 import { type Cursor, LF, nextLineBreak } from './cursor.ts';
-import { FileError } from './file-error.ts';
 
 /**
  * Moves past a byte order mark of UTF-8.

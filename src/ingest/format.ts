@@ -1,8 +1,9 @@
 /** Finds the format of a file, and the parser for it (contract, Files). */
+
+import { FileError } from '../terminal/file-error.ts';
 import { comparable, type FileColumn } from './columns.ts';
 import { type Cursor, firstCharacter, type ParseRows } from './cursor.ts';
 import { checkEncoding } from './encoding.ts';
-import { FileError } from './file-error.ts';
 import { headedParser, passSeparatorLine } from './header.ts';
 import { jsonLinesParser } from './json-lines.ts';
 import { jsonListParser } from './json-list.ts';

@@ -6,10 +6,10 @@
  * a value began. This parser finds the end of each object, and `JSON.parse` reads it.
  */
 import { isUtf8 } from 'node:buffer';
+import { FileError } from '../terminal/file-error.ts';
 import { shownNames } from './columns.ts';
 import { type Cursor, type Found, LF, type ParseRows } from './cursor.ts';
 import { notUtf8 } from './encoding.ts';
-import { FileError } from './file-error.ts';
 import type { ObjectReader } from './json-object.ts';
 import { isJsonSpace, JsonValueEnd } from './json-value.ts';
 import { MAX_ROW_BYTES, REASONS, rawText } from './rows.ts';

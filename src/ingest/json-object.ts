@@ -1,6 +1,7 @@
 /** Reads the members of JSON objects that an import needs, for JSON Lines and JSON lists (contract, Files). */
+
+import { FileError } from '../terminal/file-error.ts';
 import { columnAdvice, comparable, type FileColumn, shownNames } from './columns.ts';
-import { FileError } from './file-error.ts';
 import { REASONS } from './rows.ts';
 
 export interface ObjectReader {

@@ -1,6 +1,7 @@
 /** Recognizes files that are often taken for data by their first bytes, and refuses them with advice. */
+
+import { FileError } from '../terminal/file-error.ts';
 import type { Cursor } from './cursor.ts';
-import { FileError } from './file-error.ts';
 
 const SAVE_AS_CSV =
   'save the sheet as "CSV UTF-8", or convert it with' +

@@ -4,8 +4,8 @@ import { access, constants, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { codeOf } from '../errors.ts';
+import { FileError, fileSystemError } from '../terminal/file-error.ts';
 import { KIB } from '../units.ts';
-import { FileError, fileSystemError } from './file-error.ts';
 
 export type RowSource = { path: string } | { stdin: ReadableStream<Uint8Array> };
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { FileError, writeError } from '../ingest/file-error.ts';
+import { FileError, writeError } from './file-error.ts';
 
 /** A file that a command writes. */
 export interface OutputFile {

@@ -1,7 +1,7 @@
 /** The reference for people: `/openapi`, and the same in the dashboard. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import type { OpenApi } from '../../src/http/openapi.ts';
 import { pt } from '../../src/dashboard/ui/reference-pt.ts';
+import type { OpenApi } from '../../src/http/openapi.ts';
 import type { TestService } from '../support/service.ts';
 import { type Browsing, startBrowsedDashboard } from './browser.ts';
 import { createVisitor, makeKey, signUp } from './visitor.ts';

@@ -3,9 +3,9 @@ import { afterAll } from 'bun:test';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileError } from '../../src/ingest/file-error.ts';
 import { openRows, type ReadOptions } from '../../src/ingest/open-rows.ts';
 import type { RowSource } from '../../src/ingest/source.ts';
+import { FileError } from '../../src/terminal/file-error.ts';
 
 export const DIRECTORY = ['nif', 'legal_name'];
 

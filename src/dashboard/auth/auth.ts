@@ -5,11 +5,11 @@ import type { Config } from '../../config/config.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../units.ts';
-import type { ClientAddress } from '../request/client-address.ts';
-import { type Language, preferredLanguage } from '../ui/language.ts';
+import type { Client, Session } from '../request/context.ts';
+import { PASSWORD } from '../request/passwords.ts';
+import { preferredLanguage } from '../ui/language.ts';
 import { PoolKysely } from './kysely.ts';
 import type { LinkMail, Mailer } from './mail.ts';
-import { PASSWORD } from './passwords.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;
@@ -21,29 +21,6 @@ const SESSION_UPDATE_MS = 10 * MINUTE;
 
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';
-
-export interface User {
-  id: string;
-  name: string;
-  email: string;
-  emailVerified: boolean;
-}
-
-export interface Session {
-  id: string;
-  user: User;
-}
-
-/** The browser that a request comes from. */
-export interface AuthClient extends ClientAddress {
-  cookie: string | null;
-  /** The user that has signed in with this browser before (known-browser.ts); `null` if none has. */
-  knownUser: string | null;
-  /** Of the page that asks. Mail is written in it, too. */
-  language: Language;
-  /** Cut to a length that a list of sessions can show. */
-  userAgent: string | null;
-}
 
 export type Auth = ReturnType<typeof createAuth>;
 
@@ -164,7 +141,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * that of the opened session
      * @throws when it could not do it, as with Postgres away
      */
-    async call(endpoint: string, body: Record<string, unknown>, client: AuthClient) {
+    async call(endpoint: string, body: Record<string, unknown>, client: Client) {
       const { cookie, address, language, userAgent } = client;
       const headers = new Headers({
         'Content-Type': 'application/json',

@@ -4,7 +4,7 @@ import type { Sql } from '../../postgres/connect.ts';
 import { DAY, HOUR, MINUTE } from '../../units.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
-import type { PageContext } from '../request/page-context.ts';
+import type { PageContext } from './page-context.ts';
 
 /** Sign-ups of one visitor are few, because each makes an account with an allowance. */
 const SIGN_UPS = { max: 5, windowMs: HOUR };

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { PageContext } from '../request/page-context.ts';
+import type { PageContext } from './page-context.ts';
 
 /** The shape of each kind of one-time token. Any other text is a dead link, without a query. */
 const SHAPES = {

@@ -1,8 +1,8 @@
 import { type Actor, recordEvent } from '../../accounts/events.ts';
 import { createAccountIn, lockAccount } from '../../accounts/store.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
+import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
-import type { User } from './auth.ts';
 import { admitChange } from './limits.ts';
 
 /** The actor of a user's changes in the ledger. */

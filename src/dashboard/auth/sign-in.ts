@@ -1,7 +1,9 @@
 import { SECOND } from '../../units.ts';
-import type { MemberContext, PageContext } from '../request/page-context.ts';
+import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
+import { PASSWORD } from '../request/passwords.ts';
 import { type AttemptLimit, admitMail, checkGuess, type GuessOutcome } from './limits.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
+import type { MemberContext, PageContext } from './page-context.ts';
 import { logSecurity } from './security-log.ts';
 import { findMember, keepSession } from './sessions.ts';
 
@@ -90,4 +92,20 @@ export async function withConstantTime<T>(
   context.leave();
   await pause;
   return outcome;
+}
+
+/** The refusal of a password that a member has given once more; `null` if it is right. */
+export function guessRefusal(context: PageContext, outcome: GuessOutcome): Refusal | null {
+  if (outcome.isRight) return null;
+  return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
+}
+
+/** The sent password of `presentPassword`. */
+export function sentPassword({ fields }: PageContext): string {
+  return fields('present').slice(0, PASSWORD.max);
+}
+
+/** Checks the field of `presentPassword`. */
+export async function presentRefusal(context: MemberContext): Promise<Refusal | null> {
+  return guessRefusal(context, await checkPassword(context, sentPassword(context)));
 }

@@ -1,12 +1,14 @@
 import { browserName } from '../auth/browser-name.ts';
 import { type AccountMember, actorOf, listMembers, removeMember } from '../auth/members.ts';
+import type { MemberContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { endOtherSessions, listSessions, type OwnSession } from '../auth/sessions.ts';
+import { presentRefusal } from '../auth/sign-in.ts';
 import { networkOf } from '../request/client-address.ts';
-import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { form, formHandlers, presentPassword, presentRefusal } from '../ui/forms.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
+import { form, formHandlers, presentPassword } from '../request/forms.ts';
+import { formPage, memberPage, notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { formPage, memberPage, notFoundPage } from '../ui/layout.ts';
 import { type Column, contactLink, moment, table } from '../ui/parts.ts';
 
 /** GET /dashboard/settings/members: the users that sign in to the account. */

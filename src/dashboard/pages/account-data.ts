@@ -4,11 +4,13 @@ import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
 import { MINUTE } from '../../units.ts';
 import { admitDownload } from '../auth/limits.ts';
 import { actorOf, listMembers } from '../auth/members.ts';
+import type { MemberContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { formHandlers, presentPassword, presentRefusal, refusalOf, tooMany } from '../ui/forms.ts';
+import { presentRefusal } from '../auth/sign-in.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
+import { formHandlers, presentPassword, refusalOf, tooMany } from '../request/forms.ts';
+import { formPage, memberPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { formPage, memberPage, messagePage } from '../ui/layout.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
 
 /** Rows of the history on its page, the latest first. All are in the export. */

@@ -1,4 +1,4 @@
-import type { MemberContext } from '../request/page-context.ts';
+import type { MemberContext } from '../auth/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { dateOf, scrollTable } from '../ui/parts.ts';
 import { type DailyHistory, type Errors, RANGES, type Range } from '../usage/daily-calls.ts';

@@ -1,7 +1,8 @@
 import { type Plan, type PlanQuotas, readPlan } from '../../accounts/plan.ts';
-import type { MemberContext, PageResponse } from '../request/page-context.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import type { PageResponse } from '../request/context.ts';
+import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import { memberPage } from '../ui/layout.ts';
 import { type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
 import { creditHistory, type Entry, loadGrants } from '../usage/credits.ts';
 import { separatorQuery } from './csv.ts';

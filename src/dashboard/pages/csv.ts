@@ -1,5 +1,6 @@
 import { csvCell } from '../../ingest/cell.ts';
-import type { MemberContext, PageContext, PageResponse } from '../request/page-context.ts';
+import type { MemberContext, PageContext } from '../auth/page-context.ts';
+import type { PageResponse } from '../request/context.ts';
 import { creditHistory, loadGrants } from '../usage/credits.ts';
 import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
 import { callsOf } from '../usage/plot.ts';

@@ -1,12 +1,12 @@
 import { readPlan } from '../../accounts/plan.ts';
 import { admitSignUp } from '../auth/limits.ts';
 import { accountOf } from '../auth/members.ts';
+import type { PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { signInWith, withConstantTime } from '../auth/sign-in.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
 import { isEmail } from '../request/form.ts';
-import { type PageContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { returnPath } from '../request/return-path.ts';
 import {
   emailField,
   form,
@@ -14,9 +14,10 @@ import {
   newPassword,
   password as passwordField,
   tooMany,
-} from '../ui/forms.ts';
+} from '../request/forms.ts';
+import { cardPage, messagePage } from '../request/layout.ts';
+import { returnPath } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import { cardPage, messagePage } from '../ui/layout.ts';
 import { contactLink } from '../ui/parts.ts';
 
 /** /dashboard/sign-in */

@@ -5,11 +5,12 @@ import { type ApiKey, findKey, renameKey, revokeKey } from '../../keys/store.ts'
 import { DAY, SECOND } from '../../units.ts';
 import { admitChange } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import { formHandlers, type Refusal, tooMany } from '../ui/forms.ts';
+import { formHandlers, type Refusal, tooMany } from '../request/forms.ts';
+import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { type FormPage, formPage, notFoundPage } from '../ui/layout.ts';
 import { keyName, showKeys } from './keys.ts';
 
 /** The choices of the form, in seconds. */

@@ -4,11 +4,12 @@ import { type ApiKey, createKey, KeyExistsError, pageOfKeys, TooManyKeysError } 
 import { isRealDate } from '../../terminal/values.ts';
 import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import type { PageResponse } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import type { MemberContext, PageResponse } from '../request/page-context.ts';
-import { alert, faultsOf, form, formHandlers, type Refusal, refusalOf } from '../ui/forms.ts';
+import { alert, faultsOf, form, formHandlers, type Refusal, refusalOf } from '../request/forms.ts';
+import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import { awaitsConfirmation, memberPage } from '../ui/layout.ts';
 import type { Messages } from '../ui/messages.ts';
 import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';

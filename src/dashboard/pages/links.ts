@@ -3,10 +3,11 @@ import { acceptInvitation, findInvitation } from '../auth/invitations.ts';
 import { admitMail, forgetGuesses } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
+import type { PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { withConstantTime } from '../auth/sign-in.ts';
-import { type PageContext, type PageResponse, redirectTo } from '../request/page-context.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
   emailField,
   faultsOf,
@@ -16,9 +17,9 @@ import {
   type Refusal,
   refusalOf,
   tooMany,
-} from '../ui/forms.ts';
+} from '../request/forms.ts';
+import { cardPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { cardPage, messagePage } from '../ui/layout.ts';
 import type { Messages } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
 

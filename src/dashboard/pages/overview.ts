@@ -1,8 +1,9 @@
 import { readPlan } from '../../accounts/plan.ts';
 import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
-import type { MemberContext, PageResponse } from '../request/page-context.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import type { PageResponse } from '../request/context.ts';
+import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { memberPage } from '../ui/layout.ts';
 import { dateOf } from '../ui/parts.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';

@@ -2,20 +2,15 @@ import { askEmailChange } from '../auth/email-change.ts';
 import { admitChange, admitMail, isFirstSending } from '../auth/limits.ts';
 import type { LinkMail } from '../auth/mail.ts';
 import { renameMember } from '../auth/members.ts';
+import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
+import { presentRefusal } from '../auth/sign-in.ts';
+import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { type MemberContext, type PageContext, redirectTo } from '../request/page-context.ts';
-import {
-  emailField,
-  formHandlers,
-  presentPassword,
-  presentRefusal,
-  refusalOf,
-  tooMany,
-} from '../ui/forms.ts';
+import { emailField, formHandlers, presentPassword, refusalOf, tooMany } from '../request/forms.ts';
+import { formPage, memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { formPage, memberPage } from '../ui/layout.ts';
 import { contactLink } from '../ui/parts.ts';
 
 /** /dashboard/settings/name: also renames an account that has its name from the member. */

@@ -1,20 +1,21 @@
+import type { OpenApi } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
-import type { MemberContext, PageResponse } from '../request/page-context.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import type { LayoutContext, LayoutTools, PageResponse } from '../request/context.ts';
+import { cardPage, memberPage, publicPage } from '../request/layout.ts';
 import { respond } from '../request/respond.ts';
 import { html } from '../ui/html.ts';
 import { languageOf, preferredLanguage } from '../ui/language.ts';
-import { cardPage, type LayoutContext, memberPage, type PageTools, publicPage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
-import type { OpenApi } from '../../http/openapi.ts';
 import { problemText, prose, referenceBody } from './reference.ts';
 
 /**
  * Pages of the service outside `/dashboard`, for anyone. Each is rendered once for each language, because requests for it need no
  * key and may be many.
  */
-export function createPublicPages(tools: PageTools, document: OpenApi) {
+export function createPublicPages(tools: LayoutTools, document: OpenApi) {
   const made = new Map<string, Response>();
 
   function show(request: Request, name: string, make: (context: LayoutContext) => PageResponse): Response {

@@ -1,3 +1,4 @@
+import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
@@ -5,7 +6,6 @@ import type { Messages } from '../ui/messages.ts';
 import { type Column, scrollTable, table } from '../ui/parts.ts';
 import { pt } from '../ui/reference-pt.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
-import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
 
 /** The meaning of a problem, in the reader's language. */
 export function problemText(kind: ProblemName, language: Language) {

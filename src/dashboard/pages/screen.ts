@@ -1,10 +1,11 @@
 import type { Answer } from '../../http/answer.ts';
 import { isFirstSending } from '../auth/limits.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import type { PageResponse } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import type { MemberContext, PageResponse } from '../request/page-context.ts';
-import { alert, formHandlers, type Refusal, token } from '../ui/forms.ts';
+import { alert, formHandlers, type Refusal, token } from '../request/forms.ts';
+import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import { awaitsConfirmation, memberPage } from '../ui/layout.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';

@@ -1,20 +1,12 @@
 import { changeLimits } from '../../accounts/changes.ts';
 import { admitChange } from '../auth/limits.ts';
 import { actorOf, memberOf, setUsageAlerts } from '../auth/members.ts';
-import { changePasswordWith, sendConfirmation } from '../auth/sign-in.ts';
-import { type MemberContext, type PageResponse, redirectTo } from '../request/page-context.ts';
-import {
-  form,
-  formHandlers,
-  guessRefusal,
-  newPassword,
-  presentPassword,
-  type Refusal,
-  sentPassword,
-  tooMany,
-} from '../ui/forms.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
+import { form, formHandlers, newPassword, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
+import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { memberPage } from '../ui/layout.ts';
 
 /** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
 export const settings = formHandlers({

@@ -1,11 +1,12 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import type { CallKind } from '../../credits/call.ts';
 import { isFirstSending } from '../auth/limits.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import type { PageResponse } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import type { MemberContext, PageResponse } from '../request/page-context.ts';
-import { alert, field, formHandlers, type Refusal, token } from '../ui/forms.ts';
+import { alert, field, formHandlers, type Refusal, token } from '../request/forms.ts';
+import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { awaitsConfirmation, memberPage } from '../ui/layout.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { exampleQuery } from '../usage/example-query.ts';
 import { type Tried, triedCall } from './try-answer.ts';

@@ -1,8 +1,8 @@
 import { SECOND } from '../../units.ts';
 import type { Language } from '../ui/language.ts';
-import { messagePage } from '../ui/layout.ts';
 import { MESSAGES } from '../ui/messages.ts';
-import type { PageResponse, Tools } from './page-context.ts';
+import type { LayoutTools, PageResponse } from './context.ts';
+import { messagePage } from './layout.ts';
 import { respond } from './respond.ts';
 
 /** The reason why a request gets no page. */
@@ -20,7 +20,7 @@ const MAX_DELAYED = 10_000;
 export const PAUSE_MS = 5 * SECOND;
 
 /** Answers refused requests late, with pages that are rendered once. */
-export function createRefusals(tools: Tools) {
+export function createRefusals(tools: LayoutTools) {
   const pages = { en: pagesOf(tools, 'en'), pt: pagesOf(tools, 'pt') };
   let delayed = 0;
 
@@ -34,7 +34,7 @@ export function createRefusals(tools: Tools) {
   };
 }
 
-function pagesOf(tools: Tools, language: Language): Record<RefusalKind, PageResponse> {
+function pagesOf(tools: LayoutTools, language: Language): Record<RefusalKind, PageResponse> {
   const messages = MESSAGES[language];
   const context = { messages, tools };
   const { busy, tryAgain, tooManyRequests, tooManyRequestsLead } = messages;

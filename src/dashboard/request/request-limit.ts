@@ -1,6 +1,6 @@
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
-import type { AuthClient } from '../auth/auth.ts';
 import { networkOf } from './client-address.ts';
+import type { Client } from './context.ts';
 import { PAUSE_MS } from './refusals.ts';
 
 /** Requests a minute of one member. Readers of pages need less than two a second. */
@@ -19,7 +19,7 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
 
   return {
     /** Whether the client was refused less than five seconds ago. No store is asked, so that refusals in a crowd are cheap. */
-    isPaused: (client: AuthClient) => nowMs() < (paused.get(clientName(client)) ?? 0),
+    isPaused: (client: Client) => nowMs() < (paused.get(clientName(client)) ?? 0),
 
     /**
      * Takes a token if there is one; if not, the client is paused.
@@ -27,7 +27,7 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
      * @param userId whose session the client's cookie opens; `null` for a visitor
      * @returns whether there was one
      */
-    async take(client: AuthClient, userId: string | null): Promise<boolean> {
+    async take(client: Client, userId: string | null): Promise<boolean> {
       const { admitted } = await (userId === null
         ? rateLimiter.take(`dash:${networkOf(client.address)}`, VISITOR_LIMIT)
         : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
@@ -44,6 +44,6 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
 }
 
 /** The name of a client before its session is read: the user of its browser, or its network. */
-export function clientName({ knownUser, address }: AuthClient): string {
+export function clientName({ knownUser, address }: Client): string {
   return knownUser ?? networkOf(address);
 }

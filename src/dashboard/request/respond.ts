@@ -1,4 +1,4 @@
-import type { PageResponse } from './page-context.ts';
+import type { PageResponse } from './context.ts';
 
 /** Everything is loaded from here. Nothing is inline or framed. */
 const CONTENT_SECURITY_POLICY = [

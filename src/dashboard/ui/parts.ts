@@ -1,4 +1,4 @@
-import type { PageContext, Tools } from '../request/page-context.ts';
+import type { Config } from '../../config/config.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
 import type { Messages } from './messages.ts';
@@ -7,7 +7,10 @@ import type { Messages } from './messages.ts';
 export function contactLink({
   messages,
   tools,
-}: Pick<PageContext, 'messages'> & { tools: Pick<Tools, 'config'> }): HtmlValue {
+}: {
+  messages: Messages;
+  tools: { config: Pick<Config, 'contact'> };
+}): HtmlValue {
   const { contact } = tools.config;
   if (contact === null) return null;
   const address = /^mailto:([^?]+)/i.exec(contact)?.[1];

@@ -1,13 +1,8 @@
-import { allowanceNotice } from '../pages/allowance.ts';
-import type { MemberContext, PageContext, PageResponse, Tools } from '../request/page-context.ts';
-import { pathBelow } from '../request/return-path.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { contactLink } from '../ui/parts.ts';
+import type { LayoutContext, MemberForms, PageResponse } from './context.ts';
 import { type Form, form, token } from './forms.ts';
-import { type Html, type HtmlValue, html } from './html.ts';
-import { contactLink } from './parts.ts';
-
-/** The context of a page without account data. */
-export type LayoutContext = Pick<PageContext, 'messages'> & { tools: PageTools; url?: URL };
-export type PageTools = Pick<Tools, 'root' | 'base' | 'publicUrl' | 'config' | 'assets'>;
+import { pathBelow } from './return-path.ts';
 
 interface PageOptions {
   title: string;
@@ -42,7 +37,7 @@ ${footer(context)}
 
 /** A page of a signed-in member, with the navigation, and with the success of the form that led here. */
 export async function memberPage(
-  context: MemberContext,
+  context: MemberForms,
   page: PageOptions & { body: HtmlValue },
 ): Promise<PageResponse> {
   const { messages, tools, user, account, url } = context;
@@ -70,7 +65,7 @@ export async function memberPage(
   </div>
 </header>
 <main id="main" tabindex="-1">
-  ${account.suspended ? html`<p class="notice bad" role="status"><span>${messages.suspended} ${contactLink(context)}</span></p>` : await allowanceNotice(context)}
+  ${account.suspended ? html`<p class="notice bad" role="status"><span>${messages.suspended} ${contactLink(context)}</span></p>` : await tools.notice(context)}
   ${awaitsConfirmation(context) && confirmationNotice(context)}
   ${doneNotice(context)}
   ${page.body}
@@ -85,7 +80,7 @@ export interface FormPage extends Form {
 }
 
 /** A page of a member with one form, which a link leaves without sending it. */
-export function formPage(context: MemberContext, page: FormPage): Promise<PageResponse> {
+export function formPage(context: MemberForms, page: FormPage): Promise<PageResponse> {
   const { title, lead, refusal } = page;
   const body = html`
 <section class="card sheet narrow">
@@ -123,11 +118,11 @@ export function publicPage(context: LayoutContext, title: string, content: Html)
  * Whether the member must confirm their email before they create a key or try a call. Without SMTP_URL no member does: no email
  * can be confirmed then, so sign-up is closed by default, and the start warns when an operator opens it to the public.
  */
-export function awaitsConfirmation({ tools, user }: MemberContext): boolean {
+export function awaitsConfirmation({ tools, user }: MemberForms): boolean {
   return tools.mails && !user.emailVerified;
 }
 
-function confirmationNotice(context: MemberContext): Html {
+function confirmationNotice(context: MemberForms): Html {
   const { messages, tools, user } = context;
   return html`
 <form class="notice warn" method="post" action="${tools.base}/confirm/send">

@@ -1,34 +1,28 @@
-import { isLoopbackHost } from '../../config/addresses.ts';
-import { codeOf } from '../../errors.ts';
-import type { RequestTrace } from '../../http/observe.ts';
-import { pathOf, searchOf } from '../../http/url.ts';
-import { LOCK_NOT_AVAILABLE } from '../../postgres/connect.ts';
-import { OverloadedError, withTimeout } from '../../runtime/timeout.ts';
-import { DAY, SECOND } from '../../units.ts';
-import type { Session } from '../auth/auth.ts';
-import { accountOf } from '../auth/members.ts';
-import { ROUTES } from '../routes.ts';
-import { html } from '../ui/html.ts';
-import { formatsOf, languageOf, preferredLanguage } from '../ui/language.ts';
-import { cardPage, messagePage, notFoundPage } from '../ui/layout.ts';
-import { MESSAGES } from '../ui/messages.ts';
-import { createClientAddress } from './client-address.ts';
-import { readCookie, writeCookie } from './cookies.ts';
-import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './csrf.ts';
-import { readForm, type UnreadForm } from './form.ts';
-import { createGate } from './gate.ts';
-import { createKnownBrowsers } from './known-browser.ts';
-import {
-  type MemberContext,
-  type PageContext,
-  type PageResponse,
-  redirectTo,
-  type Tools,
-} from './page-context.ts';
-import { createRefusals, type RefusalKind } from './refusals.ts';
-import { clientName, createRequestLimit } from './request-limit.ts';
-import { respond } from './respond.ts';
-import { pageWithText, pathBelow, signInAddress } from './return-path.ts';
+import { isLoopbackHost } from '../config/addresses.ts';
+import { codeOf } from '../errors.ts';
+import type { RequestTrace } from '../http/observe.ts';
+import { pathOf, searchOf } from '../http/url.ts';
+import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
+import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
+import { DAY, SECOND } from '../units.ts';
+import { accountOf } from './auth/members.ts';
+import type { MemberContext, PageContext, Tools } from './auth/page-context.ts';
+import { createClientAddress } from './request/client-address.ts';
+import { type PageResponse, redirectTo, type Session } from './request/context.ts';
+import { readCookie, writeCookie } from './request/cookies.ts';
+import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
+import { readForm, type UnreadForm } from './request/form.ts';
+import { createGate } from './request/gate.ts';
+import { createKnownBrowsers } from './request/known-browser.ts';
+import { cardPage, messagePage, notFoundPage } from './request/layout.ts';
+import { createRefusals, type RefusalKind } from './request/refusals.ts';
+import { clientName, createRequestLimit } from './request/request-limit.ts';
+import { respond } from './request/respond.ts';
+import { pageWithText, pathBelow, signInAddress } from './request/return-path.ts';
+import { ROUTES } from './routes.ts';
+import { html } from './ui/html.ts';
+import { formatsOf, languageOf, preferredLanguage } from './ui/language.ts';
+import { MESSAGES } from './ui/messages.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
 /** The bound of a page, except `Try it`, whose call has the API's own limits. */

@@ -1,14 +1,12 @@
 import { isName } from '../../names.ts';
 import { MINUTE, SECOND } from '../../units.ts';
-import type { GuessOutcome } from '../auth/limits.ts';
-import { PASSWORD, passwordRefusal } from '../auth/passwords.ts';
-import { checkPassword } from '../auth/sign-in.ts';
-import { TOKEN_FIELD } from '../request/csrf.ts';
-import { isEmail } from '../request/form.ts';
-import type { MemberContext, PageContext, PageResponse } from '../request/page-context.ts';
-import { pathBelow } from '../request/return-path.ts';
-import { type Html, type HtmlValue, html } from './html.ts';
-import type { Messages } from './messages.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import type { Messages } from '../ui/messages.ts';
+import type { FormContext, PageResponse } from './context.ts';
+import { TOKEN_FIELD } from './csrf.ts';
+import { isEmail } from './form.ts';
+import { PASSWORD, passwordRefusal } from './passwords.ts';
+import { pathBelow } from './return-path.ts';
 
 /** Why a sent form is refused. */
 export interface Refusal {
@@ -24,7 +22,7 @@ export interface Refusal {
 type Checked = 'name' | 'email' | 'password';
 
 /** The handlers of a page with a form. A refused form is shown again, with the reason. */
-export function formHandlers<Context extends PageContext>({
+export function formHandlers<Context extends FormContext>({
   show,
   checks = [],
   submit,
@@ -53,7 +51,7 @@ export function refusalOf(faults: Record<string, HtmlValue>): Refusal | null {
  * The faults of sent fields, falsy for fields without one.
  * @param email of the user that gets a new password, if neither the form nor the session has it
  */
-export function faultsOf({ messages, fields, session, tools }: PageContext, names: Checked[], email = '') {
+export function faultsOf({ messages, fields, session, tools }: FormContext, names: Checked[], email = '') {
   const rules = {
     name: () => !isName(fields('name').trim()) && messages.nameInvalid,
     email: () => !isEmail(fields('email').trim()) && messages.emailInvalid,
@@ -68,7 +66,7 @@ export function faultsOf({ messages, fields, session, tools }: PageContext, name
 
 /** The refusal of an attempt that comes too early; `null` for any other. */
 export function tooMany(
-  { messages, formats }: PageContext,
+  { messages, formats }: FormContext,
   { retryAfterS }: { retryAfterS: number | null },
 ): Refusal | null {
   if (retryAfterS === null) return null;
@@ -77,24 +75,8 @@ export function tooMany(
   return { message: messages.tooMany(wait), status: 429, headers: { 'Retry-After': String(waitS) } };
 }
 
-/** The refusal of a password that a member has given once more; `null` if it is right. */
-export function guessRefusal(context: PageContext, outcome: GuessOutcome): Refusal | null {
-  if (outcome.isRight) return null;
-  return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
-}
-
-/** The sent password of {@link presentPassword}. */
-export function sentPassword({ fields }: PageContext): string {
-  return fields('present').slice(0, PASSWORD.max);
-}
-
-/** Checks the field of {@link presentPassword}. */
-export async function presentRefusal(context: MemberContext): Promise<Refusal | null> {
-  return guessRefusal(context, await checkPassword(context, sentPassword(context)));
-}
-
 /** The hidden field without which a form is refused. */
-export function token({ formToken }: PageContext): Html {
+export function token({ formToken }: FormContext): Html {
   return html`<input type="hidden" name="${TOKEN_FIELD}" value="${formToken}">`;
 }
 
@@ -188,7 +170,7 @@ export interface Form {
 }
 
 /** A form, and above it the refusal that is about none of its fields. */
-export function form(context: PageContext, options: Form): Html {
+export function form(context: FormContext, options: Form): Html {
   const { messages, tools, url, fields: sent } = context;
   const { path = pathBelow(url), fields = [], hidden = {}, username, refusal, cancel, look } = options;
   const faults = refusal?.faults ?? {};

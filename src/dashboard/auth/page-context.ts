@@ -1,0 +1,40 @@
+import type { ReadAccount } from '../../accounts/reader.ts';
+import type { Handler, Pipeline } from '../../admission/pipeline.ts';
+import type { Observer } from '../../http/observe.ts';
+import type { OpenApi } from '../../http/openapi.ts';
+import type { RateLimiter } from '../../rate-limit/limiter.ts';
+import type { FormContext, FormTools, MemberForms } from '../request/context.ts';
+import type { Gate } from '../request/gate.ts';
+import type { Auth, AuthParts } from './auth.ts';
+
+/** What the service gives the dashboard to work with. */
+export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
+  observer: Observer;
+  pipeline: Pipeline;
+  rateLimiter: RateLimiter;
+  search: Handler;
+  lookup: Handler;
+  debts: Handler;
+  /** The API's document, for its reference. */
+  openApi: OpenApi;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
+}
+
+/** What every page works with. */
+export interface Tools extends DashboardParts, AuthParts, FormTools {
+  auth: Auth;
+  readAccount: ReadAccount;
+  /** The downloads of account data in progress. */
+  downloads: Gate;
+}
+
+/** A request for a page, with the tools to answer it. */
+export interface PageContext extends FormContext {
+  tools: Tools;
+}
+
+/** The context of a page for a signed-in user. */
+export interface MemberContext extends MemberForms {
+  tools: Tools;
+}

@@ -1,0 +1,95 @@
+import type { AccountDetails } from '../../accounts/store.ts';
+import type { Config } from '../../config/config.ts';
+import type { RequestTrace } from '../../http/observe.ts';
+import type { Assets } from '../ui/assets.ts';
+import type { Html, HtmlValue } from '../ui/html.ts';
+import type { Formats, Language } from '../ui/language.ts';
+import type { Messages } from '../ui/messages.ts';
+import type { ClientAddress } from './client-address.ts';
+
+/** What a page's frame works with. */
+export interface LayoutTools {
+  config: Config;
+  /** The service's own address. */
+  publicUrl: string;
+  /** Path of the service, '' unless the public address has one. */
+  root: string;
+  /** Path of the dashboard, `/dashboard` behind the public address's own path. */
+  base: string;
+  assets: Assets;
+}
+
+/** What forms and the pages of members need beyond that. */
+export interface FormTools extends LayoutTools {
+  /** Whether mail can be sent. */
+  mails: boolean;
+  /** The notice above every page of a member; `null` if there is none. */
+  notice(context: MemberForms): Promise<HtmlValue>;
+}
+
+export interface User {
+  id: string;
+  name: string;
+  email: string;
+  emailVerified: boolean;
+}
+
+export interface Session {
+  id: string;
+  user: User;
+}
+
+/** The browser that a request comes from. */
+export interface Client extends ClientAddress {
+  cookie: string | null;
+  /** The user that has signed in with this browser before (known-browser.ts); `null` if none has. */
+  knownUser: string | null;
+  /** Of the page that asks. Mail is written in it, too. */
+  language: Language;
+  /** Cut to a length that a list of sessions can show. */
+  userAgent: string | null;
+}
+
+/** The context of a page without account data. */
+export interface LayoutContext {
+  messages: Messages;
+  tools: LayoutTools;
+  url?: URL;
+}
+
+/** A request for a page, as forms need it. */
+export interface FormContext extends LayoutContext {
+  request: Request;
+  url: URL;
+  /** The `:id` of the path, still escaped; '' if it has none. */
+  id: string;
+  /** A field of the form, as it was sent; '' without one. */
+  fields(name: string): string;
+  /** Gives the request's place to the next one, because its rest needs none. */
+  leave(): void;
+  client: Client;
+  session: Session | null;
+  formToken: string;
+  formats: Formats;
+  tools: FormTools;
+  trace: RequestTrace;
+}
+
+/** The same for a signed-in user, with the one account that they see. */
+export interface MemberForms extends FormContext {
+  session: Session;
+  user: User;
+  account: AccountDetails;
+}
+
+/** The answer of a page. */
+export type PageResponse = { headers?: Record<string, string>; cookies?: string[] } & (
+  | { page: Html; status?: number }
+  | { redirect: string }
+  | { file: string | ReadableStream<Uint8Array>; type: string }
+);
+
+/** Redirects to another page of the dashboard, after a form has done its work. */
+export function redirectTo(context: FormContext, path: string, cookies: string[] = []): PageResponse {
+  return { redirect: context.tools.base + path, cookies };
+}

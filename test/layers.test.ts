@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test';
+import { dirname, join } from 'node:path';
+
+const SRC = join(import.meta.dir, '../src');
+
+/** The imports between files of `src`, as pairs of paths below it. */
+async function imports(): Promise<[from: string, to: string][]> {
+  const found: [string, string][] = [];
+  for await (const path of new Bun.Glob('**/*.ts').scan(SRC)) {
+    const text = await Bun.file(join(SRC, path)).text();
+    for (const [, to] of text.matchAll(/(?:from |import\()'(\.[^']+)'/g)) {
+      found.push([path, join(dirname(path), to!)]);
+    }
+  }
+  return found;
+}
+
+test('a folder of the dashboard imports only from those to its left', async () => {
+  const layers = ['ui', 'request', 'auth', 'usage', 'pages'];
+  const layerOf = (path: string) => (path.startsWith('dashboard/') ? path.split('/')[1]! : null);
+  const ranked = (await imports())
+    .map(([from, to]) => ({ from, to, layer: layerOf(from), below: layerOf(to) }))
+    .filter(({ layer, below }) => layer !== null && below !== null && layers.includes(layer));
+  expect(new Set(ranked.map(({ layer }) => layer))).toEqual(new Set(layers));
+  // A file beside the folders is above all of them.
+  const rank = (layer: string) => (layers.includes(layer) ? layers.indexOf(layer) : layers.length);
+  const upwards = ranked.filter(({ layer, below }) => rank(below!) > rank(layer!));
+  expect(upwards.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+});
+
+test('no folders of src import each other in a circle', async () => {
+  const below = new Map<string, Set<string>>();
+  for (const [from, to] of await imports()) {
+    const [folder, other] = [from.split('/')[0]!, to.split('/')[0]!];
+    if (folder !== other) below.set(folder, (below.get(folder) ?? new Set()).add(other));
+  }
+  // A folder goes once all that it imports are gone. Those of a circle stay.
+  for (let size = -1; size !== below.size; ) {
+    size = below.size;
+    for (const [folder, imported] of below)
+      if (![...imported].some((each) => below.has(each))) below.delete(folder);
+  }
+  expect([...below.keys()]).toEqual([]);
+});
