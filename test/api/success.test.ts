@@ -10,8 +10,6 @@ const DIRECTORY = `nif,legal_name
 100000002,Abacate Verde Unipessoal Lda
 012345679,Zimbro Antigo
 `;
-/** A day in the second half of a month, so that the period ends in the next one. */
-const ANCHOR = new Date(Date.now() - 40 * 86_400_000);
 
 describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
   let api: Api;
@@ -144,33 +142,6 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
         },
       },
     });
-  });
-
-  test('usage of a Plus account: its own period and no key quota', async () => {
-    const plus = await api.caller({ plan: 'plus', periodStart: ANCHOR });
-    const { data } = (await get('/usage', plus.key)).body;
-    expect(data.plan).toBe('plus');
-    expect(data.rateLimit).toEqual({ limit: 60, remaining: 59 });
-    expect(data.quotas).toEqual({
-      requests: { used: 0, limit: 1250, unit: 'calls' },
-      apiKeys: { used: 1, limit: null, unit: 'keys' },
-    });
-    // The reset is the anchor's time of day, and the label of the end is the day of the last instant before it.
-    expect(data.resetAt.slice(11)).toBe(ANCHOR.toISOString().slice(11));
-    expect(Date.parse(data.resetAt)).toBeGreaterThan(Date.now());
-    expect(data.period.end).toBe(new Date(Date.parse(data.resetAt) - 1).toISOString().slice(0, 10));
-  });
-
-  test('a lapsed Plus account is Free', async () => {
-    const until = new Date(Date.now() - 86_400_000);
-    const { key } = await api.caller({ plan: 'plus', periodStart: ANCHOR, until });
-    const { data } = (await get('/usage', key)).body;
-    expect([data.plan, data.rateLimit.limit, data.quotas.requests.limit, data.quotas.apiKeys.limit]).toEqual([
-      'free',
-      20,
-      500,
-      2,
-    ]);
   });
 
   test('datasets: data and error, the directory with its date, and no debts that were never imported', async () => {

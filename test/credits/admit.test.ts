@@ -155,14 +155,6 @@ describe('an allowance of the account’s own', () => {
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 4, credits: 0, calls: 4 });
     expect((await admit(credits, accountId)).admitted).toBe(false);
   });
-
-  test('added credits admit at once', async () => {
-    const { accountId } = await createCaller(sql, { included: 0 });
-    expect((await admit(credits, accountId)).admitted).toBe(false);
-    await grantCredits(sql, accountId, { credits: 1 }, 'test');
-    expect((await admit(credits, accountId)).admitted).toBe(true);
-    expect((await admit(credits, accountId)).admitted).toBe(false);
-  });
 });
 
 describe('a refusal', () => {

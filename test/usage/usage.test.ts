@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { createAccountReader } from '../../src/accounts/reader.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
@@ -17,7 +16,6 @@ import { call } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runHandler } from '../support/handler.ts';
 import { createCaller, startTestService, type TestService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 describe('the usage object', () => {
   let database: TestDatabase;
@@ -164,19 +162,6 @@ describe('GET /usage', () => {
     expect((await usage(key)).quotas.apiKeys).toEqual({ used: 2, limit: 2, unit: 'keys' });
     await revokeKey(service.sql, second.id, 'test');
     expect((await usage(key)).quotas.apiKeys).toEqual({ used: 1, limit: 2, unit: 'keys' });
-  });
-
-  test('shows a change of plan and limits within 5 s, everywhere', async () => {
-    const { accountId, key } = await createCaller(service.sql);
-    await usage(key);
-    await changePlan(service.sql, accountId, 'plus', {}, 'test');
-    await changeLimits(service.sql, accountId, { requestsPerMinute: 300, includedCredits: 9000 }, 'test');
-    await until('the new limit', async () => (await usage(key)).rateLimit.limit === 300);
-    expect(await usage(key)).toMatchObject({
-      plan: 'plus',
-      rateLimit: { limit: 300 },
-      quotas: { requests: { limit: 9000 }, apiKeys: { limit: null } },
-    });
   });
 
   test('takes no notice of a query', async () => {

@@ -51,7 +51,7 @@ export async function changePasswordWith(
 }
 
 /** Checks the password of a member who is signed in. It counts as a guess. */
-export async function checkPassword(context: MemberContext, password: string): Promise<GuessOutcome> {
+async function checkPassword(context: MemberContext, password: string): Promise<GuessOutcome> {
   const { tools, client, user, account } = context;
   const outcome = await checkGuess(context, user, async () =>
     (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
