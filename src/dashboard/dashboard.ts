@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia';
 import { createAccountReader } from '../accounts/reader.ts';
 import { pathBehind } from '../http/url.ts';
+import { createGate } from '../runtime/gate.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { HOUR } from '../units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
@@ -9,7 +10,6 @@ import { removeExpired } from './auth/remove-expired.ts';
 import { allowanceNotice } from './pages/allowance.ts';
 import { createPublicPages } from './pages/public.ts';
 import type { LayoutTools } from './request/context.ts';
-import { createGate } from './request/gate.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';

@@ -3,6 +3,7 @@ import { codeOf } from '../errors.ts';
 import type { RequestTrace } from '../http/observe.ts';
 import { pathOf, searchOf } from '../http/url.ts';
 import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
+import { createGate } from '../runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { DAY, SECOND } from '../units.ts';
 import { accountOf } from './auth/members.ts';
@@ -12,7 +13,6 @@ import { type PageResponse, redirectTo, type Session } from './request/context.t
 import { readCookie, writeCookie } from './request/cookies.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
 import { readForm, type UnreadForm } from './request/form.ts';
-import { createGate } from './request/gate.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
 import { cardPage, messagePage, notFoundPage } from './request/layout.ts';
 import { createRefusals, type RefusalKind } from './request/refusals.ts';

@@ -4,10 +4,10 @@ import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import { Agent } from 'undici/index.js';
 import { certificateFault } from '../config/tls.ts';
 import { codeOf } from '../errors.ts';
+import { createGate } from '../runtime/gate.ts';
 import { parseUntrusted } from '../runtime/json.ts';
 import { setTimeoutAfterIo } from '../runtime/timeout.ts';
 import { KIB, MIB } from '../units.ts';
-import { createPlaces } from './places.ts';
 import { type Admit, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
 
 /** Enough for a burst of lookups. Further ones wait for a connection, for half of their timeout at most. */
@@ -81,7 +81,12 @@ export function createJsonClient(source: SourceName, timeoutMs: number): JsonCli
     connect: { timeout: timeoutMs },
   });
 
-  const places = createPlaces(MAX_CONNECTIONS);
+  const connections = createGate({
+    places: MAX_CONNECTIONS,
+    placesOfOne: MAX_CONNECTIONS,
+    maxWaiting: Number.POSITIVE_INFINITY,
+    maxWaitMs: timeoutMs / 2,
+  });
 
   return {
     begin(admit) {
@@ -91,17 +96,19 @@ export function createJsonClient(source: SourceName, timeoutMs: number): JsonCli
       return {
         signal,
         async ask(request) {
-          const place = await places.enter(timeoutMs / 2);
-          if (place === null) throw new SourceError(source, 'busy');
+          const hasWaited = connections.isFull();
+          const leave = await connections.enter(source).catch(() => {
+            throw new SourceError(source, 'busy');
+          });
           try {
             await admit();
             return await exchange(agent, request, signal).catch((error) => {
               if (!signal.aborted) throw new SourceError(source, reasonOf(error));
               // The source has had only part of the time.
-              throw new SourceError(source, place.hasWaited ? 'busy' : signal.reason);
+              throw new SourceError(source, hasWaited ? 'busy' : signal.reason);
             });
           } finally {
-            place.leave();
+            leave();
           }
         },
       };

@@ -3,8 +3,8 @@ import type { Handler, Pipeline } from '../../admission/pipeline.ts';
 import type { Observer } from '../../http/observe.ts';
 import type { OpenApi } from '../../http/openapi.ts';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
+import type { Gate } from '../../runtime/gate.ts';
 import type { FormContext, FormTools, MemberForms } from '../request/context.ts';
-import type { Gate } from '../request/gate.ts';
 import type { Auth, AuthParts } from './auth.ts';
 
 /** What the service gives the dashboard to work with. */

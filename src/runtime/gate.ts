@@ -1,4 +1,4 @@
-import { OverloadedError } from '../../runtime/timeout.ts';
+import { OverloadedError } from './timeout.ts';
 
 export interface GateLimits {
   /** Requests in flight at most. */
@@ -17,8 +17,8 @@ interface Waiting {
 }
 
 /**
- * Bounds the requests in flight, so that the dashboard leaves the process to the API. Clients get places in turn, one request
- * each. If too many requests wait, the client with the most of them loses its latest. So a crowd delays its own client alone.
+ * Bounds the requests in flight. Clients get places in turn, one request each. If too many requests wait, the client with the most
+ * of them loses its latest. So a crowd delays its own client alone.
  */
 export function createGate({ places, placesOfOne, maxWaiting, maxWaitMs }: GateLimits) {
   /** Places in use, by client. */
@@ -62,6 +62,8 @@ export function createGate({ places, placesOfOne, maxWaiting, maxWaitMs }: GateL
   }
 
   return {
+    /** Whether a request would have to wait now. */
+    isFull: () => inUse === places,
     /**
      * Waits for a place.
      *

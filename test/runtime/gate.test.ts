@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createGate, type GateLimits } from '../../src/dashboard/request/gate.ts';
+import { createGate, type GateLimits } from '../../src/runtime/gate.ts';
 import { OverloadedError } from '../../src/runtime/timeout.ts';
 
 const LIMITS = { places: 2, placesOfOne: 2, maxWaiting: 3, maxWaitMs: 60_000 };
