@@ -28,7 +28,6 @@ export type EventKind =
 export interface AccountEvent {
   kind: EventKind;
   actor: Actor;
-  /** Granted credits. */
   credits?: number;
   /** Purchased credits after the grant. */
   balance?: number;

@@ -8,7 +8,6 @@ export interface Call {
   /** '' for a call made in the dashboard. */
   keyId: string;
   kind: CallKind;
-  /** Credits that it needs. */
   credits: number;
   /**
    * Aborted when the client disconnects. A call whose batch has not started by then is free. Bun aborts it, too, when the

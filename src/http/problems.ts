@@ -2,7 +2,6 @@
 export interface ProblemKind {
   status: number;
   title: string;
-  /** The reason. */
   cause: string;
   /** The remedy for the consumer. */
   fix: string;

@@ -6,7 +6,6 @@ import { MINUTE, SECOND } from '../units.ts';
 import { writeDetails } from './present.ts';
 import { type CompanyRow, companiesOf, type StoredCompany } from './store.ts';
 
-/** The outcome of a refresh. */
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
 
 /** The state of a NIF's refresh: ours to do, running elsewhere, or ended. */

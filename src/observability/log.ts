@@ -14,7 +14,6 @@ export type Log = pino.Logger & {
   bug(error: unknown, what: string): void;
 };
 
-/** The line that each request leaves. */
 export interface RequestLine {
   requestId: string;
   method: string;

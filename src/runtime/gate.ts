@@ -1,7 +1,6 @@
 import { OverloadedError } from './timeout.ts';
 
 export interface GateLimits {
-  /** Requests in flight at most. */
   places: number;
   /** Requests of one client in flight at most. */
   placesOfOne: number;

@@ -14,7 +14,6 @@ export class SearchError extends Error {
   }
 }
 
-/** The outcome of one search of several. */
 export type SearchOutcome = SearchResult | SearchError;
 
 const NINE_DIGITS = /^\d{9}$/;

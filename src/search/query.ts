@@ -1,7 +1,6 @@
 import { normalizeName } from '../companies/name.ts';
 import { findNif } from '../companies/nif.ts';
 
-/** A query by its kind. */
 export type ParsedQuery =
   | { kind: 'nif'; nif: string }
   /** `normalized` is never empty. */

@@ -12,7 +12,6 @@ export const MAX_RESULTS = 20;
 /** A search that takes longer fails. Under load it may queue before that. */
 export const SEARCH_TIMEOUT_MS = 2 * SECOND;
 
-/** The result of a search. */
 export interface SearchResult {
   /** At most {@link MAX_RESULTS}. */
   entries: SearchEntry[];

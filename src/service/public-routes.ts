@@ -13,9 +13,7 @@ export interface PublicParts {
   health: Health;
   metrics: Metrics;
   metricsToken: string | null;
-  /** The OpenAPI document. */
   openApi: Record<string, unknown>;
-  /** The pages for people. */
   pages: Pages;
 }
 
@@ -68,7 +66,6 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
 
 /** Addresses of this machine. IPv4 can arrive over an IPv6 socket. */
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/i;
-/** Headers that a proxy adds. */
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
 
 /**

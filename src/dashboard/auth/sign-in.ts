@@ -100,7 +100,6 @@ export function guessRefusal(context: PageContext, outcome: GuessOutcome): Refus
   return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
 }
 
-/** The sent password of `presentPassword`. */
 export function sentPassword({ fields }: PageContext): string {
   return fields('present').slice(0, PASSWORD.max);
 }

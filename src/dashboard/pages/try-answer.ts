@@ -12,7 +12,6 @@ import { problemText, prose } from './reference.ts';
 
 type Entry = SearchAnswer['data'][number];
 
-/** A call that was made. */
 export interface Tried {
   kind: CallKind;
   address: string;

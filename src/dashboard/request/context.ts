@@ -82,7 +82,6 @@ export interface MemberForms extends FormContext {
   account: AccountDetails;
 }
 
-/** The answer of a page. */
 export type PageResponse = { headers?: Record<string, string>; cookies?: string[] } & (
   | { page: Html; status?: number }
   | { redirect: string }
