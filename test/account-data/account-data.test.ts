@@ -1,5 +1,5 @@
 /** `account history`, `export` and `delete`: what is kept of an account, what of it is shown, and what goes. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { deleteAccount } from '../../src/account-data/delete.ts';
 import { exportAccount } from '../../src/account-data/export.ts';
@@ -14,16 +14,11 @@ import { recordSignIn } from '../../src/dashboard/auth/members.ts';
 import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { rotateKey } from '../../src/keys/rotate.ts';
 import { createKey, renameKey, revokeKey } from '../../src/keys/store.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('account_data');
-  sql = database.sql;
-});
+const database = await createTestDatabase('account_data');
+const sql = database.sql;
 afterAll(() => database.drop());
 
 /** An account with everything that can be stored of one: a member, their session, an invitation, keys, calls, a refresh. */

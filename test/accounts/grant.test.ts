@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { grantCredits, MAX_BALANCE } from '../../src/accounts/grant.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { RefusedError } from '../../src/errors.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
 import { admitMany, ledgerOf } from '../credits/ledger.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('grants');
-  sql = database.sql;
-});
+const database = await createTestDatabase('grants');
+const sql = database.sql;
 afterAll(() => database.drop());
 
 const events = async (id: string) => {

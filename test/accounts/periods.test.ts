@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { type ExpectedPeriod, expectedPeriod, type PlanTerms } from './period-oracle.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase('periods');
-});
+const database = await createTestDatabase('periods');
 afterAll(() => database.drop());
 
 async function periodAt({ plan, since, anchor, until }: PlanTerms, at: Date): Promise<ExpectedPeriod> {

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan, setSuspended } from '../../src/accounts/changes.ts';
 import { createAccount, findAccount, listAccounts } from '../../src/accounts/store.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('accounts');
-  sql = database.sql;
-});
+const database = await createTestDatabase('accounts');
+const sql = database.sql;
 afterAll(() => database.drop());
 
 const create = async (plan: 'free' | 'plus' = 'free') =>

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import {
   createPipeline,
   type Handler,
@@ -16,16 +16,12 @@ import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createProcessRateLimiter, type ProcessRateLimiter } from '../../src/rate-limit/process.ts';
 import { OverloadedError } from '../../src/runtime/timeout.ts';
 import { ledgerOf } from '../credits/ledger.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { inOneTurn, stopClock } from '../support/stopped-clock.ts';
 import { eventually, until } from '../support/until.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-/** Postgres, for the pipeline's credits alone. */
-let ledgerProxy: TcpProxy;
 let ledgerSql: Sql;
 let authenticator: Authenticator;
 let limiter: ProcessRateLimiter;
@@ -35,11 +31,10 @@ let logged: string[];
 /** Error answers that the pipeline has counted. */
 let countedErrors: string[];
 
-beforeAll(async () => {
-  database = await createTestDatabase('pipeline');
-  sql = database.sql;
-  ledgerProxy = await startProxy(database.url);
-});
+const database = await createTestDatabase('pipeline');
+const sql = database.sql;
+/** Postgres, for the pipeline's credits alone. */
+const ledgerProxy = await startProxy(database.url);
 beforeEach(async () => {
   ledgerProxy.up();
   nowUs = Date.UTC(2026, 10, 21) * 1000;

@@ -1,7 +1,7 @@
 /** Batch lookups are exact: at the same moment on two instances, with Postgres away, and with clients that leave. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { ledgerOf } from '../credits/ledger.ts';
-import { type Api, type Caller, type Instance, startApi } from '../support/api.ts';
+import { type Caller, type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
@@ -13,16 +13,11 @@ import { eventually, until } from '../support/until.ts';
 const NIFS = Array.from({ length: 50 }, (_, index) => nif(index));
 const plenty = { limits: { requestsPerMinute: 100_000 } };
 
-let api: Api;
-let other: Instance;
+const api = await startApi({ mode: 'full', proxied: ['postgres'] });
+const other = await api.startInstance();
 /** Known to the instance for long: no notification about it is on its way when Postgres goes. */
-let known: Caller;
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', proxied: ['postgres'] });
-  other = await api.startInstance();
-  known = await api.caller({ ...plenty, included: 1000 });
-  for (const number of NIFS) await storeRecord(api.sql, number, 'Empresa');
-});
+const known = await api.caller({ ...plenty, included: 1000 });
+for (const number of NIFS) await storeRecord(api.sql, number, 'Empresa');
 afterEach(() => api.proxies.postgres.up());
 afterAll(() => api.stop());
 

@@ -1,6 +1,6 @@
 /** POST /lookups over HTTP: every sentence of the contract about it. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, type Instance, startApi } from '../support/api.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { type Instance, startApi } from '../support/api.ts';
 import { ask, keepSecret, linesSince } from '../support/ask.ts';
 import { sendRaw, sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
@@ -13,22 +13,19 @@ const [FRESH, SECOND_FRESH, STALE, ABSENT] = [nif(1), nif(2), nif(3), nif(4)];
 const WRONG_CHECK_DIGIT = '500002577';
 const plenty = { limits: { requestsPerMinute: 100_000 } };
 
-let api: Api;
 /** Of NIFs that no other test has used. */
 let next = 1000;
 const newNifs = (count: number) => Array.from({ length: count }, () => nif(next++));
 
-beforeAll(async () => {
-  api = await startApi({ env: { PROVIDER_TIMEOUT_MS: String(PROVIDER_TIMEOUT_MS) } });
-  api.provider.answerAll((number) =>
-    number === ABSENT ? nifPtNotFound() : nifPtFound(number, { title: `Nova ${number}` }),
-  );
-  await storeRecord(api.sql, FRESH, 'Primeira "A", Lda');
-  await storeRecord(api.sql, SECOND_FRESH, 'Segunda');
-  await storeRecord(api.sql, STALE, 'Antiga');
-  await setAge(api.sql, STALE, 7 * 86_400);
-  keepSecret('Primeira', 'Segunda', 'Antiga');
-});
+const api = await startApi({ env: { PROVIDER_TIMEOUT_MS: String(PROVIDER_TIMEOUT_MS) } });
+api.provider.answerAll((number) =>
+  number === ABSENT ? nifPtNotFound() : nifPtFound(number, { title: `Nova ${number}` }),
+);
+await storeRecord(api.sql, FRESH, 'Primeira "A", Lda');
+await storeRecord(api.sql, SECOND_FRESH, 'Segunda');
+await storeRecord(api.sql, STALE, 'Antiga');
+await setAge(api.sql, STALE, 7 * 86_400);
+keepSecret('Primeira', 'Segunda', 'Antiga');
 afterAll(() => api.stop());
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };

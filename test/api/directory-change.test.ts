@@ -1,6 +1,6 @@
 /** Searches on several instances while another process changes the directory. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type Api, type Caller, type Instance, startApi } from '../support/api.ts';
+import { afterAll, expect, test } from 'bun:test';
+import { type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import '../support/modes.ts';
@@ -9,14 +9,9 @@ import { until } from '../support/until.ts';
 const IMPORTS = 4;
 const CLIENTS = 4;
 
-let api: Api;
-let instances: Instance[];
-let caller: Caller;
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', directory: directory(0) });
-  instances = [api, await api.startInstance()];
-  caller = await api.caller({ limits: { requestsPerMinute: 10_000_000 }, included: 10_000_000 });
-});
+const api = await startApi({ mode: 'full', directory: directory(0) });
+const instances = [api, await api.startInstance()];
+const caller = await api.caller({ limits: { requestsPerMinute: 10_000_000 }, included: 10_000_000 });
 afterAll(() => api.stop());
 
 function directory(version: number): string {

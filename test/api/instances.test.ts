@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type Api, startApi } from '../support/api.ts';
+import { afterAll, expect, test } from 'bun:test';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv } from '../support/companies.ts';
 import '../support/modes.ts';
-import type { ServiceProcess } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-let api: Api;
-let processes: ServiceProcess[];
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', directory: csv(1, 3) });
-  processes = await Promise.all(Array.from({ length: 4 }, () => api.spawnInstance()));
-});
+const api = await startApi({ mode: 'full', directory: csv(1, 3) });
+const processes = await Promise.all(Array.from({ length: 4 }, () => api.spawnInstance()));
 afterAll(() => api.stop());
 const plenty = { limits: { requestsPerMinute: 1_000_000 } };
 

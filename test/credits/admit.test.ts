@@ -1,30 +1,23 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { findAccount } from '../../src/accounts/store.ts';
-import { type Credits, createCredits } from '../../src/credits/admit.ts';
+import { createCredits } from '../../src/credits/admit.ts';
 import type { Admission } from '../../src/credits/call.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
 import {
   createAccountAt,
   createTestClock,
   installTestClock,
   releaseTestClock,
 } from '../accounts/account-at.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 import { admit, admitMany, ledgerOf } from './ledger.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-let credits: Credits;
-
-beforeAll(async () => {
-  database = await createTestDatabase('credits');
-  await installTestClock(database.url);
-  sql = database.sql;
-  credits = createCredits(sql);
-});
+const database = await createTestDatabase('credits');
+await installTestClock(database.url);
+const sql = database.sql;
+const credits = createCredits(sql);
 afterEach(() => releaseTestClock(sql));
 afterAll(() => database.drop());
 

@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
 import { refundCredits, reverseVoided } from '../../src/credits/void.ts';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { inOneTurn } from '../support/stopped-clock.ts';
 import { eventually, until } from '../support/until.ts';
 import { attemptsOf, ledgerOf } from './ledger.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('give_back');
-  sql = database.sql;
-});
+const database = await createTestDatabase('give_back');
+const sql = database.sql;
 afterAll(() => database.drop());
 
 /** Charges so many calls in one batch. @returns gives one of them back */

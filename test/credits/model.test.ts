@@ -1,5 +1,5 @@
 /** Whatever happens to two accounts, and at the same moment, ends as a plain model of the ledger says. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
@@ -7,20 +7,15 @@ import { grantCredits } from '../../src/accounts/grant.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { chargeCalls } from '../../src/credits/spend.ts';
 import { refundCredits, reverseVoided, voidAttempt } from '../../src/credits/void.ts';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 import { type Ledger, newAccount, type Outcome, purchasedFirst, type Step, take } from './model.ts';
 
-let database: TestDatabase;
-let sql: Sql;
+const database = await createTestDatabase('model');
+const sql = database.sql;
 /** As many as steps of one round, so that none waits for a connection. */
-let pool: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('model');
-  sql = database.sql;
-  pool = connectPostgres(database.url, { max: 6, pointQueries: true });
-});
+const pool = connectPostgres(database.url, { max: 6, pointQueries: true });
 afterAll(async () => {
   await pool.end({ timeout: 5 });
   await database.drop();

@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { type Credits, createCredits } from '../../src/credits/admit.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { reverseVoided } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { eventually } from '../support/until.ts';
 import { admit, admitMany, ledgerOf } from './ledger.ts';
 
-let database: TestDatabase;
-let proxy: TcpProxy;
-/** The test's own pool, beside the proxy. */
-let sql: Sql;
 /** The pool that admits, through the proxy, with the time-outs that the service has. */
 let behindProxy: Sql;
 let credits: Credits;
@@ -21,11 +17,10 @@ let lost: unknown[];
 /** What the roll-up does as soon as a void is acknowledged. */
 let reversal: Promise<void>;
 
-beforeAll(async () => {
-  database = await createTestDatabase('deadlines');
-  sql = database.sql;
-  proxy = await startProxy(database.url);
-});
+const database = await createTestDatabase('deadlines');
+/** The test's own pool, beside the proxy. */
+const sql = database.sql;
+const proxy = await startProxy(database.url);
 beforeEach(async () => {
   lost = [];
   reversal = Promise.resolve();

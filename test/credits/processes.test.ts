@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,20 +8,16 @@ import { createCredits } from '../../src/credits/admit.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { chargeCalls } from '../../src/credits/spend.ts';
 import { reverseVoided } from '../../src/credits/void.ts';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';
 import { admit, admitMany, ledgerOf } from './ledger.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('processes');
-  sql = database.sql;
-});
+const database = await createTestDatabase('processes');
+const sql = database.sql;
 afterAll(() => database.drop());
 
 /** Starts admit-in-process.ts and collects the lines that it writes after `ready`. */

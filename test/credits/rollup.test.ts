@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { createCredits } from '../../src/credits/admit.ts';
 import { purgeJournal, rollUpCalls, startCallRollup } from '../../src/credits/rollup.ts';
 import { voidAttempt } from '../../src/credits/void.ts';
 import { createLogTo } from '../../src/observability/log.ts';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
 import { createCleanup } from '../../src/runtime/shutdown.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { lockRow } from '../support/locks.ts';
 import { createCaller } from '../support/service.ts';
 import { stopClock } from '../support/stopped-clock.ts';
 import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('rollup');
-  sql = database.sql;
-});
+const database = await createTestDatabase('rollup');
+const sql = database.sql;
 afterAll(() => database.drop());
 
 const callsOf = async (from: 'calls_by_day' | 'daily_calls', accountId: string) => {

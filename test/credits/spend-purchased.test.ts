@@ -1,33 +1,27 @@
 /** `account limits --spend-purchased no`: an account stops at its allowance, and its purchased credits stay. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, expect, test } from 'bun:test';
 import { changeLimits } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { type Credits, createCredits } from '../../src/credits/admit.ts';
+import { createCredits } from '../../src/credits/admit.ts';
 import { reverseVoided } from '../../src/credits/void.ts';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
 import {
   createAccountAt,
   createTestClock,
   installTestClock,
   releaseTestClock,
 } from '../accounts/account-at.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
 
-let database: TestDatabase;
-let sql: Sql;
+const database = await createTestDatabase('spend_purchased');
+await installTestClock(database.url);
+const sql = database.sql;
 /** The pools and ledgers of two instances, with the planner settings of the service. */
-let pools: Sql[];
-let instances: Credits[];
-beforeAll(async () => {
-  database = await createTestDatabase('spend_purchased');
-  await installTestClock(database.url);
-  sql = database.sql;
-  pools = [0, 1].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));
-  instances = pools.map((pool) => createCredits(pool));
-});
+const pools = [0, 1].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));
+const instances = pools.map((pool) => createCredits(pool));
 afterEach(() => releaseTestClock(sql));
 afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type Api, startApi } from '../support/api.ts';
+import { afterAll, expect, test } from 'bun:test';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
-let api: Api;
+const api = await startApi();
 /** Before Postgres, for the instance that stops alone. The others must not hang with it, or the end of the test would, too. */
-let proxy: TcpProxy;
-beforeAll(async () => {
-  api = await startApi();
-  proxy = await startProxy(api.env.DATABASE_URL!);
-});
+const proxy = await startProxy(api.env.DATABASE_URL!);
 
 afterAll(async () => {
   proxy.up();

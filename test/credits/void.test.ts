@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
@@ -8,17 +8,13 @@ import { chargeCalls } from '../../src/credits/spend.ts';
 import { reverseVoided, voidAttempt } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { DAY } from '../../src/units.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { createCaller } from '../support/service.ts';
 import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('void');
-  sql = database.sql;
-});
+const database = await createTestDatabase('void');
+const sql = database.sql;
 afterAll(() => database.drop());
 
 const PERIODS: [string, (accountId: string) => Promise<unknown>][] = [

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { pageRequest } from './crowd.ts';
 import { startDashboardService } from './service.ts';
@@ -10,10 +9,7 @@ import { createVisitor, makeKey, signUp, type Visitor } from './visitor.ts';
 
 const DOWNLOAD = '/dashboard/settings/account.json';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 async function member() {

@@ -1,22 +1,18 @@
 /** What the pages say when credits run low, and how a customer gets more. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { creditHistory } from '../../src/dashboard/usage/credits.ts';
 import { exampleQuery, FALLBACK_QUERY } from '../../src/dashboard/usage/example-query.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createVisitor, makeKey, signUp } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService({
-    CONTACT: 'mailto:help@example.com',
-    PRIVACY_URL: 'https://example.com/privacy#keys',
-    TERMS_URL: 'https://example.com/terms',
-    STATUS_URL: 'https://status.example.com/',
-  });
+const service = await startDashboardService({
+  CONTACT: 'mailto:help@example.com',
+  PRIVACY_URL: 'https://example.com/privacy#keys',
+  TERMS_URL: 'https://example.com/terms',
+  STATUS_URL: 'https://status.example.com/',
 });
 afterAll(() => service.stop());
 

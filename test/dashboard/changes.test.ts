@@ -1,14 +1,10 @@
 /** What a member may repeat leaves a bounded number of rows in the account's ledger, which is kept. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { loadHistory } from '../../src/account-data/history.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, formTokenOf, makeKey, signUp } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 async function member() {

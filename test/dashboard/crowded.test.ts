@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { TestService } from '../support/service.ts';
+import { afterAll, expect, test } from 'bun:test';
 import { startDashboardService } from './service.ts';
 import { createVisitor, newPerson, signUp } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const errors = () => service.logLines.filter((line) => Number(line.level) >= 50);

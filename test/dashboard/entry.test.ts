@@ -7,10 +7,7 @@ import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from './visitor.ts';
 
-let open: TestService;
-beforeAll(async () => {
-  open = await startDashboardService();
-});
+const open = await startDashboardService();
 afterAll(() => open.stop());
 
 const said = (answer: PageAnswer) => [answer.status, answer.textOf('[role=alert]')] as const;

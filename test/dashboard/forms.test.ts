@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import type { Socket } from 'node:net';
 import { sendText } from '../support/client.ts';
 import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const HEAD = [

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { type MailServer, startMailServer } from './smtp.ts';
 import { createVisitor, linkTo, newPerson, type Person, signUp, signUpByMail } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 /** The status of a sign-in. @param from the visitor's address; absent: one that nobody else has */

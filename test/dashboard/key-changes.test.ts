@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { TestService } from '../support/service.ts';
+import { afterAll, expect, test } from 'bun:test';
 import { until } from '../support/until.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createVisitor, formTokenOf, makeKey, signUp } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const usage = (key: string) =>

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { changePlan, setSuspended } from '../../src/accounts/changes.ts';
-import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const usage = (key: string) =>

@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { TestService } from '../support/service.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { startMailedDashboard } from './service.ts';
-import type { MailServer } from './smtp.ts';
 import { createVisitor, formTokenOf, linkTo, newPerson, signUpByMail } from './visitor.ts';
 
-let mail: MailServer;
-let service: TestService;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedDashboard());
-});
+const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
 
 const KINDS = ['reset', 'confirm', 'invitation'] as const;

@@ -1,7 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { TestService } from '../support/service.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { startMailedDashboard } from './service.ts';
-import type { MailServer } from './smtp.ts';
 import {
   createVisitor,
   formTokenOf,
@@ -12,12 +10,7 @@ import {
   signUpByMail,
 } from './visitor.ts';
 
-let mail: MailServer;
-let service: TestService;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedDashboard({ MAIL_FROM: 'Directory <hello@example.com>' }));
-});
+const { mail, service, stop } = await startMailedDashboard({ MAIL_FROM: 'Directory <hello@example.com>' });
 afterAll(() => stop());
 
 const visit = (language = 'en') => createVisitor(service.baseUrl, { language });

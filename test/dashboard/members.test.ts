@@ -1,5 +1,5 @@
 /** Members of an account: listed and removed, in the dashboard and by commands. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { loadHistory } from '../../src/account-data/history.ts';
 import {
   acceptInvitation,
@@ -8,14 +8,10 @@ import {
   invite,
 } from '../../src/dashboard/auth/invitations.ts';
 import { listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, newPerson, type Person, signUp, type Visitor } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const MEMBERS = '/dashboard/settings/members';

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { afterAll, expect, test } from 'bun:test';
+import { connectPostgres } from '../../src/postgres/connect.ts';
 import { lockRow } from '../support/locks.ts';
 import { storeRecord } from '../support/records.ts';
-import {
-  createCaller,
-  createTestEnvironment,
-  type ServiceProcess,
-  spawnService,
-} from '../support/service.ts';
+import { createCaller, createTestEnvironment, spawnService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { pageRequest, startCrowd } from './crowd.ts';
 import { createVisitor, formTokenOf, signUp } from './visitor.ts';
@@ -17,17 +12,12 @@ const FORMS = 600;
 /** The forms that the dashboard takes at once: two of one member in flight, and those that wait. */
 const TAKEN = 2 + 200;
 
-let environment: Awaited<ReturnType<typeof createTestEnvironment>>;
-let sql: Sql;
-let service: ServiceProcess;
-beforeAll(async () => {
-  environment = await createTestEnvironment({
-    env: { TRUST_PROXY: '127.0.0.1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open' },
-  });
-  sql = connectPostgres(environment.database.url, { max: 2 });
-  service = await spawnService(environment.env);
-  await storeRecord(sql, NIF, 'Nexperience Lda');
+const environment = await createTestEnvironment({
+  env: { TRUST_PROXY: '127.0.0.1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open' },
 });
+const sql = connectPostgres(environment.database.url, { max: 2 });
+const service = await spawnService(environment.env);
+await storeRecord(sql, NIF, 'Nexperience Lda');
 afterAll(async () => {
   await service.kill();
   await sql.end({ timeout: 1 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test';
+import { afterAll, expect, spyOn, test } from 'bun:test';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,27 +7,21 @@ import type { DashboardParts } from '../../src/dashboard/auth/page-context.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import { createProcessRateLimiter } from '../../src/rate-limit/process.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
-import { spawnService, startTestService, type TestService } from '../support/service.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { startProxy } from '../support/proxy.ts';
+import { spawnService, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { createVisitor, newPerson, signUp } from './visitor.ts';
 
-let database: TestDatabase;
-let proxy: TcpProxy;
-let service: TestService;
-
-beforeAll(async () => {
-  database = await createTestDatabase('outages');
-  proxy = await startProxy(database.url);
-  const env = {
-    DATABASE_URL: proxy.url(database.url),
-    TRUST_PROXY: '127.0.0.1',
-    AUTH_SECRET: 'x'.repeat(40),
-    SIGN_UP: 'open',
-  };
-  service = await startTestService({ env });
-});
+const database = await createTestDatabase('outages');
+const proxy = await startProxy(database.url);
+const env = {
+  DATABASE_URL: proxy.url(database.url),
+  TRUST_PROXY: '127.0.0.1',
+  AUTH_SECRET: 'x'.repeat(40),
+  SIGN_UP: 'open',
+};
+const service = await startTestService({ env });
 afterAll(async () => {
   proxy.up();
   await service.stop();

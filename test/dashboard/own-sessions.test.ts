@@ -1,17 +1,13 @@
 /** The sessions of a member: listed, and ended except the present one. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { browserName } from '../../src/dashboard/auth/browser-name.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, signUp, type Visitor } from './visitor.ts';
 
 const SESSIONS = '/dashboard/settings/sessions';
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const statusOf = async (visitor: Visitor) => (await visitor.get('/dashboard')).status;

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { storeRecord } from '../support/records.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createVisitor, makeKey, signUp } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 describe('credit history', () => {

@@ -1,20 +1,14 @@
 /** The dashboard on a narrow phone, in Portuguese, whose words are the longer ones. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createKey } from '../../src/keys/store.ts';
-import type { TestService } from '../support/service.ts';
-import { type Browsing, startBrowsedDashboard } from './browser.ts';
+import { startBrowsedDashboard } from './browser.ts';
 import { storeCalls } from './service.ts';
 
 setDefaultTimeout(60_000);
 
-let service: TestService;
-let browsing: Browsing;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ service, browsing, stop } = await startBrowsedDashboard({ CONTACT: 'mailto:ajuda@example.com' }));
-});
+const { service, browsing, stop } = await startBrowsedDashboard({ CONTACT: 'mailto:ajuda@example.com' });
 afterAll(() => stop());
 
 const PHONE = { viewport: { width: 360, height: 740 }, locale: 'pt-PT' };

@@ -1,23 +1,18 @@
 /** A member's name and email. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { loadHistory } from '../../src/account-data/history.ts';
 import { askEmailChange, confirmEmailChange } from '../../src/dashboard/auth/email-change.ts';
 import { findInvitation, invite } from '../../src/dashboard/auth/invitations.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
-import { type MailServer, startMailServer } from './smtp.ts';
+import { startMailServer } from './smtp.ts';
 import { createVisitor, linkTo, newPerson, signUp, signUpByMail } from './visitor.ts';
 
 const NAME = '/dashboard/settings/name';
 const EMAIL = '/dashboard/settings/email';
 
-let mail: MailServer;
-let service: TestService;
-beforeAll(async () => {
-  mail = await startMailServer();
-  service = await startDashboardService({ SMTP_URL: mail.url });
-});
+const mail = await startMailServer();
+const service = await startDashboardService({ SMTP_URL: mail.url });
 afterEach(async () => void (await service.sql`DELETE FROM dashboard_attempts`));
 afterAll(async () => {
   await service.stop();

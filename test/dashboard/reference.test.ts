@@ -1,19 +1,13 @@
 /** The reference for people: `/openapi`, and the same in the dashboard. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { pt } from '../../src/dashboard/ui/reference-pt.ts';
 import type { OpenApi } from '../../src/http/openapi.ts';
-import type { TestService } from '../support/service.ts';
-import { type Browsing, startBrowsedDashboard } from './browser.ts';
+import { startBrowsedDashboard } from './browser.ts';
 import { createVisitor, makeKey, signUp } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
-let service: TestService;
-let browsing: Browsing;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ service, browsing, stop } = await startBrowsedDashboard());
-});
+const { service, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());
 
 const operationsOf = async () => {

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { invite } from '../../src/dashboard/auth/invitations.ts';
-import type { TestService } from '../support/service.ts';
 import { startMailedDashboard } from './service.ts';
-import type { MailServer } from './smtp.ts';
 import { createVisitor, linkTo, newPerson, signUpByMail } from './visitor.ts';
 
-let mail: MailServer;
-let service: TestService;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedDashboard());
-});
+const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
 
 test('every step of a sign-in is logged with the address, the member and the account, and no secret', async () => {

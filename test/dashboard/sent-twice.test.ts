@@ -1,18 +1,12 @@
 /** A form that is sent twice, by an impatient second click or a reload, does its work once. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import type { TestService } from '../support/service.ts';
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { until } from '../support/until.ts';
-import { type Browsing, startBrowsedDashboard } from './browser.ts';
+import { startBrowsedDashboard } from './browser.ts';
 import { createVisitor, formTokenOf, newPerson, signUp } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
-let service: TestService;
-let browsing: Browsing;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ service, browsing, stop } = await startBrowsedDashboard());
-});
+const { service, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());
 
 const keysOf = async (accountId: string) =>

@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { setSuspended } from '../../src/accounts/changes.ts';
 import { createAccount } from '../../src/accounts/store.ts';
 import { invite } from '../../src/dashboard/auth/invitations.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
-import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { pausing } from './pausing.ts';
 import { startMailedDashboard } from './service.ts';
-import type { MailServer } from './smtp.ts';
 import { createVisitor, linkTo, type Person, signUpByMail, type Visitor } from './visitor.ts';
 
 const NEW = 'another long password';
 
-let mail: MailServer;
-let service: TestService;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedDashboard());
-});
+const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
 
 const visit = () => createVisitor(service.baseUrl);

@@ -1,24 +1,18 @@
 /** The pages of the settings in a real browser: each form, with and without scripts, and on a narrow phone in Portuguese. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createUser } from '../../src/dashboard/auth/invitations.ts';
-import type { TestService } from '../support/service.ts';
-import { type Browsing, openBrowser } from './browser.ts';
+import { openBrowser } from './browser.ts';
 import { startDashboardService } from './service.ts';
-import { type MailServer, startMailServer } from './smtp.ts';
+import { startMailServer } from './smtp.ts';
 import { createVisitor, linkTo, newPerson, type Person, signUpByMail } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
-let mail: MailServer;
-let service: TestService;
-let browsing: Browsing;
-beforeAll(async () => {
-  mail = await startMailServer();
-  service = await startDashboardService({ SMTP_URL: mail.url, CONTACT: 'mailto:ajuda@example.com' });
-  browsing = await openBrowser(service);
-});
+const mail = await startMailServer();
+const service = await startDashboardService({ SMTP_URL: mail.url, CONTACT: 'mailto:ajuda@example.com' });
+const browsing = await openBrowser(service);
 afterAll(async () => {
   await browsing?.close();
   await service?.stop();

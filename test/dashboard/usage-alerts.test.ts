@@ -1,26 +1,19 @@
 /** Mails when 80% and 100% of the allowance are used (contract: usage alerts). */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createMailer, type Mailer } from '../../src/dashboard/auth/mail.ts';
 import { createUsageAlerts, type UsageAlerts } from '../../src/dashboard/usage/usage-alerts.ts';
 import { createLogTo } from '../../src/observability/log.ts';
-import type { TestService } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';
 import { startMailedDashboard } from './service.ts';
-import type { MailServer } from './smtp.ts';
 import { createVisitor, makeKey, signUpByMail } from './visitor.ts';
 
-let mail: MailServer;
-let service: TestService;
-let stop: () => Promise<void>;
 let mailers: Mailer[];
 /** Of two instances. */
 let instances: UsageAlerts[];
 let logLines: string[];
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedDashboard());
-});
+const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
 beforeEach(() => {
   logLines = [];

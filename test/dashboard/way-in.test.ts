@@ -1,13 +1,9 @@
 /** Where a visitor gets to: from a bare address, a deep link, a form that is out of date; and in which language. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { TestService } from '../support/service.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { startDashboardService } from './service.ts';
 import { createVisitor, newPerson, type PageAnswer, signUp } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const placeOf = ({ status, headers }: { status: number; headers: Headers }) => [

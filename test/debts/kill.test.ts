@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { countMessages, killCommandAt, runCommand } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 
 const ROUNDS = 6;
 const ROWS = 20_000;
 
-let database: TestDatabase;
-let folder: string;
-
-beforeAll(async () => {
-  database = await createTestDatabase('debts_kill');
-  folder = await mkdtemp(join(tmpdir(), 'debts-kill-test-'));
-});
+const database = await createTestDatabase('debts_kill');
+const folder = await mkdtemp(join(tmpdir(), 'debts-kill-test-'));
 afterAll(async () => {
   await database.drop();
   await rm(folder, { recursive: true, force: true });

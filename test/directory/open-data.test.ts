@@ -3,15 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { bareEnvironment, MAIN, ROOT } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
-import { createWorkbench, type Workbench } from '../support/workbench.ts';
+import { createWorkbench } from '../support/workbench.ts';
 import { OPEN_DATA } from './open-data-files.ts';
 
-let bench: Workbench;
-
-beforeAll(async () => {
-  bench = await createWorkbench('postgres');
-  for (const [name, content] of Object.entries(OPEN_DATA)) await bench.write(name, content);
-});
+const bench = await createWorkbench('postgres');
+for (const [name, content] of Object.entries(OPEN_DATA)) await bench.write(name, content);
 afterAll(() => bench.close());
 
 async function documentedCommands(): Promise<string[]> {

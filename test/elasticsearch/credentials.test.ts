@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,27 +13,23 @@ const ENCODED = encodeURIComponent(PASSWORD);
 
 /** Answers as Elasticsearch does when it asks for a password; keeps what it was sent. */
 const given: (string | null)[] = [];
-let server: Bun.Server<undefined>;
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'credentials-'));
-  server = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    fetch(request) {
-      const authorization = request.headers.get('authorization');
-      given.push(authorization);
-      const headers = { 'X-Elastic-Product': 'Elasticsearch' };
-      if (authorization === `Basic ${btoa(`elastic:${PASSWORD}`)}`) {
-        return Response.json({ count: 7 }, { headers });
-      }
-      const reason = 'unable to authenticate user [elastic]';
-      return Response.json(
-        { error: { type: 'security_exception', reason }, status: 401 },
-        { status: 401, headers },
-      );
-    },
-  });
+const folder = await mkdtemp(join(tmpdir(), 'credentials-'));
+const server = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  fetch(request) {
+    const authorization = request.headers.get('authorization');
+    given.push(authorization);
+    const headers = { 'X-Elastic-Product': 'Elasticsearch' };
+    if (authorization === `Basic ${btoa(`elastic:${PASSWORD}`)}`) {
+      return Response.json({ count: 7 }, { headers });
+    }
+    const reason = 'unable to authenticate user [elastic]';
+    return Response.json(
+      { error: { type: 'security_exception', reason }, status: 401 },
+      { status: 401, headers },
+    );
+  },
 });
 afterAll(async () => {
   await server.stop(true);

@@ -1,16 +1,13 @@
 /** Readiness says no while requests fail, also when every dependency answers. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
-import { type Api, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv } from '../support/companies.ts';
 import '../support/modes.ts';
 import { until } from '../support/until.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', directory: csv(1, 3), env: { SEARCH_CACHE_MB: '0' } });
-});
+const api = await startApi({ mode: 'full', directory: csv(1, 3), env: { SEARCH_CACHE_MB: '0' } });
 afterAll(() => api.stop());
 
 async function ready() {

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { freePort } from '../servers/ports.ts';
-import { type Api, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { csv } from '../support/companies.ts';
 import '../support/modes.ts';
 import type { ServiceProcess } from '../support/service.ts';
@@ -10,10 +10,7 @@ const POLL_MS = 250;
 /** A balancer on a busy machine must have looked by then. */
 const DELAY_S = 4;
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', directory: csv(1, 3) });
-});
+const api = await startApi({ mode: 'full', directory: csv(1, 3) });
 afterAll(() => api.stop());
 
 /** A balancer that looks at readiness four times a second, repeats nothing, and sends requests to ready instances in turn. */

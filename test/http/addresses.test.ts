@@ -1,6 +1,6 @@
 /** Addresses and methods as no client library sends them, over a raw socket, and whose address the service says is its own. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { startApi } from '../support/api.ts';
 import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
@@ -9,13 +9,9 @@ import { nifPtFound } from '../support/provider.ts';
 const PUBLIC_URL = 'https://directory.example/base';
 const FOUND = nif(1);
 
-let api: Api;
-let caller: Caller;
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', directory: csv(1, 3) });
-  api.provider.answer(FOUND, nifPtFound(FOUND));
-  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
-});
+const api = await startApi({ mode: 'full', directory: csv(1, 3) });
+api.provider.answer(FOUND, nifPtFound(FOUND));
+const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 afterAll(() => api.stop());
 
 /** What is answered to a request line, with the caller's key. */

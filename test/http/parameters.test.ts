@@ -1,8 +1,8 @@
 /** The schemas of parameters in the OpenAPI document against what the service takes: generated clients and fuzzers go by them. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { isValidNif, normalizeNif } from '../../src/companies/nif.ts';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 
 interface Document {
@@ -12,14 +12,9 @@ interface Document {
   >;
 }
 
-let api: Api;
-let caller: Caller;
-let document: Document;
-beforeAll(async () => {
-  api = await startApi();
-  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
-  document = (await (await fetch(`${api.baseUrl}/openapi/json`)).json()) as Document;
-});
+const api = await startApi();
+const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+const document = (await (await fetch(`${api.baseUrl}/openapi/json`)).json()) as Document;
 afterAll(() => api.stop());
 
 /** Whether the document's schema takes a text for the one parameter of a path. */

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan, setSuspended } from '../../src/accounts/changes.ts';
 import {
   type Authenticator,
@@ -9,22 +9,16 @@ import {
 import { generateSecret, hashSecret } from '../../src/keys/secret.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { stopClock } from '../support/stopped-clock.ts';
 import { poll, until } from '../support/until.ts';
 
-let database: TestDatabase;
-let sql: Sql;
+const database = await createTestDatabase('authenticate');
+const sql = database.sql;
 /** Notifications go through it; queries don't, unless a test says so. */
-let proxy: TcpProxy;
-
-beforeAll(async () => {
-  database = await createTestDatabase('authenticate');
-  sql = database.sql;
-  proxy = await startProxy(database.url);
-});
+const proxy = await startProxy(database.url);
 afterAll(async () => {
   await proxy.close();
   await database.drop();

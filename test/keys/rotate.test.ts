@@ -1,26 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { createAccount, findAccount } from '../../src/accounts/store.ts';
-import { type Authenticator, createAuthenticator } from '../../src/keys/authenticate.ts';
+import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { ROTATIONS_PER_DAY, rotateKey } from '../../src/keys/rotate.ts';
 import { hashSecret } from '../../src/keys/secret.ts';
 import { createKey, findKey, renameKey, revokeKey } from '../../src/keys/store.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const HOUR_S = 3600;
 
-let database: TestDatabase;
-let sql: Sql;
+const database = await createTestDatabase('rotate');
+const sql = database.sql;
 /** Two instances. */
-let instances: Authenticator[];
-beforeAll(async () => {
-  database = await createTestDatabase('rotate');
-  sql = database.sql;
-  instances = [await createAuthenticator(sql), await createAuthenticator(sql)];
-});
+const instances = [await createAuthenticator(sql), await createAuthenticator(sql)];
 afterAll(async () => {
   await Promise.all(instances.map((instance) => instance.close()));
   await database.drop();

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { createAccount, requireAccount } from '../../src/accounts/store.ts';
 import { hashSecret } from '../../src/keys/secret.ts';
 import { createKey, findKey, listKeys, pageOfKeys, revokeKey } from '../../src/keys/store.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
 import { createAccountAt } from '../accounts/account-at.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('keys');
-  sql = database.sql;
-});
+const database = await createTestDatabase('keys');
+const sql = database.sql;
 afterAll(() => database.drop());
 
 const newAccount = async (plan: 'free' | 'plus' = 'free') =>

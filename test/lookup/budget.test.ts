@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
+import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { createKey } from '../../src/keys/store.ts';
 import { createRefreshBudget, OverBudgetError } from '../../src/lookup/budget.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { createVisitor, signUp } from '../dashboard/visitor.ts';
-import { type Api, type Instance, startApi } from '../support/api.ts';
+import { type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
@@ -14,12 +14,9 @@ import { eventually } from '../support/until.ts';
 const [PER_DAY, PER_MINUTE] = [200, 10];
 const plenty = { limits: { requestsPerMinute: 100_000 } };
 
-let api: Api;
 let next = 850;
-beforeAll(async () => {
-  api = await startApi({ env: { SIGN_UP: 'open' } });
-  api.provider.answerAll((number) => nifPtFound(number));
-});
+const api = await startApi({ env: { SIGN_UP: 'open' } });
+api.provider.answerAll((number) => nifPtFound(number));
 afterAll(() => api.stop());
 
 const asked = (number: string) => api.provider.lookups().filter((request) => request.nif === number).length;

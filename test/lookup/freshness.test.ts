@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import { waitingForLock } from '../support/locks.ts';
@@ -9,13 +9,9 @@ import { until } from '../support/until.ts';
 
 const SIX_DAYS_S = 6 * DAY_S;
 
-let api: Api;
-let caller: Caller;
 let next = 100;
-beforeAll(async () => {
-  api = await startApi();
-  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
-});
+const api = await startApi();
+const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 afterEach(() => api.provider.mode('normal'));
 afterAll(() => api.stop());
 

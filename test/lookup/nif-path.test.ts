@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { afterAll, expect, test } from 'bun:test';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nifPtFound } from '../support/provider.ts';
 
-let api: Api;
-let caller: Caller;
-beforeAll(async () => {
-  api = await startApi();
-  api.provider.answerAll((nif) => nifPtFound(nif));
-  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
-});
+const api = await startApi();
+api.provider.answerAll((nif) => nifPtFound(nif));
+const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 afterAll(() => api.stop());
 const look = (path: string) => ask(api, `/companies/${path}`, { key: caller.key });
 

@@ -1,24 +1,20 @@
 /** A lookup that this service failed, and not a source, costs nothing; its time is counted from its arrival. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, expect, test } from 'bun:test';
 import { createLookup } from '../../src/lookup/lookup.ts';
 import { createLookupHandler } from '../../src/lookup/route.ts';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import { runHandler } from '../support/handler.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { eventually, until } from '../support/until.ts';
 
-let api: Api;
-let caller: Caller;
 let next = 1500;
-beforeAll(async () => {
-  api = await startApi({ proxied: ['postgres'], env: { PROVIDER_TIMEOUT_MS: '500' } });
-  caller = await api.caller();
-  api.provider.answerAll((number) => nifPtFound(number));
-  // Its key is in the cache from now on.
-  await ask(api, '/usage', { key: caller.key });
-});
+const api = await startApi({ proxied: ['postgres'], env: { PROVIDER_TIMEOUT_MS: '500' } });
+const caller = await api.caller();
+api.provider.answerAll((number) => nifPtFound(number));
+// Its key is in the cache from now on.
+await ask(api, '/usage', { key: caller.key });
 afterEach(() => {
   api.proxies.postgres.up();
   api.provider.release();

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, type Caller, type Instance, startApi } from '../support/api.ts';
+import { type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -12,19 +12,14 @@ const TIMEOUT_MS = 600;
 const CROWD = 50;
 const BOUND_MS = 2 * TIMEOUT_MS + 1000;
 
-let api: Api;
-let second: Instance;
-let caller: Caller;
 let next = 300;
-beforeAll(async () => {
-  api = await startApi({
-    mode: 'full',
-    directory: csv(1, 3),
-    env: { PROVIDER_TIMEOUT_MS: String(TIMEOUT_MS), REGISTRY: 'vies' },
-  });
-  second = await api.startInstance();
-  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+const api = await startApi({
+  mode: 'full',
+  directory: csv(1, 3),
+  env: { PROVIDER_TIMEOUT_MS: String(TIMEOUT_MS), REGISTRY: 'vies' },
 });
+const second = await api.startInstance();
+const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 afterEach(async () => {
   api.provider.release();
   // No company is known but those of `answer`.

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { type AddressInfo, createServer } from 'node:net';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { openDedicated } from '../../src/postgres/dedicated.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('connections');
-  sql = connectPostgres(database.url, { max: 1 });
-});
+const database = await createTestDatabase('connections');
+const sql = connectPostgres(database.url, { max: 1 });
 afterAll(async () => {
   await sql.end({ timeout: 5 });
   await database.drop();

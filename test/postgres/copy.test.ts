@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { copyInto } from '../../src/postgres/copy.ts';
 import { openDedicated } from '../../src/postgres/dedicated.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { waitingForLock } from '../support/locks.ts';
 
-let database: TestDatabase;
 let connection: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('copy');
-});
+const database = await createTestDatabase('copy');
 beforeEach(async () => {
   connection = openDedicated(database.sql, 'test copy');
   await database.sql`CREATE TABLE copied (n integer UNIQUE DEFERRABLE INITIALLY DEFERRED)`;

@@ -1,5 +1,5 @@
 /** What waits for a connection of a hung Postgres when nobody waits for it any more must not run when it is back. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
 import { createCompanyReader } from '../../src/lookup/store.ts';
@@ -7,21 +7,17 @@ import { createLogTo } from '../../src/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createHealth } from '../../src/service/health.ts';
 import { storeProbes } from '../../src/service/probes.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
-let database: TestDatabase;
-let proxy: TcpProxy;
 /** Its connections are never made. */
 let pool: Sql;
 let queries: { cancelled: unknown }[];
 
-beforeAll(async () => {
-  database = await createTestDatabase('given_up');
-  proxy = await startProxy(database.url);
-  proxy.hang();
-});
+const database = await createTestDatabase('given_up');
+const proxy = await startProxy(database.url);
+proxy.hang();
 afterAll(async () => {
   await proxy.close();
   await database.drop();

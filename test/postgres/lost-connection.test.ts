@@ -1,22 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import postgres from 'postgres';
 import type { Sql } from '../../src/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 
 /**
  * What patches/postgres@3.4.9.patch is there for. The sockets are real, but the test says when they fail and close: in the
  * turn in which a query has just been put off to the next one, which otherwise takes luck.
  */
 
-let database: TestDatabase;
 let sql: Sql;
 let socket: Socket;
 
-beforeAll(async () => {
-  database = await createTestDatabase('lost_connection');
-});
+const database = await createTestDatabase('lost_connection');
 beforeEach(async () => {
   const { hostname, port } = new URL(database.url);
   const open = async () => {

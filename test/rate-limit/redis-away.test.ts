@@ -1,21 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import type Redis from 'ioredis';
 import type { RateLimiter } from '../../src/rate-limit/limiter.ts';
 import { connectRedis, createRedisRateLimiter } from '../../src/rate-limit/redis.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { startProxy } from '../support/proxy.ts';
 import { redisUrl } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-let proxy: TcpProxy;
 let redis: Redis;
 let limiter: RateLimiter;
 let changes: string[];
 let localDecisions: number;
 
-beforeAll(async () => {
-  proxy = await startProxy(redisUrl);
-});
+const proxy = await startProxy(redisUrl);
 beforeEach(async () => {
   proxy.up();
   changes = [];

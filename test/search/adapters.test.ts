@@ -1,6 +1,5 @@
 /** One suite for every form of the search: the plain one in memory, Postgres, Elasticsearch. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Client } from '@elastic/elasticsearch';
+import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { normalizeName } from '../../src/companies/name.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
@@ -8,7 +7,7 @@ import type { SearchEntry } from '../../src/search/document.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
 import type { DirectorySearch } from '../../src/search/search.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { searchEntries } from '../support/search-entries.ts';
@@ -24,24 +23,18 @@ import { testEntries } from './entries.ts';
 const entries = testEntries();
 const oracle = createOracleSearch(entries);
 const { alias, cleanup } = createTestIndexAlias();
-let database: TestDatabase;
-let client: Client;
-let postgres: DirectorySearch;
-let elasticsearch: DirectorySearch;
 
-beforeAll(async () => {
-  database = await createTestDatabase('search');
-  await createSearchTable(database.sql, 'search_entries', entries);
-  await showTable(database.sql, 'search_entries');
-  postgres = createPostgresSearch(database.sql);
-  client = createElasticsearch({
-    elasticsearchUrl: elasticsearchUrl,
-    elasticsearchApiKey: null,
-  })!;
-  await createSearchIndex(client, `${alias}-1`, entries);
-  await pointAlias(client, alias, `${alias}-1`);
-  elasticsearch = createElasticsearchSearch(client, alias);
-});
+const database = await createTestDatabase('search');
+await createSearchTable(database.sql, 'search_entries', entries);
+await showTable(database.sql, 'search_entries');
+const postgres = createPostgresSearch(database.sql);
+const client = createElasticsearch({
+  elasticsearchUrl: elasticsearchUrl,
+  elasticsearchApiKey: null,
+})!;
+await createSearchIndex(client, `${alias}-1`, entries);
+await pointAlias(client, alias, `${alias}-1`);
+const elasticsearch = createElasticsearchSearch(client, alias);
 
 afterAll(async () => {
   await client.close();

@@ -1,23 +1,19 @@
 /** Which index is current, as every instance follows it. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { makeCurrent, nextGeneration, readDirectory } from '../../src/directory/generations.ts';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { type CurrentIndex, watchCurrentIndex } from '../../src/search/current-index.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
-let database: TestDatabase;
-let proxy: TcpProxy;
 let watched: Sql;
 let current: CurrentIndex;
 
-beforeAll(async () => {
-  database = await createTestDatabase('current_index');
-  proxy = await startProxy(database.url);
-});
+const database = await createTestDatabase('current_index');
+const proxy = await startProxy(database.url);
 beforeEach(() => {
   watched = connectPostgres(proxy.url(database.url), { max: 1, statementTimeoutMs: 5000 });
   current = watchCurrentIndex(watched);

@@ -1,8 +1,8 @@
 /** What search by Postgres costs, and what it does when Postgres hangs or the directory changes. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { createPostgresSearch } from '../../src/search/postgres.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy } from '../support/proxy.ts';
 import { searchEntries } from '../support/search-entries.ts';
@@ -39,13 +39,9 @@ const crowded = numbered(
   }),
 );
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase('search_cost');
-  await createSearchTable(database.sql, 'crowded', crowded);
-  await showTable(database.sql, 'crowded');
-});
+const database = await createTestDatabase('search_cost');
+await createSearchTable(database.sql, 'crowded', crowded);
+await showTable(database.sql, 'crowded');
 afterAll(() => database.drop());
 
 test('a search reads a fraction of the 20,000 rows that begin with its query, whatever its length', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, expect, test } from 'bun:test';
 import { freePort } from '../../src/service/listen.ts';
 import { endWorker } from '../../src/service/workers.ts';
 import { sendRaw } from '../support/client.ts';
@@ -10,11 +10,8 @@ import { until } from '../support/until.ts';
 /** Odd, so that no two workers can have answered as many. */
 const REQUESTS = 61;
 
-let environment: Awaited<ReturnType<typeof createTestEnvironment>>;
 const services: ServiceProcess[] = [];
-beforeAll(async () => {
-  environment = await createTestEnvironment({ mode: 'full' });
-});
+const environment = await createTestEnvironment({ mode: 'full' });
 afterEach(() => {
   // Whatever a test that failed has left: first what would start the others again.
   for (const service of services) {

@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import type { CompanySource, SourceErrorReason, SourceName } from '../../src/sources/types.ts';
-import { nifPtFound, type Provider, type ProviderMode, startProvider } from '../support/provider.ts';
+import { nifPtFound, type ProviderMode, startProvider } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 import { CLIENT_SECRET, everythingIn, faultOf, found, NIF, SECRET_KEY, sourceAt } from './support.ts';
 
@@ -39,12 +39,9 @@ const FAULTS = MODES.map(([mode, reason]) => ({
   reason,
 }));
 
-let provider: Provider;
 let source: CompanySource;
 
-beforeAll(async () => {
-  provider = await startProvider();
-});
+const provider = await startProvider();
 afterAll(() => provider.close());
 afterEach(async () => {
   await source.close();

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { acceptInvitation } from '../../src/dashboard/auth/invitations.ts';
 import { createCommandLine } from '../support/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let cli: ReturnType<typeof createCommandLine>;
-beforeAll(async () => {
-  database = await createTestDatabase('cli_data');
-  cli = createCommandLine(database.url);
-});
+const database = await createTestDatabase('cli_data');
+const cli = createCommandLine(database.url);
 afterAll(() => database.drop());
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

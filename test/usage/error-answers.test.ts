@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:
 import { deleteAccount } from '../../src/account-data/delete.ts';
 import type { ProblemName } from '../../src/http/problems.ts';
 import { createLogTo } from '../../src/observability/log.ts';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
 import { createErrorAnswers } from '../../src/usage/error-answers.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { startProxy } from '../support/proxy.ts';
 import {
   createCaller,
   createTestEnvironment,
@@ -16,14 +16,9 @@ import {
 } from '../support/service.ts';
 import { eventually } from '../support/until.ts';
 
-let database: TestDatabase;
-let sql: Sql;
-let proxy: TcpProxy;
-beforeAll(async () => {
-  database = await createTestDatabase('error_answers');
-  sql = database.sql;
-  proxy = await startProxy(database.url);
-});
+const database = await createTestDatabase('error_answers');
+const sql = database.sql;
+const proxy = await startProxy(database.url);
 afterAll(async () => {
   await proxy.close();
   await database.drop();
