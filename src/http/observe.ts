@@ -22,23 +22,17 @@ const STRICT_TRANSPORT_SECURITY = 'max-age=31536000';
 /** An answer of the API, or a page as it stands. */
 type Outcome = Answer | Response;
 
-export interface Observer {
+export type Observer = ReturnType<typeof createObserver>;
+
+export function createObserver(parts: { publicUrl: string; log: Log; metrics: Metrics }) {
+  const { publicUrl, log, metrics } = parts;
+  const isHttps = new URL(publicUrl).protocol === 'https:';
+
   /**
    * Answers a request and records it: one log line, one count, one duration.
    *
    * @param route the route's template, never the requested address
    */
-  observe(
-    request: Request,
-    route: string,
-    answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
-  ): Promise<Response>;
-}
-
-export function createObserver(parts: { publicUrl: string; log: Log; metrics: Metrics }): Observer {
-  const { publicUrl, log, metrics } = parts;
-  const isHttps = new URL(publicUrl).protocol === 'https:';
-
   async function observe(
     request: Request,
     route: string,

@@ -35,30 +35,22 @@ export class OverBudgetError extends Error {
   }
 }
 
-export interface RefreshBudget {
-  /**
-   * Takes one refresh from every budget that counts for the account, for all instances together.
-   * @throws OverBudgetError when one of them is used up; then nothing was taken
-   */
-  take(payer: Payer): Promise<void>;
-  /** Refreshes of all accounts on this day, as this process last took one. */
-  today(): number;
-}
+export type RefreshBudget = ReturnType<typeof createRefreshBudget>;
 
 /**
  * The budgets of refreshes, by Postgres's clock.
  * @param allPerDay `REFRESHES_PER_DAY`, of which Free accounts get half; `null` means no bound
  * @param log gets a warning, once a day over all instances, when half of that is used up
  */
-export function createRefreshBudget(
-  sql: Sql,
-  allPerDay: number | null,
-  log: Pick<Log, 'warn'>,
-): RefreshBudget {
+export function createRefreshBudget(sql: Sql, allPerDay: number | null, log: Pick<Log, 'warn'>) {
   let last = { day: '', refreshes: 0 };
 
   return {
-    async take({ accountId, plan, requestsPerMinute }) {
+    /**
+     * Takes one refresh from every budget that counts for the account, for all instances together.
+     * @throws OverBudgetError when one of them is used up; then nothing was taken
+     */
+    async take({ accountId, plan, requestsPerMinute }: Payer): Promise<void> {
       const isFree = plan === 'free';
       const accountPerDay = requestsPerMinute * DAILY_REFRESHES_PER_REQUEST;
       const accountPerMinute = isFree ? Math.ceil(requestsPerMinute * FREE_REFRESHES_PER_REQUEST) : null;
@@ -75,6 +67,7 @@ export function createRefreshBudget(
         log.warn({ refreshes: today, of: allPerDay }, 'half of the refreshes of the day are used up');
       }
     },
+    /** Refreshes of all accounts on this day, as this process last took one. */
     today: () => (last.day === utcDay() ? last.refreshes : 0),
   };
 }

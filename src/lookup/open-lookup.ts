@@ -15,11 +15,6 @@ import { createRefresher } from './refresh.ts';
 import { createLookupHandler } from './route.ts';
 import { createCompanyReader } from './store.ts';
 
-export interface LookupHandlers {
-  lookup: Handler;
-  batchLookup: Handler;
-}
-
 /**
  * The handlers of the single and the batch lookup with their sources, as the configuration names them.
  * @param service.stopping aborted when the service stops
@@ -31,7 +26,7 @@ export function openLookup(
   log: Log,
   metrics: Metrics,
   service: { publicUrl: string; stopping: AbortSignal },
-): LookupHandlers {
+): { lookup: Handler; batchLookup: Handler } {
   const sources = createSources(config, {
     onLimit: (source, window) => {
       metrics.sourceLimit(source, window);

@@ -22,20 +22,7 @@ export interface RefresherOptions {
 /** The refreshed record. `failed` means that no source could tell. */
 type RefreshResult = StoredCompany | 'not-found' | 'failed';
 
-export interface Refresher {
-  /**
-   * Brings the record of a NIF up to date and stores it. Callers that ask for a NIF that is being refreshed, here or on
-   * another instance, wait and share the outcome, failure included (contract: refresh). Only the caller that begins a refresh
-   * pays for it, and only when a source is asked.
-   *
-   * @param untilMs the caller waits until then, by `performance.now()`; afterwards no refresh begins for it
-   * @throws OverBudgetError when the account, or all together, have used up their refreshes
-   * @throws another error when this service failed, and not the sources
-   */
-  refresh(nif: string, caller: Payer, untilMs: number): Promise<RefreshResult>;
-  /** Removes the traces of ended refreshes; to be called now and then. */
-  sweep: () => Promise<void>;
-}
+export type Refresher = ReturnType<typeof createRefresher>;
 
 /** The time of the caller that would have begun a refresh was up before a source was asked. */
 class LateError extends Error {
@@ -46,13 +33,22 @@ class LateError extends Error {
 const FIRST_POLL_MS = 25;
 const SLOWEST_POLL_MS = 250;
 
-export function createRefresher(options: RefresherOptions): Refresher {
+export function createRefresher(options: RefresherOptions) {
   const { sql, sources, providerTimeoutMs, budget, findCompany, log, onAnswer } = options;
   /** Longest that an attempt can take: two sources, and storing what they said. */
   const attemptMs = 2 * providerTimeoutMs + 1 * SECOND;
   const leases = createRefreshLeases(sql, attemptMs);
   const running = new Map<string, { accountId: string; result: Promise<RefreshResult> }>();
 
+  /**
+   * Brings the record of a NIF up to date and stores it. Callers that ask for a NIF that is being refreshed, here or on
+   * another instance, wait and share the outcome, failure included (contract: refresh). Only the caller that begins a refresh
+   * pays for it, and only when a source is asked.
+   *
+   * @param untilMs the caller waits until then, by `performance.now()`; afterwards no refresh begins for it
+   * @throws OverBudgetError when the account, or all together, have used up their refreshes
+   * @throws another error when this service failed, and not the sources
+   */
   async function refresh(nif: string, caller: Payer, untilMs: number): Promise<RefreshResult> {
     for (;;) {
       let attempt = running.get(nif);
@@ -146,5 +142,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
     return 'failed';
   }
 
-  return { refresh, sweep: leases.sweep };
+  return {
+    refresh,
+    /** Removes the traces of ended refreshes; to be called now and then. */
+    sweep: leases.sweep,
+  };
 }

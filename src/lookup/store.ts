@@ -24,13 +24,6 @@ export type FindCompany = (nif: string) => Promise<StoredCompany | null>;
 /** Finds the stored records of several companies, by NIF. */
 export type FindCompanies = (nifs: string[]) => Promise<ReadonlyMap<string, StoredCompany>>;
 
-export interface CompanyReader {
-  /** Lookups of one turn of the event loop share a query. */
-  findCompany: FindCompany;
-  /** So do requests for several companies: {@link REQUESTS_IN_A_QUERY} at most. */
-  findCompanies: FindCompanies;
-}
-
 /** Requests for 100 companies that share a query. */
 const REQUESTS_IN_A_QUERY = 5;
 
@@ -38,11 +31,7 @@ const REQUESTS_IN_A_QUERY = 5;
  * @param maxAgeS a record of this age or older is not fresh (specification, Data freshness)
  * @param timeoutMs for lookups that may not take as long as Postgres
  */
-export function createCompanyReader(
-  sql: Sql,
-  maxAgeS: number,
-  timeoutMs = Number.POSITIVE_INFINITY,
-): CompanyReader {
+export function createCompanyReader(sql: Sql, maxAgeS: number, timeoutMs = Number.POSITIVE_INFINITY) {
   const options = {
     name: 'Postgres',
     queueTimeoutMs: Math.min(QUEUE_TIMEOUT_MS, timeoutMs / 4),
@@ -50,22 +39,23 @@ export function createCompanyReader(
   };
   const read = async (nifs: string[], bound: Bound) =>
     companiesOf(await bound(companiesQuery(sql, nifs, maxAgeS)));
-  return {
-    findCompany: createBatcher(
-      async (nifs: string[], bound) => {
-        const companies = await read(nifs, bound);
-        return nifs.map((nif) => companies.get(nif) ?? null);
-      },
-      { ...options, totals: batchTotals.record },
-    ),
-    findCompanies: createBatcher(
-      async (requests: string[][], bound) => {
-        const companies = await read(requests.flat(), bound);
-        return requests.map(() => companies);
-      },
-      { ...options, totals: batchTotals.records, maxBatch: REQUESTS_IN_A_QUERY, maxConcurrentBatches: 2 },
-    ),
-  };
+  /** Lookups of one turn of the event loop share a query. */
+  const findCompany: FindCompany = createBatcher(
+    async (nifs: string[], bound) => {
+      const companies = await read(nifs, bound);
+      return nifs.map((nif) => companies.get(nif) ?? null);
+    },
+    { ...options, totals: batchTotals.record },
+  );
+  /** So do requests for several companies: {@link REQUESTS_IN_A_QUERY} at most. */
+  const findCompanies: FindCompanies = createBatcher(
+    async (requests: string[][], bound) => {
+      const companies = await read(requests.flat(), bound);
+      return requests.map(() => companies);
+    },
+    { ...options, totals: batchTotals.records, maxBatch: REQUESTS_IN_A_QUERY, maxConcurrentBatches: 2 },
+  );
+  return { findCompany, findCompanies };
 }
 
 /** The stored records of these NIFs, by NIF; for commands. */

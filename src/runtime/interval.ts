@@ -1,9 +1,4 @@
-export interface Periodic {
-  /** Runs the task now, or shares the run in flight. */
-  run(): Promise<void>;
-  /** Starts no more runs, and waits for the one in flight. */
-  stop(): Promise<void>;
-}
+export type Periodic = ReturnType<typeof startInterval>;
 
 /**
  * Runs a task at an interval until it is stopped. Never two runs at once.
@@ -14,7 +9,7 @@ export function startInterval(
   task: () => Promise<void>,
   everyMs: number,
   onFailed?: (error: unknown) => void,
-): Periodic {
+) {
   let running: Promise<void> | null = null;
   let isFailing = false;
 
@@ -39,8 +34,10 @@ export function startInterval(
   const timer = setInterval(() => void run(), everyMs);
   timer.unref();
   return {
+    /** Runs the task now, or shares the run in flight. */
     run,
-    async stop() {
+    /** Starts no more runs, and waits for the one in flight. */
+    async stop(): Promise<void> {
       clearInterval(timer);
       await running;
     },

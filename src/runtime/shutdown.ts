@@ -1,14 +1,7 @@
 import { SECOND } from '../units.ts';
 import { withTimeout } from './timeout.ts';
 
-/** Resources to close at shutdown. One that fails or hangs does not block the others. */
-export interface Cleanup {
-  add(what: string, close: () => Promise<unknown>): void;
-  /** Closes in the reverse order of opening, because a resource may use those opened before it. */
-  runInReverse(): Promise<void>;
-  /** Closes everything at once, for resources that don't use each other. */
-  runInParallel(): Promise<void>;
-}
+export type Cleanup = ReturnType<typeof createCleanup>;
 
 /** Either way of closing takes at most this long, whatever hangs. */
 export const CLOSE_TIMEOUT_MS = 6 * SECOND;
@@ -29,10 +22,11 @@ export const DRAIN_TIMEOUT_MS = 10 * SECOND;
  */
 export const LONGEST_STOP_MS = DRAIN_TIMEOUT_MS + 2 * CLOSE_TIMEOUT_MS;
 
+/** Resources to close at shutdown. One that fails or hangs does not block the others. */
 export function createCleanup(
   onFailed: (what: string, error: unknown) => void = () => {},
   timeoutMs = CLOSE_TIMEOUT_MS,
-): Cleanup {
+) {
   type Entry = { what: string; close: () => Promise<unknown> };
   const open: Entry[] = [];
 
@@ -41,16 +35,18 @@ export function createCleanup(
   }
 
   return {
-    add(what, close) {
+    add(what: string, close: () => Promise<unknown>): void {
       open.push({ what, close });
     },
-    async runInReverse() {
+    /** Closes in the reverse order of opening, because a resource may use those opened before it. */
+    async runInReverse(): Promise<void> {
       const untilMs = performance.now() + timeoutMs;
       for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
         await closeOne(entry, Math.min(ONE_TIMEOUT_MS, Math.max(0, untilMs - performance.now())));
       }
     },
-    async runInParallel() {
+    /** Closes everything at once, for resources that don't use each other. */
+    async runInParallel(): Promise<void> {
       await Promise.all(open.splice(0).map((entry) => closeOne(entry, timeoutMs)));
     },
   };

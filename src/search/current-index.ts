@@ -7,13 +7,6 @@ import { SECOND } from '../units.ts';
 /** The Postgres channel for a change of the current generation (src/directory/generations.ts). */
 export const DIRECTORY_CHANGED = 'directory_changed';
 
-/** The current search index, according to Postgres. */
-export interface CurrentIndex {
-  /** `null` means that it is not known now, so that no cached answer may be used. */
-  name(): string | null;
-  close(): Promise<void>;
-}
-
 /** A lost connection is replaced within this time, too. */
 const READ_EVERY_MS = 1 * SECOND;
 const READ_TIMEOUT_MS = 2 * SECOND;
@@ -24,7 +17,7 @@ const READ_TIMEOUT_MS = 2 * SECOND;
  *
  * The next read notices a silently lost connection within three seconds.
  */
-export function watchCurrentIndex(sql: Sql): CurrentIndex {
+export function watchCurrentIndex(sql: Sql) {
   let current: string | null = null;
   // Counts notifications and lost connections, which make a read out of date.
   let changes = 0;
@@ -69,8 +62,9 @@ export function watchCurrentIndex(sql: Sql): CurrentIndex {
   const reads = startInterval(read, READ_EVERY_MS);
   void reads.run();
   return {
+    /** `null` means that it is not known now, so that no cached answer may be used. */
     name: () => current,
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       current = null;
       await listener.end(1);

@@ -3,12 +3,7 @@ import type { Probe } from '../observability/probe.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
-export interface Health {
-  live(): Response;
-  ready(): Promise<Response>;
-  /** The state of each dependency, asked now. */
-  results(): Promise<Record<string, ProbeResult>>;
-}
+export type Health = ReturnType<typeof createHealth>;
 
 const PROBE_TIMEOUT_MS = 1 * SECOND;
 
@@ -21,11 +16,7 @@ export type ProbeResult = { status: 'up' | 'down'; warning?: string };
  *
  * Both need no key. Requests that arrive during a check share its result, so that a crowd costs the dependencies one check.
  */
-export function createHealth(
-  probes: Probe[],
-  isStopping: () => boolean,
-  log: Pick<Log, 'info' | 'warn'>,
-): Health {
+export function createHealth(probes: Probe[], isStopping: () => boolean, log: Pick<Log, 'info' | 'warn'>) {
   const down = new Set<string>();
 
   async function probe(dependency: Probe): Promise<ProbeResult> {

@@ -8,15 +8,8 @@ const EXPIRY_MARGIN_MS = 30 * SECOND;
 /** OAuth leaves `expires_in` optional (RFC 6749, 5.1). */
 const DEFAULT_LIFETIME_S = 300;
 
-export interface Tokens {
-  /** A valid token; requests one if there is none or it is about to expire. */
-  get(question: Question): Promise<string>;
-  /** Drops a token that was refused, so that the next `get` requests another one. */
-  forget(token: string): void;
-}
-
 /** OAuth client credentials at `POST {url}/oauth/token`. One request for a token runs at a time; all callers share it. */
-export function createTokens(config: SourcesConfig, now: () => number): Tokens {
+export function createTokens(config: SourcesConfig, now: () => number) {
   let current: { token: string; usableUntilMs: number } | undefined;
   let pending: Promise<string> | undefined;
 
@@ -59,7 +52,8 @@ export function createTokens(config: SourcesConfig, now: () => number): Tokens {
   }
 
   return {
-    async get(question) {
+    /** A valid token; requests one if there is none or it is about to expire. */
+    async get(question: Question): Promise<string> {
       const { signal } = question;
       for (;;) {
         if (current && now() < current.usableUntilMs) return current.token;
@@ -76,7 +70,8 @@ export function createTokens(config: SourcesConfig, now: () => number): Tokens {
         }
       }
     },
-    forget(token) {
+    /** Drops a token that was refused, so that the next `get` requests another one. */
+    forget(token: string): void {
       if (current?.token === token) current = undefined;
     },
   };

@@ -56,12 +56,6 @@ export interface Question {
   ask(request: JsonRequest): Promise<{ status: number; body: JsonObject }>;
 }
 
-export interface JsonClient {
-  /** @param admit called before each request that has a connection */
-  begin(admit: Admit): Question;
-  close(): Promise<void>;
-}
-
 /**
  * The one client for providers, which are not trusted. It follows no redirect, reads at most 1 MiB after decompression, and
  * accepts only a JSON object in well-formed UTF-8. Its faults hold no text of a provider, and no URL. It ignores the content
@@ -70,7 +64,7 @@ export interface JsonClient {
  * @param timeoutMs for everything that a request does (contract, PROVIDER_TIMEOUT_MS: for each provider, whole). It also
  * ends an attempt to connect whose request has timed out
  */
-export function createJsonClient(source: SourceName, timeoutMs: number): JsonClient {
+export function createJsonClient(source: SourceName, timeoutMs: number) {
   const agent = new Agent({
     connections: MAX_CONNECTIONS,
     pipelining: 1,
@@ -89,7 +83,8 @@ export function createJsonClient(source: SourceName, timeoutMs: number): JsonCli
   });
 
   return {
-    begin(admit) {
+    /** @param admit called before each request that has a connection */
+    begin(admit: Admit): Question {
       const timeout = new AbortController();
       const { signal } = timeout;
       setTimeoutAfterIo((isBusy) => timeout.abort(isBusy ? 'busy' : 'timeout'), timeoutMs).unref();

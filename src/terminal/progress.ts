@@ -10,27 +10,7 @@ export interface Step {
   weight: number;
 }
 
-/** Shows the progress of long work on stderr, because stdout is for answers (contract, Command line). */
-export interface Progress {
-  /**
-   * Sets the steps of the whole work, also again when more is known. Lines then show the number of the step and the time left of
-   * all steps. A phase that was not planned counts as part of the step before.
-   */
-  plan(steps: readonly Step[]): void;
-  /** Begins the next phase and ends the one before, e.g. `reading names.csv`. */
-  phase(name: string): void;
-  /**
-   * @param done rows so far, in this phase
-   * @param fraction the part of the phase that is done, 0 to 1; `null` means that it is not known, as on a pipe
-   */
-  update(done: number, fraction: number | null): void;
-  /** The progress in one line, e.g. for a process that waits for this one; `null` before the first phase and after the last. */
-  describe(): string | null;
-  /** One line that stays, e.g. a warning. */
-  note(line: string): void;
-  /** Ends the last phase: at 100% if the work is complete, else where it was. */
-  end(isComplete: boolean): void;
-}
+export type Progress = ReturnType<typeof showProgress>;
 
 export interface ProgressStream {
   isTTY?: boolean;
@@ -48,15 +28,14 @@ const BAR_WIDTH = 12;
 const CLEAR_LINE = '\r\u001b[K';
 
 /**
+ * Shows the progress of long work on stderr, because stdout is for answers (contract, Command line).
+ *
  * A bar with count, rate and time left on a terminal, redrawn ten times a second; elsewhere a plain line every five
  * seconds. A phase that ends before it was shown leaves one line on a terminal and none elsewhere.
  *
  * A timer keeps the line moving while nothing is reported, as when Postgres builds an index.
  */
-export function showProgress(
-  stream: ProgressStream = process.stderr,
-  now: () => number = Date.now,
-): Progress {
+export function showProgress(stream: ProgressStream = process.stderr, now: () => number = Date.now) {
   const isTerminal = stream.isTTY === true;
   let current: { name: string; startedAt: number; done: number; fraction: number | null } | null = null;
   let shownAt = 0;
@@ -121,12 +100,17 @@ export function showProgress(
     current = null;
   };
   return {
-    plan(planned) {
+    /**
+     * Sets the steps of the whole work, also again when more is known. Lines then show the number of the step and the time left
+     * of all steps. A phase that was not planned counts as part of the step before.
+     */
+    plan(planned: readonly Step[]): void {
       steps = planned;
       step = -1;
       locate();
     },
-    phase(name) {
+    /** Begins the next phase and ends the one before, e.g. `reading names.csv`. */
+    phase(name: string): void {
       endPhase(true);
       startedAt ??= now();
       current = { name: printable(name), startedAt: now(), done: 0, fraction: null };
@@ -134,19 +118,26 @@ export function showProgress(
       shownAt = now();
       if (isTerminal) show();
     },
-    update(done, fraction) {
+    /**
+     * @param done rows so far, in this phase
+     * @param fraction the part of the phase that is done, 0 to 1; `null` means that it is not known, as on a pipe
+     */
+    update(done: number, fraction: number | null): void {
       if (current === null) return;
       current.done = done;
       current.fraction = fraction === null ? null : Math.min(Math.max(fraction, 0), 1);
       showIfDue();
     },
+    /** The progress in one line, e.g. for a process that waits; `null` before the first phase and after the last. */
     describe: () => (current === null ? null : line(false)),
-    note(text) {
+    /** One line that stays, e.g. a warning. */
+    note(text: string): void {
       if (isTerminal && current !== null) stream.write(CLEAR_LINE);
       stream.write(`${printable(text)}\n`);
       if (isTerminal) show();
     },
-    end(isComplete) {
+    /** Ends the last phase: at 100% if the work is complete, else where it was. */
+    end(isComplete: boolean): void {
       clearInterval(timer);
       endPhase(isComplete);
     },

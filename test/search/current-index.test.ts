@@ -3,14 +3,14 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { makeCurrent, nextGeneration, readDirectory } from '../../src/directory/generations.ts';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { type CurrentIndex, watchCurrentIndex } from '../../src/search/current-index.ts';
+import { watchCurrentIndex } from '../../src/search/current-index.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
 let watched: Sql;
-let current: CurrentIndex;
+let current: ReturnType<typeof watchCurrentIndex>;
 
 const database = await createTestDatabase('current_index');
 const proxy = await startProxy(database.url);
