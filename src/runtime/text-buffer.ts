@@ -1,5 +1,3 @@
-export type TextBuffer = ReturnType<typeof createTextBuffer>;
-
 /** UTF-8 needs at most three bytes for a UTF-16 unit. */
 const MAX_BYTES_PER_UNIT = 3;
 
