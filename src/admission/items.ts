@@ -5,7 +5,7 @@ import type { ItemList, ItemProblem } from '../http/item-schema.ts';
 import { type ProblemName, problemBody } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Handler, Payment } from './pipeline.ts';
-import { createPostedHandler, refusalOf } from './posted.ts';
+import { createPostedHandler, refusalOfAll } from './posted.ts';
 
 /** What is answered for an item: the members that it has beside its text and its status, as JSON, or a problem. */
 export type ItemAnswer = { ok: true; json: string } | ProblemAnswer;
@@ -66,7 +66,7 @@ export function createItemsHandler({
       );
       if ('ok' in planned) return planned;
       const payment = await pay(planned.items.filter(({ isCharged }) => isCharged).length);
-      return refusalOf(payment) ?? write(planned, payment);
+      return refusalOfAll(payment) ?? write(planned, payment);
     },
   });
 

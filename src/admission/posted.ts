@@ -40,6 +40,6 @@ export function createPostedHandler<Input>({ kind, stopping, read, answer }: Pos
 }
 
 /** The whole answer of a request that got no credit at all; `null` when it got some. */
-export function refusalOf({ spent, refusal }: Payment): ProblemAnswer | null {
+export function refusalOfAll({ spent, refusal }: Payment): ProblemAnswer | null {
   return spent === 0 ? refusal : null;
 }

@@ -3,7 +3,7 @@ import type { Transaction } from '../postgres/connect.ts';
 import type { DebtKind } from './kind.ts';
 
 /** A staged file beside the present dataset of its kind. */
-export interface Difference {
+export interface DebtDifference {
   /** The present dataset's date; `null` means that there is none. */
   presentDate: string | null;
   /** Companies in the present dataset. */
@@ -17,8 +17,8 @@ export interface Difference {
 }
 
 /** Compares the rows of the session's staging table with the dataset that they would replace. */
-export async function compareStaged(transaction: Transaction, kind: DebtKind): Promise<Difference> {
-  const [row] = await transaction<Difference[]>`
+export async function compareStagedDebts(transaction: Transaction, kind: DebtKind): Promise<DebtDifference> {
+  const [row] = await transaction<DebtDifference[]>`
     SELECT "presentDate", count(present_nif) AS present,
       count(*) FILTER (WHERE present_nif = staged_nif) AS kept,
       count(*) FILTER (WHERE is_announced AND present_nif IS NULL) AS appeared,

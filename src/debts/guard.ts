@@ -2,7 +2,7 @@ import { RefusedError } from '../errors.ts';
 import { SMALLEST_REPLACEMENT } from '../ingest/staging.ts';
 import { count } from '../terminal/progress.ts';
 import { DAY } from '../units.ts';
-import type { Difference } from './difference.ts';
+import type { DebtDifference } from './difference.ts';
 import type { DebtKind } from './kind.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { DebtKind } from './kind.ts';
  * @throws RefusedError
  */
 export function refuseSuspicious(
-  difference: Difference,
+  difference: DebtDifference,
   { kind, date, force = 0 }: { kind: DebtKind; date: string; force?: number | undefined },
 ): void {
   const suspicions = [...suspiciousDate(difference, kind, date), ...suspiciousEnds(difference, kind)];
@@ -29,7 +29,7 @@ interface Suspicion {
   outcome: string;
 }
 
-function suspiciousDate({ presentDate }: Difference, kind: DebtKind, date: string): Suspicion[] {
+function suspiciousDate({ presentDate }: DebtDifference, kind: DebtKind, date: string): Suspicion[] {
   // A mistyped year would be shown to customers, and refuse every right file after it.
   if (date > new Date(Date.now() + DAY).toISOString().slice(0, 10)) {
     return [{ reason: `${date} is after tomorrow`, outcome: 'imports the dataset of that date' }];
@@ -44,7 +44,7 @@ function suspiciousDate({ presentDate }: Difference, kind: DebtKind, date: strin
 }
 
 function suspiciousEnds(
-  { present, kept, appeared, changed, ended }: Difference,
+  { present, kept, appeared, changed, ended }: DebtDifference,
   kind: DebtKind,
 ): Suspicion[] {
   if (kept >= present * SMALLEST_REPLACEMENT) return [];

@@ -4,7 +4,7 @@ import { type FileOptions, stageFile } from '../ingest/staging.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import type { CommandTools } from '../terminal/command.ts';
 import type { Progress } from '../terminal/progress.ts';
-import { compareStaged, type Difference } from './difference.ts';
+import { compareStagedDebts, type DebtDifference } from './difference.ts';
 import { refuseSuspicious } from './guard.ts';
 import { DEBTS_PLAN } from './import-plan.ts';
 import type { DebtKind } from './kind.ts';
@@ -17,7 +17,7 @@ export interface DebtsImportOptions extends FileOptions {
   force?: number | undefined;
 }
 
-interface DebtsReport extends ImportReport, Pick<Difference, 'appeared' | 'changed' | 'ended'> {}
+interface DebtsReport extends ImportReport, Pick<DebtDifference, 'appeared' | 'changed' | 'ended'> {}
 
 /**
  * Replaces the whole dataset of one kind by a file's rows (contract, Files), in one transaction: lookups see the old
@@ -44,7 +44,7 @@ export function importDebts(
     const { present, kept, appeared, changed, ended } = await sql.begin(async (transaction) => {
       // The guard must compare with the rows that are replaced. Readers aren't blocked.
       if (!dryRun) await transaction`LOCK TABLE debt_datasets IN SHARE ROW EXCLUSIVE MODE`;
-      const difference = await compareStaged(transaction, kind);
+      const difference = await compareStagedDebts(transaction, kind);
       refuseSuspicious(difference, { kind, date, force });
       if (!dryRun) await transaction`SELECT replace_debts(${kind}, ${date}, ${tools.actor})`;
       return difference;

@@ -1,7 +1,6 @@
 import type { Handler } from '../../admission/pipeline.ts';
-import { createPostedHandler, type PostedContext, refusalOf } from '../../admission/posted.ts';
-import { isBug } from '../../errors.ts';
-import { type Answer, ok, problem, unavailable } from '../../http/answer.ts';
+import { createPostedHandler, type PostedContext, refusalOfAll } from '../../admission/posted.ts';
+import { type Answer, ok, orProblem, problem, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { API_KINDS } from '../kind.ts';
@@ -39,13 +38,10 @@ export function createDebtChangesHandler(sql: Sql, stopping: AbortSignal): Handl
     stopping,
     read: readChangesBody,
     async answer(asked, { pay }) {
-      let page: Page;
-      try {
-        page = await readPage(sql, asked);
-      } catch (cause) {
-        if (isBug(cause)) throw cause;
-        return unavailable('The changes could not be read.', cause);
-      }
+      const page = await orProblem(readPage(sql, asked), (cause) =>
+        unavailable('The changes could not be read.', cause),
+      );
+      if ('ok' in page) return page;
       if (asked.after !== null && asked.after < page.purged) return expired(page);
       return answerPage(page, asked, pay);
     },
@@ -69,7 +65,7 @@ async function answerPage(
   pay: PostedContext['pay'],
 ): Promise<Answer> {
   const payment = await pay(Math.max(changes.length, 1));
-  const refusal = refusalOf(payment);
+  const refusal = refusalOfAll(payment);
   if (refusal !== null) return refusal;
   if (after !== null && after > last) return problem('validation', '"after" is not the `next` of an answer.');
 
