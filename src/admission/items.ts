@@ -1,6 +1,6 @@
 /** Several items in one request: one token, one charge, and each item's answer in its place. */
 import type { CallKind } from '../credits/call.ts';
-import { type Answer, orProblem, type ProblemAnswer, unavailable } from '../http/answer.ts';
+import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../http/answer.ts';
 import type { ItemList, ItemProblem } from '../http/item-schema.ts';
 import { type ProblemName, problemBody } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
@@ -61,10 +61,12 @@ export function createItemsHandler({
       return isValid ? { input: texts } : { invalid };
     },
     async answer(asked, { caller, pay }) {
-      const planned = await orProblem(plan(asked, caller), (cause) =>
-        unavailable('The stored data could not be read.', cause),
-      );
-      if ('ok' in planned) return planned;
+      let planned: Plan;
+      try {
+        planned = await plan(asked, caller);
+      } catch (cause) {
+        return failureAnswer(cause, unavailable('The stored data could not be read.', cause));
+      }
       const payment = await pay(planned.items.filter(({ isCharged }) => isCharged).length);
       return refusalOfAll(payment) ?? write(planned, payment);
     },

@@ -1,6 +1,6 @@
 import type { Credits } from '../credits/admit.ts';
 import type { Admission, CallKind } from '../credits/call.ts';
-import { type Answer, orProblem, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
+import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
@@ -84,16 +84,13 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     let headers: Record<string, string> | undefined;
     try {
       // Key. Under load a key lookup times out in our own queue.
-      const found =
-        known ??
-        (await orProblem(authenticator.authenticate(secret!), (cause) =>
-          load.isOverloaded(charge)
-            ? refusals.overloaded()
-            : problem('authentication-failed', undefined, { cause }),
-        ));
-      if (found === null) return refusals.unauthorized();
-      if ('ok' in found) return found;
-      caller = found;
+      try {
+        caller = known ?? (await authenticator.authenticate(secret!));
+      } catch (cause) {
+        const failed = problem('authentication-failed', undefined, { cause });
+        return failureAnswer(cause, load.isOverloaded(charge) ? refusals.overloaded() : failed);
+      }
+      if (caller === null) return refusals.unauthorized();
       trace.account = caller.accountId;
       trace.keyId = caller.keyId;
 
@@ -109,17 +106,18 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
 
         // Credit.
         prefetched = prefetch?.(request);
-        if (charge !== null) payment = await pay(request, found, charge, 1);
+        if (charge !== null) payment = await pay(request, caller, charge, 1);
         if (payment.refusal !== null) return end(caller, payment.refusal, headers);
       } finally {
         load.admissions.leave();
       }
 
       // Handler.
+      const payer = caller;
       const spend = async (kind: CallKind, count: number) => {
         if (load.isOverloaded(kind)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
         load.admissions.enter();
-        payment = await pay(request, found, kind, count).finally(load.admissions.leave);
+        payment = await pay(request, payer, kind, count).finally(load.admissions.leave);
         return payment;
       };
       if (charge === 'search') load.searches.enter();
@@ -141,12 +139,13 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   }
 
   async function pay({ signal }: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
-    const admission = await orProblem(credits.admit({ ...caller, kind, credits: count, signal }), (cause) =>
-      unavailable('The credits of the account could not be counted.', cause),
-    );
-    if ('ok' in admission) return { ...NOTHING_PAID, refusal: admission };
-    const { quota, ...paid } = admission;
-    return { ...paid, refusal: quota && refusals.quotaExceeded(quota) };
+    try {
+      const { quota, ...paid } = await credits.admit({ ...caller, kind, credits: count, signal });
+      return { ...paid, refusal: quota && refusals.quotaExceeded(quota) };
+    } catch (cause) {
+      const uncounted = unavailable('The credits of the account could not be counted.', cause);
+      return { ...NOTHING_PAID, refusal: failureAnswer(cause, uncounted) };
+    }
   }
 
   /** The last step of every answer to a known caller. @param headers absent: the bucket could not be asked */

@@ -1,5 +1,5 @@
 import type { Handler } from '../admission/pipeline.ts';
-import { ok, orProblem, unavailable } from '../http/answer.ts';
+import { failureAnswer, ok, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { createBatcher } from '../runtime/batcher.ts';
@@ -32,9 +32,12 @@ export function createDatasetsHandler(sql: Sql): Handler {
 
   return {
     charge: datasetsRoute.charge,
-    handle() {
-      const datasets = read(null).then((datasets) => ok(presentDatasets(datasets)));
-      return orProblem(datasets, (cause) => unavailable('The datasets could not be read.', cause));
+    async handle() {
+      try {
+        return ok(presentDatasets(await read(null)));
+      } catch (cause) {
+        return failureAnswer(cause, unavailable('The datasets could not be read.', cause));
+      }
     },
   };
 }

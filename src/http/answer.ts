@@ -51,18 +51,13 @@ export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
 }
 
 /**
- * The result of work, or the problem of a dependency that failed in it. Work that queued too long in this process never reached the
- * dependency, so it is a 503 (contract: problem details).
+ * The answer when a dependency has failed: its problem, but a 503 for work that queued too long in this process and never reached
+ * the dependency (contract: problem details).
  * @throws an error of the language, which is a fault of this program
  */
-export function orProblem<Result>(
-  work: Promise<Result>,
-  problemOf: (cause: unknown) => ProblemAnswer,
-): Promise<Result | ProblemAnswer> {
-  return work.catch((cause: unknown) => {
-    if (isBug(cause)) throw cause;
-    return cause instanceof OverloadedError ? unavailable(OVERLOADED, cause) : problemOf(cause);
-  });
+export function failureAnswer(cause: unknown, itsProblem: ProblemAnswer): ProblemAnswer {
+  if (isBug(cause)) throw cause;
+  return cause instanceof OverloadedError ? unavailable(OVERLOADED, cause) : itsProblem;
 }
 
 /** The detail of every 503 of an overloaded service. */

@@ -2,7 +2,7 @@
  * Lookup of one company: `store.ts` reads and writes records, `refresh.ts` asks the sources, `lease.ts` makes sure that one instance
  * refreshes a NIF at a time. `batch.ts` looks up many at once. A refreshed record is stored before it is answered.
  */
-import { orProblem, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
+import { failureAnswer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { type Budget, OverBudgetError } from './budget.ts';
@@ -44,30 +44,29 @@ const USED_UP: Record<Budget, string> = {
 };
 
 export function createLookup({ refresher, timeoutMs, onOverBudget }: LookupParts): Lookup {
-  async function lookUp(...[nif, record, caller, arrivedMs]: Parameters<Lookup>): Promise<LookupOutcome> {
-    const stored = await record;
-    if (stored?.fresh === true) return { ok: true, company: stored };
-    const untilMs = arrivedMs + timeoutMs;
-    const refresh = refresher.refresh(nif, caller, untilMs);
-    const refreshed = await withTimeout(refresh, untilMs - performance.now(), 'the lookup');
-    if (refreshed === 'not-found') return problem('company-not-found', 'No company has this NIF.');
-    // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
-    if (refreshed === 'failed') {
-      return problem('company-lookup-failed', NO_SOURCE, { cause: new Error('no source could tell') });
+  return async (nif, record, caller, arrivedMs) => {
+    try {
+      const stored = await record;
+      if (stored?.fresh === true) return { ok: true, company: stored };
+      const untilMs = arrivedMs + timeoutMs;
+      const refresh = refresher.refresh(nif, caller, untilMs);
+      const refreshed = await withTimeout(refresh, untilMs - performance.now(), 'the lookup');
+      if (refreshed === 'not-found') return problem('company-not-found', 'No company has this NIF.');
+      // A failed refresh is an error, however recent the stored record is (specification, Data freshness 3).
+      if (refreshed === 'failed') {
+        return problem('company-lookup-failed', NO_SOURCE, { cause: new Error('no source could tell') });
+      }
+      return { ok: true, company: refreshed };
+    } catch (cause) {
+      if (cause instanceof OverBudgetError) {
+        onOverBudget?.(cause.budget);
+        return overBudget(cause);
+      }
+      // Sources have their own timeouts. So this is our own failure, also when the time is up, and the call costs nothing.
+      const text = 'The record could not be read, refreshed or stored in time.';
+      return failureAnswer(cause, unavailable(text, cause));
     }
-    return { ok: true, company: refreshed };
-  }
-
-  // Sources have their own timeouts. So this is our own failure, also when the time is up, and the call costs nothing.
-  function failed(cause: unknown): ProblemAnswer {
-    if (!(cause instanceof OverBudgetError)) {
-      return unavailable('The record could not be read, refreshed or stored in time.', cause);
-    }
-    onOverBudget?.(cause.budget);
-    return overBudget(cause);
-  }
-
-  return (...asked) => orProblem(lookUp(...asked), failed);
+  };
 }
 
 /** The 503 of a budget that is used up: our own limit, so it costs nothing (contract: refresh). */

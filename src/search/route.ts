@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Handler } from '../admission/pipeline.ts';
-import { okJson, orProblem, problem, unavailable } from '../http/answer.ts';
+import { failureAnswer, okJson, problem, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { searchOf } from '../http/url.ts';
 import type { AnswerSearch } from './answer.ts';
@@ -39,12 +39,13 @@ export function createSearchHandler(search: AnswerSearch): Handler {
       if (q === null || q.trim() === '') {
         return problem('validation', 'The query parameter `q` is missing or holds only white space.');
       }
-      const answer = search(parseQuery(q)).then((json) => okJson(json));
-      return orProblem(answer, (cause) =>
-        cause instanceof DirectoryAwayError
-          ? unavailable('The directory is out of reach.', cause)
-          : problem('search-failed', undefined, { cause }),
-      );
+      try {
+        return okJson(await search(parseQuery(q)));
+      } catch (cause) {
+        const isAway = cause instanceof DirectoryAwayError;
+        const away = () => unavailable('The directory is out of reach.', cause);
+        return failureAnswer(cause, isAway ? away() : problem('search-failed', undefined, { cause }));
+      }
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
 import type { Handler } from '../admission/pipeline.ts';
-import { ok, orProblem, unavailable } from '../http/answer.ts';
+import { failureAnswer, ok, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
@@ -24,9 +24,12 @@ export const usageRoute: ApiRoute = {
 export function createUsageHandler(readAccount: ReadAccount): Handler {
   return {
     charge: usageRoute.charge,
-    handle({ caller, rate }) {
-      const usage = readAccount(caller.accountId).then((account) => ok(presentUsage(account, rate)));
-      return orProblem(usage, (cause) => unavailable('The usage of the account could not be read.', cause));
+    async handle({ caller, rate }) {
+      try {
+        return ok(presentUsage(await readAccount(caller.accountId), rate));
+      } catch (cause) {
+        return failureAnswer(cause, unavailable('The usage of the account could not be read.', cause));
+      }
     },
   };
 }

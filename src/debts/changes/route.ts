@@ -1,6 +1,6 @@
 import type { Handler } from '../../admission/pipeline.ts';
 import { createPostedHandler, type PostedContext, refusalOfAll } from '../../admission/posted.ts';
-import { type Answer, ok, orProblem, problem, unavailable } from '../../http/answer.ts';
+import { type Answer, failureAnswer, ok, problem, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { API_KINDS } from '../kind.ts';
@@ -38,10 +38,12 @@ export function createDebtChangesHandler(sql: Sql, stopping: AbortSignal): Handl
     stopping,
     read: readChangesBody,
     async answer(asked, { pay }) {
-      const page = await orProblem(readPage(sql, asked), (cause) =>
-        unavailable('The changes could not be read.', cause),
-      );
-      if ('ok' in page) return page;
+      let page: Page;
+      try {
+        page = await readPage(sql, asked);
+      } catch (cause) {
+        return failureAnswer(cause, unavailable('The changes could not be read.', cause));
+      }
       if (asked.after !== null && asked.after < page.purged) return expired(page);
       return answerPage(page, asked, pay);
     },
