@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { purgeChanges } from '../../src/debts/changes/purge.ts';
 import { type Amounts, importBrackets } from '../debts/support.ts';
-import { type Api, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask, linesSince } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 
@@ -12,13 +12,8 @@ const HIGH: Amounts = [1_000_000, null];
 /** NIFs of a natural person, of each kind that there is. */
 const NATURAL = ['123456789', '234567899', '300000006', '450000001'];
 
-let api: Api;
-let key: string;
-let accountId: string;
-beforeAll(async () => {
-  api = await startApi();
-  ({ key, accountId } = await api.caller(plenty));
-});
+const api = await startApi();
+const { key, accountId } = await api.caller(plenty);
 afterAll(() => api.stop());
 
 const post = (body: string, by = key) =>

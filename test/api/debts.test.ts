@@ -1,7 +1,7 @@
 /** POST /debts over HTTP: every sentence of the contract about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { importBrackets } from '../debts/support.ts';
-import { type Api, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask, keepSecret, linesSince } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 
@@ -11,10 +11,7 @@ const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
 const NONE = { tax_debt: null, social_security_debt: null };
 const TAX_DEBT = { start: 7500, end: 25_000, last_updated: '2026-10-31' };
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
+const api = await startApi();
 afterAll(() => api.stop());
 
 const post = (key: string | null, body: string, contentType = 'application/json') =>

@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { sendRaw } from '../support/client.ts';
-import type { TestService } from '../support/service.ts';
 import { createCaller } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, newPerson, signUp, type Visitor } from './visitor.ts';
 
-let service: TestService;
-let owner: Visitor;
-let ownerAccount: string;
-let ownerKeyId: string;
-
 const MEMBER_PAGES = ['', '/keys', '/credits', '/try', '/screen', '/settings', '/usage.csv'];
 
-beforeAll(async () => {
-  service = await startDashboardService();
-  owner = createVisitor(service.baseUrl);
-  ownerAccount = (await signUp(owner, newPerson('Owner Lda'))).accountId;
-  await makeKey(owner, 'owned');
-  const [key] = await service.sql<
-    { id: string }[]
-  >`SELECT id FROM api_keys WHERE account_id = ${ownerAccount}`;
-  ownerKeyId = key!.id;
-});
+const service = await startDashboardService();
+const owner = createVisitor(service.baseUrl);
+const ownerAccount = (await signUp(owner, newPerson('Owner Lda'))).accountId;
+await makeKey(owner, 'owned');
+const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${ownerAccount}`;
+const ownerKeyId = key!.id;
 afterAll(() => service.stop());
 
 describe('who sees what', () => {

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { createAccount } from '../../src/accounts/store.ts';
 import { invite } from '../../src/dashboard/auth/invitations.ts';
 import { nif } from '../support/companies.ts';
-import type { TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { type Browsing, startBrowsedDashboard } from './browser.ts';
 import { storeCalls } from './service.ts';
@@ -11,12 +10,7 @@ import { newPerson } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
-let service: TestService;
-let browsing: Browsing;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ service, browsing, stop } = await startBrowsedDashboard());
-});
+const { service, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());
 const inBrowser: Browsing['inBrowser'] = (options, visit) => browsing.inBrowser(options, visit);
 const enter: Browsing['enter'] = (context) => browsing.enter(context);

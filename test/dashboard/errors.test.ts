@@ -1,15 +1,11 @@
 /** Calls with an error, as the overview and the CSV show them. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/keys/store.ts';
-import type { TestService } from '../support/service.ts';
 import { eventually } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, signUp } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 test('an account without errors has no section about them', async () => {

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { call } from '../support/client.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createVisitor, makeKey, type PageAnswer, signUp, type Visitor } from './visitor.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const figure = (page: PageAnswer, name: string) =>

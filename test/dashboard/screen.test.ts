@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { changeLimits } from '../../src/accounts/changes.ts';
 import { readNifList } from '../../src/dashboard/pages/screen-list.ts';
 import { importBrackets } from '../debts/support.ts';
 import { nif } from '../support/companies.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, signUp, type Visitor } from './visitor.ts';
 
 const WRONG_CHECK_DIGIT = '500002577';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-});
+const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const used = async (accountId: string) => {

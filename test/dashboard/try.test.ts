@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { changeLimits } from '../../src/accounts/changes.ts';
 import { call } from '../support/client.ts';
 import { storeRecord } from '../support/records.ts';
-import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createVisitor, makeKey, signUp } from './visitor.ts';
 
 const NIF = '509442013';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startDashboardService();
-  await storeRecord(service.sql, NIF, 'Nexperience <script>alert(1)</script> Lda');
-});
+const service = await startDashboardService();
+await storeRecord(service.sql, NIF, 'Nexperience <script>alert(1)</script> Lda');
 afterAll(() => service.stop());
 
 describe('Try it', () => {

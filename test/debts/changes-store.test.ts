@@ -1,28 +1,25 @@
 /** Pages of changes, and the removal of old ones, in Postgres. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { purgeChanges } from '../../src/debts/changes/purge.ts';
 import { type PageOptions, readPage } from '../../src/debts/changes/store.ts';
 import { DEBT_KINDS } from '../../src/debts/kind.ts';
 import { openDedicated } from '../../src/postgres/dedicated.ts';
 import { nif } from '../support/companies.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { importBrackets } from './support.ts';
 
 const CHANGES = 200_000;
 const TIMES = 10;
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase('changes');
-  // All of one list, and then one change of the other list.
-  await database.sql`
-    INSERT INTO debt_changes (kind, number, nif, after_start, dataset_date, at)
-    SELECT CASE WHEN n = ${CHANGES} THEN 'social-security' ELSE 'tax' END, n, lpad((500000000 + n % 1000)::text, 9, '0'), 1,
-      '2026-10-31', now() - (${CHANGES} - n) * interval '40 seconds'
-    FROM generate_series(1, ${CHANGES}) AS n`;
-  await database.sql`UPDATE debt_change_numbers SET last = ${CHANGES}`;
-  await database.sql`VACUUM ANALYZE debt_changes`;
-});
+const database = await createTestDatabase('changes');
+// All of one list, and then one change of the other list.
+await database.sql`
+  INSERT INTO debt_changes (kind, number, nif, after_start, dataset_date, at)
+  SELECT CASE WHEN n = ${CHANGES} THEN 'social-security' ELSE 'tax' END, n, lpad((500000000 + n % 1000)::text, 9, '0'), 1,
+    '2026-10-31', now() - (${CHANGES} - n) * interval '40 seconds'
+  FROM generate_series(1, ${CHANGES}) AS n`;
+await database.sql`UPDATE debt_change_numbers SET last = ${CHANGES}`;
+await database.sql`VACUUM ANALYZE debt_changes`;
 afterAll(() => database.drop());
 
 const page = (options: Partial<PageOptions>, sql = database.sql) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,16 +7,11 @@ import type { DebtKind } from '../../src/debts/kind.ts';
 import { DAY } from '../../src/units.ts';
 import { createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 
-let database: TestDatabase;
-let folder: string;
-
-beforeAll(async () => {
-  database = await createTestDatabase('debts');
-  folder = await mkdtemp(join(tmpdir(), 'debts-test-'));
-});
+const database = await createTestDatabase('debts');
+const folder = await mkdtemp(join(tmpdir(), 'debts-test-'));
 beforeEach(async () => {
   await database.sql`DELETE FROM debts`;
   await database.sql`DELETE FROM debt_datasets`;

@@ -1,10 +1,10 @@
 /** Connections to the dependencies by TLS, with certificates of an authority of the test's own. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
 import { type Authority, type Certificate, createAuthority } from '../support/certificates.ts';
 import { call } from '../support/client.ts';
@@ -12,14 +12,9 @@ import { runCommand } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { postgresUrl } from '../support/database.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
-import { nifPtFound, type Provider, startProvider } from '../support/provider.ts';
+import { nifPtFound, startProvider } from '../support/provider.ts';
 import { createTestIndexAlias } from '../support/search-index.ts';
-import {
-  type SecurePostgres,
-  startSecurePostgres,
-  startSecureRedis,
-  startTlsProxy,
-} from '../support/secure-servers.ts';
+import { startSecurePostgres, startSecureRedis, startTlsProxy } from '../support/secure-servers.ts';
 import { createCaller, type ServiceProcess, spawnService } from '../support/service.ts';
 
 const HOSTS = ['localhost', '127.0.0.1'];
@@ -35,31 +30,24 @@ const authority = createAuthority('Authority of the test');
 const others = createAuthority('Authority of others');
 const index = createTestIndexAlias();
 const closing: (() => unknown)[] = [];
-let folder: string;
-let postgres: SecurePostgres;
-let provider: Provider;
-let sql: Sql;
-/** By TLS alone and verified, whatever is in it. */
-let env: Record<string, string>;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tls-test-'));
-  await Bun.write(join(folder, 'ca.pem'), authority.cert);
-  const good = authority.issue(HOSTS);
-  postgres = await startSecurePostgres(good);
-  provider = await startProvider();
-  provider.answerAll((number) => nifPtFound(number));
-  sql = connectPostgres(`${postgres.url}?sslmode=require`, { max: 2, applicationName: 'test' });
-  env = {
-    NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'),
-    DATABASE_URL: `${postgres.url}?sslmode=verify-full`,
-    ELASTICSEARCH_ALIAS: index.alias,
-    REGISTRY: 'none',
-    DATA_DIR: folder,
-    AUTH_SECRET: 'a-secret-of-this-test-32-characters',
-    ...(await startOthers(good)),
-  };
-});
+const folder = await mkdtemp(join(tmpdir(), 'tls-test-'));
+await Bun.write(join(folder, 'ca.pem'), authority.cert);
+const good = authority.issue(HOSTS);
+const postgres = await startSecurePostgres(good);
+const provider = await startProvider();
+provider.answerAll((number) => nifPtFound(number));
+const sql = connectPostgres(`${postgres.url}?sslmode=require`, { max: 2, applicationName: 'test' });
+/** By TLS alone and verified, whatever is in it. */
+const env = {
+  NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'),
+  DATABASE_URL: `${postgres.url}?sslmode=verify-full`,
+  ELASTICSEARCH_ALIAS: index.alias,
+  REGISTRY: 'none',
+  DATA_DIR: folder,
+  AUTH_SECRET: 'a-secret-of-this-test-32-characters',
+  ...(await startOthers(good)),
+};
 afterAll(async () => {
   await sql.end({ timeout: 5 });
   for (const close of closing) await close();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { mayReadMetrics } from '../../src/service/public-routes.ts';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask, linesSince } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -12,13 +12,9 @@ import { nifPtFound } from '../support/provider.ts';
 const METRICS_TOKEN = 'metrics-token-of-the-test';
 const FOUND = nif(1);
 
-let api: Api;
-let caller: Caller;
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', directory: csv(1, 3), env: { METRICS_TOKEN } });
-  api.provider.answer(FOUND, nifPtFound(FOUND));
-  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
-});
+const api = await startApi({ mode: 'full', directory: csv(1, 3), env: { METRICS_TOKEN } });
+api.provider.answer(FOUND, nifPtFound(FOUND));
+const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 afterAll(() => api.stop());
 const page = (path: string, init: RequestInit = {}) => fetch(api.baseUrl + path, init);
 

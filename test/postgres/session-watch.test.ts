@@ -1,17 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { RefusedError } from '../../src/errors.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { openDedicated } from '../../src/postgres/dedicated.ts';
 import { isSessionLost, watchSession } from '../../src/postgres/session-watch.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 
-let database: TestDatabase;
 let proxy: TcpProxy;
 let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase('watch');
-});
+const database = await createTestDatabase('watch');
 afterAll(() => database.drop());
 beforeEach(async () => {
   proxy = await startProxy(database.url);

@@ -1,19 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { createPools, type Pools } from '../../src/postgres/pools.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
-import { createTestDatabase, postgresUrl, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, postgresUrl } from '../support/database.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
-let database: TestDatabase;
 let proxy: TcpProxy;
 let pools: Pools;
 let silences: number;
-beforeAll(async () => {
-  database = await createTestDatabase('silence');
-});
+const database = await createTestDatabase('silence');
 beforeEach(async () => {
   proxy = await startProxy(postgresUrl);
   silences = 0;

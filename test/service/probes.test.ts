@@ -1,18 +1,14 @@
 /** The ledger's readiness: by a charge of nobody, and by the outcomes of batches. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
+import { connectPostgres } from '../../src/postgres/connect.ts';
 import { createCreditsProbe } from '../../src/service/probes.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { stopClock } from '../support/stopped-clock.ts';
 
-let database: TestDatabase;
-let pointQueries: Sql;
 let clock: ReturnType<typeof stopClock>;
 let ledger: ReturnType<typeof createCreditsProbe>;
-beforeAll(async () => {
-  database = await createTestDatabase('probes');
-  pointQueries = connectPostgres(database.url, { max: 1, pointQueries: true });
-});
+const database = await createTestDatabase('probes');
+const pointQueries = connectPostgres(database.url, { max: 1, pointQueries: true });
 beforeEach(() => {
   clock = stopClock();
   ledger = createCreditsProbe(pointQueries);

@@ -1,12 +1,12 @@
 /** `companies export` and `debts export`: what they write is what the imports take. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importBrackets } from '../debts/support.ts';
 import { bareEnvironment, createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 
 /** Names as people type them: what CSV has to quote, what looks like a formula, and what looks like COPY's own marks. */
 const NAMES = [
@@ -22,12 +22,8 @@ const NAMES = [
   '公司',
 ];
 
-let database: TestDatabase;
-let folder: string;
-beforeAll(async () => {
-  database = await createTestDatabase('export');
-  folder = await mkdtemp(join(tmpdir(), 'export-test-'));
-});
+const database = await createTestDatabase('export');
+const folder = await mkdtemp(join(tmpdir(), 'export-test-'));
 afterAll(async () => {
   await database.drop();
   await rm(folder, { recursive: true, force: true });
