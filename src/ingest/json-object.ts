@@ -4,27 +4,20 @@ import { FileError } from '../terminal/file-error.ts';
 import { columnAdvice, comparable, type FileColumn, shownNames } from './columns.ts';
 import { REASONS } from './rows.ts';
 
-export interface ObjectReader {
-  /**
-   * The members of an object in the order of the columns, or the reason why it can't be used. Text stays as it is, whole numbers
-   * from 0 to 2^53-1 become their digits, `null` and absent are `null`. Any other value (fractions, negative numbers, numbers
-   * that lost digits, lists) rejects the row, because `-509442013` and `509442.013` would read as a NIF with separators.
-   */
-  read(text: string): (string | null)[] | string;
-  /**
-   * Call it at the end of the file.
-   * @throws {FileError} no object had one of the columns; without `end`, every bracket would be open-ended
-   */
-  finish(): void;
-}
+export type ObjectReader = ReturnType<typeof createObjectReader>;
 
-export function createObjectReader(fileName: string, columns: readonly FileColumn[]): ObjectReader {
+export function createObjectReader(fileName: string, columns: readonly FileColumn[]) {
   const paths = columns.map(({ source }) => source.split('.'));
   const seen = columns.map(() => false);
   let firstObject: object | null = null;
 
   return {
-    read(text) {
+    /**
+     * The members of an object in the order of the columns, or the reason why it can't be used. Text stays as it is, whole
+     * numbers from 0 to 2^53-1 become their digits, `null` and absent are `null`. Any other value (fractions, negative numbers,
+     * numbers that lost digits, lists) rejects the row, because `-509442013` and `509442.013` would read as a NIF with separators.
+     */
+    read(text: string): (string | null)[] | string {
       let object: unknown;
       try {
         object = JSON.parse(text);
@@ -49,7 +42,11 @@ export function createObjectReader(fileName: string, columns: readonly FileColum
       }
       return reason ?? values;
     },
-    finish() {
+    /**
+     * Call it at the end of the file.
+     * @throws {FileError} no object had one of the columns; without `end`, every bracket would be open-ended
+     */
+    finish(): void {
       const missing = columns.filter((_, i) => !seen[i]);
       if (firstObject === null || missing.length === 0) return;
       const found = memberNames(firstObject);

@@ -4,17 +4,7 @@ import { KIB } from '../units.ts';
 import { csvCell } from './cell.ts';
 import { MAX_RAW_CHARACTERS, type RejectedRow } from './rows.ts';
 
-export interface RejectsWriter {
-  /**
-   * Adds rows, in the order given. Wait for the promise, so that memory stays flat.
-   * @throws {FileError} the disk is full, …
-   */
-  write(rejected: Iterable<RejectedRow>): Promise<void>;
-  /** Moves the whole file into its place, over the one before. Without rejects it holds the header alone. */
-  finish(): Promise<void>;
-  /** Closes the file, and removes one that is not finished. */
-  close(): Promise<void>;
-}
+export type RejectsWriter = Awaited<ReturnType<typeof openRejects>>;
 
 const FLUSH_AT_CHARACTERS = 64 * KIB;
 
@@ -23,7 +13,7 @@ const FLUSH_AT_CHARACTERS = 64 * KIB;
  * @param readFrom the file that is being read, which must not be overwritten
  * @throws {FileError} a directory, no permission, no such folder, or the file that is being read
  */
-export async function openRejects(path: string, readFrom?: string): Promise<RejectsWriter> {
+export async function openRejects(path: string, readFrom?: string) {
   const file = await openOutputFile(path, readFrom);
   let pending = 'line,reason,row\n';
 
@@ -33,13 +23,18 @@ export async function openRejects(path: string, readFrom?: string): Promise<Reje
       pending = '';
     });
   return {
-    async write(rejected) {
+    /**
+     * Adds rows, in the order given. Wait for the promise, so that memory stays flat.
+     * @throws {FileError} the disk is full, …
+     */
+    async write(rejected: Iterable<RejectedRow>): Promise<void> {
       for (const { line, reason, raw } of rejected) {
         pending += `${line},${csvCell(reason)},${csvCell(raw.slice(0, MAX_RAW_CHARACTERS))}\n`;
         if (pending.length >= FLUSH_AT_CHARACTERS) await flush();
       }
     },
-    async finish() {
+    /** Moves the whole file into its place, over the one before. Without rejects it holds the header alone. */
+    async finish(): Promise<void> {
       await flush();
       await file.finish();
     },

@@ -3,14 +3,7 @@ import { createTextBuffer } from '../runtime/text-buffer.ts';
 import { KIB } from '../units.ts';
 import type { Sql } from './connect.ts';
 
-export interface CopyWriter {
-  /** Adds whole lines of COPY's text format. If it returns a promise, the caller waits for Postgres. */
-  write(lines: string): Promise<void> | undefined;
-  /** Resolves when Postgres has all rows. */
-  finish(): Promise<void>;
-  /** Cancels the copy, so that no row stays. */
-  abort(reason: Error): void;
-}
+export type CopyWriter = Awaited<ReturnType<typeof copyInto>>;
 
 const MESSAGE_BYTES = 128 * KIB;
 
@@ -20,7 +13,7 @@ const MESSAGE_BYTES = 128 * KIB;
  *
  * @param target `table (column, …)`, quoted where it must be
  */
-export async function copyInto(connection: Sql, target: string): Promise<CopyWriter> {
+export async function copyInto(connection: Sql, target: string) {
   const stream: Writable = await connection.unsafe(`COPY ${target} FROM STDIN`).writable();
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {});
@@ -38,11 +31,13 @@ export async function copyInto(connection: Sql, target: string): Promise<CopyWri
     }
   };
   return {
-    write(lines) {
+    /** Adds whole lines of COPY's text format. If it returns a promise, the caller waits for Postgres. */
+    write(lines: string): Promise<void> | undefined {
       pending.append(lines);
       return pending.length >= MESSAGE_BYTES ? flush() : undefined;
     },
-    async finish() {
+    /** Resolves when Postgres has all rows. */
+    async finish(): Promise<void> {
       await flush();
       const ended = new Promise<void>((resolve, reject) => {
         stream.end((error?: Error | null) => (error ? reject(error) : resolve()));
@@ -50,7 +45,8 @@ export async function copyInto(connection: Sql, target: string): Promise<CopyWri
       // First the error of Postgres; a stream that it has ended has another one.
       await Promise.race([failed.promise, ended]);
     },
-    abort(reason) {
+    /** Cancels the copy, so that no row stays. */
+    abort(reason: Error): void {
       if (!stream.destroyed) stream.destroy(reason);
     },
   };

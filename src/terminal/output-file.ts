@@ -3,15 +3,6 @@ import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promi
 import { basename, dirname, join, resolve } from 'node:path';
 import { FileError, writeError } from './file-error.ts';
 
-/** A file that a command writes. */
-export interface OutputFile {
-  handle: FileHandle;
-  /** Moves the whole file into its place, over the one before. */
-  finish(): Promise<void>;
-  /** Closes the file, and removes one that is not finished. */
-  close(): Promise<void>;
-}
-
 /** Such files have NIFs and names of natural persons. One that replaces a stricter file is as strict. */
 const OWNER_ALONE = 0o600;
 
@@ -31,17 +22,19 @@ export async function orFileError<T>(path: string, work: () => Promise<T>): Prom
  * @param readFrom the file that is being read, which must not be overwritten
  * @throws {FileError} a directory, no permission, no such folder, or the file that is being read
  */
-export async function openOutputFile(path: string, readFrom?: string): Promise<OutputFile> {
+export async function openOutputFile(path: string, readFrom?: string) {
   const target = await orFileError(path, () => openTarget(path, readFrom));
   return {
     handle: target.handle,
+    /** Moves the whole file into its place, over the one before. */
     finish: () =>
       orFileError(path, async () => {
         if (target.unfinished === null) return;
         await target.handle.sync();
         await rename(target.unfinished, target.path);
       }),
-    async close() {
+    /** Closes the file, and removes one that is not finished. */
+    async close(): Promise<void> {
       await target.handle.close();
       if (target.unfinished !== null) await rm(target.unfinished, { force: true });
     },
