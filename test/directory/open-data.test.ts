@@ -1,5 +1,5 @@
 /** Every command of docs/imports.md, as it stands there, on a miniature of its dataset. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { bareEnvironment, MAIN, ROOT } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
