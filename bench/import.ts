@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@elastic/elasticsearch';
 import { NEVER_ABORTED } from '../src/directory/context.ts';
-import { createIndex, deleteIndex, refreshIndex } from '../src/directory/indices.ts';
+import { createIndex, deleteIndex, refreshIndex } from '../src/directory/indexing/indices.ts';
 import { createElasticsearch } from '../src/elasticsearch/client.ts';
 import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
 import { copyInto, copyValue } from '../src/postgres/copy.ts';

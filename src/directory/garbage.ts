@@ -7,7 +7,7 @@ import { SECOND } from '../units.ts';
 import type { DirectoryContext } from './context.ts';
 import { failureOf } from './failures.ts';
 import { type Generation, readDirectory } from './generations.ts';
-import { aliasTargets, deleteIndex, listIndices } from './indices.ts';
+import { aliasTargets, deleteIndex, listIndices } from './indexing/indices.ts';
 import { assertHeld, type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
 import { REMOVING } from './steps.ts';
 

@@ -5,7 +5,7 @@ import type { Sql } from '../postgres/connect.ts';
 import { copyValue } from '../postgres/copy.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
-import type { Changes } from './load.ts';
+import type { Changes } from './indexing/load.ts';
 import { type Difference, UNCHANGED } from './tables.ts';
 
 /** The most characters (code points) of a legal name (contract, Files). */

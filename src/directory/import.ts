@@ -8,7 +8,6 @@ import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { isSessionLost } from '../postgres/session-watch.ts';
 import { count, type Progress } from '../terminal/progress.ts';
-import { type BuiltIndex, canClone, indexRows } from './build-index.ts';
 import type { DirectoryContext } from './context.ts';
 import { failureOf, withPlainErrors } from './failures.ts';
 import { collectGarbage, collectGarbageAfter } from './garbage.ts';
@@ -22,7 +21,8 @@ import {
   readDirectory,
 } from './generations.ts';
 import { changesSince, DIRECTORY_PLAN } from './import-plan.ts';
-import { belongsToDirectory } from './indices.ts';
+import { type BuiltIndex, canClone, indexRows } from './indexing/build-index.ts';
+import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { buildAnew } from './rebuild.ts';

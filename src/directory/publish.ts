@@ -1,9 +1,9 @@
 import type { Progress } from '../terminal/progress.ts';
-import type { BuiltIndex } from './build-index.ts';
 import type { DirectoryContext } from './context.ts';
 import { failAfterChange } from './failures.ts';
 import { type Directory, makeCurrent, type NewGeneration } from './generations.ts';
-import { pointAlias } from './indices.ts';
+import type { BuiltIndex } from './indexing/build-index.ts';
+import { pointAlias } from './indexing/indices.ts';
 import type { DirectoryLock } from './lock.ts';
 
 /**

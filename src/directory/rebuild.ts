@@ -1,9 +1,7 @@
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { Progress } from '../terminal/progress.ts';
-import { indexRows } from './build-index.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
-import { isSearchable } from './copies.ts';
 import { failAfterChange, withPlainErrors } from './failures.ts';
 import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
@@ -13,7 +11,9 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { belongsToDirectory, pointAlias } from './indices.ts';
+import { indexRows } from './indexing/build-index.ts';
+import { isSearchable } from './indexing/copies.ts';
+import { belongsToDirectory, pointAlias } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { reconcile } from './reconcile.ts';

@@ -2,9 +2,9 @@ import type { Client } from '@elastic/elasticsearch';
 import { mappingFingerprint } from '../search/document.ts';
 import { SECOND } from '../units.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
-import { untilCopied } from './copies.ts';
 import { withPlainErrors } from './failures.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
+import { untilCopied } from './indexing/copies.ts';
 import {
   aliasTargets,
   belongsToDirectory,
@@ -12,7 +12,7 @@ import {
   finishIndex,
   newIndexName,
   pointAlias,
-} from './indices.ts';
+} from './indexing/indices.ts';
 import { assertHeld, type DirectoryLock } from './lock.ts';
 
 export interface Reconciled extends Directory {

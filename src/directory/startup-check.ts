@@ -4,7 +4,7 @@ import { SECOND } from '../units.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { collectGarbageNow } from './garbage.ts';
 import { type Directory, isStale, readDirectory } from './generations.ts';
-import { aliasTargets, countDocuments, readIndexMeta } from './indices.ts';
+import { aliasTargets, countDocuments, readIndexMeta } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { reconcile } from './reconcile.ts';
 import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';

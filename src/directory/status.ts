@@ -7,7 +7,7 @@ import type { DirectoryContext } from './context.ts';
 import { withPlainErrors } from './failures.ts';
 import { collectGarbageNow } from './garbage.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
-import { aliasTargets, countDocuments } from './indices.ts';
+import { aliasTargets, countDocuments } from './indexing/indices.ts';
 import { type LockHolder, readHolder } from './lock.ts';
 
 /** The value of `index` if there is none. */

@@ -7,7 +7,7 @@ import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
 import type { Generation } from './generations.ts';
-import { type LoadOptions, readPages } from './load.ts';
+import { type LoadOptions, readPages } from './indexing/load.ts';
 
 const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
 

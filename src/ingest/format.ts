@@ -2,12 +2,12 @@
 
 import { FileError } from '../terminal/file-error.ts';
 import { comparable, type FileColumn } from './columns.ts';
+import { headedParser, passSeparatorLine } from './csv/header.ts';
 import { type Cursor, firstCharacter, type ParseRows } from './cursor.ts';
 import { checkEncoding } from './encoding.ts';
-import { headedParser, passSeparatorLine } from './header.ts';
-import { jsonLinesParser } from './json-lines.ts';
-import { jsonListParser } from './json-list.ts';
-import { createObjectReader } from './json-object.ts';
+import { jsonLinesParser } from './json/lines.ts';
+import { jsonListParser } from './json/list.ts';
+import { createObjectReader } from './json/object.ts';
 import type { ByteSource } from './source.ts';
 
 type Format = 'csv' | 'tsv' | 'jsonl' | 'json';

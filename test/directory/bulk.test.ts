@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { type Client, errors } from '@elastic/elasticsearch';
-import { sendBulk } from '../../src/directory/bulk.ts';
+import { sendBulk } from '../../src/directory/indexing/bulk.ts';
 import { MINUTE, SECOND } from '../../src/units.ts';
 
 type State = 'busy' | 'gone' | 'well' | 'wrong';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { checkIndex } from '../../src/directory/build-index.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { importCompanies } from '../../src/directory/import.ts';
-import { createIndex } from '../../src/directory/indices.ts';
+import { checkIndex } from '../../src/directory/indexing/build-index.ts';
+import { createIndex } from '../../src/directory/indexing/indices.ts';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { rebuildIndex } from '../../src/directory/rebuild.ts';
 import { directoryHealth, ensureSearchable } from '../../src/directory/startup-check.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 import { collectGarbageNow } from '../../src/directory/garbage.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
-import { createIndex } from '../../src/directory/indices.ts';
+import { createIndex } from '../../src/directory/indexing/indices.ts';
 import { TIDYING, withDirectoryLock } from '../../src/directory/lock.ts';
 import { ensureSearchable } from '../../src/directory/startup-check.ts';
 import { statusReport } from '../../src/directory/status.ts';

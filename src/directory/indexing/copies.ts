@@ -1,8 +1,8 @@
 /** Copies of an index, so that the death of a node stops no search. */
 import type { Client } from '@elastic/elasticsearch';
-import { isNodeFault } from '../elasticsearch/nodes.ts';
-import type { Progress } from '../terminal/progress.ts';
-import { MINUTE, SECOND } from '../units.ts';
+import { isNodeFault } from '../../elasticsearch/nodes.ts';
+import type { Progress } from '../../terminal/progress.ts';
+import { MINUTE, SECOND } from '../../units.ts';
 
 /** 5 million names take about 20 s by Elasticsearch's own limit (40 MB/s). */
 const COPY_TIMEOUT_MS = 5 * MINUTE;

@@ -5,7 +5,7 @@
  * of the file. Existing libraries fail the file, or keep the field. This parser reads bytes, so that only the columns of the
  * import become strings.
  */
-import { MIB } from '../units.ts';
+import { MIB } from '../../units.ts';
 import {
   CR,
   type Cursor,
@@ -15,8 +15,8 @@ import {
   type ParseRows,
   rejectLine,
   withoutCr,
-} from './cursor.ts';
-import { MAX_ROW_BYTES, REASONS, rawText } from './rows.ts';
+} from '../cursor.ts';
+import { MAX_ROW_BYTES, REASONS, rawText } from '../rows.ts';
 
 const QUOTE = 0x22;
 const SPACE = 0x20;

@@ -1,10 +1,10 @@
 /** Reads a generation's table in short queries, and fills an Elasticsearch index from it. */
 import type { Client } from '@elastic/elasticsearch';
-import type { Sql } from '../postgres/connect.ts';
-import { quoted } from '../postgres/identifier.ts';
-import { createTextBuffer } from '../runtime/text-buffer.ts';
-import type { Progress } from '../terminal/progress.ts';
-import { MIB } from '../units.ts';
+import type { Sql } from '../../postgres/connect.ts';
+import { quoted } from '../../postgres/identifier.ts';
+import { createTextBuffer } from '../../runtime/text-buffer.ts';
+import type { Progress } from '../../terminal/progress.ts';
+import { MIB } from '../../units.ts';
 import { deleteLine, indexLines, sendBulk } from './bulk.ts';
 
 /** About 5,000 rows of usual names. */

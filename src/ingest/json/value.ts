@@ -1,4 +1,4 @@
-import { LF } from './cursor.ts';
+import { LF } from '../cursor.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

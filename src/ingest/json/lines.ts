@@ -1,7 +1,7 @@
 /** JSON Lines: an object a line, with the wanted columns as members (contract, Files). */
-import { nextLineBreak, type ParseRows, passLine, rejectLine, withoutCr } from './cursor.ts';
-import type { ObjectReader } from './json-object.ts';
-import { MAX_ROW_BYTES, REASONS } from './rows.ts';
+import { nextLineBreak, type ParseRows, passLine, rejectLine, withoutCr } from '../cursor.ts';
+import { MAX_ROW_BYTES, REASONS } from '../rows.ts';
+import type { ObjectReader } from './object.ts';
 
 export function jsonLinesParser(objects: ObjectReader): ParseRows {
   return (cursor, found) => {

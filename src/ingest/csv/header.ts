@@ -1,10 +1,10 @@
 /** Reads the header of CSV and TSV: the places of our columns, or the fault (contract, Files). */
-import { isValidNif, normalizeNif } from '../companies/nif.ts';
-import { FileError } from '../terminal/file-error.ts';
-import { columnAdvice, comparable, type FileColumn, shownNames } from './columns.ts';
-import { type Cursor, type Found, firstCharacter, type ParseRows } from './cursor.ts';
+import { isValidNif, normalizeNif } from '../../companies/nif.ts';
+import { FileError } from '../../terminal/file-error.ts';
+import { columnAdvice, comparable, type FileColumn, shownNames } from '../columns.ts';
+import { type Cursor, type Found, firstCharacter, type ParseRows } from '../cursor.ts';
+import { REASONS } from '../rows.ts';
 import { delimitedParser } from './delimited.ts';
-import { REASONS } from './rows.ts';
 
 const DELIMITER_NAMES: Record<string, string> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' };
 

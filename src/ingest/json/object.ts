@@ -1,8 +1,8 @@
 /** Reads the members of JSON objects that an import needs, for JSON Lines and JSON lists (contract, Files). */
 
-import { FileError } from '../terminal/file-error.ts';
-import { columnAdvice, comparable, type FileColumn, shownNames } from './columns.ts';
-import { REASONS } from './rows.ts';
+import { FileError } from '../../terminal/file-error.ts';
+import { columnAdvice, comparable, type FileColumn, shownNames } from '../columns.ts';
+import { REASONS } from '../rows.ts';
 
 export type ObjectReader = ReturnType<typeof createObjectReader>;
 

@@ -1,10 +1,10 @@
 /** Elasticsearch indices of the directory: their names, their life cycle, and the alias for searches. */
 import { randomBytes } from 'node:crypto';
 import { type Client, errors, type estypes } from '@elastic/elasticsearch';
-import { isNodeFault } from '../elasticsearch/nodes.ts';
-import { RefusedError } from '../errors.ts';
-import { readMapping } from '../search/document.ts';
-import { MINUTE, SECOND } from '../units.ts';
+import { isNodeFault } from '../../elasticsearch/nodes.ts';
+import { RefusedError } from '../../errors.ts';
+import { readMapping } from '../../search/document.ts';
+import { MINUTE, SECOND } from '../../units.ts';
 
 /** The description of an index in its mapping's `_meta`. */
 export interface IndexMeta {

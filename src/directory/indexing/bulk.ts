@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch';
-import { isNodeFault } from '../elasticsearch/nodes.ts';
-import { searchDocument } from '../search/document.ts';
-import { MINUTE, SECOND } from '../units.ts';
+import { isNodeFault } from '../../elasticsearch/nodes.ts';
+import { searchDocument } from '../../search/document.ts';
+import { MINUTE, SECOND } from '../../units.ts';
 
 /** An overloaded Elasticsearch (429) answers at once, and gets this time. */
 const BUSY_PATIENCE_MS = 5 * MINUTE;

@@ -6,13 +6,13 @@
  * a value began. This parser finds the end of each object, and `JSON.parse` reads it.
  */
 import { isUtf8 } from 'node:buffer';
-import { FileError } from '../terminal/file-error.ts';
-import { shownNames } from './columns.ts';
-import { type Cursor, type Found, LF, type ParseRows } from './cursor.ts';
-import { notUtf8 } from './encoding.ts';
-import type { ObjectReader } from './json-object.ts';
-import { isJsonSpace, JsonValueEnd } from './json-value.ts';
-import { MAX_ROW_BYTES, REASONS, rawText } from './rows.ts';
+import { FileError } from '../../terminal/file-error.ts';
+import { shownNames } from '../columns.ts';
+import { type Cursor, type Found, LF, type ParseRows } from '../cursor.ts';
+import { notUtf8 } from '../encoding.ts';
+import { MAX_ROW_BYTES, REASONS, rawText } from '../rows.ts';
+import type { ObjectReader } from './object.ts';
+import { isJsonSpace, JsonValueEnd } from './value.ts';
 
 /** Objects in each other in which lists are looked for, to name them. */
 const MAX_DEPTH = 4;

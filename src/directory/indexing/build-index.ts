@@ -1,20 +1,21 @@
 import type { Client } from '@elastic/elasticsearch';
-import { normalizeName } from '../companies/name.ts';
-import type { Sql } from '../postgres/connect.ts';
-import { quoted } from '../postgres/identifier.ts';
+import { normalizeName } from '../../companies/name.ts';
+import type { Sql } from '../../postgres/connect.ts';
+import { quoted } from '../../postgres/identifier.ts';
 import {
   MAX_GRAM,
   mappingFingerprint,
   readEntry,
   type SearchDocument,
   searchDocument,
-} from '../search/document.ts';
-import { prefixFilter, searchBody } from '../search/msearch.ts';
-import { MAX_RESULTS } from '../search/search.ts';
-import type { Progress } from '../terminal/progress.ts';
-import type { DirectoryContext } from './context.ts';
+} from '../../search/document.ts';
+import { prefixFilter, searchBody } from '../../search/msearch.ts';
+import { MAX_RESULTS } from '../../search/search.ts';
+import type { Progress } from '../../terminal/progress.ts';
+import type { DirectoryContext } from '../context.ts';
+import type { Generation } from '../generations.ts';
+import { buildSearchIndexes } from '../tables.ts';
 import { untilCopied } from './copies.ts';
-import type { Generation } from './generations.ts';
 import {
   belongsToDirectory,
   cloneIndex,
@@ -26,7 +27,6 @@ import {
   refreshIndex,
 } from './indices.ts';
 import { type Changes, loadChanges, loadTable, tablePages } from './load.ts';
-import { buildSearchIndexes } from './tables.ts';
 
 /** A checked index of exactly the rows of a table. No alias points to it yet. */
 export interface BuiltIndex {
