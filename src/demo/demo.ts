@@ -130,6 +130,9 @@ ${call(`/companies/${nif}`)}
 ${call('/usage')}
 ${call('/debts', ` -H "Content-Type: application/json" -d '${screened}'`)}
 
+For agents: ${publicUrl}/mcp (Model Context Protocol), for instance
+claude mcp add --transport http company-directory ${publicUrl}/mcp --header "Authorization: Bearer ${secret}"
+
 Dashboard: ${publicUrl}/dashboard
   email ${email}, password ${password}
 Reference: ${publicUrl}/openapi

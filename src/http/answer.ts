@@ -1,6 +1,6 @@
 import { isBug } from '../errors.ts';
 import { OverloadedError } from '../runtime/timeout.ts';
-import { PROBLEM_CONTENT_TYPE, type Problem, type ProblemName, problemBody } from './problems.ts';
+import { PROBLEM_CONTENT_TYPE, PROBLEMS, type Problem, type ProblemName, problemJson } from './problems.ts';
 
 /** The answer of a handler: a success with its body as JSON text, or a problem. */
 export type Answer =
@@ -71,12 +71,13 @@ export function methodNotAllowed(allow: string): ProblemAnswer {
 /** The response of an answer; a problem as RFC 9457 has it. Headers are set on the response's own: to make them before copies them once more. */
 export function responseTo(publicUrl: string, answer: Answer): Response {
   if (answer.ok) return withHeaders(new Response(answer.json, { headers: SUCCESS_HEADERS }), answer.headers);
-  const body = { ...problemBody(publicUrl, answer.problem), ...answer.problem.members };
-  const response = new Response(JSON.stringify(body), { status: body.status, headers: PROBLEM_HEADERS });
+  const { status } = PROBLEMS[answer.problem.kind];
+  const response = new Response(problemJson(publicUrl, answer.problem), { status, headers: PROBLEM_HEADERS });
   return withHeaders(response, answer.problem.headers);
 }
 
-function withHeaders(response: Response, headers: Record<string, string> = {}): Response {
+/** @returns the same response */
+export function withHeaders(response: Response, headers: Record<string, string> = {}): Response {
   for (const name in headers) response.headers.set(name, headers[name]!);
   return response;
 }

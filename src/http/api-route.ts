@@ -10,6 +10,9 @@ import type { ProblemName } from './problems.ts';
 /** The path that `{base_url}` ends with (specification, Versioning). */
 export const BASE_PATH = '/api/v1';
 
+/** The address of the same API for agents (src/mcp). */
+export const MCP_PATH = '/mcp';
+
 /** Problems that the pipeline itself can answer, before the handler runs. */
 const PIPELINE_PROBLEMS: ProblemName[] = [
   'unauthorized',

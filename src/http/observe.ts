@@ -14,6 +14,18 @@ export interface Trace {
 /** The parts of a request's log line, gathered while it is answered. */
 export interface RequestTrace extends Trace {
   requestId: string;
+  /** The call of a tool that the request carries (src/mcp). It is recorded as a request of the tool's route. */
+  call?: ToolCall;
+}
+
+interface ToolCall {
+  tool: string;
+  /** The template of its route. */
+  route: string;
+  /** The status that the route would answer. */
+  status: number;
+  /** The error of a failed dependency. */
+  error: unknown;
 }
 
 /** For a year browsers use only TLS for this host. Subdomains are excluded, because they may belong to other services. */
@@ -54,10 +66,11 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     }
     if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
     const durationMs = performance.now() - startedAt;
-    const { status } = response;
-    const { account, keyId } = trace;
-    metrics.requests.end(route, status, durationMs);
-    log.request({ requestId, method: request.method, route, status, durationMs, account, keyId, error });
+    const { account, keyId, call } = trace;
+    const recorded = call ?? { route, status: response.status, error };
+    metrics.requests.end(recorded.route, recorded.status, durationMs);
+    if (call !== undefined) metrics.toolCall(call.tool);
+    log.request({ requestId, method: request.method, durationMs, account, keyId, ...recorded });
     return response;
   }
 

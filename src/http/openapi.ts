@@ -79,7 +79,7 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]) {
       title: 'Company Directory API',
       version: '1',
       description:
-        'Searches Portuguese companies by name or NIF, gives the details of one or of several, screens lists of them for debts, and reports the usage of an account.',
+        'Searches Portuguese companies by name or NIF, gives the details of one or of several, screens lists of them for debts, and reports the usage of an account. Agents call the same as tools of the Model Context Protocol, at `/mcp`.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl + BASE_PATH }],

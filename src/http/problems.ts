@@ -125,3 +125,19 @@ export function problemBody(publicUrl: string, { kind, detail }: Pick<Problem, '
   const { status, title, cause } = PROBLEMS[kind];
   return { type: problemType(publicUrl, kind), title, status, detail: detail ?? cause };
 }
+
+/** The body of a problem's answer. */
+export function problemJson(publicUrl: string, problem: Problem): string {
+  return JSON.stringify({ ...problemBody(publicUrl, problem), ...problem.members });
+}
+
+/** The sentence of a `fix` about a header. */
+const ABOUT_RETRY_AFTER = /^[^.]*`Retry-After`[^.]*\. /;
+
+/** What has happened, what to do, and how long to wait, for a reader that sees no headers. */
+export function explain({ kind, detail, headers }: Problem): string {
+  const { title, cause, fix } = PROBLEMS[kind];
+  const seconds = headers?.['Retry-After'];
+  const wait = seconds === undefined ? '' : `Wait ${seconds} s before you call again. `;
+  return `${title}. ${detail ?? cause} ${wait}${fix.replace(ABOUT_RETRY_AFTER, '')}`;
+}

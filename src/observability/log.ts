@@ -27,6 +27,8 @@ export interface RequestLine {
   keyId: string | undefined;
   /** The error of a failed dependency. */
   error: unknown;
+  /** The tool that an agent has called; `undefined` for a request of the route itself. */
+  tool?: string;
 }
 
 export type LogTarget = 'stdout' | 'stderr';
@@ -104,7 +106,7 @@ export function createBugWriter(
 function createRequestWriter(destination: pino.DestinationStream): Log['request'] {
   let timeMs = 0;
   let time = '';
-  return ({ requestId, method, route, status, durationMs, account, keyId, error }) => {
+  return ({ requestId, method, route, status, durationMs, account, keyId, error, tool }) => {
     const nowMs = Date.now();
     if (nowMs !== timeMs) {
       timeMs = nowMs;
@@ -112,11 +114,12 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
     }
     const hasFailed = error !== undefined;
     const level = hasFailed ? pino.levels.values.warn : pino.levels.values.info;
-    // Only the error can have characters that JSON escapes: the others are ids of ours, methods and templates.
+    // Only the error can have characters that JSON escapes: the others are ids of ours, methods, templates and names of tools.
+    const asTool = tool === undefined ? '' : `,"tool":"${tool}"`;
     const whose = (account ? `,"account":"${account}"` : '') + (keyId ? `,"key_id":"${keyId}"` : '');
     const cause = hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : '';
     destination.write(
-      `{"level":${level},"time":"${time}","requestId":"${requestId}","method":"${method}","route":"${route}",` +
+      `{"level":${level},"time":"${time}","requestId":"${requestId}","method":"${method}","route":"${route}"${asTool},` +
         `"status":${status},"durationMs":${Math.round(durationMs * 100) / 100}${whose}${cause},"msg":"request"}\n`,
     );
   };

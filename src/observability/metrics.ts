@@ -84,6 +84,11 @@ export function createMetrics() {
     'rate_limit_local_decisions_total',
     'Requests admitted or refused by a bucket of this process alone, because Redis was away or late.',
   );
+  const toolCalls = counter(
+    'mcp_tool_calls_total',
+    'Calls of tools by agents. Each is also a request of its route in http_requests_total.',
+    'tool',
+  );
   const refundsFailed = counter(
     'credit_refunds_failed_total',
     'Credits that were spent, or may have been, for requests answered 503, and could not be given back.',
@@ -109,6 +114,7 @@ export function createMetrics() {
       );
       if (perDay !== null) gaugeOf('refreshes_per_day', 'REFRESHES_PER_DAY.', () => perDay);
     },
+    toolCall: (tool: string) => toolCalls.inc({ tool }),
     redisAway: (away: boolean) => redisAway.set(away ? 1 : 0),
     localDecision: () => localDecisions.inc(),
     batchVoided: () => batchesVoided.inc(),

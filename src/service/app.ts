@@ -5,10 +5,11 @@ import { datasetsRoute } from '../datasets/route.ts';
 import { debtChangesRoute } from '../debts/changes/route.ts';
 import { debtsRoute } from '../debts/screen/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
-import { type ApiRoute, BASE_PATH, methodOf, templateOf } from '../http/api-route.ts';
+import { type ApiRoute, BASE_PATH, MCP_PATH, methodOf, templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import { lookupsRoute } from '../lookup/batch.ts';
 import { lookupRoute } from '../lookup/route.ts';
+import { createMcp } from '../mcp/route.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { searchRoute } from '../search/route.ts';
 import { usageRoute } from '../usage/route.ts';
@@ -40,6 +41,8 @@ export interface AppParts extends Record<keyof typeof ROUTES, Handler> {
   /** The OpenAPI document of {@link API_ROUTES}. */
   openApi: Record<string, unknown>;
   dashboard: Dashboard;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
 }
 
 /**
@@ -68,6 +71,7 @@ export function createApp(parts: AppParts) {
         }),
       )
       .use(apiRoutes(parts, endpoints))
+      .use(mcpRoute(parts, endpoints))
       .use(publicRoutes({ ...parts, pages: parts.dashboard.publicPages }))
       .use(dashboardRoutes(parts.dashboard))
       // A browser at the bare address is led to the dashboard; other clients get the problem.
@@ -116,4 +120,15 @@ function apiRoutes({ pipeline, observer }: Pick<AppParts, 'pipeline' | 'observer
     );
   }
   return app;
+}
+
+/** The same endpoints for agents. */
+function mcpRoute(parts: AppParts, endpoints: Endpoint[]) {
+  const handlers = new Map(endpoints.map(({ route, handler }) => [route, handler]));
+  const answer = createMcp({ ...parts, handlers });
+  return new Elysia({ name: 'mcp' }).all(MCP_PATH, ({ request }) =>
+    parts.observer.observe(request, MCP_PATH, (trace) =>
+      request.method === 'POST' ? answer(request, trace) : methodNotAllowed('POST'),
+    ),
+  );
 }

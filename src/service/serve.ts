@@ -173,6 +173,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       datasets: createDatasetsHandler(stores.sql),
       openApi,
       dashboard,
+      stopping: stopping.signal,
     });
     listen(app, config, port, options.sharePort === true);
     // The parent of workers has logged them once.

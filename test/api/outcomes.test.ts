@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { setSuspended } from '../../src/accounts/changes.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
-import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
-import { MODES } from '../support/modes.ts';
+import { CASES, WAYS } from '../support/mcp.ts';
+import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 
@@ -14,7 +14,8 @@ const FOUND = nif(1);
 const UNKNOWN = nif(2);
 const FAILING = nif(3);
 
-describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => {
+describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way) => {
+  const ask = WAYS[way];
   let api: Api;
   beforeAll(async () => {
     const proxied = mode === 'full' ? (['postgres', 'elasticsearch'] as const) : (['postgres'] as const);
@@ -263,30 +264,33 @@ describe.each([...MODES])('what each outcome answers and costs (%s)', (mode) => 
     expect(await api.ledger(caller)).toEqual({ used: 1, credits: 0 });
   });
 
-  test('404 not-found and 405 method-not-allowed ask for no key and cost nothing', async () => {
-    const caller = await newCaller();
-    for (const key of [null, 'svc_wrong', caller.key]) {
-      for (const path of [
-        '',
-        '/',
-        '/nothing',
-        '/companies/',
-        `/companies/${FOUND}/`,
-        '/usage/',
-        '/companies/1/2',
-      ]) {
-        const answer = await ask(api, path, { key });
-        expect([path, answer.status, answer.kind]).toEqual([path, 404, 'not-found']);
-      }
-      for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-        for (const path of ['/usage', '/datasets', '/companies?q=empresa', `/companies/${FOUND}`]) {
-          const answer = await ask(api, path, { key, method });
-          expect([method, answer.status, answer.headers.get('Allow')]).toEqual([method, 405, 'GET']);
-          if (method !== 'HEAD') expect(answer.kind).toBe('method-not-allowed');
-          expect(answer.headers.get('RateLimit-Limit')).toBeNull();
+  // A tool has no path and no method.
+  if (way === 'REST') {
+    test('404 not-found and 405 method-not-allowed ask for no key and cost nothing', async () => {
+      const caller = await newCaller();
+      for (const key of [null, 'svc_wrong', caller.key]) {
+        for (const path of [
+          '',
+          '/',
+          '/nothing',
+          '/companies/',
+          `/companies/${FOUND}/`,
+          '/usage/',
+          '/companies/1/2',
+        ]) {
+          const answer = await ask(api, path, { key });
+          expect([path, answer.status, answer.kind]).toEqual([path, 404, 'not-found']);
+        }
+        for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+          for (const path of ['/usage', '/datasets', '/companies?q=empresa', `/companies/${FOUND}`]) {
+            const answer = await ask(api, path, { key, method });
+            expect([method, answer.status, answer.headers.get('Allow')]).toEqual([method, 405, 'GET']);
+            if (method !== 'HEAD') expect(answer.kind).toBe('method-not-allowed');
+            expect(answer.headers.get('RateLimit-Limit')).toBeNull();
+          }
         }
       }
-    }
-    expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
-  });
+      expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
+    });
+  }
 });

@@ -38,6 +38,20 @@ test('the curl line of a new key works as it stands', async () => {
   expect(await new Response(shell.stdout).json()).toEqual({ data: [], error: null });
 });
 
+test('the keys say how an agent is connected, in both languages', async () => {
+  for (const [language, title] of [
+    ['en', 'Connect an agent'],
+    ['pt', 'Ligar um agente'],
+  ] as const) {
+    const visitor = createVisitor(service.baseUrl, { language });
+    await signUp(visitor);
+    const page = await visitor.get('/dashboard/keys');
+    expect(page.textOf('#agent-title')).toBe(title);
+    expect(page.textOf('#agent-address')).toBe(`${service.baseUrl}/mcp`);
+    expect(page.textOf('#agent-command')).toContain(`${service.baseUrl}/mcp`);
+  }
+});
+
 test('a key is listed with its name, its first characters, when it was made and when it was last used', async () => {
   const visitor = createVisitor(service.baseUrl);
   await signUp(visitor);

@@ -85,6 +85,7 @@ test('it prints a key and four lines that begin with curl: search, lookup, usage
   expect(lines).toHaveLength(4);
   const key = demo.stdout.split('\n').find((line) => /^svc_[a-z2-7]{40}$/.test(line));
   for (const line of lines) expect(line).toContain(`Bearer ${key}`);
+  expect(demo.stdout).toMatch(/^For agents: http:\/\/127\.0\.0\.1:\d+\/mcp /m);
   expect(demo.stdout).not.toContain(OF_ANOTHER_SERVICE.PUBLIC_URL);
 
   const search = await run(lines[0]!);

@@ -39,6 +39,7 @@ beforeAll(() => {
     usage: handler,
     datasets: handler,
     openApi: {},
+    stopping: new AbortController().signal,
     dashboard: {
       handle: () => keep(page()),
       publicPages: { reference: page, problem: page },

@@ -1,4 +1,5 @@
 import { messageOf } from '../../errors.ts';
+import { MCP_PATH } from '../../http/api-route.ts';
 import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
 import { type ApiKey, createKey, KeyExistsError, pageOfKeys, TooManyKeysError } from '../../keys/store.ts';
 import { isRealDate } from '../../terminal/values.ts';
@@ -83,6 +84,7 @@ ${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${mess
 ${before !== null && html`<p><a href="${tools.base}/keys">${messages.latestKeys}</a></p>`}
 ${hasOlder && html`<p><a href="${tools.base}/keys?before=${active.at(-1)!.id}">${messages.olderKeys}</a></p>`}
 ${createForm(context, refusal)}
+${connectAgent(context)}
 ${
   ended.length > 0 &&
   html`<details class="card"><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listEnded(context, ended, lastUsed)}${
@@ -198,6 +200,20 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
           isInline: true,
         })
   }
+</section>`;
+}
+
+function connectAgent({ messages, tools }: MemberContext): Html {
+  const address = tools.publicUrl + MCP_PATH;
+  const command = `claude mcp add --transport http company-directory ${address} \\\n  --header 'Authorization: Bearer svc_…'`;
+  return html`
+<section class="card" aria-labelledby="agent-title">
+  <h2 id="agent-title">${messages.connectAgent}</h2>
+  <p>${messages.connectAgentLead}</p>
+  <p>${messages.agentAddress}</p>
+  ${copyable(messages, { id: 'agent-address', label: messages.agentAddress, text: address })}
+  <p>${messages.agentCommand}</p>
+  ${copyable(messages, { id: 'agent-command', label: messages.agentCommand, text: command })}
 </section>`;
 }
 

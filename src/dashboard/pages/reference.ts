@@ -1,3 +1,4 @@
+import { BASE_PATH, MCP_PATH } from '../../http/api-route.ts';
 import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
@@ -29,6 +30,7 @@ export function referenceBody(messages: Messages, document: OpenApi, root: strin
   <dl class="facts">
     <div><dt>${messages.baseAddress}</dt><dd><code>${base}</code></dd></div>
     <div><dt>${messages.authentication}</dt><dd><code>Authorization: Bearer svc_…</code></dd></div>
+    <div><dt>${messages.forAgents}</dt><dd><code>${base.replace(BASE_PATH, MCP_PATH)}</code></dd></div>
     <div><dt>OpenAPI 3.1</dt><dd><a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}</dd></div>
   </dl>
   <ul class="contents">${operations.map(({ operationId, summary }) => html`<li><a href="#${operationId}">${summary}</a></li>`)}<li><a href="#problems">${messages.problems}</a></li><li><a href="#schemas">${messages.schemas}</a></li></ul>

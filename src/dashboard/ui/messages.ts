@@ -30,6 +30,7 @@ const TEXTS = {
     'Every endpoint, with an example that runs once your key is in the environment variable API_KEY.',
     'Todos os serviços, com um exemplo que funciona com a sua chave na variável de ambiente API_KEY.',
   ],
+  forAgents: ['For agents (MCP)', 'Para agentes (MCP)'],
   forGenerators: ['for code generators', 'para geradores de código'],
   openDashboard: ['Dashboard', 'Painel'],
   baseAddress: ['Base address', 'Endereço base'],
@@ -276,6 +277,16 @@ const TEXTS = {
     'Dê-lhe o nome do sítio onde vai ser usada, crie-a e copie o segredo para o seu servidor.',
   ],
   keyNameHint: ['Where it is used, as “production”.', 'Onde é usada, como “produção”.'],
+  connectAgent: ['Connect an agent', 'Ligar um agente'],
+  connectAgentLead: [
+    'An assistant that speaks the Model Context Protocol (MCP) searches and looks up companies with your key. A call costs what it costs over REST.',
+    'Um assistente que fale o Model Context Protocol (MCP) pesquisa e consulta empresas com a sua chave. Uma chamada custa o mesmo que por REST.',
+  ],
+  agentAddress: ['Its address:', 'O endereço:'],
+  agentCommand: [
+    'For Claude Code, with your key in place of svc_…:',
+    'Para o Claude Code, com a sua chave em vez de svc_…:',
+  ],
   createKey: ['Create key', 'Criar chave'],
   tooManyKeys: {
     free: [

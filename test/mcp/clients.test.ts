@@ -1,0 +1,102 @@
+/** Real clients of the protocol: the newest one in both of its revisions, and the one of 2025. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { TOOLS } from '../../src/mcp/tools.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { csv, nif } from '../support/companies.ts';
+import { nifPtFound } from '../support/provider.ts';
+
+const INFO = { name: 'test', version: '1' };
+
+interface Connected {
+  listTools(): Promise<{ tools: { name: string }[] }>;
+  callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const requestInit = ({ key }: Pick<Caller, 'key'>) => ({ headers: { Authorization: `Bearer ${key}` } });
+
+async function connectNewest(
+  url: URL,
+  caller: Pick<Caller, 'key'>,
+  mode: 'auto' | 'legacy',
+): Promise<Connected> {
+  const client = new Client(INFO, { versionNegotiation: { mode } });
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: requestInit(caller) }));
+  return client as unknown as Connected;
+}
+
+async function connect2025(url: URL, caller: Pick<Caller, 'key'>): Promise<Connected> {
+  const client = new Client2025(INFO);
+  const transport = new Transport2025(url, { requestInit: requestInit(caller) });
+  await client.connect(transport as unknown as Parameters<typeof client.connect>[0]);
+  return client as unknown as Connected;
+}
+
+const CLIENTS: [name: string, connect: (url: URL, caller: Pick<Caller, 'key'>) => Promise<Connected>][] = [
+  ['of 2026', (url, caller) => connectNewest(url, caller, 'auto')],
+  ['of 2026, as one of 2025', (url, caller) => connectNewest(url, caller, 'legacy')],
+  ['of 2025', connect2025],
+];
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ directory: csv(1, 4) });
+  api.provider.answer(nif(1), nifPtFound(nif(1)));
+});
+afterAll(() => api.stop());
+
+describe.each(CLIENTS)('a client %s', (_name, connect) => {
+  const url = () => new URL(`${api.baseUrl}/mcp`);
+
+  test('lists the tools, calls them, reads a problem, and pays as over REST', async () => {
+    const caller = await api.caller();
+    const client = await connect(url(), caller);
+    try {
+      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([...TOOLS.keys()] as string[]);
+      expect(await client.callTool({ name: 'search_companies', arguments: { q: 'empresa' } })).toMatchObject({
+        structuredContent: { data: [{ nif: nif(1) }, { nif: nif(2) }, { nif: nif(3) }], error: null },
+      });
+      expect(await client.callTool({ name: 'get_company', arguments: { nif: nif(1) } })).toMatchObject({
+        structuredContent: { result: 'success', data: { nif: Number(nif(1)) } },
+      });
+      expect(await client.callTool({ name: 'get_company', arguments: { nif: nif(2) } })).toMatchObject({
+        isError: true,
+        content: [{ type: 'text', text: expect.stringContaining('There is no such company') }],
+      });
+      await expect(client.callTool({ name: 'no_such_tool', arguments: {} })).rejects.toThrow('no such tool');
+    } finally {
+      await client.close();
+    }
+    expect((await api.ledger(caller)).used).toBe(3);
+  });
+
+  test('can not connect without a valid key', async () => {
+    await expect(connect(url(), { key: 'svc_wrong' })).rejects.toThrow();
+  });
+});
+
+test('a problem says in words how long to wait', async () => {
+  const client = await connectNewest(
+    new URL(`${api.baseUrl}/mcp`),
+    await api.caller({ limits: { requestsPerMinute: 6 }, included: 0 }),
+    'auto',
+  );
+  const texts: string[] = [];
+  for (let call = 0; call < 8; call += 1) {
+    const result = (await client.callTool({ name: 'get_company', arguments: { nif: nif(1) } })) as {
+      content: { text: string }[];
+    };
+    texts.push(result.content[0]!.text);
+  }
+  await client.close();
+  expect(texts[0]).toMatch(
+    /^No credits left\. The included credits are available again at 20.*Z\. Wait \d+ s before/,
+  );
+  expect(texts.at(-1)).toMatch(
+    /^Too many requests\. The account has 6 requests per minute\. Wait \d+ s before you call again\. Spread/,
+  );
+  expect(texts.join()).not.toContain('Retry-After');
+});

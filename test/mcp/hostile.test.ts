@@ -1,0 +1,240 @@
+/** Clients of the agents' endpoint that know the protocol badly, or use it against the service: bounded, counted, never a 5xx. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
+import fc from 'fast-check';
+import { TOOLS } from '../../src/mcp/tools.ts';
+import { type Api, type Caller, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { csv, nif } from '../support/companies.ts';
+import { callTool, META, REVISION, send } from '../support/mcp.ts';
+
+const PER_MINUTE = 6;
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ directory: csv(1, 4) });
+});
+afterAll(() => api.stop());
+
+const newCaller = () => api.caller({ limits: { requestsPerMinute: PER_MINUTE }, included: 10 });
+
+/** Tokens and credits that the account has spent; the look itself is one token and not counted. */
+async function spent({ key }: Caller) {
+  const { rateLimit, quotas } = (await ask(api, '/usage', { key })).body.data;
+  return { tokens: PER_MINUTE - 1 - rateLimit.remaining, credits: quotas.requests.used };
+}
+
+const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_usage' } };
+const modern = (method: string, params = {}) => ({ ...call, method, params: { ...params, _meta: META } });
+const modernHeaders = (method: string) => ({ 'MCP-Protocol-Version': REVISION, 'Mcp-Method': method });
+const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+const MESSAGES: [name: string, status: number, message: unknown, headers?: Record<string, string>][] = [
+  ['no body', 400, ''],
+  ['no JSON', 400, 'tools/call'],
+  ['half a document', 400, '{"jsonrpc":"2.0","id":1'],
+  ['null', 400, 'null'],
+  ['a number', 400, '1'],
+  ['an empty object', 400, {}],
+  [
+    'a body over 64 KiB',
+    400,
+    { ...call, params: { name: 'get_usage', arguments: { q: 'x'.repeat(70_000) } } },
+  ],
+  [
+    'a deep body',
+    400,
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_usage","arguments":${deep(1000)}}}`,
+  ],
+  ['an empty batch', 400, []],
+  ['a batch of calls', 400, Array.from({ length: 50 }, (_, id) => ({ ...call, id }))],
+  ['another content type', 415, call, { 'Content-Type': 'text/plain' }],
+  ['a method that does not exist', 200, { ...call, method: 'no/such' }],
+  ['a tool that does not exist', 200, { ...call, params: { name: 'drop_table' } }],
+  ['a tool whose name is no text', 200, { ...call, params: { name: { toString: 'get_usage' } } }],
+  ['a tool named as a member of every object', 200, { ...call, params: { name: '__proto__' } }],
+  ['a call without parameters', 200, { ...call, params: undefined }],
+  ['a call whose input is a list', 200, { ...call, params: { name: 'get_usage', arguments: [] } }],
+  ['a call whose input is a text', 200, { ...call, params: { name: 'get_usage', arguments: 'x' } }],
+  ['a call whose id is an object', 400, { ...call, id: {} }],
+  ['a call whose id is no whole number', 400, { ...call, id: 1.5 }],
+  ['a call without an id: a notification', 202, { ...call, id: undefined }],
+  ['another version of JSON-RPC', 400, { ...call, jsonrpc: '1.0' }],
+  ['an answer to a question that nobody asked', 202, { jsonrpc: '2.0', id: 1, result: {} }],
+  ['a revision that does not exist', 400, call, { 'MCP-Protocol-Version': '2031-01-01' }],
+  ['a new revision in the header alone', 400, call, { 'MCP-Protocol-Version': REVISION }],
+  ['a new revision in the body alone', 400, modern('tools/call', { name: 'get_usage' })],
+  [
+    'headers that name another tool',
+    400,
+    modern('tools/call', { name: 'get_usage' }),
+    { ...modernHeaders('tools/call'), 'Mcp-Name': 'get_company' },
+  ],
+  ['headers that name another method', 400, modern('tools/list'), modernHeaders('tools/call')],
+  [
+    'a client without capabilities',
+    400,
+    { ...call, params: { name: 'get_usage', _meta: { [PROTOCOL_VERSION_META_KEY]: REVISION } } },
+    { ...modernHeaders('tools/call'), 'Mcp-Name': 'get_usage' },
+  ],
+  [
+    'capabilities that are none',
+    400,
+    { ...call, params: { name: 'get_usage', _meta: { ...META, [CLIENT_CAPABILITIES_META_KEY]: 1 } } },
+    { ...modernHeaders('tools/call'), 'Mcp-Name': 'get_usage' },
+  ],
+  [
+    'a subscription, whose stream would never end',
+    200,
+    modern('subscriptions/listen', { notifications: { toolsListChanged: true } }),
+    modernHeaders('subscriptions/listen'),
+  ],
+  [
+    'a handshake with a revision that does not exist',
+    200,
+    {
+      ...call,
+      method: 'initialize',
+      params: { protocolVersion: '1999-01-01', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+    },
+  ],
+  [
+    'a session that nobody began',
+    200,
+    { ...call, method: 'tools/list', params: {} },
+    { 'Mcp-Session-Id': 'x'.repeat(1000) },
+  ],
+];
+
+test.each(MESSAGES)('%s: %d, for a token and no credit', async (_name, status, message, headers = {}) => {
+  const caller = await newCaller();
+  const response = await send(api, message, { key: caller.key, headers });
+  const text = await response.text();
+  expect([response.status, text]).toEqual([status, expect.anything()]);
+  if (text !== '') expect(JSON.parse(text)).toMatchObject({ jsonrpc: '2.0' });
+  expect(response.headers.get('RateLimit-Remaining')).toBe(String(PER_MINUTE - 1));
+  expect(response.headers.get('Cache-Control')).toBe('private, no-store');
+  expect(await spent(caller)).toEqual({ tokens: 1, credits: 0 });
+});
+
+test('no message, and no input of a tool, is answered with a fault', async () => {
+  const { key } = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+  const members = fc.constantFrom(
+    'jsonrpc',
+    'id',
+    'method',
+    'params',
+    'name',
+    'arguments',
+    '_meta',
+    'q',
+    'nif',
+    'nifs',
+  );
+  const message = fc.oneof(
+    fc.jsonValue(),
+    fc.dictionary(
+      members,
+      fc.oneof(fc.jsonValue(), fc.constantFrom('2.0', 1, 'tools/call', 'tools/list', 'ping')),
+    ),
+    fc.jsonValue().map((params) => ({ ...call, params })),
+  );
+  const input = fc.dictionary(members, fc.jsonValue());
+  const tool = fc.constantFrom(...([...TOOLS.keys()] as string[]));
+  await fc.assert(
+    fc.asyncProperty(message, tool, input, async (message, name, input) => {
+      const answers = [await send(api, message, { key }), await callTool(api, name, input, { key })];
+      for (const answer of answers) expect(answer.status).toBeLessThan(500);
+      const { result } = (await answers[1]!.json()) as { result: { structuredContent: { status?: number } } };
+      expect(result.structuredContent.status ?? 200).not.toBe(500);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+const INPUTS: [tool: string, input: Record<string, unknown>, credits: number][] = [
+  ['search_companies', {}, 1],
+  ['search_companies', { q: null }, 1],
+  ['search_companies', { q: { $ne: '' } }, 1],
+  ['get_company', {}, 1],
+  ['get_company', { nif: '..' }, 1],
+  ['get_company', { nif: '../usage' }, 1],
+  ['get_company', { nif: `${nif(1)}?q=x` }, 1],
+  ['get_company', { nif: '%2e%2e' }, 1],
+  ['get_company', { nif: '\uD800' }, 1],
+  ['get_company', { nif: [nif(1)] }, 1],
+  ['get_company', { nif: 'x'.repeat(20_000) }, 1],
+  ['get_companies', {}, 1],
+  ['get_companies', { nifs: nif(1) }, 1],
+  ['get_companies', { nifs: [Number(nif(1))] }, 1],
+  ['get_companies', { nifs: Array(26).fill(nif(1)) }, 1],
+];
+test.each(INPUTS)(
+  '%s with %j: a validation that costs what it costs over REST',
+  async (tool, input, credits) => {
+    const caller = await newCaller();
+    const response = await callTool(api, tool, input, { key: caller.key });
+    expect([response.status, await response.json()]).toMatchObject([
+      200,
+      { result: { isError: true, structuredContent: { status: 400, title: 'The request is not valid' } } },
+    ]);
+    expect(await spent(caller)).toEqual({ tokens: 1, credits });
+  },
+);
+
+test('a NIF as a number and members that the route lacks do no harm', async () => {
+  const { key } = await newCaller();
+  const input = { q: 'empresa', limit: 1000, __proto__: { q: 'x' }, nif: 1 };
+  const response = await callTool(api, 'search_companies', input, { key });
+  expect((await response.json()) as unknown).toMatchObject({
+    result: { structuredContent: { data: { length: 3 } } },
+  });
+});
+
+test('a flood of notifications takes a token each, and is refused when they are used up', async () => {
+  const caller = await newCaller();
+  const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, () => send(api, message, { key: caller.key })),
+  );
+  const statuses = answers.map(({ status }) => status).sort();
+  expect(statuses).toEqual([...Array(PER_MINUTE).fill(202), ...Array(50 - PER_MINUTE).fill(429)]);
+  expect((await api.ledger(caller)).used).toBe(0);
+});
+
+describe('without a run of the pipeline, and so for nothing:', () => {
+  test.each(['https://evil.example', 'null', 'http://127.0.0.1.evil.example', 'nonsense'])(
+    'the foreign origin %s is a 403',
+    async (origin) => {
+      const caller = await newCaller();
+      const response = await callTool(api, 'get_usage', {}, { key: caller.key, headers: { Origin: origin } });
+      expect(response.status).toBe(403);
+      expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
+    },
+  );
+
+  test('the own origin, and none, are answered', async () => {
+    const { key } = await newCaller();
+    const own = { Origin: api.baseUrl };
+    for (const headers of [own, {}]) {
+      expect((await callTool(api, 'get_usage', {}, { key, headers })).status).toBe(200);
+    }
+  });
+
+  test.each(['GET', 'DELETE', 'HEAD', 'PUT', 'OPTIONS'])('%s is a 405 with `Allow: POST`', async (method) => {
+    const caller = await newCaller();
+    const headers = { Authorization: `Bearer ${caller.key}`, Accept: 'text/event-stream' };
+    const response = await fetch(`${api.baseUrl}/mcp`, { method, headers });
+    expect([response.status, response.headers.get('Allow')]).toEqual([405, 'POST']);
+    expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
+  });
+
+  test('no message without a valid key is answered: 401, and the body is not read', async () => {
+    for (const message of ['', [], call, modern('tools/list'), 'x'.repeat(200_000)]) {
+      for (const key of [null, 'svc_wrong']) {
+        const response = await send(api, message, { key });
+        expect([response.status, response.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
+      }
+    }
+  });
+});

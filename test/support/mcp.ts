@@ -1,0 +1,103 @@
+/** The API over the Model Context Protocol, asked as a client of its newest revision asks. */
+import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
+import type { Instance } from './api.ts';
+import { ask, keepSecret } from './ask.ts';
+import type { CallAnswer, CallOptions } from './client.ts';
+import { kindOf } from './openapi.ts';
+
+export const REVISION = '2026-07-28';
+export const META = { [PROTOCOL_VERSION_META_KEY]: REVISION, [CLIENT_CAPABILITIES_META_KEY]: {} };
+
+type Input = Record<string, unknown>;
+type Service = Pick<Instance, 'baseUrl'>;
+
+/** Sends a message, or text that is none. */
+export function send(
+  { baseUrl }: Service,
+  message: unknown,
+  { key, headers = {} }: CallOptions = {},
+): Promise<Response> {
+  const authorization: Record<string, string> = key ? { Authorization: `Bearer ${key}` } : {};
+  return fetch(`${baseUrl}/mcp`, {
+    method: 'POST',
+    headers: { ...JSON_HEADERS, ...authorization, ...headers },
+    body: typeof message === 'string' ? message : JSON.stringify(message),
+  });
+}
+
+const JSON_HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+
+/** The call of a tool as it is sent. */
+export function callMessage(name: string, input: Input) {
+  const params = { name, arguments: input, _meta: META };
+  return {
+    headers: {
+      ...JSON_HEADERS,
+      'MCP-Protocol-Version': REVISION,
+      'Mcp-Method': 'tools/call',
+      'Mcp-Name': name,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 'call-1', method: 'tools/call', params }),
+  };
+}
+
+/** Calls a tool. */
+export function callTool(
+  service: Service,
+  name: string,
+  input: Input,
+  options: CallOptions = {},
+): Promise<Response> {
+  const { headers, body } = callMessage(name, input);
+  return send(service, body, { ...options, headers: { ...headers, ...options.headers } });
+}
+
+/** {@link ask} by the tool of the path's route. The answer is what REST would answer. */
+async function askTool(service: Service, path: string, options: CallOptions = {}): Promise<CallAnswer> {
+  const [name, input] = toolOf(path, options.body);
+  keepSecret(
+    ...[options.key ?? '', ...Object.values(input).flat().map(String)].filter(({ length }) => length >= 5),
+  );
+  const response = await callTool(service, name, input, options);
+  const { headers } = response;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer should hold
+  const sent = (await response.json()) as any;
+  // A key that is not valid is answered as everywhere.
+  if (response.status !== 200)
+    return { status: response.status, headers, body: sent, kind: kindOf({ body: sent }) };
+  const { isError = false, structuredContent: body, content } = sent.result;
+  if (!isError && content[0].text !== JSON.stringify(body)) throw new Error('the text is not the body');
+  return { status: isError ? body.status : 200, headers, body, kind: isError ? kindOf({ body }) : null };
+}
+
+/** The same calls by both ways. */
+export const WAYS = { REST: ask, MCP: askTool };
+
+/** Each mode over REST, and one over the protocol of agents. `full` needs {@link file://./modes.ts}. */
+export const CASES = [
+  ['postgres', 'REST'],
+  ['full', 'REST'],
+  ['full', 'MCP'],
+] as const;
+
+function toolOf(path: string, body?: string): [name: string, input: Input] {
+  const { pathname, searchParams } = new URL(path, 'http://service');
+  const nif = /^\/companies\/(.+)$/.exec(pathname)?.[1];
+  if (nif !== undefined) return ['get_company', { nif: decodeURIComponent(nif) }];
+  switch (pathname) {
+    case '/companies':
+      return ['search_companies', searchParams.has('q') ? { q: searchParams.get('q') } : {}];
+    case '/lookups':
+      return ['get_companies', JSON.parse(body!)];
+    case '/debts':
+      return ['check_debts', JSON.parse(body!)];
+    case '/debts/changes':
+      return ['list_debt_changes', JSON.parse(body!)];
+    case '/usage':
+      return ['get_usage', {}];
+    case '/datasets':
+      return ['list_datasets', {}];
+    default:
+      throw new Error(`no tool for ${path}`);
+  }
+}
