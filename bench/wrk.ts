@@ -98,7 +98,14 @@ export function get(path: string, host: string, key?: string): string {
 }
 
 /** A POST of JSON as it goes over the wire. */
-export function post(path: string, host: string, body: string, key?: string): string {
-  const length = Buffer.byteLength(body);
-  return `POST ${path} HTTP/1.1\r\nHost: ${host}\r\n${authorization(key)}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
+export function post(
+  path: string,
+  host: string,
+  body: string,
+  key?: string,
+  headers: Record<string, string> = {},
+): string {
+  const all = { ...headers, 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST ${path} HTTP/1.1\r\nHost: ${host}\r\n${authorization(key)}${lines.join('')}\r\n${body}`;
 }
