@@ -17,7 +17,7 @@ class RetryingTransport extends SniffingTransport {
  * nodes each gets its share of the requests, and a retry goes to another node.
  *
  * Requests time out after 30 s, and are retried twice if their node failed them or gave no answer. Long ones, such as a clone
- * or a force merge, pass their own `requestTimeout`. Searches have their own retry (`sendToNode`).
+ * or a force merge, pass their own `requestTimeout`. Searches have their own retry (`sendSearches`).
  */
 export function createElasticsearch(
   config: Pick<Config, 'elasticsearchUrl' | 'elasticsearchApiKey'>,

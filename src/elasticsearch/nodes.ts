@@ -1,10 +1,4 @@
-import {
-  BaseConnectionPool,
-  type Client,
-  type Connection,
-  type ConnectionRequestParams,
-  errors,
-} from '@elastic/elasticsearch';
+import { BaseConnectionPool, type Client, type Connection, errors } from '@elastic/elasticsearch';
 import { SECOND } from '../units.ts';
 
 /** A failed node is asked at this interval whether it answers again. */
@@ -80,7 +74,7 @@ export class NodePool extends BaseConnectionPool {
     try {
       const options = { requestId: 0, name: 'ask', context: null, timeout: ASK_TIMEOUT_MS };
       const { statusCode } = await node.request({ method: 'HEAD', path: '/' }, options);
-      if (isNodeStatus(statusCode)) throw new NodeAnswerError(statusCode, '');
+      if (isNodeStatus(statusCode)) throw new errors.ConnectionError(`Elasticsearch answered ${statusCode}`);
       this.markAlive(node);
     } catch (error) {
       this.markDead(node);
@@ -120,55 +114,9 @@ export const nodePool = ({ connectionPool }: Client) => connectionPool as NodePo
 
 /** Whether the node, or a balancer before it, failed the request, so that another node may answer it. */
 export function isNodeFault(error: unknown): boolean {
-  if (error instanceof errors.ResponseError || error instanceof NodeAnswerError) {
-    return isNodeStatus(error.statusCode);
-  }
+  if (error instanceof errors.ResponseError) return isNodeStatus(error.statusCode);
   const lost = [errors.ConnectionError, errors.TimeoutError, errors.NoLivingConnectionsError];
   return lost.some((kind) => error instanceof kind);
-}
-
-/** The node, or a balancer before it, answered with a status that is an error. */
-class NodeAnswerError extends Error {
-  override readonly name = 'NodeAnswerError';
-
-  constructor(
-    readonly statusCode: number,
-    body: string,
-  ) {
-    const type = /"type":"(\w+)"/.exec(body)?.[1];
-    super(`Elasticsearch answered ${statusCode}${type === undefined ? '' : ` ${type}`}`);
-  }
-}
-
-/**
- * Sends a request to one of the client's nodes, without retries, and returns the text of its answer. It bypasses the client's
- * layers, which parse the answer and take 200 µs a request; a batch of searches takes 300 (docs/field-notes.md).
- *
- * @throws a ConnectionError or TimeoutError of the client, or a {@link NodeAnswerError}
- */
-export async function sendToNode(
-  { connectionPool, name }: Client,
-  params: ConnectionRequestParams,
-  timeoutMs: number,
-): Promise<string> {
-  // Our pool needs no options.
-  const node = connectionPool.getConnection({} as never);
-  if (node === null) throw new errors.ConnectionError('there is no node to ask');
-  let isAlive = false;
-  try {
-    const { body, statusCode } = await node.request(params, {
-      requestId: 0,
-      name,
-      context: null,
-      timeout: timeoutMs,
-    });
-    isAlive = !isNodeStatus(statusCode);
-    if (statusCode !== 200) throw new NodeAnswerError(statusCode, String(body));
-    return body as string;
-  } finally {
-    if (isAlive) connectionPool.markAlive(node);
-    else connectionPool.markDead(node);
-  }
 }
 
 /** Whether a status is a fault of the node, or of a balancer before it, so that another node may answer. */

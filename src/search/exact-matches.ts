@@ -1,7 +1,7 @@
 import { normalizeName } from '../companies/name.ts';
 import type { SearchEntry } from './document.ts';
 import { SearchError, type SearchOutcome } from './hits.ts';
-import { searchLines } from './msearch.ts';
+import { type SearchLines, searchLines } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
 import { MAX_RESULTS } from './search.ts';
 
@@ -21,11 +21,8 @@ export function groupNames(queries: ParsedQuery[], together: boolean): string[][
 }
 
 /** The search of one group. */
-export function equalsLines(index: string, names: string[]): string {
-  const [name] = names;
-  const filter =
-    names.length === 1 ? { term: { normalized_name: name } } : { terms: { normalized_name: names } };
-  return searchLines(index, filter, MAX_RESULTS * names.length);
+export function equalsLines(index: string, names: string[]): SearchLines {
+  return searchLines(index, { terms: { normalized_name: names } }, MAX_RESULTS * names.length);
 }
 
 /** Reads the answers to {@link equalsLines}. The names of a removed index are missing. */

@@ -1,4 +1,4 @@
-/** Reads the text of an `_msearch` answer. */
+/** Reads the answer to an `_msearch`. */
 import { readEntry } from './document.ts';
 import type { SearchResult } from './search.ts';
 
@@ -18,7 +18,7 @@ export type SearchOutcome = SearchResult | SearchError;
 
 const NINE_DIGITS = /^\d{9}$/;
 
-/** One search of a parsed `_msearch` answer. */
+/** One search of an `_msearch` answer. */
 interface Item {
   status?: number;
   timed_out?: boolean;
@@ -30,9 +30,9 @@ interface Item {
  * @param count the number of searches that were asked
  * @throws when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
-export function readOutcomes(text: string, count: number): SearchOutcome[] {
+export function readOutcomes(answer: unknown, count: number): SearchOutcome[] {
   try {
-    const { responses } = JSON.parse(text) as { responses: Item[] };
+    const { responses } = answer as { responses: Item[] };
     if (responses.length === count) return responses.map(outcomeOf);
   } catch {}
   throw new Error('Elasticsearch did not answer every search of the request with directory entries');

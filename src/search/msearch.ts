@@ -1,23 +1,16 @@
-import type { Client } from '@elastic/elasticsearch';
-import { isNodeFault, sendToNode } from '../elasticsearch/nodes.ts';
+import { type Client, errors, type estypes } from '@elastic/elasticsearch';
+import { isNodeFault } from '../elasticsearch/nodes.ts';
 import { MAX_GRAM } from './document.ts';
-import { readOutcomes, type SearchOutcome } from './hits.ts';
+import { readOutcomes, SearchError, type SearchOutcome } from './hits.ts';
 import { MAX_RESULTS } from './search.ts';
 
 /** The members of a search's answer that are read; Elasticsearch writes no others. */
 export const HIT_PATHS = ['hits.hits._index', 'hits.hits.sort'];
 /** `status` keeps one element a search, also if nothing was found. */
-const FILTER_PATH = ['status', 'timed_out', 'error.type', ...HIT_PATHS]
-  .map((path) => `responses.${path}`)
-  .join(',');
+const FILTER_PATH = ['status', 'timed_out', 'error.type', ...HIT_PATHS].map((path) => `responses.${path}`);
 
-/** An `_msearch` without its body. */
-const SEARCHES_REQUEST = {
-  method: 'POST',
-  path: '/_msearch',
-  querystring: `filter_path=${FILTER_PATH}`,
-  headers: { 'content-type': 'application/x-ndjson', accept: 'application/json' },
-};
+/** The two lines of an `_msearch` that ask for one search. */
+export type SearchLines = [header: estypes.MsearchRequestItem, body: estypes.MsearchRequestItem];
 
 /** The names that begin with the prefix. A longer prefix has no n-gram and few matches, so whole terms are scanned. */
 export function prefixFilter(prefix: string): object {
@@ -27,7 +20,7 @@ export function prefixFilter(prefix: string): object {
 }
 
 /** The body of the `_search` that answers the first entries of a filter, in their order. */
-export function searchBody(filter: object | string, size: number | string = MAX_RESULTS): object {
+export function searchBody(filter: estypes.QueryDslQueryContainer, size = MAX_RESULTS) {
   return {
     size,
     track_total_hits: false,
@@ -39,39 +32,45 @@ export function searchBody(filter: object | string, size: number | string = MAX_
   };
 }
 
-/** The constant parts of a body: before the size, before the filter, and after it. */
-const [BEFORE_SIZE, BEFORE_FILTER, AFTER_FILTER] = JSON.stringify(searchBody('', '')).split('""');
-
-/** The two lines of an `_msearch` that ask for the first entries of a filter. */
-export function searchLines(index: string, filter: object, size = MAX_RESULTS): string {
+/** Asks an index or alias for the first entries of a filter. */
+export function searchLines(
+  index: string,
+  filter: estypes.QueryDslQueryContainer,
+  size = MAX_RESULTS,
+): SearchLines {
   // A node answers from its own copy, because the node of another one may be dead.
-  const header = `{"index":${JSON.stringify(index)},"preference":"_local","allow_partial_search_results":false}`;
-  return `${header}\n${BEFORE_SIZE}${size}${BEFORE_FILTER}${JSON.stringify(filter)}${AFTER_FILTER}\n`;
+  return [{ index, preference: '_local', allow_partial_search_results: false }, searchBody(filter, size)];
 }
 
 /**
  * Sends searches together. A request whose node fails goes to the next node, as often as there are nodes, within the time. Of
  * several nodes the first has half of the time, because it may be silent.
- * @param searches the lines of each
  * @returns their outcomes, in their order
  * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
 export async function sendSearches(
   client: Client,
-  searches: string[],
+  searches: SearchLines[],
   timeoutMs: number,
 ): Promise<SearchOutcome[]> {
   const untilMs = performance.now() + timeoutMs;
-  const request = { ...SEARCHES_REQUEST, body: searches.join('') };
+  const request = { searches: searches.flat(), filter_path: FILTER_PATH };
   const nodes = client.connectionPool.size;
   let attemptMs = nodes > 1 ? timeoutMs / 2 : timeoutMs;
   for (let retries = 0; ; retries += 1) {
     try {
-      return readOutcomes(await sendToNode(client, request, attemptMs), searches.length);
+      const answer = await client.msearch(request, { requestTimeout: attemptMs, maxRetries: 0 });
+      return readOutcomes(answer, searches.length);
     } catch (error) {
       attemptMs = untilMs - performance.now();
       // A slow node is asked again after a dead one.
-      if (attemptMs <= 0 || retries === nodes || !isNodeFault(error)) throw error;
+      if (attemptMs <= 0 || retries === nodes || !isNodeFault(error)) throw plainError(error);
     }
   }
+}
+
+/** An error of the client may have the query in its text, which must not come into the log. */
+function plainError(error: unknown): unknown {
+  if (!(error instanceof errors.ResponseError)) return error;
+  return new SearchError(error.statusCode ?? 0, error.body?.error?.type ?? error.statusCode ?? 0);
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { nodePool } from '../../src/elasticsearch/nodes.ts';
-import { sendSearches } from '../../src/search/msearch.ts';
+import { searchLines, sendSearches } from '../../src/search/msearch.ts';
 import { until } from '../support/until.ts';
 
 const HEADERS = { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' };
@@ -42,7 +42,8 @@ const client = (count = nodes.length) =>
       .join(','),
     elasticsearchApiKey: null,
   })!;
-const search = (at: ReturnType<typeof client>, timeoutMs = 1500) => sendSearches(at, ['{}\n{}\n'], timeoutMs);
+const search = (at: ReturnType<typeof client>, timeoutMs = 1500) =>
+  sendSearches(at, [searchLines('companies', { match_all: {} })], timeoutMs);
 
 test('searches go to the nodes in turn', async () => {
   const all = client();

@@ -1,4 +1,4 @@
-/** Reading the text of an `_msearch` answer. Any other text is an error. */
+/** Reading the answer to an `_msearch`. Any other answer is an error. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { type SearchEntry, searchDocument } from '../../src/search/document.ts';
@@ -40,7 +40,7 @@ const item = (found: SearchEntry[]) =>
     ? { timed_out: false, status: 200 }
     : { timed_out: false, hits: { hits: found.map(hit) }, status: 200 };
 const entriesOf = (text: string, count: number) =>
-  readOutcomes(text, count).map((outcome) => (outcome as SearchResult).entries);
+  readOutcomes(JSON.parse(text), count).map((outcome) => (outcome as SearchResult).entries);
 
 describe('an answer', () => {
   const groups = [entries.slice(0, 20), [], entries.slice(-HOSTILE.length), entries];
@@ -57,20 +57,17 @@ describe('an answer', () => {
       JSON.stringify({ responses: groups.map(other) }),
     ]) {
       expect(entriesOf(text, groups.length)).toEqual(groups);
-      const indices = readOutcomes(text, groups.length).map((found) => (found as SearchResult).index);
+      const indices = readOutcomes(JSON.parse(text), groups.length).map(
+        (found) => (found as SearchResult).index,
+      );
       expect(indices).toEqual(['companies-1', null, 'companies-1', 'companies-1']);
     }
   });
 
-  test('that is cut off is an error', () => {
-    const text = JSON.stringify({ responses: [item(numbered(500_000_000, ['Azul', 'Verde'])), item([])] });
-    for (let at = 0; at < text.length; at += 1) expect(() => readOutcomes(text.slice(0, at), 2)).toThrow();
-  });
-
   test('with more or fewer searches than were asked is no answer', () => {
-    const text = JSON.stringify({ responses: [item([]), item([])] });
-    for (const count of [0, 1, 3]) expect(() => readOutcomes(text, count)).toThrow('every search');
-    for (const page of ['', '<html>', '{}', 'null', '[]', '{"responses":{}}', '{"responses":[null]}']) {
+    const two = { responses: [item([]), item([])] };
+    for (const count of [0, 1, 3]) expect(() => readOutcomes(two, count)).toThrow('every search');
+    for (const page of ['', '<html>', {}, null, [], { responses: {} }, { responses: [null] }]) {
       expect(() => readOutcomes(page, 1)).toThrow('every search');
     }
   });
@@ -89,7 +86,7 @@ describe('an answer', () => {
       sorted('azul\t50000257Azul'),
       sorted('azul 500000257Azul', 'azul\t500000257Azul'),
     ]) {
-      expect(() => readOutcomes(text, 1)).toThrow('with directory entries');
+      expect(() => readOutcomes(JSON.parse(text), 1)).toThrow('with directory entries');
     }
     // Two values are not taken for one name.
     expect(entriesOf(sorted('azul\t500000257Azul', 'x'), 1)).toEqual([
@@ -106,7 +103,7 @@ describe('an answer', () => {
         {},
       ],
     });
-    const [found, ...failed] = readOutcomes(text, 4);
+    const [found, ...failed] = readOutcomes(JSON.parse(text), 4);
     expect((found as SearchResult).entries).toEqual([entries[0]!]);
     expect(failed.every((outcome) => outcome instanceof SearchError)).toBe(true);
     expect(failed.map((outcome) => (outcome as SearchError).message)).toEqual([
