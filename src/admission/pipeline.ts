@@ -11,12 +11,12 @@ import { createLoad } from './load.ts';
 import * as refusals from './refusals.ts';
 
 /** The credits that a request was charged. */
-export interface Payment extends Pick<Admission, 'spent' | 'giveBack'> {
+export interface Payment extends Pick<Admission, 'spent' | 'left' | 'giveBack'> {
   /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
 }
 
-const NOTHING_PAID: Payment = { spent: 0, refusal: null, giveBack() {} };
+const NOTHING_PAID: Payment = { spent: 0, left: null, refusal: null, giveBack() {} };
 
 /** A request that has taken its token and its credit, as its handler gets it. */
 export interface AdmissionContext<Prefetched = unknown> {
@@ -39,6 +39,8 @@ export interface AdmissionContext<Prefetched = unknown> {
 export interface Handler<Prefetched = unknown> {
   /** The kind of call that a credit is spent on before the handler runs; `null` means none. */
   charge: CallKind | null;
+  /** Whether the trace tells the credits that are left. It makes the charge of its batch a little dearer. */
+  tellsLeft?: boolean;
   /**
    * Starts reads that `handle` will need. Runs while the credit is spent, which saves a lookup one wait. It must cost
    * nobody anything: without a credit its result is dropped.
@@ -70,7 +72,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   async function serve(
     request: Request,
     trace: Trace,
-    { charge, prefetch, handle }: Handler,
+    { charge, tellsLeft, prefetch, handle }: Handler,
     known: Caller | null = null,
   ): Promise<Answer> {
     const arrivedMs = performance.now();
@@ -106,7 +108,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
 
         // Credit.
         prefetched = prefetch?.(request);
-        if (charge !== null) payment = await pay(request, caller, charge, 1);
+        if (charge !== null) payment = await pay(request, caller, charge, 1, tellsLeft);
         if (payment.refusal !== null) return end(caller, payment.refusal, headers);
       } finally {
         load.admissions.leave();
@@ -117,7 +119,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
       const spend = async (kind: CallKind, count: number) => {
         if (load.isOverloaded(kind)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
         load.admissions.enter();
-        payment = await pay(request, payer, kind, count).finally(load.admissions.leave);
+        payment = await pay(request, payer, kind, count, tellsLeft).finally(load.admissions.leave);
         return payment;
       };
       if (charge === 'search') load.searches.enter();
@@ -129,6 +131,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
       }
       // A 503 costs nothing, also if the handler answers it (contract: problem details).
       if (!answer.ok && answer.problem.kind === 'service-unavailable') payment.giveBack(payment.spent);
+      else trace.creditsLeft = payment.left;
       return end(caller, answer, headers);
     } catch (error) {
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
@@ -138,9 +141,15 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
     }
   }
 
-  async function pay({ signal }: Request, caller: Caller, kind: CallKind, count: number): Promise<Payment> {
+  async function pay(
+    { signal }: Request,
+    caller: Caller,
+    kind: CallKind,
+    count: number,
+    wantsLeft = false,
+  ): Promise<Payment> {
     try {
-      const { quota, ...paid } = await credits.admit({ ...caller, kind, credits: count, signal });
+      const { quota, ...paid } = await credits.admit({ ...caller, kind, credits: count, signal, wantsLeft });
       return { ...paid, refusal: quota && refusals.quotaExceeded(quota) };
     } catch (cause) {
       const uncounted = unavailable('The credits of the account could not be counted.', cause);

@@ -83,7 +83,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       const spent = charged.spent?.[index] ?? call.credits;
       const quota = spent < call.credits ? charged.quotas?.[call.accountId] : null;
       const giveBack = (credits: number) => refund({ ...call, credits }, attempt, purchased);
-      if (quota !== undefined) admissions.set(call, { spent, quota, giveBack });
+      const left = call.wantsLeft ? (charged.left?.[call.accountId] ?? 0) : null;
+      if (quota !== undefined) admissions.set(call, { spent, quota, left, giveBack });
     }
     return admissions;
   }

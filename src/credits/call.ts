@@ -14,6 +14,8 @@ export interface Call {
    * client pipelines another request on the same connection.
    */
   signal?: AbortSignal;
+  /** Whether {@link Admission.left} is asked for. */
+  wantsLeft?: boolean;
 }
 
 /** An allowance that is used up, and when it is available again. */
@@ -32,6 +34,8 @@ export interface Admission {
   spent: number;
   /** The quota of an account that has fewer credits than the call needs; `null` means that it got all. */
   quota: Quota | null;
+  /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */
+  left: number | null;
   /**
    * Refunds some of these credits, because what they paid for is answered 503 after all. It is tried until Postgres has
    * acknowledged it; the roll-up returns the credits some seconds later.

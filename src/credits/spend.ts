@@ -10,11 +10,13 @@ export interface Charge {
   purchased: Record<string, number> | null;
   /** The quotas of the accounts that got less than they need, at the instant of the charge; `null` means none. */
   quotas: Record<string, Quota> | null;
+  /** Credits that are left, by account, if a call asked for it; an account that had none is missing. */
+  left: Record<string, number> | null;
 }
 
-/** SQL: the allowance of the balances row `b`, its own or that of the plan. */
-export const includedCredits = (plan: string) => `
-  coalesce(b.included_credits, CASE ${plan}
+/** SQL: the allowance of a balances row, its own or that of the plan. */
+export const includedCredits = (plan: string, row = 'b') => `
+  coalesce(${row}.included_credits, CASE ${plan}
     WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
     ELSE (SELECT included_credits FROM plans WHERE name = 'free') END)`;
 
@@ -45,9 +47,12 @@ const CHARGE = `
     WHERE b.account_id = wanted.id AND (now() >= b.period_end
       OR b.used < ${includedCredits('b.period_plan')} OR (b.credits > 0 AND b.spend_purchased))
     RETURNING b.account_id AS id, old.credits - new.credits AS purchased,
-      new.used - CASE WHEN new.period_opened_at = old.period_opened_at THEN old.used ELSE 0 END AS credits
+      new.used - CASE WHEN new.period_opened_at = old.period_opened_at THEN old.used ELSE 0 END AS credits,
+      CASE WHEN $6::boolean THEN greatest(${includedCredits('new.period_plan', 'new')} - new.used, 0)
+        + CASE WHEN new.spend_purchased THEN new.credits ELSE 0 END END AS "left"
   ), outcome AS MATERIALIZED (
     SELECT sum(credits) AS credits, jsonb_object_agg(id, purchased) FILTER (WHERE purchased > 0) AS purchased,
+      jsonb_object_agg(id, "left") FILTER (WHERE $6::boolean) AS "left",
       CASE WHEN sum(credits) = (SELECT sum(needed) FROM unnest($5::bigint[]) AS needed) THEN NULL ELSE ARRAY (
         SELECT least(needed, greatest(coalesce((by_account ->> id)::bigint, 0) + needed
           - sum(needed) OVER (PARTITION BY id ORDER BY position), 0))::bigint
@@ -60,7 +65,8 @@ const CHARGE = `
     SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), purchased
     FROM outcome WHERE credits > 0
   )
-  SELECT spent, purchased, CASE WHEN spent IS NOT NULL THEN short_quotas($2::text[], $5::bigint[], spent) END AS quotas
+  SELECT spent, purchased, CASE WHEN spent IS NOT NULL THEN short_quotas($2::text[], $5::bigint[], spent) END AS quotas,
+    "left"
   FROM outcome`;
 
 /**
@@ -81,6 +87,7 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
     calls.map(({ keyId }) => keyId),
     calls.map(({ kind }) => kind),
     calls.map(({ credits }) => credits),
+    calls.some(({ wantsLeft }) => wantsLeft),
   ];
   return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
 }

@@ -41,13 +41,19 @@ export function callOf(message: unknown, headers: Headers): Call | null {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const MODERN_MEMBERS = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META}serverInfo`]: SERVER })}`;
-
-/** The result of a call, as JSON: the body that the route answers, as data and as text. The text of a problem is for a model. */
-export function writeResult({ id, isModern }: Call, answer: Answer, publicUrl: string): string {
+/**
+ * The result of a call, as JSON: the body that the route answers, as data and as text. The text of a problem is for a model.
+ * @param left `null` means that the call was charged nothing
+ */
+export function writeResult({ id, isModern }: Call, answer: Answer, publicUrl: string, left: number | null) {
   const body = answer.ok ? answer.json : problemJson(publicUrl, answer.problem);
-  const text = JSON.stringify(answer.ok ? body : explain(answer.problem));
-  const more = (answer.ok ? '' : ',"isError":true') + (isModern ? MODERN_MEMBERS : '');
-  const content = `"content":[{"type":"text","text":${text}}],"structuredContent":${body}`;
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${content}${more}}}`;
+  const meta = { ...(isModern && { [`${META}serverInfo`]: SERVER }), credits_left: left ?? undefined };
+  const members = {
+    content: [{ type: 'text', text: answer.ok ? body : explain(answer.problem) }],
+    isError: answer.ok ? undefined : true,
+    resultType: isModern ? 'complete' : undefined,
+    _meta: isModern || left !== null ? meta : undefined,
+  };
+  const rest = JSON.stringify(members).slice(1);
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"structuredContent":${body},${rest}}`;
 }

@@ -47,14 +47,17 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
     const { route, name } = call.tool;
     const refusal = refusalOf(call.tool, call.input);
     const refusing = { charge: route.charge, handle: async () => problem('validation', refusal!) };
-    const handler = refusal === null ? handlers.get(route)! : refusing;
-    const authorization = { Authorization: headers.get('authorization')! };
-    const answer = await pipeline.serve(requestOf(route, call.input, authorization, signal), trace, handler);
+    const handler = { ...(refusal === null ? handlers.get(route)! : refusing), tellsLeft: true };
+    const answer = await pipeline.serve(
+      requestOf(route, call.input, { Authorization: headers.get('authorization')! }, signal),
+      trace,
+      handler,
+    );
     const [status, error] = answer.ok ? [200] : [PROBLEMS[answer.problem.kind].status, answer.problem.cause];
     trace.call = { tool: name, route: BASE_PATH + templateOf(route.path), status, error };
     if (!answer.ok && answer.problem.kind === 'unauthorized') return answer;
     const { headers: answered } = answer.ok ? answer : answer.problem;
-    return okJson(writeResult(call, answer, publicUrl), answered);
+    return okJson(writeResult(call, answer, publicUrl, trace.creditsLeft ?? null), answered);
   }
 
   /** Any other message costs a token. The SDK takes 5 MB, so it is loaded for the first of them. */

@@ -182,7 +182,7 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
           credits: 1,
         }));
         const [charged] = await chargeCalls(pools[instance]!, calls, randomUUID());
-        expect(charged).toEqual({ spent: null, purchased: null, quotas: null });
+        expect(charged).toEqual({ spent: null, purchased: null, quotas: null, left: null });
       }
     });
     // Two that wait for each other in a circle are told so after a second: one of them fails.

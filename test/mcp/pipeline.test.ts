@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Api, type Caller, startApi } from '../support/api.ts';
 import { linesSince } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
-import { callMessage, WAYS } from '../support/mcp.ts';
+import { callMessage, callTool, WAYS } from '../support/mcp.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { eventually, until } from '../support/until.ts';
 
@@ -51,6 +51,24 @@ test('log line, ledger and statistics of a call are those of its REST twin, and 
   expect(await statisticsOf(mcp)).toEqual(restStatistics);
   expect(await api.ledger(mcp)).toEqual(await api.ledger(rest));
 }, 20_000);
+
+test('a charged call says how many credits are left, included and purchased; a free one does not', async () => {
+  const { key, accountId } = await api.caller({ ...plenty, included: 3 });
+  await api.sql`UPDATE balances SET credits = 2 WHERE account_id = ${accountId}`;
+  const left = async (name: string, input: Record<string, unknown>) => {
+    const { result } = (await (await callTool(api, name, input, { key })).json()) as {
+      result: { _meta: { credits_left?: number } };
+    };
+    return result._meta.credits_left;
+  };
+  expect(await left('get_company', { nif: nif(1) })).toBe(4);
+  expect(await left('get_companies', { nifs: [nif(1), nif(1)] })).toBe(2);
+  expect(await left('get_usage', {})).toBeUndefined();
+  // One that nothing was paid for says nothing: the problem does.
+  expect(await left('get_company', { nif: '1' })).toBe(1);
+  expect(await left('get_company', { nif: nif(1) })).toBe(0);
+  expect(await left('get_company', { nif: nif(1) })).toBeUndefined();
+});
 
 test('metrics count a call under its route, and under its tool', async () => {
   const { key } = await api.caller(plenty);

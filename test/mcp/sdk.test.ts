@@ -28,7 +28,7 @@ function createServer(): Server {
     if (!TOOLS.has(params.name)) throw new Error('no such tool');
     const answer = ANSWERS[params.name === 'get_usage' ? 'refused' : 'found'];
     const written = { id: 0, tool: TOOLS.get(params.name)!, input: {}, isModern: false };
-    return JSON.parse(writeResult(written, answer, PUBLIC_URL)).result;
+    return JSON.parse(writeResult(written, answer, PUBLIC_URL, null)).result;
   });
   return server;
 }
@@ -54,7 +54,7 @@ function byUs(message: unknown, headers: Headers): unknown {
   const call = callOf(message, headers);
   if (call === null) return null;
   const answer = ANSWERS[call.tool.name === 'get_usage' ? 'refused' : 'found'];
-  return JSON.parse(writeResult(call, answer, PUBLIC_URL));
+  return JSON.parse(writeResult(call, answer, PUBLIC_URL, null));
 }
 
 const params = { name: 'get_company', arguments: { nif: '500002576' } };
