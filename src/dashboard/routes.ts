@@ -12,6 +12,7 @@ import * as profile from './pages/profile.ts';
 import * as publicPages from './pages/public.ts';
 import * as screen from './pages/screen.ts';
 import * as settings from './pages/settings.ts';
+import { spending } from './pages/spending.ts';
 import * as tryIt from './pages/try.ts';
 import type { PageResponse } from './request/context.ts';
 
@@ -60,6 +61,6 @@ export const ROUTES: Record<string, Route> = {
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
   '/settings/delete': { for: 'member', hasPassword: true, ...accountData.deletion },
-  '/settings/spending': { for: 'member', POST: settings.changeSpending },
+  '/settings/spending': { for: 'member', ...spending },
   '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };

@@ -52,6 +52,8 @@ describe('the notice', () => {
       state: 'none',
       text: expect.stringContaining('does not spend purchased ones. Calls are refused'),
     });
+    const remedy = (await visitor.get('/dashboard')).document.querySelector('[data-allowance] a')!;
+    expect(remedy.getAttribute('href')).toBe('/dashboard/settings/spending');
     await service.sql`UPDATE balances SET credits = 0, used = 507 WHERE account_id = ${accountId}`;
     const none = await notice();
     expect(none.state).toBe('none');
@@ -104,10 +106,39 @@ describe('plan and credits', () => {
     const overview = await visitor.get('/dashboard');
     const day = `${until.getUTCDate()} ${until.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' })}`;
     expect(overview.textOf('[data-plan-end]')).toBe(
-      `Plus ends on ${day} ${until.getUTCFullYear()}. Then the account is Free: 500 calls a month and 2 API keys.`,
+      `Plus ends on ${day} ${until.getUTCFullYear()}. Then the account is Free: 500 calls a month and 2 API keys. Further keys go on working.`,
     );
     expect(overview.textOf('.figures')).not.toContain('Resets');
     expect((await visitor.get('/dashboard/credits')).text).toContain('Plus ends on');
+  });
+
+  test('purchased credits are switched off after a question, which says when that stops all calls', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const question = () => visitor.get('/dashboard/settings/spending');
+    expect((await question()).document.querySelector('main form button')!.className).toBe('');
+    expect((await question()).text).not.toContain('all calls are refused');
+    await setUsed(accountId, 500);
+    expect((await question()).textOf('.sheet .notice.bad')).toStartWith(
+      'The included credits of this period are used. If you turn this off, all calls are refused until',
+    );
+    await visitor.submit('/dashboard/settings/spending', {});
+    expect((await visitor.get('/dashboard/settings')).text).toContain('Purchased credits stay.');
+    expect((await question()).textOf('main form button')).toBe('Turn on');
+  });
+
+  test('keys beyond the plan are said to work, and not to be in its places', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    await changePlan(service.sql, accountId, 'plus', {}, 'test');
+    for (const name of ['a', 'b', 'c']) await makeKey(visitor, name);
+    expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toBeNull();
+    await changePlan(service.sql, accountId, 'free', {}, 'test');
+    expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toStartWith(
+      '3 keys work, and the plan has room for 2. All of them go on working.',
+    );
+    const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
+    expect(portuguese.textOf('[data-over-limit]')).toStartWith('Há 3 chaves ativas, e o plano prevê 2.');
   });
 
   test('the history has each grant with its reference, and what calls spent between grants', async () => {

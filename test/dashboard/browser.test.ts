@@ -259,6 +259,18 @@ describe('in a real browser', () => {
       expect(referers.filter((referer) => referer.includes(token))).toEqual([]);
     }));
 
+  test('live figures say when they are from, and that the session has ended', () =>
+    inBrowser({}, async (page) => {
+      await page.clock.install();
+      await enter(page.context());
+      await page.goto(dashboard());
+      expect(await page.textContent('#updated')).toMatch(/^Figures of \d\d:\d\d UTC\.$/);
+      await page.context().clearCookies();
+      await page.clock.fastForward(11_000);
+      await page.waitForSelector('main > #updated[role=alert]:first-child');
+      expect(await page.textContent('#updated')).toStartWith('You were signed out');
+    }));
+
   test('everything but the copy button works without scripts', () =>
     inBrowser({ javaScriptEnabled: false }, async (page) => {
       await enter(page.context());

@@ -91,7 +91,7 @@ describe('the overview', () => {
       'Directory: 4,610 companies, imported on 22 Nov 2026 · Tax debts: 1,234 companies, as of 31 Oct 2026, imported on 2 Nov 2026 · Social security debts: not imported',
     );
     expect((await line('pt')).replace(/\u00a0/g, ' ')).toBe(
-      'Diretório: 4 610 empresas, importadas em 22 nov 2026 · Dívidas fiscais: 1 234 empresas, à data de 31 out 2026, importadas em 2 nov 2026 · Dívidas à Segurança Social: por importar',
+      'Diretório: 4 610 empresas, importadas em 22 nov 2026 · Dívidas fiscais: 1 234 empresas, à data de 31 out 2026, importadas em 2 nov 2026 · Dívidas à Segurança Social: não importadas',
     );
   });
 
@@ -125,10 +125,10 @@ describe('calls a day', () => {
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
     expect(csv.split('\r\n')).toEqual([
       '"day","key_id","key_name","searches","lookups","debts","calls","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx"',
-      `"${day(89)}","${first.id}","first, ""the best""","7","3","0","10","0","0","0","0"`,
-      `"${day(2)}","${second.id}","x;'=2+5;","0","40","500","540","0","0","0","0"`,
-      `"${day(2)}","","dashboard","2","0","0","2","0","0","0","0"`,
-      `"${day(0)}","${first.id}","first, ""the best""","1","0","0","1","0","0","0","0"`,
+      `"${day(89)}","${first.id}","first, ""the best""",7,3,0,10,0,0,0,0`,
+      `"${day(2)}","${second.id}","x;'=2+5;",0,40,500,540,0,0,0,0`,
+      `"${day(2)}","","dashboard",2,0,0,2,0,0,0,0`,
+      `"${day(0)}","${first.id}","first, ""the best""",1,0,0,1,0,0,0,0`,
       '',
     ]);
 
@@ -204,7 +204,7 @@ describe('calls a day', () => {
       headers: { Cookie },
     });
     expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
-      `\ufeff"day";"key_id";"key_name";"searches";"lookups";"debts";"calls";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx"\r\n"${day(3)}";"";"dashboard";"5";"0";"0";"5";"0";"0";"0";"0"\r\n`,
+      `\ufeff"day";"key_id";"key_name";"searches";"lookups";"debts";"calls";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx"\r\n"${day(3)}";"";"dashboard";5;0;0;5;0;0;0;0\r\n`,
     );
   });
 

@@ -36,9 +36,28 @@ describe('credit history', () => {
     const csv = (await visitor.get('/dashboard/credits.csv')).text.split('\r\n');
     expect(csv[0]).toBe('"kind","from","until","credits","balance","reference","note"');
     expect(csv.slice(1, -1).map((line) => line.split(',').toSpliced(1, 2).join())).toEqual([
-      '"grant","5","1005","",""',
-      '"grant","1000","1000","17","invoice 17"',
+      '"grant",5,1005,"",""',
+      '"grant",1000,1000,"17","invoice 17"',
     ]);
+  });
+
+  test('a spreadsheet adds the amounts of the CSV up to the balance, and reads it as UTF-8 in both languages', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    await grantCredits(service.sql, accountId, { credits: 500, note: '-187' }, 'test');
+    await service.sql`UPDATE balances SET credits = credits - 187 WHERE account_id = ${accountId}`;
+    for (const separator of ['comma', 'semicolon']) {
+      const { text } = await visitor.get(`/dashboard/credits.csv?separator=${separator}`);
+      const cells = text.split('\r\n').map((line) => line.split(separator === 'comma' ? ',' : ';'));
+      expect(cells.slice(1, -1).map((row) => row[3])).toEqual(['-187', '500']);
+      // Free text is guarded: a note is no formula.
+      expect(cells[2]!.at(-1)).toBe(`"'-187"`);
+      const Cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
+      const file = await fetch(`${service.baseUrl}/dashboard/credits.csv?separator=${separator}`, {
+        headers: { Cookie },
+      });
+      expect([...new Uint8Array(await file.arrayBuffer())].slice(0, 3)).toEqual([0xef, 0xbb, 0xbf]);
+    }
   });
 });
 

@@ -20,6 +20,7 @@ describe('Try it', () => {
     const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
     expect(search.textOf('.badge[role=status]')).toBe('200 · 0 companies');
     expect(search.text).toContain('ratelimit-remaining');
+    expect((await visitor.get('/dashboard')).textOf('[data-figure=plotted]')).toBe('1 call');
     expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
     expect(search.textOf('main .lead')).toContain('499 left');
     expect(search.textOf('main .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);
@@ -28,11 +29,19 @@ describe('Try it', () => {
     expect(lookup.textOf('.badge[role=status]')).toBe('200');
     expect(lookup.document.querySelector('#q')!.getAttribute('value')).toBe(NIF);
     expect(lookup.textOf('main dl')).toContain('Nexperience');
+    // No debts were imported, which is not "no debts".
+    expect(lookup.textOf('main dl')).toEndWith(
+      'Share capital5,000 €Tax debtsnot importedSocial security debtsnot imported',
+    );
+    await service.sql`
+      UPDATE companies SET details = replace(details::text, '5000.00', '0')::json WHERE nif = ${NIF}`;
+    const unknown = await visitor.submit('/dashboard/try', { q: NIF, kind: 'lookup' });
+    expect(unknown.textOf('main dl')).toContain('Share capital–');
     const { body } = await call(service.url, '/usage', { key });
-    expect(body.data.quotas.requests.used).toBe(2);
-    expect(body.data.rateLimit.remaining).toBeWithin(1, 3); // One of four is left. A further one may have come back, which takes 15 s.
+    expect(body.data.quotas.requests.used).toBe(3);
+    expect(body.data.rateLimit.remaining).toBeWithin(0, 2); // None of four is left. A further one may have come back, which takes 15 s.
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
-    expect(csv).toContain(',"","dashboard","1","1","0","2"');
+    expect(csv).toContain(',"","dashboard",1,2,0,3');
   });
 
   test('a problem is a sentence in the language of the reader, and says what it cost', async () => {

@@ -160,13 +160,13 @@ test('the switch for purchased credits is in the settings, and the ledger says w
   const spends = async () =>
     (await service.sql`SELECT spend_purchased FROM balances WHERE account_id = ${accountId}`)[0]!
       .spend_purchased;
-  await visitor.submit('/dashboard/settings', {}, { form: 'form[action$="/spending"]' });
+  await visitor.submit('/dashboard/settings/spending', {});
   expect(await spends()).toBe(false);
   await eventually(
     async () => (await visitor.get('/dashboard/settings')).text.includes('Purchased credits stay'),
     true,
   );
-  await visitor.submit('/dashboard/settings', {}, { form: 'form[action$="/spending"]' });
+  await visitor.submit('/dashboard/settings/spending', {});
   expect(await spends()).toBe(true);
   const [event] = await service.sql`
     SELECT actor FROM account_events WHERE account_id = ${accountId} AND kind = 'limits' ORDER BY id DESC LIMIT 1`;

@@ -89,11 +89,11 @@ describe('a form of a tab that is out of date', () => {
     const tab = await visitor.get('/dashboard/keys');
     const form_token = tab.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
     visitor.cookies.clear();
-    const answer = await visitor.post('/dashboard/keys', { name: 'late', form_token });
+    const answer = await visitor.post('/dashboard/keys', { name: 'late', expires: '2099-12-31', form_token });
     expect([answer.status, answer.textOf('h1')]).toEqual([403, 'You were signed out']);
     // What was typed is on the page again after the sign-in.
     expect(answer.document.querySelector('.button')!.getAttribute('href')).toBe(
-      '/dashboard/sign-in?to=%2Fkeys%3Fname%3Dlate',
+      '/dashboard/sign-in?to=%2Fkeys%3Fname%3Dlate%26expires%3D2099-12-31',
     );
     await signUp(visitor);
     const again = await visitor.get('/dashboard/sign-in?to=%2Fkeys%3Fname%3Dtoo%2Blate%26x%3D%25C3%25A9');
@@ -101,6 +101,8 @@ describe('a form of a tab that is out of date', () => {
     expect(back).toBe('/dashboard/keys?name=too+late&x=%C3%A9');
     const page = await visitor.get(back);
     expect(page.document.querySelector('#name')!.getAttribute('value')).toBe('too late');
+    const dated = await visitor.get('/dashboard/keys?name=late&expires=2099-12-31');
+    expect(dated.document.querySelector('#expires')!.getAttribute('value')).toBe('2099-12-31');
     expect(
       (await visitor.get('/dashboard/try?q=padaria')).document.querySelector('#q')!.getAttribute('value'),
     ).toBe('padaria');

@@ -32,11 +32,16 @@ export async function allowanceNotice(context: MemberContext): Promise<HtmlValue
     beyond: messages.allowanceUsed(number(credits)),
     none: refused(formats.instant(account.period.end)),
   }[state];
+  // Without calls left although credits were bought, the remedy is the switch.
+  const isSwitchedOff = state === 'none' && credits > 0;
+  const remedy = isSwitchedOff
+    ? html`<a href="${tools.base}/settings/spending">${messages.spending}</a>`
+    : html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
   const contact = contactLink(context);
   return html`
 <div class="notice ${state === 'none' ? 'bad' : 'warn'}" role="status" data-allowance="${state}">
   <p>${message} ${state !== 'none' && (await forecastText(context))}</p>
-  <p><a href="${tools.base}/credits">${messages.getMore}</a>${contact && html` · ${contact}`}</p>
+  <p>${remedy}${contact && html` · ${contact}`}</p>
 </div>`;
 }
 

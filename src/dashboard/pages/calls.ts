@@ -44,7 +44,7 @@ function plotAndTable(
   { range }: CallsView,
 ): Html {
   const { messages, formats, tools } = context;
-  const total = formats.number(all.reduce((sum, series) => sum + series.total, 0));
+  const total = messages.plotTotal(formats.number(all.reduce((sum, series) => sum + series.total, 0)));
   return html`
 <ul class="legend">${all.map((series, index) => html`<li class="series-${Math.min(index + 1, 6)}">${cut(series.label)} <strong>${formats.number(series.total)}</strong></li>`)}</ul>
 ${plotDailyCalls(all, { from, today }, messages.plotLabel(total), formats)}

@@ -54,13 +54,14 @@ export function separatorQuery(context: Pick<PageContext, 'messages'>): string {
 type Cell = string | number | null | undefined;
 
 /**
- * CSV (RFC 4180): every field is quoted, and none is a formula, because names and notes are free text. With semicolons it
- * begins with a BOM, because it is for spreadsheets.
+ * CSV (RFC 4180). Texts are quoted, and none is a formula, because names and notes are free text. Numbers stand as they are: a
+ * spreadsheet adds them up, negative ones too. The BOM tells it that the file is UTF-8.
  */
 export function csvText(separator: Separator, lines: Cell[][]): string {
-  const [start, between] = separator === 'semicolon' ? ['\ufeff', ';'] : ['', ','];
-  const row = (cells: Cell[]) => `${cells.map((cell) => csvCell(String(cell ?? ''))).join(between)}\r\n`;
-  return start + lines.map(row).join('');
+  const between = separator === 'semicolon' ? ';' : ',';
+  const write = (cell: Cell) => (typeof cell === 'number' ? String(cell) : csvCell(cell ?? ''));
+  const row = (cells: Cell[]) => `${cells.map(write).join(between)}\r\n`;
+  return `\ufeff${lines.map(row).join('')}`;
 }
 
 function csvFile({ url }: PageContext, name: string, lines: Cell[][]): PageResponse {

@@ -79,6 +79,7 @@ export async function showKeys(
   <span class="badge" data-figure="quota">${formats.number(account.keys)} ${messages.keysInUse(limit)}</span>
 </div>
 <p class="lead">${messages.keysLead}</p>
+${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${messages.keysOverLimit(formats.number(account.keys), limit)}</p>`}
 ${secret !== null && newKey(context, secret, await exampleQuery(tools.sql))}
 ${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : listActive(context, active, lastUsed)}
 ${before !== null && html`<p><a href="${tools.base}/keys">${messages.latestKeys}</a></p>`}
@@ -173,8 +174,8 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
   const why = awaitsConfirmation(context)
     ? messages.confirmFirst
     : full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
-  // A sign-in that a form led to comes back with the name that was typed.
-  const value = url.searchParams.get('name') ?? '';
+  // A sign-in that a form led to comes back with what was typed.
+  const typed = (name: string) => url.searchParams.get(name) ?? '';
   return html`
 <section class="card create" aria-labelledby="create-title">
   <h2 id="create-title">${messages.createKey}</h2>
@@ -184,12 +185,13 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
       : form(context, {
           path: '/keys',
           fields: [
-            { name: 'name', label: messages.name, hint: messages.keyNameHint, value },
+            { name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') },
             {
               name: 'expires',
               label: messages.keyExpires,
               hint: messages.keyExpiresHint,
               type: 'date',
+              value: typed('expires'),
               optional: true,
             },
           ],

@@ -37,6 +37,7 @@ ${isNew && firstSteps(context)}
 </div>
 ${callsSection(context, history, view)}
 ${errorsSection(context, history)}
+<p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
 ${datasets}`;
   return memberPage(context, { title: messages.overview, body });
 }
@@ -76,7 +77,7 @@ function availableCard(context: MemberContext, forecast: string | null): Html {
       <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong></li>
       <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong></li>
     </ul>
-    ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings">${messages.settings}</a></p>`}
+    ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings/spending">${messages.turnOn}</a></p>`}
   </div>
   <dl class="stock-facts">
     <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br>${messages.beyond(number(beyond))}`}</dd></div>

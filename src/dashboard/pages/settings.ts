@@ -1,12 +1,10 @@
-import { changeLimits } from '../../accounts/changes.ts';
-import { admitChange } from '../auth/limits.ts';
-import { actorOf, memberOf, setUsageAlerts } from '../auth/members.ts';
+import { memberOf, setUsageAlerts } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { form, formHandlers, newPassword, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
 
 /** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
 export const settings = formHandlers({
@@ -47,8 +45,25 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
     refusal,
   })}
 </section>
-${choice(context, 'spending', messages.spending, account.spendPurchased ? messages.spendingOn : messages.spendingOff, account.spendPurchased)}
-${tools.mails && choice(context, 'alerts', messages.alerts, isAlerted ? messages.alertsOn : messages.alertsOff, isAlerted)}
+<section class="card narrow" aria-labelledby="spending-title">
+  <h2 id="spending-title">${messages.spending}</h2>
+  <p>${account.spendPurchased ? messages.spendingOn : messages.spendingOff}</p>
+  <p><a class="button quiet" href="${tools.base}/settings/spending">${account.spendPurchased ? messages.turnOff : messages.turnOn}</a></p>
+</section>
+${
+  tools.mails &&
+  html`
+<section class="card narrow" aria-labelledby="alerts-title">
+  <h2 id="alerts-title">${messages.alerts}</h2>
+  <p>${isAlerted ? messages.alertsOn : messages.alertsOff}</p>
+  ${form(context, {
+    path: '/settings/alerts',
+    hidden: { on: isAlerted ? 'no' : 'yes' },
+    button: isAlerted ? messages.turnOff : messages.turnOn,
+    look: 'quiet',
+  })}
+</section>`
+}
 <section class="card narrow" aria-labelledby="data-title">
   <h2 id="data-title">${messages.dataTitle}</h2>
   <p>${link('history', messages.accountHistory)}</p>
@@ -64,37 +79,9 @@ export async function sendConfirmationAgain(context: MemberContext): Promise<Pag
   return refusal === null ? redirectTo(context, '/settings?done=sent') : showSettings(context, refusal);
 }
 
-/** POST /dashboard/settings/spending: whether purchased credits are spent. */
-export async function changeSpending(context: MemberContext): Promise<PageResponse> {
-  const { tools, account, user, fields } = context;
-  const spendPurchased = fields('on') === 'yes';
-  if (spendPurchased !== account.spendPurchased) {
-    const refusal = tooMany(context, await admitChange(tools.sql, user, 'limits'));
-    if (refusal !== null) return showSettings(context, refusal);
-    await changeLimits(tools.sql, account.id, { spendPurchased }, actorOf(user));
-  }
-  return redirectTo(context, '/settings?done=saved');
-}
-
 /** POST /dashboard/settings/alerts: whether this member gets usage alerts. */
 export async function changeAlerts(context: MemberContext): Promise<PageResponse> {
   const { tools, user, fields } = context;
   await setUsageAlerts(tools.sql, user.id, fields('on') === 'yes');
   return redirectTo(context, '/settings?done=saved');
-}
-
-/** A choice that is on or off: its state, and the button that changes it. */
-function choice(context: MemberContext, name: string, title: string, state: string, isOn: boolean): Html {
-  const { messages } = context;
-  return html`
-<section class="card narrow" aria-labelledby="${name}-title">
-  <h2 id="${name}-title">${title}</h2>
-  <p>${state}</p>
-  ${form(context, {
-    path: `/settings/${name}`,
-    hidden: { on: isOn ? 'no' : 'yes' },
-    button: isOn ? messages.turnOff : messages.turnOn,
-    look: 'quiet',
-  })}
-</section>`;
 }

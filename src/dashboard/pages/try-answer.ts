@@ -1,4 +1,5 @@
 import type { CallKind } from '../../credits/call.ts';
+import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import { type ProblemName, problemType } from '../../http/problems.ts';
 import type { Company } from '../../lookup/schema.ts';
@@ -44,7 +45,7 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${cost}</p>
   ${problem !== null && problemSentence(context, problem)}
   ${entries !== null && entries.length > 0 && found(context, entries)}
-  ${answer.ok && kind === 'lookup' && details(context, json.data as Company)}
+  ${answer.ok && kind === 'lookup' && (await details(context, json.data as Company))}
   <details>
     <summary>${messages.headersAndJson}</summary>
     <pre class="headers" tabindex="0">${headers}</pre>
@@ -81,13 +82,16 @@ ${table(columns, entries, 'found')}
 </form>`;
 }
 
-function details(context: MemberContext, company: Company): Html {
-  const { messages } = context;
-  const { structure } = company;
-  const debt = (bracket: Company['tax_debt']) =>
-    bracket === null
-      ? messages.noBracket
-      : `${bracketText(context, bracket)}, ${messages.dataOf} ${bracket.last_updated}`;
+async function details(context: MemberContext, company: Company): Promise<Html> {
+  const { messages, formats, tools } = context;
+  const { capital, capital_currency, nature } = company.structure;
+  const { debts } = await readDatasets(tools.sql);
+  const currency = capital_currency === 'EUR' ? '€' : capital_currency;
+  const debt = (bracket: Company['tax_debt'], dataset: DebtDataset | null) => {
+    // Without a dataset nothing is known about debts.
+    if (bracket === null) return dataset === null ? messages.dataNone : messages.noBracket;
+    return `${bracketText(context, bracket)}, ${messages.dataOf} ${bracket.last_updated}`;
+  };
   const rows: [label: string, value: HtmlValue][] = [
     [messages.legalName, company.title],
     ['NIF', String(company.nif)],
@@ -98,10 +102,11 @@ function details(context: MemberContext, company: Company): Html {
     [messages.activity, company.activity],
     ['CAE', company.cae],
     [messages.companyStatus, company.status],
-    [messages.legalNature, structure.nature],
-    [messages.capital, `${structure.capital} ${structure.capital_currency}`],
-    [messages.dataTax, debt(company.tax_debt)],
-    [messages.dataSocialSecurity, debt(company.social_security_debt)],
+    [messages.legalNature, nature],
+    // A source that does not know the capital leaves 0.
+    [messages.capital, Number(capital) > 0 && `${formats.number(Number(capital))} ${currency}`],
+    [messages.dataTax, debt(company.tax_debt, debts.tax)],
+    [messages.dataSocialSecurity, debt(company.social_security_debt, debts.socialSecurity)],
   ];
   return html`<dl class="facts">${rows.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value || '–'}</dd></div>`)}</dl>`;
 }

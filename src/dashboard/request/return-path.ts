@@ -3,8 +3,8 @@
 const OWN_PATH = /^(\/[\w-]+)*(\?([\w=&.+*-]|%[\dA-F]{2})*)?$/;
 const MAX_LENGTH = 1000;
 
-/** The field of a form that survives the end of a session, because its page takes it from the address. */
-const KEPT_FIELDS: Record<string, string> = { '/keys': 'name', '/try': 'q' };
+/** The fields of a form that survive the end of a session, because their page takes them from the address. */
+const KEPT_FIELDS: Record<string, string[]> = { '/keys': ['name', 'expires'], '/try': ['q'] };
 
 /** The path below the dashboard; '' for the overview. A proxy has removed the path of the public address. */
 export function pathBelow(url: URL): string {
@@ -27,7 +27,10 @@ export function returnPath(to: string | null): string {
 
 /** The path of a form's page, with the typed text. */
 export function pageWithText(path: string, form: URLSearchParams | null): string {
-  const field = KEPT_FIELDS[path] ?? '';
-  const text = form?.get(field);
-  return text ? `${path}?${new URLSearchParams({ [field]: text })}` : path;
+  const kept = new URLSearchParams();
+  for (const name of KEPT_FIELDS[path] ?? []) {
+    const text = form?.get(name);
+    if (text) kept.set(name, text);
+  }
+  return kept.size > 0 ? `${path}?${kept}` : path;
 }

@@ -222,7 +222,10 @@ const TEXTS = {
 
   plotTitle: ['Calls a day', 'Chamadas por dia'],
   plotSince: ['since {day}, days in UTC', 'desde {day}, dias em UTC'],
-  plotTotal: ['{total} calls', '{total} chamadas'],
+  plotTotal: [
+    (total) => (total === '1' ? '1 call' : `${total} calls`),
+    (total) => (total === '1' ? '1 chamada' : `${total} chamadas`),
+  ],
   range: ['Days shown', 'Dias mostrados'],
   days: ['{days} days', '{days} dias'],
   thisPeriod: ['This period', 'Este período'],
@@ -237,8 +240,13 @@ const TEXTS = {
   otherKeys: ['Other keys', 'Outras chaves'],
   dashboardCalls: ['Dashboard', 'Painel'],
   plotLabel: [
-    'Bar chart: {total} calls. The table below has the same numbers.',
-    'Gráfico de barras: {total} chamadas. A tabela abaixo tem os mesmos números.',
+    'Bar chart: {calls}. The table below has the same numbers.',
+    'Gráfico de barras: {calls}. A tabela abaixo tem os mesmos números.',
+  ],
+  updatedAt: ['Figures of {time} UTC.', 'Valores das {time} UTC.'],
+  signedOutLive: [
+    'You were signed out, so these figures stand still. Reload the page to sign in.',
+    'A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.',
   ],
   plotEmpty: ['No calls yet', 'Ainda sem chamadas'],
   plotEmptyLead: ['Each call shows up here within seconds.', 'Cada chamada aparece aqui em poucos segundos.'],
@@ -262,10 +270,13 @@ const TEXTS = {
   dataDirectory: ['Directory', 'Diretório'],
   dataTax: ['Tax debts', 'Dívidas fiscais'],
   dataSocialSecurity: ['Social security debts', 'Dívidas à Segurança Social'],
-  dataCompanies: ['{companies} companies', '{companies} empresas'],
+  dataCompanies: [
+    (companies) => (companies === '1' ? '1 company' : `${companies} companies`),
+    (companies) => (companies === '1' ? '1 empresa' : `${companies} empresas`),
+  ],
   dataImported: ['imported on', 'importadas em'],
   dataOf: ['as of', 'à data de'],
-  dataNone: ['not imported', 'por importar'],
+  dataNone: ['not imported', 'não importadas'],
 
   keysLead: [
     'A key opens the API for your account. Keep it on a server: anyone who has it can spend your credits.',
@@ -304,6 +315,10 @@ const TEXTS = {
       'Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.',
     ],
   },
+  keysOverLimit: [
+    '{keys} keys work, and the plan has room for {limit}. All of them go on working. To create another, first revoke those beyond the plan.',
+    'Há {keys} chaves ativas, e o plano prevê {limit}. Todas continuam a funcionar. Para criar outra, revogue primeiro as que excedem o plano.',
+  ],
   confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
   unnamed: ['Unnamed', 'Sem nome'],
   begins: ['Begins with', 'Começa por'],
@@ -359,8 +374,8 @@ const TEXTS = {
   yourPlan: ['Your plan', 'O seu plano'],
   ownLimits: ['Your limits differ: see the overview.', 'Os seus limites são outros: veja o resumo.'],
   planEnds: [
-    'Plus ends on {day}. Then the account is Free: {calls} calls a month and {keys} API keys.',
-    'O plano Plus termina em {day}. Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves.',
+    'Plus ends on {day}. Then the account is Free: {calls} calls a month and {keys} API keys. Further keys go on working.',
+    'O plano Plus termina em {day}. Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.',
   ],
   byHand: [
     'The operator of this service adds credits and changes plans. Give your account number with your request:',
@@ -579,6 +594,10 @@ const TEXTS = {
   spendingOff: [
     'Off: when the calls of the plan are used, calls are refused. Purchased credits stay.',
     'Inativo: quando as chamadas do plano acabam, as seguintes são recusadas. Os créditos comprados ficam.',
+  ],
+  spendingStops: [
+    'The included credits of this period are used. If you turn this off, all calls are refused until {until}.',
+    'Os créditos incluídos deste período acabaram. Se desativar, todas as chamadas são recusadas até {until}.',
   ],
   alerts: ['Mails about your usage', 'Mensagens sobre a utilização'],
   alertsOn: [

@@ -108,11 +108,13 @@ for (const event of ['pointermove', 'keydown', 'scroll']) {
     { passive: true },
   );
 }
-if (document.querySelector('[data-live]')) setInterval(refresh, LIVE_MS);
+const refreshes = document.querySelector('[data-live]') && setInterval(refresh, LIVE_MS);
 
 async function refresh() {
   if (document.hidden || Date.now() - touchedAt > WATCHED_MS) return;
   const answer = await fetch(location.href, { redirect: 'manual' }).catch(() => null);
+  // The session has ended: the figures would stand still without a word.
+  if (answer?.type === 'opaqueredirect') return showSignedOut();
   if (!answer?.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
   for (const part of document.querySelectorAll('[data-live]')) {
@@ -123,4 +125,13 @@ async function refresh() {
     if (details !== null) details.open = part.querySelector('details')?.open === true;
     part.replaceWith(next);
   }
+}
+
+function showSignedOut() {
+  clearInterval(refreshes);
+  const state = document.getElementById('updated');
+  state.className = 'notice bad';
+  state.role = 'alert';
+  state.textContent = state.dataset.signedOut;
+  document.getElementById('main').prepend(state);
 }
