@@ -41,6 +41,38 @@ describe('credit history', () => {
     ]);
   });
 
+  test('long lists have pages of 100 rows, and a link to the rest', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    await service.sql`
+      INSERT INTO account_events (account_id, kind, actor, credits, balance, note)
+      SELECT ${accountId}, 'credits', 'test', 1, n, 'grant ' || n FROM generate_series(1, 250) AS n`;
+    await service.sql`UPDATE balances SET credits = 250 WHERE account_id = ${accountId}`;
+    const look = async (path: string) => {
+      const { document } = await visitor.get(`/dashboard${path}`);
+      const notes = [...document.querySelectorAll('.list tbody tr')].map(
+        (row) => row.querySelector('td:last-child')!.textContent,
+      );
+      const links = [...document.querySelectorAll('main .contents a')].map((link) =>
+        link.getAttribute('href'),
+      );
+      return { count: notes.length, first: notes[0], last: notes.at(-1), links };
+    };
+    for (const path of ['/credits', '/settings/history']) {
+      const note = (n: number) => (path === '/credits' ? `grant ${n}` : `+1 · grant ${n}`);
+      const [one, two, three] = [1, 2, 3].map((page) => `/dashboard${path}?page=${page}`);
+      expect(await look(path)).toEqual({ count: 100, first: note(250), last: note(151), links: [two!] });
+      expect(await look(`${path}?page=2`)).toEqual({
+        count: 100,
+        first: note(150),
+        last: note(51),
+        links: [one!, three!],
+      });
+      expect(await look(`${path}?page=3`)).toMatchObject({ first: note(50), links: [two!] });
+      expect((await look(`${path}?page=x`)).first).toBe(note(250));
+    }
+  });
+
   test('a spreadsheet adds the amounts of the CSV up to the balance, and reads it as UTF-8 in both languages', async () => {
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);

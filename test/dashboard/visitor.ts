@@ -124,6 +124,15 @@ export async function signUpByMail(
   return { accountId: settings.textOf('dl code')!, ...person };
 }
 
+/** Accepts an invitation as a new member. */
+export async function acceptAs(baseUrl: string, token: string, name: string): Promise<Visitor> {
+  const visitor = createVisitor(baseUrl);
+  const password = newPerson().password;
+  const answer = await visitor.submit(`/dashboard/invitation?token=${token}`, { name, password });
+  if (answer.status !== 303) throw new Error(`the invitation was refused: ${answer.status}`);
+  return visitor;
+}
+
 /** The path and query of the link in the next mail to an address. */
 export async function linkTo(mail: MailServer, email: string): Promise<string> {
   const { text } = await mail.mailTo(email);

@@ -23,7 +23,7 @@ export async function showMembers(context: MemberContext): Promise<PageResponse>
       ({ id, email }) =>
         html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
     ],
-    [messages.name, ({ name }) => name],
+    [messages.name, ({ name }) => name, 'long'],
     [messages.memberSince, ({ since }) => moment(formats, since)],
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : moment(formats, lastSignIn))],
     [messages.change, (member) => members.length > 1 && remove(member), 'end'],

@@ -12,14 +12,13 @@ import { formHandlers, presentPassword, refusalOf, tooMany } from '../request/fo
 import { formPage, memberPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
-
-/** Rows of the history on its page, the latest first. All are in the export. */
-const SHOWN = 200;
+import { pageOfRows, rowsNeeded } from './paging.ts';
 
 /** GET /dashboard/settings/history: the events of the account, the latest first. */
 export async function showHistory(context: MemberContext): Promise<PageResponse> {
-  const { messages, tools, formats, account, user } = context;
-  const entries = (await loadHistory(tools.sql, account.id, SHOWN)).toReversed();
+  const { messages, tools, formats, account, user, url } = context;
+  const latest = (await loadHistory(tools.sql, account.id, rowsNeeded(url))).toReversed();
+  const { rows, links } = pageOfRows(context, latest);
   const members = await listMembers(tools.sql, account.id);
   const emails = new Map(members.map((member) => [actorOf(member), member.email]));
   const by = (actor: string) => {
@@ -33,12 +32,13 @@ export async function showHistory(context: MemberContext): Promise<PageResponse>
   const columns: Column<HistoryEntry>[] = [
     [messages.dateUtc, ({ at }) => moment(formats, at)],
     [messages.event, ({ kind }) => messages.events[kind]],
-    [messages.by, ({ actor }) => by(actor)],
-    [messages.note, what],
+    [messages.by, ({ actor }) => by(actor), 'long'],
+    [messages.note, what, 'long'],
   ];
   const body = html`
 <h1>${messages.accountHistory}</h1>
-<div class="card list">${table(columns, entries)}</div>`;
+<div class="card list">${table(columns, rows)}</div>
+${links}`;
   return memberPage(context, { title: messages.accountHistory, body });
 }
 

@@ -6,6 +6,7 @@ import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
 import { creditHistory, type Entry, loadGrants } from '../usage/credits.ts';
 import { separatorQuery } from './csv.ts';
+import { pageOfRows } from './paging.ts';
 
 /** GET /dashboard/credits: the plans, the way to more credits, and the history of purchased credits. */
 export async function showCredits(context: MemberContext): Promise<PageResponse> {
@@ -15,7 +16,7 @@ export async function showCredits(context: MemberContext): Promise<PageResponse>
     readPlan(tools.sql, 'plus'),
     loadGrants(tools.sql, account.id),
   ]);
-  const entries = creditHistory(grants, account.credits);
+  const { rows, links } = pageOfRows(context, creditHistory(grants, account.credits));
   const empty = html`
 <div class="card empty"><h3>${messages.creditsEmpty}</h3><p>${messages.creditsEmptyLead(formats.number(account.includedCredits))}</p></div>`;
   const body = html`
@@ -25,7 +26,7 @@ ${plansCard(context, { free, plus })}
   <h2>${messages.history}</h2>
   <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
 </div>
-${entries.length === 0 ? empty : html`${history(context, entries)}<p><a href="${tools.base}/credits.csv?${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
+${grants.length === 0 ? empty : html`${history(context, rows)}${links}<p><a href="${tools.base}/credits.csv?${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
   return memberPage(context, { title: messages.creditsTitle, body });
 }
 
@@ -76,8 +77,8 @@ function history({ messages, formats }: MemberContext, entries: Entry[]): Html {
     [messages.dateUtc, when],
     [messages.credits, ({ credits }) => html`<strong>${signed(credits)}</strong>`, 'amount'],
     [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
-    [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
-    [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–')],
+    [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–'), 'long'],
+    [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–'), 'long'],
   ];
   return html`<div class="card list">${table(columns, entries)}</div>`;
 }

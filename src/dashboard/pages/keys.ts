@@ -12,7 +12,7 @@ import { alert, faultsOf, form, formHandlers, type Refusal, refusalOf } from '..
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
-import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
+import { type Column, contactLink, copyable, dateOf, endOf, table } from '../ui/parts.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
 import { exampleQuery } from '../usage/example-query.ts';
 
@@ -156,8 +156,8 @@ function commonColumns(
 function badges({ messages, formats }: MemberContext, key: ApiKey, lastUsed: string | undefined): Html {
   const idleSince = lastUsed === undefined ? key.created.getTime() : Date.parse(lastUsed);
   return html`
-    ${key.expires !== null && html`<span class="badge">${messages.expiresOn(formats.instant(key.expires))}</span>`}
-    ${key.previousUntil !== null && html`<span class="badge">${messages.previousUntil(formats.instant(key.previousUntil))}</span>`}
+    ${key.expires !== null && html`<span class="badge">${messages.validUntil} ${endOf(formats, key.expires)}</span>`}
+    ${key.previousUntil !== null && html`<span class="badge">${messages.oldSecretUntil} ${endOf(formats, key.previousUntil)}</span>`}
     ${Date.now() - idleSince > IDLE_MS && html`<span class="badge">${messages.idle}</span>`}`;
 }
 

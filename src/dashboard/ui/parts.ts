@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts';
+import { DAY } from '../../units.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
 import type { Messages } from './messages.ts';
@@ -40,8 +41,15 @@ export function dateOf(formats: Formats, at: string | Date): Html {
   return html`<time datetime="${datetime}">${formats.date(new Date(at))}</time>`;
 }
 
-/** `amount`: a number. `end`: buttons, with a heading for screen readers only. */
-export type Column<Row> = [heading: string, cell: (row: Row) => HtmlValue, look?: 'amount' | 'end'];
+/** The end of something as its reader counts it: `24 Nov 2026` for the midnight after that day, else `24 Nov 2026, 10:00`. */
+export function endOf(formats: Formats, end: Date): Html {
+  if (end.getTime() % DAY !== 0) return moment(formats, end);
+  const lastInstant = new Date(end.getTime() - 1);
+  return html`<time datetime="${end.toISOString()}">${formats.date(lastInstant)}</time>`;
+}
+
+/** `amount`: a number. `long`: free text, whose words can be of any length. `end`: buttons, with a heading for screen readers only. */
+export type Column<Row> = [heading: string, cell: (row: Row) => HtmlValue, look?: 'amount' | 'long' | 'end'];
 
 /** A table that is a list of labelled values on a phone. The first column names the row. @param look a class of the style sheet */
 export function table<Row>(columns: Column<Row>[], rows: Row[], look = ''): Html {
