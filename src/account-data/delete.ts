@@ -28,6 +28,9 @@ export async function deleteAccount(sql: Sql, id: string, actor: Actor): Promise
       WHERE key_id IN (SELECT k.id FROM api_keys k WHERE k.account_id = ${id})`;
     await sql`
       UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, now()) WHERE account_id = ${id}`;
+    await sql`
+      DELETE FROM api_key_uses
+      WHERE secret_sha256 IN (SELECT k.secret_sha256 FROM api_keys k WHERE k.account_id = ${id})`;
     await sql`DELETE FROM account_refreshes WHERE account_id = ${id}`;
     await sql`DELETE FROM daily_error_answers WHERE account_id = ${id}`;
     const [row] = await sql<{ deleted: Date }[]>`

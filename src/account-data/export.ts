@@ -95,6 +95,15 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
       SELECT email, actor, created_at AS created, expires_at AS expires, used_at AS used
       FROM dashboard_invitations WHERE account_id = ${id} ORDER BY created_at`,
     keys: sql`SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${id} ORDER BY created_at, id`,
+    secretUses: sql`
+      SELECT k.id AS key, used_at AS "lastUsed" FROM api_key_uses
+      JOIN (SELECT id, secret_sha256 FROM api_keys WHERE account_id = ${id}
+        UNION ALL
+        SELECT key_id, s.secret_sha256 FROM api_key_previous_secrets s JOIN api_keys ON id = key_id WHERE account_id = ${id}
+      ) AS k USING (secret_sha256) ORDER BY k.id, used_at`,
+    keyMails: sql`
+      SELECT user_id AS member, key_id AS key, stage, ends_at AS ends FROM dashboard_key_mails
+      WHERE user_id IN (${members}) ORDER BY user_id, key_id`,
     history: sql`${historyRows(sql, id)} ORDER BY e.id`,
     calls: sql`
       SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day

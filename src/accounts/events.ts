@@ -16,6 +16,8 @@ export type EventKind =
   | 'key-rotated'
   | 'key-renamed'
   | 'key-revoked'
+  | 'key-expiry-changed'
+  | 'key-secret-ended'
   | 'member-invited'
   | 'member-added'
   | 'member-removed'

@@ -3,16 +3,17 @@ import { createAccountReader } from '../accounts/reader.ts';
 import { pathBehind } from '../http/url.ts';
 import { createGate } from '../runtime/gate.ts';
 import { startInterval } from '../runtime/interval.ts';
-import { HOUR } from '../units.ts';
+import { HOUR, MINUTE } from '../units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
 import type { DashboardParts } from './auth/page-context.ts';
 import { removeExpired } from './auth/remove-expired.ts';
-import { allowanceNotice } from './pages/allowance.ts';
+import { pageNotices } from './pages/notices.ts';
 import { createPublicPages } from './pages/public.ts';
 import type { LayoutTools } from './request/context.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
+import { sendKeyMails } from './usage/key-mails.ts';
 import { createUsageAlerts } from './usage/usage-alerts.ts';
 
 const ASSETS = '/assets/:file';
@@ -45,6 +46,13 @@ export async function createDashboard(parts: DashboardParts) {
       : (await import('./auth/mail.ts')).createMailer(smtpUrl, mailFrom, publicUrl, log);
   const alerts =
     mailer && createUsageAlerts({ sql, mailer, settingsUrl: `${publicUrl}/dashboard/settings`, log });
+  const keyMails =
+    mailer &&
+    startInterval(
+      () => sendKeyMails({ sql, mailer, publicUrl, log }),
+      MINUTE,
+      (error) => log.warn({ err: error }, 'mails about keys were not sent'),
+    );
   const pageTools: LayoutTools = { config, publicUrl, root, base, assets };
   let opening: ReturnType<typeof open> | null = null;
 
@@ -58,7 +66,7 @@ export async function createDashboard(parts: DashboardParts) {
       readAccount: createAccountReader(sql),
       secret,
       mails: mailer !== null,
-      notice: allowanceNotice,
+      notice: pageNotices,
       mailer,
       downloads: createGate(DOWNLOADS),
     });
@@ -91,7 +99,7 @@ export async function createDashboard(parts: DashboardParts) {
     /** Sends usage alerts that are due to accounts that have made calls. */
     callsCounted: (accountIds: Set<string>) => alerts?.check(accountIds),
     async close() {
-      await Promise.all([removals.stop(), alerts?.close()]);
+      await Promise.all([removals.stop(), keyMails?.stop(), alerts?.close()]);
       await mailer?.close();
     },
   };

@@ -4,6 +4,7 @@ import * as accountData from './pages/account-data.ts';
 import * as credits from './pages/credits.ts';
 import * as csv from './pages/csv.ts';
 import * as entry from './pages/entry.ts';
+import * as key from './pages/key.ts';
 import * as keyChanges from './pages/key-changes.ts';
 import * as keys from './pages/keys.ts';
 import * as links from './pages/links.ts';
@@ -44,6 +45,9 @@ export const ROUTES: Record<string, Route> = {
   '': { for: 'member', GET: overview.showOverview },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },
+  '/keys/:id': { for: 'member', GET: key.showKey },
+  '/keys/:id/expiry': { for: 'member', ...key.expiry },
+  '/keys/:id/end-secret': { for: 'member', ...key.endSecret },
   '/keys/:id/rotate': { for: 'member', ...keyChanges.rotate },
   '/keys/:id/rename': { for: 'member', ...keyChanges.rename },
   '/keys/:id/revoke': { for: 'member', ...keyChanges.revoke },

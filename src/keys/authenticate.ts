@@ -20,6 +20,14 @@ export interface Caller {
   requestsPerMinute: number;
 }
 
+/** What the authenticator tells about each request. Both only count in memory, because they are on the path of a request. */
+export interface KeyWatch {
+  /** A secret was accepted. @param hash its SHA-256 in base64 */
+  used(hash: string): void;
+  /** The key of a refused secret: it is revoked or expired, the secret was replaced, or the account is suspended. */
+  refused(key: Pick<Caller, 'keyId' | 'accountId'>): void;
+}
+
 export type Authenticator = Awaited<ReturnType<typeof createAuthenticator>>;
 
 /**
@@ -59,11 +67,15 @@ interface KnownKey {
 }
 
 /** @param nowMs a monotonic clock, for tests */
-export async function createAuthenticator(sql: Sql, nowMs = () => performance.now()) {
+export async function createAuthenticator(
+  sql: Sql,
+  watch: KeyWatch = { used() {}, refused() {} },
+  nowMs = () => performance.now(),
+) {
   // By SHA-256, so that no secret stays in memory longer than its request. In the order in which they were loaded.
   const known = new Map<string, KnownKey>();
-  /** The instant until which each hash is refused without a query. */
-  const unknown = new Map<string, number>();
+  /** Hashes that are refused without a query until an instant. `key` is the one that the secret was of; `null` means none. */
+  const unknown = new Map<string, { untilMs: number; key: Caller | null }>();
   const ask = createBatcher(askAll, BATCHES);
 
   // An answer is used only if no change of its account was notified since Postgres was asked, because it may have been read
@@ -117,7 +129,12 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     const askedAtChange = changes;
     const rows = await bound(callersQuery(sql, [...asked]));
     const callers = new Map<string, Caller>();
-    for (const { hash, endsInMs, ...caller } of rows) {
+    const refused = new Map<string, Caller>();
+    for (const { hash, endsInMs, isRefused, ...caller } of rows) {
+      if (isRefused) {
+        refused.set(hash, caller);
+        continue;
+      }
       callers.set(hash, caller);
       unknown.delete(hash);
       known.delete(hash);
@@ -137,7 +154,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
       known.delete(hash);
       unknown.delete(hash);
       if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
-      unknown.set(hash, askedAtMs + UNKNOWN_TTL_MS);
+      unknown.set(hash, { untilMs: askedAtMs + UNKNOWN_TTL_MS, key: refused.get(hash) ?? null });
     }
     return hashes.map((hash) => callers.get(hash) ?? null);
   }
@@ -147,7 +164,7 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
     const entry = known.get(hash);
     const now = nowMs();
     if (entry === undefined || now >= entry.untilMs || !isCurrent(entry)) {
-      return now < (unknown.get(hash) ?? 0) ? null : undefined;
+      return now < (unknown.get(hash)?.untilMs ?? 0) ? null : undefined;
     }
     entry.isUsed = true;
     if (now >= entry.refreshAtMs && !entry.isRefreshing) {
@@ -168,40 +185,45 @@ export async function createAuthenticator(sql: Sql, nowMs = () => performance.no
      */
     async authenticate(secret: string): Promise<Caller | null> {
       const hash = hashSecret(secret).toString('base64');
-      const caller = readCache(hash);
-      if (caller !== undefined) return caller;
+      let caller = readCache(hash);
       // Checked after the caches, because a cached secret is well formed.
-      if (!isWellFormedSecret(secret)) return null;
-      return ask(hash);
+      if (caller === undefined) caller = isWellFormedSecret(secret) ? await ask(hash) : null;
+      if (caller !== null) watch.used(hash);
+      else {
+        const key = unknown.get(hash)?.key;
+        if (key) watch.refused(key);
+      }
+      return caller;
     },
     close: (): Promise<void> => listening.unlisten(),
   };
 }
 
 /**
- * The callers of these secrets, by their SHA-256 in base64. A secret without a caller has no row. One statement reads current
- * and previous secrets, so that it sees a rotation either whole or not at all. `endsInMs` is `null` if neither the key expires nor
+ * The callers of these secrets, by their SHA-256 in base64. A secret that never was a key's has no row; `isRefused` says that the key
+ * has ended, that the secret was replaced, or that the account is suspended. One statement reads current and previous secrets, so
+ * that it sees a rotation either whole or not at all. `endsInMs` is `null` if neither the key expires nor
  * the overlap of a previous secret ends.
  */
 function callersQuery(sql: Sql, hashes: string[]) {
-  return sql<({ hash: string; endsInMs: number | null } & Caller)[]>`
+  return sql<({ hash: string; endsInMs: number | null; isRefused: boolean } & Caller)[]>`
     SELECT asked.hash, k.id AS "keyId", a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
-      (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs"
+      (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
+      (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"
     FROM unnest(${hashes}::text[]) AS asked (hash)
     CROSS JOIN LATERAL (
       SELECT id AS key_id, NULL::timestamptz AS until FROM api_keys
       WHERE secret_sha256 = decode(asked.hash, 'base64')
       UNION ALL
       SELECT key_id, until FROM api_key_previous_secrets
-      WHERE secret_sha256 = decode(asked.hash, 'base64') AND now() < until
+      WHERE secret_sha256 = decode(asked.hash, 'base64')
     ) AS secret
     JOIN api_keys k ON k.id = secret.key_id
     JOIN accounts a ON a.id = k.account_id
     JOIN balances b ON b.account_id = a.id
     JOIN plans ON plans.name =
-      CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END
-    WHERE now() < k.ends_at AND a.suspended_at IS NULL`;
+      CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END`;
 }
 
 /** The secret of an `Authorization: Bearer` header; `null` when the header has no secret of a key's length. */

@@ -3,6 +3,8 @@ import { iso } from '../accounts/plan.ts';
 import { defineCommand } from '../terminal/command.ts';
 import { textTable } from '../terminal/text.ts';
 import { instant, name, wholeNumber } from '../terminal/values.ts';
+import { showKey } from './details.ts';
+import { expireKey } from './expire.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { createKey, listKeys, revokeKey } from './store.ts';
 
@@ -55,6 +57,54 @@ export function keyCommands(program: Command): void {
           name,
           `${start}…`,
           ...[created, revoked, expires, previousUntil].map((instant) => iso(instant) ?? '–'),
+        ]),
+      ]),
+  );
+
+  const expire = key
+    .command('expire')
+    .argument('<id>')
+    .option('--at <instant>', 'refuse the key from then on', instant)
+    .option('--never', 'the key does not expire')
+    .description('change the end of a key, or give an expired key a new one')
+    .addHelpText('after', '\nExample:\n  bun directory key expire key_… --at 2027-01-31T00:00:00Z');
+  defineCommand(
+    expire,
+    async ({ sql, actor }, id: string, { at, never }: { at?: Date; never?: boolean }) => {
+      if ((at === undefined) === (never === undefined)) {
+        expire.error('error: give either --at INSTANT or --never');
+      }
+      return expireKey(sql, id, at ?? null, actor);
+    },
+    ({ id, expires }) => (expires === null ? `${id} does not expire` : `${id} works until ${iso(expires)}`),
+  );
+
+  defineCommand(
+    key
+      .command('show')
+      .argument('<id>')
+      .description('a key with its calls, its errors, and the last use of each secret')
+      .addHelpText('after', '\nExample:\n  bun directory key show key_… --json'),
+    ({ sql }, id: string) => showKey(sql, id),
+    ({ id, account, name, start, created, revoked, expires, calls, errors, secrets }) =>
+      textTable([
+        ['KEY', id],
+        ['ACCOUNT', account],
+        ['NAME', name],
+        ['START', `${start}…`],
+        ['CREATED', iso(created)!],
+        ['REVOKED', iso(revoked) ?? '–'],
+        ['EXPIRES', iso(expires) ?? '–'],
+        ['CALLS, 30 DAYS', `${calls.search} searches, ${calls.lookup} lookups, ${calls.debts} debts`],
+        [
+          'ERRORS, 30 DAYS',
+          Object.entries(errors)
+            .map(([kind, count]) => `${kind}: ${count}`)
+            .join(', ') || '–',
+        ],
+        ...secrets.map(({ until, lastUsed }, index) => [
+          index === 0 ? 'SECRET' : 'PREVIOUS SECRET',
+          `last used ${iso(lastUsed) ?? '–'}${index === 0 ? '' : `, works until ${iso(until)}`}`,
         ]),
       ]),
   );

@@ -12,13 +12,24 @@ export const OVERLAP_S = { default: DAY / SECOND, max: (30 * DAY) / SECOND };
 /** Rotations of one key in 24 hours. The bound keeps previous secrets and the ledger small. */
 export const ROTATIONS_PER_DAY = 20;
 
+/** A key can't be rotated now, although it is known and not revoked. */
+export class RotationError extends RefusedError {
+  constructor(
+    readonly reason: 'expired' | 'often',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 /**
  * Gives a key a new secret. Its id, name, expiry and statistics stay. Every earlier secret works until `previousUntil` at the
  * latest, so only the overlap of a rotation ends a working secret. Of two rotations at once, both new secrets work.
  *
  * @param overlapS seconds; `0` ends earlier secrets at once
  * @param secret the new secret. If the key has it already, nothing changes, so that a form that is sent twice rotates once
- * @throws RefusedError for an unknown, revoked or expired key, or after {@link ROTATIONS_PER_DAY}
+ * @throws RefusedError for an unknown or revoked key
+ * @throws RotationError for an expired key, or after {@link ROTATIONS_PER_DAY}
  * @throws KeyExistsError if another rotation has replaced this secret already
  */
 export async function rotateKey(
@@ -40,7 +51,7 @@ export async function rotateKey(
     if (isSame) return { id, secret, previousUntil: earlier };
     if (await isPreviousSecret(sql, secret)) throw new KeyExistsError('the key was rotated earlier');
     await refuseTooManyRotations(sql, key.accountId, id);
-    if (isExpired) throw new RefusedError(`the key ${id} has expired: create another one`);
+    if (isExpired) throw new RotationError('expired', `the key ${id} has expired: see \`key expire\``);
     await sql`
       INSERT INTO api_key_previous_secrets (secret_sha256, key_id, until)
       SELECT secret_sha256, id, ${until} FROM api_keys WHERE id = ${id}`;
@@ -60,7 +71,8 @@ async function refuseTooManyRotations(sql: Transaction, accountId: string, id: s
     WHERE account_id = ${accountId} AND kind = 'key-rotated' AND detail ->> 'key' = ${id}
       AND at > now() - interval '1 day'`;
   if (rotations!.lastDay < ROTATIONS_PER_DAY) return;
-  throw new RefusedError(
+  throw new RotationError(
+    'often',
     `the key ${id} was rotated ${ROTATIONS_PER_DAY} times in the last 24 hours, which is the most in that time: try again later`,
   );
 }

@@ -90,12 +90,17 @@ export async function isPreviousSecret(sql: Transaction, secret: string): Promis
   return rows.length > 0;
 }
 
+/** Must run under the account's lock. @throws TooManyKeysError when the plan has no room for another key */
+export function refuseWithoutRoom({ plan, keys, keyLimit }: AccountDetails): void {
+  if (keys < keyLimit) return;
+  const message = `the account has ${keys} keys, and its plan allows ${keyLimit}: revoke one first`;
+  throw new TooManyKeysError(plan, keyLimit, message);
+}
+
 /** Must run under the account's lock. @throws TooManyKeysError when the account may not create another key now */
-async function refuseTooMany(sql: Transaction, { id, plan, keys, keyLimit }: AccountDetails): Promise<void> {
-  if (keys >= keyLimit) {
-    const message = `the account has ${keys} keys, and its plan allows ${keyLimit}: revoke one first`;
-    throw new TooManyKeysError(plan, keyLimit, message);
-  }
+async function refuseTooMany(sql: Transaction, account: AccountDetails): Promise<void> {
+  refuseWithoutRoom(account);
+  const { id, plan } = account;
   const perDay = KEYS_PER_DAY[plan];
   const [created] = await sql<{ lastDay: number }[]>`
     SELECT count(*) AS "lastDay" FROM api_keys WHERE account_id = ${id} AND created_at > now() - interval '1 day'`;

@@ -16,6 +16,7 @@ import { watchDirectory } from '../directory/watch.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
+import { createKeyUses } from '../keys/uses.ts';
 import { openLookup } from '../lookup/open-lookup.ts';
 import { createLog, type Log, type LogTarget } from '../observability/log.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
@@ -108,7 +109,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
 
     const metrics = createMetrics();
     const observer = createObserver({ publicUrl, log, metrics });
-    const authenticator = await createAuthenticator(stores.sql);
+    const errorAnswers = createErrorAnswers(stores.sql);
+    tasks.add('the counts of error answers', errorAnswers.start(log));
+    const keyUses = createKeyUses(stores.sql);
+    tasks.add('the last uses of keys', keyUses.start(log));
+    const authenticator = await createAuthenticator(stores.sql, {
+      used: keyUses.note,
+      refused: (key) => errorAnswers.count(key, 'unauthorized'),
+    });
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
     const pointQueries = stores.openPool(POINT_QUERY_POOL);
@@ -123,8 +131,6 @@ export async function startService(config: Config, options: ServiceOptions = {})
       onLost: (owed) => reportLost(owed, log, metrics),
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
-    const errorAnswers = createErrorAnswers(stores.sql);
-    tasks.add('the counts of error answers', errorAnswers.start(log));
     const countError = errorAnswers.count;
     const pipeline = createPipeline({ authenticator, rateLimiter, credits, countError, log });
     const search = openSearch(config, stores, tasks, metrics);

@@ -8,8 +8,8 @@ import { startInterval } from '../runtime/interval.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
-/** Each problem with status 429, and all others by the class of their status. */
-export type ErrorKind = 'rate-limit-exceeded' | 'monthly-quota-exceeded' | '4xx' | '5xx';
+/** Each problem with status 429, the 401 of a key that has ended, and all others by the class of their status. */
+export type ErrorKind = 'rate-limit-exceeded' | 'monthly-quota-exceeded' | '401' | '4xx' | '5xx';
 
 const WRITE_EVERY_MS = 5 * SECOND;
 const WRITE_TIMEOUT_MS = 3 * SECOND;
@@ -91,6 +91,7 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
 
 function kindOf(problem: ProblemName): ErrorKind {
   if (problem === 'rate-limit-exceeded' || problem === 'monthly-quota-exceeded') return problem;
+  if (problem === 'unauthorized') return '401';
   return PROBLEMS[problem].status < 500 ? '4xx' : '5xx';
 }
 

@@ -30,20 +30,20 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
       (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4), (${accountId}, ${today}, '', '4xx', 1)`;
   const page = await visitor.get('/dashboard');
   const totals = [...page.document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
-  expect(totals).toEqual(['3', '4', '1,201', '2']);
+  expect(totals).toEqual(['3', '4', '1,201', '2', '0']);
   const rows = [...page.document.querySelectorAll('#errors tbody tr')].map((row) => [
     row.querySelector('time')!.getAttribute('datetime'),
     ...[...row.querySelectorAll('td')].map((cell) => cell.textContent),
   ]);
   expect(rows).toEqual([
-    [today, '3', '4', '1,201', '0'],
-    [first, '0', '0', '0', '2'],
+    [today, '3', '4', '1,201', '0', '0'],
+    [first, '0', '0', '0', '2', '0'],
   ]);
   expect(page.textOf('[data-figure=plotted]')).toBe('1,500 calls');
   expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
-    `"${first}","","dashboard",0,0,0,0,0,0,0,2`,
-    `"${today}","","dashboard",0,0,0,0,0,0,1,0`,
-    `"${today}","${keyId}","web",0,1500,0,1500,3,4,1200,0`,
+    `"${first}","","dashboard",0,0,0,0,0,0,0,2,0`,
+    `"${today}","","dashboard",0,0,0,0,0,0,1,0,0`,
+    `"${today}","${keyId}","web",0,1500,0,1500,3,4,1200,0,0`,
   ]);
 });
 
@@ -63,5 +63,5 @@ test('a call with an error, by a key, in a batch or in the dashboard, shows up w
     const { document } = await visitor.get('/dashboard');
     return [...document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
   };
-  await eventually(shown, ['0', '0', '3', '1']);
+  await eventually(shown, ['0', '0', '3', '1', '0']);
 });

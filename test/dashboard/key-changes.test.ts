@@ -29,7 +29,7 @@ test('a rotation shows the new secret once; the previous one works on, and the p
   expect([await usage(secret), await usage(rotated)]).toEqual([200, 200]);
   const page = await visitor.get('/dashboard/keys');
   expect(page.text).not.toContain(rotated);
-  expect(page.textOf('.list th[scope=row]')).toContain('The previous secret works until');
+  expect(page.textOf('.list th[scope=row]')).toContain('Old secret until');
   expect(page.textOf('[data-figure=quota]')).toBe('1 of 2 in use');
   const last = await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '0' });
   for (const old of [secret, rotated]) await until('the refusal', async () => (await usage(old)) === 401);
@@ -60,7 +60,7 @@ test('a key gets a last day, which must not be over', async () => {
   const [key] = await service.sql`SELECT expires_at FROM api_keys WHERE account_id = ${accountId}`;
   expect(key!.expires_at).toEqual(new Date('3000-01-01T00:00:00Z'));
   expect((await visitor.get('/dashboard/keys')).textOf('.list th[scope=row]')).toContain(
-    'Until 1 January 3000',
+    'Valid until 31 Dec 2999',
   );
 });
 

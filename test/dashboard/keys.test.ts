@@ -152,7 +152,7 @@ test('an expired key gives its place to another, and stands with those that ende
   const page = await visitor.get('/dashboard/keys');
   expect(page.textOf('[data-figure=quota]')).toBe('1 of 2 in use');
   expect(page.textOf('details summary')).toBe('Revoked and expired keys (1)');
-  expect(page.textOf('details tbody th')).toBe('short Expired');
+  expect(page.textOf('details tbody th')).toMatch(/^short Expired \d+ \w+ \d{4}, \d\d:\d\d$/);
   expect(page.document.querySelectorAll('.card.list tbody tr').length).toBe(1);
   await makeKey(visitor, 'next');
 });
@@ -196,7 +196,9 @@ test('a suspended account is told so after signing in again, and gets no key and
   await setSuspended(service.sql, accountId, true, 'test');
   expect((await visitor.get('/dashboard')).status).toBe(303);
   await visitor.submit('/dashboard/sign-in', { ...person });
-  expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toContain('This account is suspended');
+  expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toMatch(
+    /^This account is suspended: .* Suspended on \d+ \w+ \d{4}, \d\d:\d\d\./,
+  );
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(403);
   expect((await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' })).status).toBe(403);
   const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;

@@ -53,7 +53,7 @@ afterEach(async () => {
 async function startAfresh(): Promise<void> {
   const listener = connectPostgres(proxy.url(database.url), { max: 1 });
   listeners.push(listener);
-  authenticator = await createAuthenticator(counted(sql, listener), () => nowMs);
+  authenticator = await createAuthenticator(counted(sql, listener), undefined, () => nowMs);
   queries = 0;
 }
 
@@ -424,7 +424,7 @@ describe('Postgres away', () => {
       const { key, keyId } = await createCaller(sql);
       const remembered = await createCaller(sql);
       try {
-        const authenticator = await createAuthenticator(pool, () => nowMs);
+        const authenticator = await createAuthenticator(pool, undefined, () => nowMs);
         await authenticator.authenticate(remembered.key);
         proxy[fault]();
         const outcome = await authenticator.authenticate(key).catch((error) => error);

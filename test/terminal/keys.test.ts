@@ -137,3 +137,56 @@ test('control characters of a key’s name reach no terminal', async () => {
   await createKey(database.sql, account, 'a\u001b]0;title\u0007b', 'test');
   expect((await cli.run('key', 'list', account)).stdout).toContain('a·]0;title·b');
 });
+
+test('key expire gives a key another end, and answers {id, expires}; an expired key works again', async () => {
+  const account = await createAccount();
+  const { id } = await cli.json('key', 'create', account, '--expires', '2999-01-01T00:00:00Z');
+  const at = '2998-01-01T00:00:00.000Z';
+  expect(await cli.json('key', 'expire', id, '--at', at)).toEqual({ id, expires: at });
+  expect(await cli.json('key', 'expire', id, '--never')).toEqual({ id, expires: null });
+  await database.sql`UPDATE api_keys SET expires_at = now() - interval '1 day' WHERE id = ${id}`;
+  expect(await cli.json('key', 'expire', id, '--at', at)).toEqual({ id, expires: at });
+  expect((await cli.refusal('key', 'expire', id, '--at', '2020-01-01T00:00:00Z')).code).toBe(1);
+  expect((await cli.refusal('key', 'expire', 'key_unknown', '--never')).code).toBe(1);
+  expect((await cli.refusal('key', 'expire', id)).code).toBe(2);
+  expect((await cli.refusal('key', 'expire', id, '--never', '--at', at)).code).toBe(2);
+  const history = await cli.json('account', 'history', account);
+  expect(history.at(-1)).toMatchObject({ kind: 'key-expiry-changed', key: id, detail: { expires: at } });
+  await cli.json('key', 'revoke', id);
+  expect((await cli.refusal('key', 'expire', id, '--never')).code).toBe(1);
+});
+
+test('an expired key takes a place again only if the plan has one', async () => {
+  const account = await createAccount();
+  const { id } = await cli.json('key', 'create', account);
+  await database.sql`UPDATE api_keys SET expires_at = now() - interval '1 day' WHERE id = ${id}`;
+  for (let count = 0; count < 2; count += 1) await createKey(database.sql, account, 'other', 'test');
+  const refused = await cli.refusal('key', 'expire', id, '--never');
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('its plan allows 2')]);
+});
+
+test('key show has calls, errors, and the last use of each secret', async () => {
+  const account = await createAccount();
+  const { id } = await cli.json('key', 'create', account, '--name', 'production');
+  const rotated = await cli.json('key', 'rotate', id);
+  await database.sql`INSERT INTO api_key_uses SELECT secret_sha256, '2026-11-23T08:15:00Z' FROM api_keys WHERE id = ${id}`;
+  await database.sql`
+    INSERT INTO daily_calls VALUES (${account}, now() AT TIME ZONE 'UTC', ${id}, 'search', 3),
+      (${account}, (now() AT TIME ZONE 'UTC')::date - 30, ${id}, 'search', 100)`;
+  await database.sql`
+    INSERT INTO daily_error_answers VALUES (${account}, now() AT TIME ZONE 'UTC', ${id}, '401', 412)`;
+  expect(await cli.json('key', 'show', id)).toMatchObject({
+    id,
+    account,
+    name: 'production',
+    expires: null,
+    calls: { search: 3, lookup: 0 },
+    errors: { '401': 412 },
+    secrets: [
+      { until: null, lastUsed: '2026-11-23T08:15:00.000Z' },
+      { until: rotated.previousUntil, lastUsed: null },
+    ],
+  });
+  expect((await cli.run('key', 'show', id)).stdout).toContain('401: 412');
+  expect((await cli.refusal('key', 'show', 'key_unknown')).code).toBe(1);
+});

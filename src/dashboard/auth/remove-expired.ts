@@ -9,7 +9,7 @@ const UNCONFIRMED_DAYS = 7;
 const SIGN_IN_DAYS = 90;
 
 /**
- * Deletes expired sessions, links, invitations and attempts, old sign-ins, and users who never confirmed their email nor
+ * Deletes expired sessions, links, invitations and attempts, old sign-ins, the last uses of forgotten secrets, and users who never confirmed their email nor
  * signed in. better-auth ignores expired sessions and links, but keeps them.
  */
 export async function removeExpired(sql: Sql): Promise<void> {
@@ -21,6 +21,10 @@ export async function removeExpired(sql: Sql): Promise<void> {
   await sql`
     DELETE FROM account_events WHERE kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`;
   await sql`DELETE FROM dashboard_invitations WHERE expires_at < now() - interval '30 days'`;
+  await sql`
+    DELETE FROM api_key_uses u
+    WHERE NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = u.secret_sha256)
+      AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = u.secret_sha256)`;
   await sql`DELETE FROM dashboard_attempts WHERE ends_at < now()`;
   await sql`
     DELETE FROM dashboard_users u

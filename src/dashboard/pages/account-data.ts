@@ -1,9 +1,9 @@
 import { deleteAccount } from '../../account-data/delete.ts';
-import { exportAccount, isMember } from '../../account-data/export.ts';
+import { exportAccount } from '../../account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
 import { MINUTE } from '../../units.ts';
 import { admitDownload } from '../auth/limits.ts';
-import { actorOf, listMembers } from '../auth/members.ts';
+import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
@@ -12,19 +12,15 @@ import { formHandlers, presentPassword, refusalOf, tooMany } from '../request/fo
 import { formPage, memberPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
+import { actorNames } from './actors.ts';
 import { pageOfRows, rowsNeeded } from './paging.ts';
 
 /** GET /dashboard/settings/history: the events of the account, the latest first. */
 export async function showHistory(context: MemberContext): Promise<PageResponse> {
-  const { messages, tools, formats, account, user, url } = context;
+  const { messages, tools, formats, account, url } = context;
   const latest = (await loadHistory(tools.sql, account.id, rowsNeeded(url))).toReversed();
   const { rows, links } = pageOfRows(context, latest);
-  const members = await listMembers(tools.sql, account.id);
-  const emails = new Map(members.map((member) => [actorOf(member), member.email]));
-  const by = (actor: string) => {
-    if (actor === actorOf(user)) return messages.byYou;
-    return isMember(actor) ? (emails.get(actor) ?? messages.byMember) : messages.byOperator;
-  };
+  const by = await actorNames(context);
   const what = ({ key, keyName, credits, note }: HistoryEntry) =>
     [key && `${keyName ?? messages.unnamed} (${key})`, credits && `+${formats.number(credits)}`, note]
       .filter(Boolean)

@@ -73,7 +73,7 @@ function tableOf({ messages, formats }: MemberContext, all: Series[]): Html {
 /** Names of keys have up to 200 characters: the style sheet cuts long ones. */
 const cut = (label: string) => html`<span class="cut" title="${label}">${label}</span>`;
 
-const ERROR_KINDS = ['rateLimited', 'outOfCredits', 'clientErrors', 'serverErrors'] as const;
+const ERROR_KINDS = ['rateLimited', 'outOfCredits', 'clientErrors', 'serverErrors', 'endedKeys'] as const;
 
 /** The part of the overview about calls that got an error, by kind and day. Nothing for an account without any. */
 export function errorsSection({ messages, formats }: MemberContext, { from, rows }: DailyHistory): HtmlValue {

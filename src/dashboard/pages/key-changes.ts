@@ -1,17 +1,18 @@
-import { RefusedError } from '../../errors.ts';
-import { OVERLAP_S, rotateKey } from '../../keys/rotate.ts';
+import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../keys/rotate.ts';
 import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
-import { type ApiKey, findKey, renameKey, revokeKey } from '../../keys/store.ts';
+import { KeyExistsError, renameKey, revokeKey } from '../../keys/store.ts';
 import { DAY, SECOND } from '../../units.ts';
 import { admitChange } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
-import type { MemberContext } from '../auth/page-context.ts';
-import { type PageResponse, redirectTo } from '../request/context.ts';
+import { redirectTo } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import { formHandlers, type Refusal, tooMany } from '../request/forms.ts';
-import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
+import { tooMany } from '../request/forms.ts';
+import { notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { keyName, showKeys } from './keys.ts';
+import { keyPage } from './key.ts';
+import { keyForm } from './key-form.ts';
+import { keyName } from './key-parts.ts';
+import { showKeys } from './keys.ts';
 
 /** The choices of the form, in seconds. */
 const OVERLAPS_S = [OVERLAP_S.default, (7 * DAY) / SECOND, OVERLAP_S.max, 0];
@@ -38,7 +39,7 @@ export const rotate = keyForm({
     button: messages.rotate,
   }),
   async submit(context, key) {
-    const { tools, messages, fields, user } = context;
+    const { tools, messages, formats, fields, user } = context;
     const overlapS = Number(fields('overlap'));
     if (key.revoked !== null || !OVERLAPS_S.includes(overlapS)) return notFoundPage(context);
     const random = bytesOfForm(tools.secret, fields(TOKEN_FIELD), `rotate ${key.id}`, RANDOM_BYTES);
@@ -46,8 +47,12 @@ export const rotate = keyForm({
       const rotated = await rotateKey(tools.sql, key.id, overlapS, actorOf(user), generateSecret(random));
       return showKeys(context, null, rotated);
     } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
-      return showKeys(context, { message: messages.notRotated, status: 409 });
+      const reason =
+        error instanceof KeyExistsError ? 'repeated' : error instanceof RotationError && error.reason;
+      if (!reason) throw error;
+      const text = messages.notRotated[reason];
+      const message = typeof text === 'string' ? text : text(formats.number(ROTATIONS_PER_DAY));
+      return keyPage(context, { message, status: 409 });
     }
   },
 });
@@ -86,24 +91,3 @@ export const revoke = keyForm({
     return redirectTo(context, '/keys?done=revoked');
   },
 });
-
-/** A form about the key of the path. Another account's key is as unknown as one that doesn't exist. */
-function keyForm(page: {
-  form(context: MemberContext, key: ApiKey): Omit<FormPage, 'cancel'>;
-  checks?: 'name'[];
-  submit(context: MemberContext, key: ApiKey): Promise<PageResponse | Refusal>;
-}) {
-  const find = ({ tools, account, id }: MemberContext) => findKey(tools.sql, account.id, id);
-  return formHandlers({
-    async show(context: MemberContext, refusal) {
-      const key = await find(context);
-      if (key?.revoked !== null) return notFoundPage(context);
-      return formPage(context, { ...page.form(context, key), cancel: '/keys', refusal });
-    },
-    checks: page.checks ?? [],
-    async submit(context) {
-      const key = await find(context);
-      return key === null ? notFoundPage(context) : page.submit(context, key);
-    },
-  });
-}

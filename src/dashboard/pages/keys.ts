@@ -2,7 +2,6 @@ import { messageOf } from '../../errors.ts';
 import { MCP_PATH } from '../../http/api-route.ts';
 import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
 import { type ApiKey, createKey, KeyExistsError, pageOfKeys, TooManyKeysError } from '../../keys/store.ts';
-import { isRealDate } from '../../terminal/values.ts';
 import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
@@ -11,10 +10,10 @@ import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import { alert, faultsOf, form, formHandlers, type Refusal, refusalOf } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import type { Messages } from '../ui/messages.ts';
-import { type Column, contactLink, copyable, dateOf, endOf, table } from '../ui/parts.ts';
+import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
 import { exampleQuery } from '../usage/example-query.ts';
+import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
 
 /** A key that was not used for this long is marked. */
 const IDLE_MS = 90 * DAY;
@@ -81,14 +80,14 @@ export async function showKeys(
 <p class="lead">${messages.keysLead}</p>
 ${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${messages.keysOverLimit(formats.number(account.keys), limit)}</p>`}
 ${secret !== null && newKey(context, secret, await exampleQuery(tools.sql))}
-${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : listActive(context, active, lastUsed)}
+${createForm(context, refusal)}
+${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : html`<div class="card list">${listKeys(context, active, lastUsed)}</div>`}
 ${before !== null && html`<p><a href="${tools.base}/keys">${messages.latestKeys}</a></p>`}
 ${hasOlder && html`<p><a href="${tools.base}/keys?before=${active.at(-1)!.id}">${messages.olderKeys}</a></p>`}
-${createForm(context, refusal)}
 ${connectAgent(context)}
 ${
   ended.length > 0 &&
-  html`<details class="card"><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listEnded(context, ended, lastUsed)}${
+  html`<details class="card"><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listKeys(context, ended, lastUsed)}${
     hasMoreEnded && html`<p class="hint">${messages.moreEndedKeys}</p>`
   }</details>`
 }`;
@@ -112,27 +111,25 @@ function newKey(
 </section>`;
 }
 
-function listActive(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, string>): Html {
+function listKeys(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, string>): Html {
   const { messages, tools } = context;
-  const change = (key: ApiKey, path: 'rotate' | 'rename' | 'revoke') => html`
-    <a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${messages[path]}: ${keyName(key, messages)}">${messages[path]}</a>`;
   const columns: Column<ApiKey>[] = [
-    [messages.name, (key) => html`${keyName(key, messages)} ${badges(context, key, lastUsed.get(key.id))}`],
+    [
+      messages.name,
+      (key) => html`
+        <a href="${tools.base}/keys/${key.id}">${keyName(key, messages)}</a> ${keyBadges(context, key)} ${isIdle(key, lastUsed.get(key.id)) && html`<span class="badge">${messages.idle}</span>`}`,
+    ],
     ...commonColumns(context, lastUsed),
-    [messages.change, (key) => [change(key, 'rotate'), change(key, 'rename'), change(key, 'revoke')], 'end'],
-  ];
-  return html`<div class="card list">${table(columns, keys)}</div>`;
-}
-
-function listEnded(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, string>): Html {
-  const { messages, formats } = context;
-  const expired = html`<span class="badge bad">${messages.expired}</span>`;
-  const columns: Column<ApiKey>[] = [
-    [messages.name, (key) => html`${keyName(key, messages)} ${key.revoked === null && expired}`],
-    ...commonColumns(context, lastUsed),
-    [messages.ended, ({ revoked, expires }) => dateOf(formats, (revoked ?? expires)!)],
+    [messages.change, (key) => changeLinks(context, key), 'end'],
   ];
   return html`<div class="list">${table(columns, keys)}</div>`;
+}
+
+/** Whether a key that works was not used for long. */
+function isIdle({ created, revoked, expires }: ApiKey, lastUsed: string | undefined): boolean {
+  const hasEnded = revoked !== null || (expires !== null && expires <= new Date());
+  const idleSince = lastUsed === undefined ? created.getTime() : Date.parse(lastUsed);
+  return !hasEnded && Date.now() - idleSince > IDLE_MS;
 }
 
 function commonColumns(
@@ -150,22 +147,6 @@ function commonColumns(
     [messages.created, ({ created }) => dateOf(formats, created)],
     [messages.lastUsed, used],
   ];
-}
-
-/** Notes on an active key beside its dates. */
-function badges({ messages, formats }: MemberContext, key: ApiKey, lastUsed: string | undefined): Html {
-  const idleSince = lastUsed === undefined ? key.created.getTime() : Date.parse(lastUsed);
-  return html`
-    ${key.expires !== null && html`<span class="badge">${messages.validUntil} ${endOf(formats, key.expires)}</span>`}
-    ${key.previousUntil !== null && html`<span class="badge">${messages.oldSecretUntil} ${endOf(formats, key.previousUntil)}</span>`}
-    ${Date.now() - idleSince > IDLE_MS && html`<span class="badge">${messages.idle}</span>`}`;
-}
-
-/** The end of a day in UTC; `undefined` when it is no day, or not in the future. */
-function endOfDay(day: string): Date | undefined {
-  if (!isRealDate(day)) return undefined;
-  const end = new Date(Date.parse(`${day}T00:00:00Z`) + DAY);
-  return end.getTime() > Date.now() ? end : undefined;
 }
 
 function createForm(context: MemberContext, refusal: Refusal | null): Html {
@@ -217,8 +198,4 @@ function connectAgent({ messages, tools }: MemberContext): Html {
   <p>${messages.agentCommand}</p>
   ${copyable(messages, { id: 'agent-command', label: messages.agentCommand, text: command })}
 </section>`;
-}
-
-export function keyName(key: ApiKey, messages: Messages): string {
-  return key.name === '' ? messages.unnamed : key.name;
 }

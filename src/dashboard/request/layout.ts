@@ -1,5 +1,4 @@
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { contactLink } from '../ui/parts.ts';
 import type { LayoutContext, MemberForms, PageResponse } from './context.ts';
 import { type Form, form, token } from './forms.ts';
 import { pathBelow } from './return-path.ts';
@@ -40,7 +39,7 @@ export async function memberPage(
   context: MemberForms,
   page: PageOptions & { body: HtmlValue },
 ): Promise<PageResponse> {
-  const { messages, tools, user, account, url } = context;
+  const { messages, tools, user, url } = context;
   const section = pathBelow(url).split('/')[1] ?? '';
   const link = (name: string, label: string) =>
     html`<a href="${tools.base}${name && `/${name}`}"${section === name && html` aria-current="page"`}>${label}</a>`;
@@ -65,7 +64,7 @@ export async function memberPage(
   </div>
 </header>
 <main id="main" tabindex="-1">
-  ${account.suspended ? html`<p class="notice bad" role="status"><span>${messages.suspended} ${contactLink(context)}</span></p>` : await tools.notice(context)}
+  ${await tools.notice(context)}
   ${awaitsConfirmation(context) && confirmationNotice(context)}
   ${doneNotice(context)}
   ${page.body}

@@ -155,6 +155,15 @@ const TEXTS = {
     'This account is suspended: its keys are refused. Ask the operator of this service.',
     'Esta conta está suspensa: as suas chaves são recusadas. Contacte o operador deste serviço.',
   ],
+  suspendedSince: ['Suspended on {at}.', 'Suspensa em {at}.'],
+  refusedCalls: ['Refused calls since yesterday: {calls}.', 'Chamadas recusadas desde ontem: {calls}.'],
+  keyEndsSoon: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
+  keyExpired: [
+    'The key “{name}” expired: it was valid until {end}.',
+    'A chave “{name}” expirou: era válida até {end}.',
+  ],
+  keyRevoked: ['The key “{name}” was revoked on {end}.', 'A chave “{name}” foi revogada em {end}.'],
+  openKey: ['See the key', 'Ver a chave'],
   noneLeft: [
     'No credits left. Calls are refused with status 429 until {until}.',
     'Sem créditos. As chamadas são recusadas com o estado 429 até {until}.',
@@ -263,7 +272,8 @@ const TEXTS = {
     rateLimited: ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
     outOfCredits: ['No credits left (429)', 'Sem créditos (429)'],
     clientErrors: ['Not valid, or not found (400, 404)', 'Inválidas, ou não encontradas (400, 404)'],
-    serverErrors: ['Failed here (500 to 503)', 'Falharam aqui (500 a 503)'],
+    serverErrors: ['Failed here (500 to 503)', 'Falhas do serviço (500 a 503)'],
+    endedKeys: ['Key or secret had ended (401)', 'Chave ou segredo já terminados (401)'],
   },
 
   data: ['Data', 'Dados'],
@@ -347,6 +357,35 @@ const TEXTS = {
   ],
   keyExpiryInvalid: ['The last day must be today or later.', 'O último dia tem de ser hoje ou depois.'],
   expired: ['Expired', 'Expirada'],
+  revoked: ['Revoked', 'Revogada'],
+  revokedBy: ['Revoked by', 'Revogada por'],
+  keyId: ['Id', 'Identificador'],
+  keyUse: ['Use in the last {days} days', 'Utilização nos últimos {days} dias'],
+  secrets: ['Secrets', 'Segredos'],
+  secret: ['Secret', 'Segredo'],
+  currentSecret: ['Current', 'Atual'],
+  oldSecret: ['Old', 'Anterior'],
+  endedSecret: ['Ended', 'Terminado'],
+  oldSecretInUse: [
+    'The old secret was used in the last 24 hours. Programs that still have it stop when it ends.',
+    'O segredo anterior foi usado nas últimas 24 horas. Os programas que ainda o têm deixam de funcionar quando terminar.',
+  ],
+  oldSecretIdle: [
+    'The old secret was not used in the last 24 hours.',
+    'O segredo anterior não foi usado nas últimas 24 horas.',
+  ],
+  endSecret: ['End the old secret now', 'Terminar já o segredo anterior'],
+  endSecretTitle: ['End the old secret of “{name}”?', 'Terminar o segredo anterior de “{name}”?'],
+  endSecretLead: [
+    'Calls with it are refused within 5 seconds. The current secret goes on working.',
+    'As chamadas com ele são recusadas em menos de 5 segundos. O segredo atual continua a funcionar.',
+  ],
+  newExpiry: ['Set a new last day', 'Alterar a validade'],
+  newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
+  newExpiryHint: [
+    'The key is refused after the end of this day, in UTC. Without a day it does not expire.',
+    'A chave é recusada depois do fim deste dia, em UTC. Sem dia, não expira.',
+  ],
   validUntil: ['Valid until', 'Válida até'],
   oldSecretUntil: ['Old secret until', 'Segredo anterior até'],
   idle: ['Not used for 90 days', 'Sem uso há 90 dias'],
@@ -361,10 +400,20 @@ const TEXTS = {
   ],
   overlap: ['The current secret works for', 'O segredo atual funciona durante'],
   overlapNone: ['no longer: it is refused within 5 seconds', 'mais nada: é recusado em menos de 5 segundos'],
-  notRotated: [
-    'The key was not rotated: it has expired, or was rotated too often today, or this form was sent before.',
-    'A chave não foi renovada: expirou, ou já foi renovada muitas vezes hoje, ou este formulário já tinha sido enviado.',
-  ],
+  notRotated: {
+    expired: [
+      'The key has expired, so it gets no new secret. Set a new last day first.',
+      'A chave expirou, por isso não recebe um novo segredo. Altere primeiro a validade.',
+    ],
+    often: [
+      'The key has got {limit} new secrets in 24 hours, which is the most. Try again later.',
+      'A chave já recebeu {limit} segredos novos em 24 horas, que é o máximo. Tente de novo mais tarde.',
+    ],
+    repeated: [
+      'This form was sent before, and the key has its new secret. If you lost it, make another.',
+      'Este formulário já tinha sido enviado, e a chave já tem um novo segredo. Se o perdeu, crie outro.',
+    ],
+  },
   previousUntil: ['The previous secret works until {end}.', 'O segredo anterior funciona até {end}.'],
   newKey: ['Your new secret', 'O seu novo segredo'],
   newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-o agora: só é mostrado desta vez.'],
@@ -578,6 +627,8 @@ const TEXTS = {
     'key-rotated': ['Key rotated', 'Chave renovada'],
     'key-renamed': ['Key renamed', 'Nome da chave alterado'],
     'key-revoked': ['Key revoked', 'Chave revogada'],
+    'key-expiry-changed': ['End of a key changed', 'Validade da chave alterada'],
+    'key-secret-ended': ['Old secret ended', 'Segredo anterior terminado'],
     'member-invited': ['Member invited', 'Membro convidado'],
     'member-added': ['Member joined', 'Membro entrou na conta'],
     'member-removed': ['Member removed', 'Membro removido'],
@@ -602,12 +653,15 @@ const TEXTS = {
     'The included credits of this period are used. If you turn this off, all calls are refused until {until}.',
     'Os créditos incluídos deste período acabaram. Se desativar, todas as chamadas são recusadas até {until}.',
   ],
-  alerts: ['Mails about your usage', 'Mensagens sobre a utilização'],
+  alerts: ['Mails about usage and keys', 'Emails sobre a utilização e as chaves'],
   alertsOn: [
-    'On: you get a mail when 80% and when 100% of the calls of the plan are used.',
-    'Ativo: recebe uma mensagem quando 80% e quando 100% das chamadas do plano estão gastas.',
+    'On: you get a mail when 80% and when 100% of the calls of the plan are used, before a key ends, and when one has ended.',
+    'Ativo: recebe um email quando 80% e quando 100% das chamadas do plano estão usadas, antes de uma chave terminar e quando terminou.',
   ],
-  alertsOff: ['Off: you get no mail about your usage.', 'Inativo: não recebe mensagens sobre a utilização.'],
+  alertsOff: [
+    'Off: you get no mail about usage and keys.',
+    'Inativo: não recebe emails sobre a utilização e as chaves.',
+  ],
 
   /** The success of a form, by the address that its redirect leads to. */
   done: {
@@ -618,7 +672,6 @@ const TEXTS = {
       'A palavra-passe foi alterada. Inicie sessão com ela.',
     ],
     '/sign-in?done=deleted': ['The account is deleted.', 'A conta foi eliminada.'],
-    '/keys?done=saved': ['Saved.', 'Guardado.'],
     '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
     '/settings?done=saved': ['Saved.', 'Guardado.'],
     '/settings?done=sent': ['The link was sent again.', 'A ligação foi enviada de novo.'],
@@ -631,6 +684,7 @@ const TEXTS = {
       'Enviámos uma ligação para o novo endereço. Abra-a dentro de uma hora.',
     ],
     '/settings?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
+    '/keys?done=saved': ['Saved.', 'Guardado.'],
     '/settings/members?done=removed': ['The member is removed.', 'O membro foi removido.'],
     '/settings/sessions?done=ended': ['You are signed out everywhere else.', 'Terminou as outras sessões.'],
   },
@@ -704,6 +758,30 @@ const TEXTS = {
     'Até lá, as chamadas além do plano são recusadas.',
   ],
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estas mensagens nas definições:'],
+  mailKeySubject: {
+    week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
+    day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],
+    expired: ['API keys have expired', 'Chaves que expiraram'],
+    revoked: ['API keys were revoked', 'Chaves que foram revogadas'],
+  },
+  mailKeyLead: {
+    week: [
+      'These keys of your account end within 7 days. Set a new last day if programs still use them.',
+      'Estas chaves da sua conta terminam dentro de 7 dias. Altere a validade se ainda houver programas a usá-las.',
+    ],
+    day: [
+      'These keys of your account end within a day. Set a new last day if programs still use them.',
+      'Estas chaves da sua conta terminam dentro de um dia. Altere a validade se ainda houver programas a usá-las.',
+    ],
+    expired: [
+      'These keys of your account have expired, and calls with them are refused. A new last day makes them work again.',
+      'Estas chaves da sua conta expiraram, e as chamadas com elas são recusadas. Com uma nova validade voltam a funcionar.',
+    ],
+    revoked: [
+      'These keys of your account were revoked, and calls with them are refused. The account history says by whom.',
+      'Estas chaves da sua conta foram revogadas, e as chamadas com elas são recusadas. O histórico da conta diz por quem.',
+    ],
+  },
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não foi você que pediu, não faça nada.'],
 } as const satisfies InBoth & { events: Record<EventKind, [string, string]> };
 

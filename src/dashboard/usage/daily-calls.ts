@@ -17,6 +17,8 @@ export interface Errors {
   outOfCredits: number;
   clientErrors: number;
   serverErrors: number;
+  /** Calls with a secret of a key that has ended, or that a rotation has replaced. */
+  endedKeys: number;
 }
 
 /** Admitted calls of one UTC day by one key, and its error answers. */
@@ -90,7 +92,8 @@ export async function loadDailyCalls(
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
       ${of('search')} AS searches, ${of('lookup')} AS lookups, ${of('debts')} AS debts,
       ${of('rate-limit-exceeded')} AS "rateLimited", ${of('monthly-quota-exceeded')} AS "outOfCredits",
-      ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors"
+      ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors",
+      ${of('401')} AS "endedKeys"
     FROM clock
     LEFT JOIN d ON true
     LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}

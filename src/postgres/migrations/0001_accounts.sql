@@ -35,6 +35,8 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_end ON api_keys (account_id, ends_at);
 -- How many keys an account has created in a day; its latest keys.
 CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at, id);
+-- Keys that end soon, or have ended, of all accounts: their members get a mail.
+CREATE INDEX api_keys_ending ON api_keys (ends_at) WHERE ends_at < 'infinity';
 
 -- An earlier secret of a key, which a rotation has replaced, works until then. The current secret is in api_keys.
 CREATE TABLE api_key_previous_secrets (
@@ -43,6 +45,12 @@ CREATE TABLE api_key_previous_secrets (
   until timestamptz NOT NULL
 );
 CREATE INDEX api_key_previous_secrets_by_key ON api_key_previous_secrets (key_id);
+
+-- When each secret was last used, to the minute (src/keys/uses.ts). Apart from the keys, whose rows are locked by their changes.
+CREATE TABLE api_key_uses (
+  secret_sha256 bytea PRIMARY KEY,
+  used_at timestamptz NOT NULL
+) WITH (fillfactor = 50); -- room for the next versions on the same page (HOT updates)
 
 -- Who changed what on an account, when and why. Credits spent are only counted (in balances); every grant is a row here.
 CREATE TABLE account_events (
@@ -190,7 +198,7 @@ CREATE TABLE daily_error_answers (
   account_id text COLLATE "C" NOT NULL,
   day date NOT NULL, -- UTC
   key_id text NOT NULL, -- '' for calls made in the dashboard
-  kind text NOT NULL, -- a problem with status 429, or '4xx' or '5xx' for other problems
+  kind text NOT NULL, -- a problem with status 429, '401' for a key that has ended, or '4xx' or '5xx' for other problems
   calls bigint NOT NULL,
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)

@@ -105,6 +105,16 @@ CREATE TABLE dashboard_attempts (
 );
 CREATE INDEX dashboard_attempts_by_end ON dashboard_attempts (ends_at);
 
+-- Mails before and when a key ends (src/dashboard/usage/key-mails.ts): the latest that a member got about each key. A key with a new
+-- end gets new mails.
+CREATE TABLE dashboard_key_mails (
+  user_id text NOT NULL REFERENCES dashboard_users ("id") ON DELETE CASCADE,
+  key_id text NOT NULL REFERENCES api_keys (id),
+  stage text NOT NULL,
+  ends_at timestamptz NOT NULL,
+  PRIMARY KEY (user_id, key_id)
+);
+
 -- Mails when 80% and 100% of the allowance are used (src/dashboard/usage/usage-alerts.ts): the latest period that a member got each for.
 -- period_opened_at is that of balances: it changes with each period.
 CREATE TABLE dashboard_usage_alerts (

@@ -1,0 +1,137 @@
+import type { Actor } from '../../accounts/events.ts';
+import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../keys/details.ts';
+import { endPreviousSecrets, expireKey } from '../../keys/expire.ts';
+import { TooManyKeysError } from '../../keys/store.ts';
+import { DAY } from '../../units.ts';
+import { admitChange } from '../auth/limits.ts';
+import { actorOf } from '../auth/members.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
+import { alert, type Refusal, tooMany } from '../request/forms.ts';
+import { memberPage, notFoundPage } from '../request/layout.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { type Column, endOf, moment, table } from '../ui/parts.ts';
+import { actorNames } from './actors.ts';
+import { keyForm } from './key-form.ts';
+import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
+
+/** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
+export const showKey = (context: MemberContext): Promise<PageResponse> => keyPage(context, null);
+
+/** @param refusal of a form about the key */
+export async function keyPage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
+  const { messages, tools, id, account, formats } = context;
+  const key = await findKeyDetails(tools.sql, id, account.id);
+  if (key === null) return notFoundPage(context);
+  const { number } = formats;
+  const fact = (label: string, value: HtmlValue) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+  const errors = { ...key.errors };
+  const body = html`
+<div class="heading"><h1>${keyName(key, messages)}</h1><span>${keyBadges(context, key)}</span></div>
+${alert(refusal?.message)}
+<dl class="card facts">
+  ${fact(messages.begins, html`<code>${key.start}…</code>`)}
+  ${fact(messages.keyId, html`<code>${key.id}</code>`)}
+  ${fact(messages.created, moment(formats, key.created))}
+  ${key.revoked !== null && fact(messages.revokedBy, await revokedBy(context, key))}
+</dl>
+<p class="actions">${changeLinks(context, key, ['rotate', 'expiry', 'rename', 'revoke'])}</p>
+<section class="card" aria-labelledby="use-title">
+  <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>
+  <dl class="facts">
+    ${fact(messages.searches, number(key.calls.search))}
+    ${fact(messages.lookups, number(key.calls.lookup))}
+    ${fact(messages.debtChecks, number(key.calls.debts))}
+    ${fact(messages.errorKinds.endedKeys, number(errors[401] ?? 0))}
+    ${fact(messages.errorKinds.rateLimited, number(errors['rate-limit-exceeded'] ?? 0))}
+    ${fact(messages.errorKinds.outOfCredits, number(errors['monthly-quota-exceeded'] ?? 0))}
+    ${fact(messages.errorKinds.clientErrors, number(errors['4xx'] ?? 0))}
+    ${fact(messages.errorKinds.serverErrors, number(errors['5xx'] ?? 0))}
+  </dl>
+</section>
+${secretsCard(context, key)}`;
+  return memberPage(context, { title: keyName(key, messages), body, ...refusal });
+}
+
+async function revokedBy(context: MemberContext, key: KeyDetails): Promise<string> {
+  const [event] = await context.tools.sql<{ actor: Actor }[]>`
+    SELECT actor FROM account_events
+    WHERE account_id = ${context.account.id} AND kind = 'key-revoked' AND detail ->> 'key' = ${key.id}`;
+  return event === undefined ? '–' : (await actorNames(context))(event.actor);
+}
+
+function secretsCard({ messages, formats, tools }: MemberContext, key: KeyDetails): Html {
+  const isOld = ({ until }: KeySecret) => until !== null && until > new Date();
+  const columns: Column<KeySecret>[] = [
+    [
+      messages.secret,
+      (secret) =>
+        secret.until === null
+          ? messages.currentSecret
+          : isOld(secret)
+            ? messages.oldSecret
+            : messages.endedSecret,
+    ],
+    [messages.validUntil, ({ until }) => (until === null ? '–' : endOf(formats, until))],
+    [messages.lastUsed, ({ lastUsed }) => (lastUsed === null ? messages.never : moment(formats, lastUsed))],
+  ];
+  const old = key.secrets.filter(isOld);
+  const isInUse = old.some(({ lastUsed }) => lastUsed !== null && lastUsed.getTime() > Date.now() - DAY);
+  const question = html`
+  <p data-old-secret>${isInUse ? messages.oldSecretInUse : messages.oldSecretIdle}</p>
+  <p><a class="button small quiet-bad" href="${tools.base}/keys/${key.id}/end-secret">${messages.endSecret}</a></p>`;
+  return html`
+<section class="card" aria-labelledby="secrets-title">
+  <h2 id="secrets-title">${messages.secrets}</h2>
+  ${table(columns, key.secrets)}
+  ${old.length > 0 && question}
+</section>`;
+}
+
+/** /dashboard/keys/:id/expiry: a new last day, also for a key that has expired. */
+export const expiry = keyForm({
+  form: ({ messages }, key) => ({
+    title: messages.newExpiryTitle(keyName(key, messages)),
+    fields: [
+      {
+        name: 'expires',
+        label: messages.keyExpires,
+        hint: messages.newExpiryHint,
+        type: 'date',
+        optional: true,
+        value: key.expires === null ? '' : new Date(key.expires.getTime() - 1).toISOString().slice(0, 10),
+      },
+    ],
+    button: messages.save,
+  }),
+  async submit(context, key) {
+    const { tools, messages, fields, formats, user } = context;
+    const day = fields('expires').trim();
+    const expires = day === '' ? null : endOfDay(day);
+    if (expires === undefined) return { faults: { expires: messages.keyExpiryInvalid }, status: 422 };
+    if (key.revoked !== null) return notFoundPage(context);
+    const refusal = tooMany(context, await admitChange(tools.sql, user, 'key-expiry-changed'));
+    if (refusal !== null) return refusal;
+    try {
+      await expireKey(tools.sql, key.id, expires, actorOf(user));
+    } catch (error) {
+      if (!(error instanceof TooManyKeysError)) throw error;
+      return { message: messages.tooManyKeys[error.bound](formats.number(error.limit)), status: 409 };
+    }
+    return redirectTo(context, '/keys?done=saved');
+  },
+});
+
+/** /dashboard/keys/:id/end-secret: ends replaced secrets before their time. */
+export const endSecret = keyForm({
+  form: ({ messages }, key) => ({
+    title: messages.endSecretTitle(keyName(key, messages)),
+    lead: html`<p>${messages.endSecretLead}</p>`,
+    button: messages.endSecret,
+    look: 'bad',
+  }),
+  async submit(context, key) {
+    await endPreviousSecrets(context.tools.sql, key.id, actorOf(context.user));
+    return redirectTo(context, `/keys/${key.id}`);
+  },
+});

@@ -1,0 +1,82 @@
+/** Mails before a key ends, and when it has ended or was revoked (contract: usage alerts). */
+import { afterAll, expect, test } from 'bun:test';
+import { createMailer } from '../../src/dashboard/auth/mail.ts';
+import { sendKeyMails } from '../../src/dashboard/usage/key-mails.ts';
+import { createKey, revokeKey } from '../../src/keys/store.ts';
+import { createLogTo } from '../../src/observability/log.ts';
+import { startMailedDashboard } from './service.ts';
+import { createVisitor, signUpByMail } from './visitor.ts';
+
+const { mail, service, stop } = await startMailedDashboard();
+afterAll(() => stop());
+
+const log = createLogTo({ write() {} });
+const publicUrl = 'https://example.com';
+/** Two instances look at once. */
+const send = (url = mail.url) =>
+  Promise.all(
+    [1, 2].map(() =>
+      sendKeyMails({ sql: service.sql, mailer: createMailer(url, null, publicUrl, log), publicUrl, log }),
+    ),
+  );
+
+async function createMember(language = 'en') {
+  const person = await signUpByMail(createVisitor(service.baseUrl, { language }), mail);
+  const { id } = await createKey(service.sql, person.accountId, 'produção', 'test');
+  const expire = (hours: number, createdDaysAgo = 30) => service.sql`
+    UPDATE api_keys SET expires_at = now() + ${hours} * interval '1 hour',
+      created_at = now() - ${createdDaysAgo} * interval '1 day' WHERE id = ${id}`;
+  return { ...person, id, expire };
+}
+
+test('a member gets one mail 7 days before a key ends, one a day before, and one when it has ended', async () => {
+  const { email, id, expire } = await createMember();
+  await expire(8 * 24);
+  await send();
+  expect(mail.received(email)).toBe(0);
+  for (const [hours, subject] of [
+    [6 * 24, 'API keys end within 7 days'],
+    [23, 'API keys end within a day'],
+    [-1, 'API keys have expired'],
+  ] as const) {
+    await expire(hours);
+    await send();
+    await send();
+    const { text } = await mail.mailTo(email);
+    expect(text).toContain(subject);
+    expect(text).toContain(`https://example.com/dashboard/keys/${id}`);
+    expect(mail.received(email)).toBe(0);
+  }
+});
+
+test('keys of one stage share a mail; a revoked key has one, and a key that was made for a short time none before its end', async () => {
+  const { email, accountId, id, expire } = await createMember('pt-PT');
+  const { id: second } = await createKey(service.sql, accountId, 'segunda', 'test');
+  for (const key of [id, second]) await revokeKey(service.sql, key, 'test');
+  await send();
+  const { text } = await mail.mailTo(email);
+  expect(text).toContain('Estas chaves da sua conta foram revogadas');
+  for (const key of [id, second]) expect(text).toContain(`/keys/${key}`);
+  expect(mail.received(email)).toBe(0);
+  await service.sql`UPDATE api_keys SET revoked_at = NULL WHERE id = ${id}`;
+  await expire(6 * 24, 0);
+  await send();
+  expect(mail.received(email)).toBe(0);
+});
+
+test('no mail goes to a member who turned them off; one that the relay does not take is sent later', async () => {
+  const { email, id } = await createMember();
+  await service.sql`
+    UPDATE dashboard_members SET usage_alerts = false
+    WHERE user_id = (SELECT "id" FROM dashboard_users WHERE "email" = ${email})`;
+  await revokeKey(service.sql, id, 'test');
+  await send();
+  expect(mail.received(email)).toBe(0);
+  await service.sql`
+    UPDATE dashboard_members SET usage_alerts = true
+    WHERE user_id = (SELECT "id" FROM dashboard_users WHERE "email" = ${email})`;
+  await send('smtp://127.0.0.1:9');
+  await send();
+  expect((await mail.mailTo(email)).text).toContain('API keys were revoked');
+  expect(mail.received(email)).toBe(0);
+});
