@@ -19,6 +19,7 @@ export type EventKind =
   | 'key-expiry-changed'
   | 'key-secret-ended'
   | 'member-invited'
+  | 'invitation-withdrawn'
   | 'member-added'
   | 'member-removed'
   | 'signed-in'

@@ -35,6 +35,7 @@ export type Route = { hasPassword?: true } & (
 export const ROUTES: Record<string, Route> = {
   '/sign-in': { for: 'anyone', hasPassword: true, ...entry.signIn },
   '/sign-up': { for: 'anyone', hasPassword: true, ...entry.signUp },
+  '/sign-up/again': { for: 'anyone', POST: entry.sendAgain },
   '/sign-out': { for: 'anyone', POST: entry.signOut },
   '/forgot': { for: 'anyone', ...links.forgot },
   '/reset': { for: 'anyone', hasPassword: true, ...links.reset },

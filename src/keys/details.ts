@@ -51,6 +51,7 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
   const {
     search = 0,
     lookup = 0,
+    debts = 0,
     ...errors
   } = Object.fromEntries(counts.map(({ kind, calls }) => [kind, calls]));
   return { ...key, calls: { search, lookup, debts }, errors, secrets };

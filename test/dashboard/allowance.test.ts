@@ -218,6 +218,6 @@ describe('the example query', () => {
     await signUp(visitor);
     await makeKey(visitor);
     const page = await visitor.submit('/dashboard/keys', { name: 'second' });
-    expect(page.textOf('#new-curl')).toMatch(/^curl -sH .+companies\?q=/);
+    expect(page.textOf('#sample-new-curl')).toMatch(/^curl -s .+companies\?q=/);
   });
 });

@@ -198,7 +198,7 @@ describe('invitations', () => {
   test('`account invite` prints a link that works once, for this account and this email', async () => {
     const { answer: account } = await directory('account', 'create', '--name', 'Invited Lda');
     const { answer } = await directory('account', 'invite', account.id, '--email', 'Maria@Example.com');
-    expect(answer).toMatchObject({ id: account.id, email: 'maria@example.com' });
+    expect(answer).toMatchObject({ id: account.id, email: 'maria@example.com', mailed: false });
     expect(answer.link).toStartWith(`${service.baseUrl}/dashboard/invitation?token=`);
     const stored = JSON.stringify(await service.sql`SELECT * FROM dashboard_invitations`);
     expect(stored).not.toContain(new URL(answer.link).searchParams.get('token')!);

@@ -29,12 +29,12 @@ test('a key works at once; its secret is on one page only, in no log, and stored
   expect(JSON.stringify(stored)).not.toContain(secret.slice(12));
 });
 
-test('the curl line of a new key works as it stands', async () => {
+test('the lines of a new key work as they stand', async () => {
   const visitor = createVisitor(service.baseUrl);
   await signUp(visitor);
   const page = await visitor.submit('/dashboard/keys', { name: 'shell' });
-  const line = page.document.querySelector('#new-curl')!.textContent!;
-  const shell = Bun.spawn(['sh', '-c', `${line} -s`], { stdout: 'pipe' });
+  const lines = ['#new-export', '#sample-new-curl'].map((id) => page.document.querySelector(id)!.textContent);
+  const shell = Bun.spawn(['sh', '-c', lines.join('\n')], { stdout: 'pipe' });
   expect(await new Response(shell.stdout).json()).toEqual({ data: [], error: null });
 });
 

@@ -40,7 +40,7 @@ describe('a sign-up', () => {
     const free = await timed(visit().submit('/dashboard/sign-up', { ...other }));
     const shown = ({ value }: typeof free) => [
       value.status,
-      value.textOf('main'),
+      value.textOf('main')!.replace(/\S+@example\.com/i, 'ADDRESS'),
       value.headers.getSetCookie().length,
     ];
     expect(shown(taken)).toEqual(shown(free));
@@ -52,6 +52,24 @@ describe('a sign-up', () => {
     expect(told.text).toContain('There is one already');
     expect(told.text).toContain(`${service.baseUrl}/dashboard/forgot`);
     expect((await mail.mailTo(other.email)).text).toContain('/dashboard/confirm?token=');
+  });
+
+  test('shows the address and sends the link again; the confirmation leads to the sign-in with the email filled in', async () => {
+    const visitor = visit();
+    const person = newPerson();
+    const page = await visitor.submit('/dashboard/sign-up', { ...person });
+    expect(page.textOf('.lead')).toStartWith(`We sent a link to ${person.email}.`);
+    const hidden = [...page.document.querySelectorAll('main form input')].map((input) => [
+      input.getAttribute('name')!,
+      input.getAttribute('value')!,
+    ]);
+    await mail.mailTo(person.email);
+    const again = await visitor.post('/dashboard/sign-up/again', Object.fromEntries(hidden));
+    expect([again.status, again.textOf('h1')]).toEqual([200, 'See your mail']);
+    const confirmed = await visitor.submit(await linkTo(mail, person.email), {});
+    expect(confirmed.textOf('[role=status]')).toBe('Your address is confirmed.');
+    expect(confirmed.document.querySelector('#email')!.getAttribute('value')).toBe(person.email);
+    expect(confirmed.document.querySelector('main form')!.getAttribute('action')).toBe('/dashboard/sign-in');
   });
 
   test('gives no account and no sign-in before the email is confirmed', async () => {

@@ -80,7 +80,7 @@ describe('the email', () => {
     // Opening the link changes nothing: a mail scanner does, too.
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
     const elsewhere = await visit().submit(link, {});
-    expect([elsewhere.status, elsewhere.textOf('.lead')]).toEqual([200, 'Your email is changed.']);
+    expect([elsewhere.status, elsewhere.textOf('[role=status]')]).toEqual([200, 'Your email is changed.']);
     expect((await mail.mailTo(person.email)).text).toContain('this address no longer signs in');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(email);
     expect(await latestOf(accountId)).toBe('email-changed');

@@ -6,10 +6,11 @@ import { RefusedError } from '../../errors.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
 import { printable, textTable } from '../../terminal/text.ts';
 import { isEmail } from '../request/form.ts';
-import { invite } from './invitations.ts';
+import { mailInvitation } from './invitation-mail.ts';
+import { invite, listInvitations, withdrawInvitation } from './invitations.ts';
 import { listMembers, removeMember } from './members.ts';
 
-/** `account invite`, `account members` and `account remove-member` (contract, Command line). */
+/** Commands about the members of an account, and about invitations (contract, Command line). */
 export function memberCommands(program: Command): void {
   const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
   const inviteCommand = account
@@ -29,9 +30,51 @@ export function memberCommands(program: Command): void {
       const { token, email, expires } = await invite(sql, { accountId: id, email: address }, actor);
       const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
       const link = `${publicUrl}/dashboard/invitation?token=${token}`;
-      return { id, email, link, expires };
+      const { name } = await requireAccount(sql, id);
+      const mailed = await mailInvitation(config, publicUrl, { email, account: name, link, expires });
+      return { id, email, link, expires, mailed };
     },
-    ({ email, link, expires }) => `${link}\n\nFor ${printable(email)}, once, until ${iso(expires)}.`,
+    ({ email, link, expires, mailed }) =>
+      `${link}\n\nFor ${printable(email)}, once, until ${iso(expires)}. ${mailed ? 'It was sent by mail, too.' : 'It was not sent by mail.'}`,
+  );
+
+  defineCommand(
+    account
+      .command('invitations')
+      .argument('<id>')
+      .description('invitations that nobody has accepted yet')
+      .addHelpText('after', '\nExample:\n  bun directory account invitations acc_…'),
+    ({ sql }, id: string) => listInvitations(sql, id),
+    (invitations) =>
+      textTable([
+        ['EMAIL', 'BY', 'CREATED', 'EXPIRES'],
+        ...invitations.map(({ email, actor, created, expires }) => [
+          email,
+          actor,
+          iso(created)!,
+          iso(expires)!,
+        ]),
+      ]),
+  );
+
+  defineCommand(
+    account
+      .command('withdraw-invitation')
+      .argument('<id>')
+      .requiredOption('--email <address>', 'who was invited', readEmail)
+      .description('withdraw a pending invitation: its link is dead')
+      .addHelpText(
+        'after',
+        '\nExample:\n  bun directory account withdraw-invitation acc_… --email maria@example.com',
+      ),
+    async ({ sql, actor }, id: string, { email: address }: { email: string }) => {
+      const email = address.toLowerCase();
+      if (!(await withdrawInvitation(sql, { accountId: id, email }, actor))) {
+        throw new RefusedError(`${email} has no pending invitation to ${id}: see \`account invitations\``);
+      }
+      return { id, email, withdrawn: true };
+    },
+    ({ id, email }) => `the invitation of ${printable(email)} to ${id} is withdrawn`,
   );
 
   defineCommand(

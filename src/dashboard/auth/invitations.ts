@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
-import { requireAccount, unknownAccount } from '../../accounts/store.ts';
+import { lockAccount, requireAccount, unknownAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
-import type { Sql } from '../../postgres/connect.ts';
+import type { Sql, Transaction } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from './link-token.ts';
 import { actorOf, memberOf } from './members.ts';
 
@@ -43,6 +43,41 @@ export async function invite(
     if (row === undefined) throw unknownAccount(accountId);
     await recordEvent(sql, accountId, { kind: 'member-invited', actor });
     return { token, email, expires: row.expires };
+  });
+}
+
+/** An invitation that nobody has accepted yet. */
+export interface PendingInvitation {
+  email: string;
+  /** The author, e.g. `cli:maria`. */
+  actor: string;
+  created: Date;
+  expires: Date;
+}
+
+const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;
+
+/** The account's pending invitations, oldest first. @throws RefusedError for an unknown account */
+export async function listInvitations(sql: Sql, accountId: string): Promise<PendingInvitation[]> {
+  await requireAccount(sql, accountId);
+  return sql<PendingInvitation[]>`
+    SELECT email, actor, created_at AS created, expires_at AS expires FROM dashboard_invitations
+    WHERE account_id = ${accountId} AND ${isPending(sql)} ORDER BY created_at, email`;
+}
+
+/** Withdraws every pending invitation of an email: their links are dead. @returns whether there was one */
+export async function withdrawInvitation(
+  sql: Sql,
+  { accountId, email }: Invitation,
+  actor: string,
+): Promise<boolean> {
+  return sql.begin(async (sql) => {
+    await lockAccount(sql, accountId);
+    const rows = await sql`
+      DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${email} AND ${isPending(sql)}
+      RETURNING 1`;
+    if (rows.length > 0) await recordEvent(sql, accountId, { kind: 'invitation-withdrawn', actor });
+    return rows.length > 0;
   });
 }
 

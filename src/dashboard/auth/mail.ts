@@ -37,8 +37,24 @@ function requiresTls(smtpUrl: string): boolean {
   return !isSaid && !isLoopbackHost(hostname);
 }
 
+/** Sends one mail and closes the connection. @throws if the relay did not take it */
+export async function sendOnce(
+  smtpUrl: string,
+  from: string | null,
+  publicUrl: string,
+  mail: TextMail,
+): Promise<void> {
+  const mailer = createMailer(smtpUrl, from, publicUrl, { error() {} });
+  await mailer.sendText(mail).finally(() => mailer.close());
+}
+
 /** @param from `null` means `no-reply@` the host of `publicUrl` */
-export function createMailer(smtpUrl: string, from: string | null, publicUrl: string, log: Log) {
+export function createMailer(
+  smtpUrl: string,
+  from: string | null,
+  publicUrl: string,
+  log: Pick<Log, 'error'>,
+) {
   const transport = nodemailer.createTransport(
     {
       url: smtpUrl,

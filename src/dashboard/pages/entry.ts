@@ -4,7 +4,7 @@ import { accountOf } from '../auth/members.ts';
 import type { PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
-import { signInWith, withConstantTime } from '../auth/sign-in.ts';
+import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { isEmail } from '../request/form.ts';
 import {
@@ -13,9 +13,10 @@ import {
   formHandlers,
   newPassword,
   password as passwordField,
+  type Refusal,
   tooMany,
 } from '../request/forms.ts';
-import { cardPage, messagePage } from '../request/layout.ts';
+import { cardPage, notFoundPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
@@ -107,7 +108,7 @@ export const signUp = formHandlers({
     }
     if (tools.mails) {
       logSecurity(context, 'sign-up', null);
-      return messagePage(context, 200, messages.seeMail, messages.seeMailLead);
+      return seeMail(context, email);
     }
     const { session } = await tools.auth.session(cookieHeader(answer.cookies));
     if (session !== null) {
@@ -117,6 +118,27 @@ export const signUp = formHandlers({
     return redirectTo(context, '', answer.cookies);
   },
 });
+
+/** The page after a sign-up with mail: the address, and a form that sends the link again. */
+function seeMail(context: PageContext, email: string, refusal: Refusal | null = null): PageResponse {
+  const { messages } = context;
+  const again = { path: '/sign-up/again', hidden: { email }, button: messages.confirmAgain };
+  return cardPage(context, {
+    title: messages.seeMail,
+    lead: messages.seeMailLead(email),
+    body: form(context, { ...again, look: 'quiet', refusal }),
+    ...refusal,
+  });
+}
+
+/** POST /dashboard/sign-up/again: sends the confirmation once more. It is answered alike whether or not there is such a user. */
+export async function sendAgain(context: PageContext): Promise<PageResponse> {
+  const { fields, tools } = context;
+  const email = fields('email').trim();
+  if (!tools.mails || !isEmail(email)) return notFoundPage(context);
+  const limit = await withConstantTime(context, sendConfirmation(context, email));
+  return seeMail(context, email, tooMany(context, limit));
+}
 
 /** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
 function conditions({ messages, tools }: PageContext): HtmlValue {

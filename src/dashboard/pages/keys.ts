@@ -13,6 +13,7 @@ import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
 import { exampleQuery } from '../usage/example-query.ts';
+import { codeSamples } from './code-samples.ts';
 import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
 
 /** A key that was not used for this long is marked. */
@@ -99,7 +100,7 @@ function newKey(
   { secret, previousUntil }: NewSecret,
   example: string,
 ): Html {
-  const curl = `curl -sH 'Authorization: Bearer ${secret}' \\\n  '${tools.publicUrl}/api/v1/companies?q=${example}'`;
+  const address = `${tools.publicUrl}/api/v1/companies?q=${example}`;
   return html`
 <section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
   <h2>${messages.newKey}</h2>
@@ -107,7 +108,8 @@ function newKey(
   ${previousUntil !== null && html`<p>${messages.previousUntil(formats.instant(previousUntil))}</p>`}
   ${copyable(messages, { id: 'new-secret', label: messages.newKey, text: secret })}
   <p>${messages.newKeyTry}</p>
-  ${copyable(messages, { id: 'new-curl', label: messages.newKeyTry, text: curl })}
+  ${copyable(messages, { id: 'new-export', label: messages.newKeyTry, text: `export API_KEY='${secret}'` })}
+  ${codeSamples(messages, { id: 'new', method: 'GET', address })}
 </section>`;
 }
 

@@ -14,6 +14,7 @@ import {
   form,
   formHandlers,
   newPassword,
+  password,
   type Refusal,
   refusalOf,
   tooMany,
@@ -127,7 +128,7 @@ export const confirm = linkPage('confirm', {
   show: (context) => confirmPage(context, context.messages.confirmLead),
   async submit(context) {
     const isConfirmed = await context.tools.auth.confirmEmail(context.token);
-    return isConfirmed ? confirmed(context, '?done=confirmed') : invalidLink(context);
+    return isConfirmed ? confirmed(context, '?done=confirmed', context.found) : invalidLink(context);
   },
 });
 
@@ -145,7 +146,7 @@ export const newEmail = linkPage('email', {
       const url = tools.config.contact ?? `${tools.publicUrl}/dashboard/sign-in`;
       tools.mailer?.send({ kind: 'changed', to: change.previous, url, language });
     }
-    return confirmed(context, '/settings?done=email-changed');
+    return confirmed(context, '/settings?done=email-changed', context.found);
   },
 });
 
@@ -156,9 +157,15 @@ function confirmPage(context: LinkContext<string>, lead: string): PageResponse {
   return cardPage(context, { title, lead, body: form(context, { hidden, button: title }) });
 }
 
-function confirmed(context: PageContext, done: keyof Messages['done']): PageResponse {
-  if (context.session !== null) return redirectTo(context, done);
-  return messagePage(context, 200, context.messages.confirmTitle, context.messages.done[done]);
+/** Leads to the page that says so, or without a session to the sign-in, with the email filled in. */
+function confirmed(context: PageContext, done: keyof Messages['done'], email: string): PageResponse {
+  const { messages, session } = context;
+  if (session !== null) return redirectTo(context, done);
+  const fields = [{ ...emailField(messages.email), value: email }, password('password', messages.password)];
+  const body = html`
+<p class="notice good" role="status">${messages.done[done]}</p>
+${form(context, { path: '/sign-in', fields, focus: false, button: messages.signIn })}`;
+  return cardPage(context, { title: messages.signIn, body });
 }
 
 /** The context of a page that a link has opened. */

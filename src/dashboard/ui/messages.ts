@@ -102,10 +102,10 @@ const TEXTS = {
     'Este serviço não envia correio. Peça uma nova ligação ao operador.',
   ],
   sendLink: ['Send the link', 'Enviar a ligação'],
-  seeMail: ['See your mail', 'Veja o seu correio'],
+  seeMail: ['See your mail', 'Verifique o seu email'],
   seeMailLead: [
-    'We sent a link to your address. Open it within an hour, then sign in.',
-    'Enviámos uma ligação para o seu endereço. Abra-a dentro de uma hora e depois inicie sessão.',
+    'We sent a link to {email}. Open it within an hour, then sign in.',
+    'Enviámos uma ligação para {email}. Abra-a dentro de uma hora e depois inicie sessão.',
   ],
   linkSent: [
     'If there is an account with this address, the link is on its way.',
@@ -417,7 +417,10 @@ const TEXTS = {
   previousUntil: ['The previous secret works until {end}.', 'O segredo anterior funciona até {end}.'],
   newKey: ['Your new secret', 'O seu novo segredo'],
   newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-o agora: só é mostrado desta vez.'],
-  newKeyTry: ['Try it in a terminal:', 'Experimente num terminal:'],
+  newKeyTry: [
+    'Try it in a terminal. Every example of the reference reads this variable:',
+    'Experimente num terminal. Todos os exemplos da referência leem esta variável:',
+  ],
 
   creditsTitle: ['Plan and credits', 'Plano e créditos'],
   plansLead: ['Plans', 'Planos'],
@@ -630,6 +633,7 @@ const TEXTS = {
     'key-expiry-changed': ['End of a key changed', 'Validade da chave alterada'],
     'key-secret-ended': ['Old secret ended', 'Segredo anterior terminado'],
     'member-invited': ['Member invited', 'Membro convidado'],
+    'invitation-withdrawn': ['Invitation withdrawn', 'Convite retirado'],
     'member-added': ['Member joined', 'Membro entrou na conta'],
     'member-removed': ['Member removed', 'Membro removido'],
     'signed-in': ['Signed in', 'Início de sessão'],
@@ -717,6 +721,11 @@ const TEXTS = {
   tooManyRequestsLead: ['Wait a few seconds, then try again.', 'Espere uns segundos e tente de novo.'],
   back: ['Back to the dashboard', 'Voltar ao painel'],
 
+  mailInvitationSubject: ['Invitation to “{account}”', 'Convite para “{account}”'],
+  mailInvitation: [
+    'You were invited to the account “{account}”. Open this link to choose a password. It works once, until {until}.',
+    'Recebeu um convite para a conta “{account}”. Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.',
+  ],
   mailConfirm: [
     'Open this link to confirm your email. It works for an hour.',
     'Abra esta ligação para confirmar o seu email. É válida durante uma hora.',

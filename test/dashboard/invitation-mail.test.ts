@@ -1,0 +1,44 @@
+/** `account invite` by mail, and the commands about pending invitations (contract, Command line). */
+import { afterAll, expect, test } from 'bun:test';
+import { createCommandLine } from '../support/command.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { startMailServer } from './smtp.ts';
+
+const database = await createTestDatabase('invitation_mail');
+const mail = await startMailServer();
+const cli = createCommandLine(database.url, { SMTP_URL: mail.url });
+const unmailed = createCommandLine(database.url, { SMTP_URL: 'smtp://127.0.0.1:9' });
+afterAll(async () => {
+  await mail.stop();
+  await database.drop();
+});
+
+test('an invitation is mailed in both languages, and the answer says so', async () => {
+  const { id } = await cli.json('account', 'create', '--name', 'Padaria Central');
+  const answer = await cli.json('account', 'invite', id, '--email', 'ana@example.com');
+  expect(answer).toMatchObject({ id, email: 'ana@example.com', mailed: true });
+  const { text } = await mail.mailTo('ana@example.com');
+  expect(text).toContain(answer.link);
+  expect(text).toContain('You were invited to the account “Padaria Central”.');
+  expect(text).toContain('Recebeu um convite para a conta “Padaria Central”.');
+  const refused = await unmailed.json('account', 'invite', id, '--email', 'rui@example.com');
+  expect([refused.mailed, typeof refused.link]).toEqual([false, 'string']);
+});
+
+test('pending invitations are listed, and a withdrawn one is dead', async () => {
+  const { id } = await cli.json('account', 'create', '--name', 'Test');
+  await cli.json('account', 'invite', id, '--email', 'Ana@example.com');
+  await cli.json('account', 'invite', id, '--email', 'rui@example.com');
+  const pending = async () =>
+    (await cli.json('account', 'invitations', id)).map((each: { email: string }) => each.email);
+  expect(await cli.json('account', 'invitations', id)).toMatchObject([
+    { email: 'ana@example.com', actor: expect.stringMatching(/^cli:/), expires: expect.any(String) },
+    { email: 'rui@example.com' },
+  ]);
+  const withdraw = ['account', 'withdraw-invitation', id, '--email', 'ANA@example.com'];
+  expect(await cli.json(...withdraw)).toEqual({ id, email: 'ana@example.com', withdrawn: true });
+  expect(await pending()).toEqual(['rui@example.com']);
+  expect((await cli.refusal(...withdraw)).code).toBe(1);
+  const history = await cli.json('account', 'history', id);
+  expect(history.at(-1).kind).toBe('invitation-withdrawn');
+});
