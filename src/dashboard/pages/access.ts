@@ -9,7 +9,7 @@ import { type PageResponse, redirectTo } from '../request/context.ts';
 import { form, formHandlers, presentPassword } from '../request/forms.ts';
 import { formPage, memberPage, notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { type Column, contactLink, moment, table } from '../ui/parts.ts';
+import { type Column, contactLink, moment, sentence, table } from '../ui/parts.ts';
 
 /** GET /dashboard/settings/members: the users that sign in to the account. */
 export async function showMembers(context: MemberContext): Promise<PageResponse> {
@@ -28,9 +28,11 @@ export async function showMembers(context: MemberContext): Promise<PageResponse>
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : moment(formats, lastSignIn))],
     [messages.change, (member) => members.length > 1 && remove(member), 'end'],
   ];
+  const contact = contactLink(context);
+  const lead = sentence(messages.membersLead, contact && html` (${contact})`);
   const body = html`
 <h1>${messages.members}</h1>
-<p class="lead">${messages.membersLead} ${contactLink(context)} ${messages.timesUtc}</p>
+<p class="lead">${lead} ${messages.timesUtc}</p>
 <div class="card list">${table(columns, members)}</div>`;
   return memberPage(context, { title: messages.members, body });
 }

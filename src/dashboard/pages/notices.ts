@@ -1,7 +1,7 @@
 import type { Sql } from '../../postgres/connect.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { contactLink, endOf, moment } from '../ui/parts.ts';
+import { contactLink, endOf, moment, sentence } from '../ui/parts.ts';
 import { allowanceNotice } from './allowance.ts';
 import { keyName } from './key-parts.ts';
 
@@ -56,12 +56,6 @@ async function keysNotice(context: MemberContext): Promise<HtmlValue> {
   <p><a href="${tools.base}/keys/${id}">${messages.openKey}</a></p>
 </div>`;
   });
-}
-
-/** A text with an element in the place of its last value. */
-function sentence(text: (value: string) => string, element: Html): HtmlValue {
-  const [before, after] = text('\n').split('\n');
-  return [before, element, after];
 }
 
 /** SQL for the calls that were refused with 401 today or yesterday (UTC). @param keyId absent: with any key */

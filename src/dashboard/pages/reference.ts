@@ -113,17 +113,19 @@ function problemsSection(messages: Messages, root: string): Html {
 function schemaTables(messages: Messages, name: string, schema: Schema): Html {
   const variants = schema.properties === undefined ? (schema.anyOf ?? []) : [schema];
   const headings = [messages.member, messages.type, messages.meaning];
+  const describe = ({ description = '' }: Schema) =>
+    messages.language === 'pt' ? (pt.schemas[description] ?? description) : description;
   const rowsOf = (variant: Schema) =>
     membersOf(variant).map(([path, member]) => [
       html`<code>${path}</code>`,
       typeOf(member),
-      prose(member.description ?? ''),
+      prose(describe(member)),
     ]);
   return html`
 <h3 id="schema-${name}">${name}</h3>
 ${variants.map(
   (variant, index) => html`
-${variant.description !== undefined && html`<p class="hint">${prose(variant.description)}</p>`}
+${variant.description !== undefined && html`<p class="hint">${prose(describe(variant))}</p>`}
 ${scrollTable(index === 0 ? name : `${name} (${index + 1})`, headings, rowsOf(variant))}`,
 )}`;
 }

@@ -28,7 +28,7 @@ const TEXTS = {
   referenceShort: ['Reference', 'Referência'],
   referenceLead: [
     'Every endpoint, with an example that runs once your key is in the environment variable API_KEY.',
-    'Todos os serviços, com um exemplo que funciona com a sua chave na variável de ambiente API_KEY.',
+    'Todas as operações, com um exemplo que funciona com a sua chave na variável de ambiente API_KEY.',
   ],
   forAgents: ['For agents (MCP)', 'Para agentes (MCP)'],
   forGenerators: ['for code generators', 'para geradores de código'],
@@ -50,7 +50,7 @@ const TEXTS = {
     'Failures are `application/problem+json` (RFC 9457). The last segment of `type` is the kind.',
     'As falhas são `application/problem+json` (RFC 9457). O último segmento de `type` é o tipo.',
   ],
-  statusCode: ['Status', 'Estado'],
+  statusCode: ['Status', 'Código'],
   kind: ['Kind', 'Tipo'],
   cause: ['Cause', 'Causa'],
   whatToDo: ['What to do', 'O que fazer'],
@@ -99,7 +99,7 @@ const TEXTS = {
   ],
   forgotNoMail: [
     'This service sends no mail. Ask its operator for a new link.',
-    'Este serviço não envia correio. Peça uma nova ligação ao operador.',
+    'Este serviço não envia emails. Peça uma nova ligação ao operador.',
   ],
   sendLink: ['Send the link', 'Enviar a ligação'],
   seeMail: ['See your mail', 'Verifique o seu email'],
@@ -123,17 +123,17 @@ const TEXTS = {
   invitationTitle: ['Choose a password', 'Escolha uma palavra-passe'],
   invitationLead: [
     'You were invited to the account “{account}”. Your sign-in is {email}.',
-    'Recebeu um convite para a conta “{account}”. Inicia sessão como {email}.',
+    'Recebeu um convite para a conta “{account}”. Vai iniciar sessão com {email}.',
   ],
   invitationReset: ['Account “{account}”, for {email}.', 'Conta “{account}”, para {email}.'],
   invitationButton: ['Open the dashboard', 'Abrir o painel'],
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
   linkInvalidLead: ['It was used or has expired. Ask for another.', 'Já foi usada ou expirou. Peça outra.'],
 
-  wrongSignIn: ['The email or the password is wrong.', 'O email ou a palavra-passe está errado.'],
+  wrongSignIn: ['The email or the password is wrong.', 'Email ou palavra-passe incorretos.'],
   wrongOrUnconfirmed: [
     'The email or the password is wrong, or the email is not confirmed yet: see your mail.',
-    'O email ou a palavra-passe está errado, ou o email ainda não foi confirmado: veja o seu correio.',
+    'Email ou palavra-passe incorretos, ou o email ainda não foi confirmado: verifique o seu email.',
   ],
   wrongPassword: ['The current password is wrong.', 'A palavra-passe atual está errada.'],
   emailTaken: ['There is an account with this email already.', 'Já existe uma conta com este email.'],
@@ -166,11 +166,11 @@ const TEXTS = {
   openKey: ['See the key', 'Ver a chave'],
   noneLeft: [
     'No credits left. Calls are refused with status 429 until {until}.',
-    'Sem créditos. As chamadas são recusadas com o estado 429 até {until}.',
+    'Sem créditos. As chamadas são recusadas com o código 429 até {until}.',
   ],
   noneLeftToSpend: [
     'All included credits are used, and this account does not spend purchased ones. Calls are refused with status 429 until {until}.',
-    'Os créditos incluídos acabaram, e esta conta não gasta os comprados. As chamadas são recusadas com o estado 429 até {until}.',
+    'Os créditos incluídos acabaram, e esta conta não gasta os comprados. As chamadas são recusadas com o código 429 até {until}.',
   ],
   allowanceUsed: [
     'All included credits of this period are used. Calls now spend purchased credits: {purchased} left.',
@@ -197,7 +197,7 @@ const TEXTS = {
   available: ['Available calls', 'Chamadas disponíveis'],
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
-  usedInPeriod: ['Used in this period', 'Gastos neste período'],
+  usedInPeriod: ['Used in this period', 'Usados neste período'],
   beyond: [
     '{purchased} of them beyond the allowance, from purchased credits',
     '{purchased} além dos incluídos, pagos com créditos comprados',
@@ -211,7 +211,7 @@ const TEXTS = {
   purchased: ['Purchased credits', 'Créditos comprados'],
   history: ['Credit history', 'Histórico de créditos'],
   bucket: ['Rate limit', 'Limite por minuto'],
-  bucketFree: ['of {limit} requests free now', 'de {limit} pedidos livres agora'],
+  bucketFree: ['of {limit} requests free now', 'de {limit} pedidos disponíveis agora'],
   bucketHint: ['Refills steadily, at {limit} a minute.', 'Recupera de forma contínua, {limit} por minuto.'],
   keysInUse: ['of {limit} in use', 'de {limit} em uso'],
   manageKeys: ['Manage keys', 'Gerir chaves'],
@@ -266,7 +266,7 @@ const TEXTS = {
   errorsTitle: ['Calls with an error', 'Chamadas com erro'],
   errorsLead: [
     'A 429 or 503 costs no credit; other errors of admitted calls do',
-    'Um 429 ou 503 não custa créditos; os outros erros de chamadas admitidas custam',
+    'Um 429 ou 503 não custa créditos; os outros erros de chamadas aceites custam',
   ],
   errorKinds: {
     rateLimited: ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
@@ -347,7 +347,7 @@ const TEXTS = {
   revokeTitle: ['Revoke “{name}”?', 'Revogar “{name}”?'],
   revokeLead: [
     'Calls with {start}… are refused within 5 seconds, everywhere. This can’t be undone.',
-    'As chamadas com {start}… são recusadas em menos de 5 segundos, em todo o lado. Não é reversível.',
+    'As chamadas com {start}… são recusadas em menos de 5 segundos, em todo o lado. Esta ação é irreversível.',
   ],
   revokeButton: ['Revoke this key', 'Revogar esta chave'],
   keyExpires: ['Valid until', 'Válida até'],
@@ -392,14 +392,14 @@ const TEXTS = {
   change: ['Change', 'Alterar'],
   rename: ['Rename', 'Renomear'],
   renameTitle: ['Rename “{name}”', 'Renomear “{name}”'],
-  rotate: ['Rotate', 'Renovar'],
+  rotate: ['Rotate', 'Novo segredo'],
   rotateTitle: ['New secret for “{name}”', 'Novo segredo para “{name}”'],
   rotateLead: [
     'The key keeps its name and its statistics. Give your programs the new secret while the current one still works.',
     'A chave mantém o nome e as estatísticas. Passe a usar o novo segredo enquanto o atual ainda funciona.',
   ],
   overlap: ['The current secret works for', 'O segredo atual funciona durante'],
-  overlapNone: ['no longer: it is refused within 5 seconds', 'mais nada: é recusado em menos de 5 segundos'],
+  overlapNone: ['no longer: it is refused within 5 seconds', 'deixa de funcionar já'],
   notRotated: {
     expired: [
       'The key has expired, so it gets no new secret. Set a new last day first.',
@@ -560,23 +560,26 @@ const TEXTS = {
   ],
   screenWithout: ['Without a bracket: {count}', 'Sem escalão: {count}'],
 
-  signedInAs: ['Signed in as', 'Sessão de'],
+  signedInAs: ['Signed in as', 'Sessão iniciada como'],
   changePassword: ['Change the password', 'Alterar a palavra-passe'],
   changeName: ['Change the name', 'Alterar o nome'],
   changeEmail: ['Change the email', 'Alterar o email'],
   newEmail: ['New email', 'Novo email'],
-  newEmailHint: ['A link that we send there confirms it.', 'Confirma-se por uma ligação que enviamos.'],
-  newEmailLead: ['Sign in as {email} from now on.', 'A partir de agora inicia sessão como {email}.'],
+  newEmailHint: [
+    'A link that we send there confirms it.',
+    'Enviamos uma ligação de confirmação para este endereço.',
+  ],
+  newEmailLead: ['Sign in as {email} from now on.', 'A partir de agora vai iniciar sessão com {email}.'],
   emailSame: ['That is your email already.', 'Esse já é o seu email.'],
   changeEmailNoMail: [
     'This service sends no mail, so a new address can’t be confirmed. Ask its operator to invite the new address to this account.',
-    'Este serviço não envia correio, por isso não é possível confirmar um novo endereço. Peça ao operador que convide o novo endereço para esta conta.',
+    'Este serviço não envia emails, por isso não é possível confirmar um novo endereço. Peça ao operador que convide o novo endereço para esta conta.',
   ],
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],
   membersLead: [
-    'All members can do everything in this account. Ask the operator of this service to invite another.',
-    'Todos os membros podem fazer tudo nesta conta. Peça ao operador que convide outro.',
+    'All members can do everything in this account. To invite another, ask the operator of this service{contact}.',
+    'Todos os membros podem fazer tudo nesta conta. Para convidar outro, peça ao operador deste serviço{contact}.',
   ],
   memberSince: ['Since', 'Desde'],
   lastSignIn: ['Last sign-in', 'Último início de sessão'],
@@ -590,7 +593,7 @@ const TEXTS = {
     'This is the only member: nobody could sign in any more. You can delete the account instead.',
     'É o único membro: ninguém mais poderia iniciar sessão. Em vez disso, pode eliminar a conta.',
   ],
-  sessions: ['Signed-in devices', 'Dispositivos com sessão'],
+  sessions: ['Signed-in devices', 'Sessões ativas'],
   sessionsLead: [
     'Where you are signed in. Of an IPv6 address, only the network is shown.',
     'Onde tem sessão iniciada. Dos endereços IPv6 só se mostra a rede.',
@@ -599,8 +602,8 @@ const TEXTS = {
   unknownBrowser: ['Unknown browser', 'Navegador desconhecido'],
   signedInSince: ['Signed in', 'Início'],
   ipAddress: ['Address', 'Endereço'],
-  thisSession: ['This one', 'Esta'],
-  endSessions: ['Sign out the others', 'Terminar as outras'],
+  thisSession: ['This one', 'Esta sessão'],
+  endSessions: ['Sign out the others', 'Terminar as outras sessões'],
   dataTitle: ['Your data', 'Os seus dados'],
   accountHistory: ['Account history', 'Histórico da conta'],
   exportAccount: ['Download the data of this account (JSON)', 'Descarregar os dados desta conta (JSON)'],
@@ -608,14 +611,14 @@ const TEXTS = {
   deleteTitle: ['Delete “{name}”?', 'Eliminar “{name}”?'],
   deleteLead: [
     'All its keys are refused within 5 seconds. All its members, sessions and names are removed. Purchased credits are lost. This can’t be undone.',
-    'Todas as suas chaves são recusadas em menos de 5 segundos. Todos os membros, sessões e nomes são removidos. Os créditos comprados perdem-se. Não é reversível.',
+    'Todas as suas chaves são recusadas em menos de 5 segundos. Todos os membros, sessões e nomes são removidos. Os créditos comprados perdem-se. Esta ação é irreversível.',
   ],
   deleteName: ['The name of the account', 'O nome da conta'],
   wrongAccountName: ['That is not the name of the account.', 'Esse não é o nome da conta.'],
-  event: ['Event', 'Acontecimento'],
-  timesUtc: ['Times are in UTC.', 'As horas são UTC.'],
+  event: ['Event', 'Evento'],
+  timesUtc: ['Times are in UTC.', 'As horas são em UTC.'],
   by: ['By', 'Por'],
-  byYou: ['You', 'Você'],
+  byYou: ['You', 'Eu'],
   byMember: ['A member', 'Um membro'],
   byOperator: ['Operator', 'Operador'],
   events: {
@@ -627,7 +630,7 @@ const TEXTS = {
     resumed: ['Account resumed', 'Conta reativada'],
     deleted: ['Account deleted', 'Conta eliminada'],
     'key-created': ['Key created', 'Chave criada'],
-    'key-rotated': ['Key rotated', 'Chave renovada'],
+    'key-rotated': ['Key rotated', 'Segredo substituído'],
     'key-renamed': ['Key renamed', 'Nome da chave alterado'],
     'key-revoked': ['Key revoked', 'Chave revogada'],
     'key-expiry-changed': ['End of a key changed', 'Validade da chave alterada'],
@@ -733,7 +736,7 @@ const TEXTS = {
   mailExistsSubject: ['You have an account already', 'Já tem uma conta'],
   mailExists: [
     'Someone, perhaps you, tried to use your email for an account. There is one already: sign in, or choose a new password here.',
-    'Alguém, talvez você, tentou usar o seu email numa conta. Já existe uma: inicie sessão, ou escolha aqui uma nova palavra-passe.',
+    'Alguém, talvez o próprio, tentou usar o seu email numa conta. Já existe uma: inicie sessão, ou escolha aqui uma nova palavra-passe.',
   ],
   mailNewEmail: [
     'Open this link to use this address for your account from now on. It works for an hour.',
@@ -742,21 +745,21 @@ const TEXTS = {
   mailChangeAskedSubject: ['A new email for your account', 'Um novo email para a sua conta'],
   mailChangeAsked: [
     'Someone who knows your password asked to use another email for your account. If it was you, open the link in the mail to the new address. If it was not you, change your password now: that stops it.',
-    'Alguém que sabe a sua palavra-passe pediu outro email para a sua conta. Se foi você, abra a ligação da mensagem enviada ao novo endereço. Se não foi você, altere já a palavra-passe: isso impede a alteração.',
+    'Alguém que sabe a sua palavra-passe pediu outro email para a sua conta. Se fez este pedido, abra a ligação do email enviado ao novo endereço. Se não o fez, altere já a palavra-passe: isso impede a alteração.',
   ],
   mailChangedSubject: ['Your email was changed', 'O seu email foi alterado'],
   mailChanged: [
     'Your account now has another email, and this address no longer signs in. If it was not you, tell the operator of this service at once.',
-    'A sua conta tem agora outro email, e este endereço já não inicia sessão. Se não foi você, avise de imediato o operador.',
+    'A sua conta tem agora outro email, e este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.',
   ],
   mailReset: [
     'Open this link to choose a new password. It works for an hour.',
     'Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.',
   ],
-  mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão gastas'],
+  mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão usadas'],
   mailUsage: [
     'Your account has used {used} of the {limit} calls of its plan. The next period begins on {end} (UTC).',
-    'A sua conta gastou {used} das {limit} chamadas do seu plano. O período seguinte começa a {end} (UTC).',
+    'A sua conta usou {used} das {limit} chamadas do seu plano. O período seguinte começa a {end} (UTC).',
   ],
   mailUsagePurchased: [
     'Until then, calls beyond the plan spend your {credits} purchased credits.',
@@ -766,7 +769,7 @@ const TEXTS = {
     'Until then, calls beyond the plan are refused.',
     'Até lá, as chamadas além do plano são recusadas.',
   ],
-  mailUsageOff: ['Turn these mails off in the settings:', 'Desative estas mensagens nas definições:'],
+  mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
   mailKeySubject: {
     week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
     day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],
@@ -791,7 +794,7 @@ const TEXTS = {
       'Estas chaves da sua conta foram revogadas, e as chamadas com elas são recusadas. O histórico da conta diz por quem.',
     ],
   },
-  mailIgnore: ['If you did not ask for this, do nothing.', 'Se não foi você que pediu, não faça nada.'],
+  mailIgnore: ['If you did not ask for this, do nothing.', 'Se não fez este pedido, não faça nada.'],
 } as const satisfies InBoth & { events: Record<EventKind, [string, string]> };
 
 /** The values of a text, in the order of the English one. */

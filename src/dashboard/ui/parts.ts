@@ -41,6 +41,12 @@ export function dateOf(formats: Formats, at: string | Date): Html {
   return html`<time datetime="${datetime}">${formats.date(new Date(at))}</time>`;
 }
 
+/** A text with an element in the place of its value. */
+export function sentence(text: (value: string) => string, element: HtmlValue): HtmlValue {
+  const [before, after] = text('\n').split('\n');
+  return [before, element, after];
+}
+
 /** The end of something as its reader counts it: `24 Nov 2026` for the midnight after that day, else `24 Nov 2026, 10:00`. */
 export function endOf(formats: Formats, end: Date): Html {
   if (end.getTime() % DAY !== 0) return moment(formats, end);

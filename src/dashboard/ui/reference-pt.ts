@@ -51,6 +51,67 @@ export const pt = {
     q: 'Nome ou NIF da empresa; não pode ser só espaço.',
     nif: 'Nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos.',
   } as Record<string, string>,
+  /** Descriptions in the schemas, by the English text. */
+  schemas: {
+    'Nine-digit NIF.': 'NIF de nove algarismos.',
+    'Legal name.': 'Denominação.',
+    'Currently always empty.': 'Por agora sempre vazio.',
+    'Exact matches first, then by legal name.': 'Primeiro as iguais à pesquisa, depois por denominação.',
+    'Identifies the kind; the address of a page about it.':
+      'Identifica o tipo; é o endereço de uma página sobre ele.',
+    'The included allowance.': 'Os créditos incluídos.',
+    'Lower amount of the bracket.': 'Valor inferior do escalão.',
+    'Upper amount; null: open-ended.': 'Valor superior; `null` significa sem limite.',
+    'Date of the source dataset.': 'Data dos dados de origem.',
+    'The NIF as a number.': 'O NIF como número.',
+    'Address.': 'Morada.',
+    'Postal code.': 'Código postal.',
+    'City or locality.': 'Cidade ou localidade.',
+    'Activity description.': 'Descrição da atividade.',
+    'Status text of the data provider; free text.': 'Situação segundo o fornecedor de dados; texto livre.',
+    'Primary economic activity code.': 'CAE principal.',
+    'Legal nature.': 'Natureza jurídica.',
+    'Share capital, a decimal string; `0` when not supplied.':
+      'Capital social, um número decimal em texto; `0` se não for indicado.',
+    'Currency of the capital; `EUR` when not supplied.': 'Moeda do capital; `EUR` se não for indicada.',
+    'Tax-authority debt bracket; null: none in the dataset, which does not mean no debt.':
+      'Escalão de dívida fiscal; `null` significa que não consta dos dados, e não que não há dívida.',
+    'Social-security debt bracket; null as above.':
+      'Escalão de dívida à Segurança Social; `null` como na dívida fiscal.',
+    'A problem of a single lookup.': 'Um problema de uma consulta simples.',
+    'Costs one credit.': 'Custa um crédito.',
+    'The NIF as it was asked for.': 'O NIF como foi pedido.',
+    'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up).':
+      'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (o pedido atualiza demasiadas outras empresas, por isso repita-o; ou as atualizações acabaram).',
+    'One element a NIF, in the order asked.': 'Um elemento por NIF, pela ordem do pedido.',
+    '1 to 100 NIFs: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
+      'De 1 a 100 NIF: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
+    'Effective plan.': 'Plano em vigor.',
+    'Remaining purchased credits, separate from the included allowance.':
+      'Créditos comprados que restam, à parte dos incluídos.',
+    'Next reset of the included credits, UTC.': 'Próxima renovação dos créditos incluídos, em UTC.',
+    'Bucket capacity and refill rate, requests per minute.':
+      'Limite e ritmo de recuperação, em pedidos por minuto.',
+    'Whole tokens remaining after this request.': 'Pedidos inteiros que restam depois deste.',
+    'Start date of the quota period.': 'Data de início do período.',
+    'Date of the last instant inside the period.': 'Data do último instante do período.',
+    'Credits consumed in the period, purchased ones included.':
+      'Créditos usados no período, incluindo os comprados.',
+    'Included credit allowance of the period.': 'Créditos incluídos no período.',
+    'Keys of the account that are neither revoked nor expired.':
+      'Chaves da conta que não foram revogadas nem expiraram.',
+    'Key quota; `null` means unlimited, as on Plus, which has room for 10,000.':
+      'Limite de chaves; `null` significa sem limite, como no plano Plus, que prevê 10 000.',
+    'The directory that searches find companies in.': 'O diretório em que as pesquisas encontram empresas.',
+    'How many companies it has.': 'Quantas empresas tem.',
+    'When the directory was last imported, UTC; null: never.':
+      'Quando o diretório foi importado pela última vez, em UTC; `null` significa nunca.',
+    'Debt brackets published by the tax authority; null: none were ever imported.':
+      'Escalões de dívida publicados pela Autoridade Tributária; `null` significa que nunca foram importados.',
+    "The dataset's own date.": 'A data dos próprios dados.',
+    'Debt brackets published by social security; null: none were ever imported.':
+      'Escalões de dívida publicados pela Segurança Social; `null` significa que nunca foram importados.',
+  } as Record<string, string>,
   problems: {
     validation: {
       title: 'O pedido não é válido',
@@ -85,7 +146,7 @@ export const pt = {
       title: 'Sem créditos',
       cause:
         'Os créditos incluídos no período acabaram. Não há créditos comprados, ou a conta está definida para não os gastar.',
-      fix: 'Compre créditos, mude de plano, ou espere até `reset`. Nenhum crédito foi cobrado.',
+      fix: 'Compre créditos, mude de plano, ou espere até à data de renovação (`reset`). Nenhum crédito foi cobrado.',
     },
     'authentication-failed': {
       title: 'Não foi possível verificar a chave',

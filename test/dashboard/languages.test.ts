@@ -1,0 +1,96 @@
+/** No page of one language has a sentence of the other. */
+import { afterAll, expect, test } from 'bun:test';
+import { ROUTES } from '../../src/dashboard/routes.ts';
+import type { Language } from '../../src/dashboard/ui/language.ts';
+import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
+import { pt } from '../../src/dashboard/ui/reference-pt.ts';
+import { PROBLEMS } from '../../src/http/problems.ts';
+import { startDashboardService, storeCalls } from './service.ts';
+import { createVisitor, makeKey, signUp } from './visitor.ts';
+
+const service = await startDashboardService({ CONTACT: 'mailto:help@example.com' });
+afterAll(() => service.stop());
+
+/** The texts of a table, without the values in them: parts of at least three words. */
+function partsOf(texts: unknown): string[] {
+  // A text that differs by its value has a part that does not.
+  if (typeof texts === 'function') return partsOf(String(texts(...Array(4).fill('\n'))));
+  if (typeof texts === 'string') {
+    const parts = texts.split(/\n|`[^`]*`/).map((part) => part.replace(/\s+/g, ' ').trim());
+    return parts.filter((part) => part.split(' ').length >= 3);
+  }
+  return Object.values(texts as object).flatMap(partsOf);
+}
+
+const REFERENCE = { en: [PROBLEMS, Object.keys(pt.schemas)], pt: [pt] };
+const SENTENCES = {
+  en: new Set(partsOf([MESSAGES.en, REFERENCE.en])),
+  pt: new Set(partsOf([MESSAGES.pt, REFERENCE.pt])),
+};
+
+/** The texts of every page, and those that readers hear or see on a pointer. */
+async function readPages(language: Language): Promise<Map<string, string>> {
+  const visitor = createVisitor(service.baseUrl, { language });
+  const texts = new Map<string, string>();
+  const read = async (path: string) => {
+    const { document, status } = await visitor.get(path);
+    expect([path, status]).toEqual([path, 200]);
+    const attributes = [...document.querySelectorAll('[aria-label], [title]')].map(
+      (element) => `${element.getAttribute('aria-label')} ${element.getAttribute('title')}`,
+    );
+    texts.set(path, `${document.body.textContent} ${attributes.join(' ')}`.replace(/\s+/g, ' '));
+  };
+  for (const path of ['/dashboard/sign-in', '/dashboard/sign-up', '/dashboard/forgot', '/openapi'])
+    await read(path);
+  for (const kind of Object.keys(PROBLEMS)) await read(`/problems/${kind}`);
+  const { accountId } = await signUp(visitor);
+  await read('/dashboard');
+  await makeKey(visitor);
+  const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
+  await visitor.submit(`/dashboard/keys/${key!.id}/rotate`, { overlap: '86400' });
+  await service.sql`UPDATE api_keys SET expires_at = now() + interval '2 days' WHERE id = ${key!.id}`;
+  await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: key!.id, kind: 'search', calls: 7 }]);
+  await service.sql`UPDATE balances SET used = 500 WHERE account_id = ${accountId}`;
+  const [user] = await service.sql<{ id: string }[]>`
+    SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId}`;
+  for (const [path, route] of Object.entries(ROUTES)) {
+    if (route.for !== 'member' || route.GET === undefined || /\.\w+$/.test(path)) continue;
+    await read(`/dashboard${path.replace(':id', path.startsWith('/keys') ? key!.id : user!.id)}`);
+  }
+  return texts;
+}
+
+for (const [language, other] of [
+  ['pt', 'en'],
+  ['en', 'pt'],
+] as const)
+  test(`no page in ${language} has a sentence of the texts in ${other}`, async () => {
+    const pages = await readPages(language);
+    const foreign = [...SENTENCES[other]];
+    expect(foreign.length).toBeGreaterThan(300);
+    const found = [...pages].flatMap(([path, text]) =>
+      foreign.filter((sentence) => text.includes(sentence)).map((sentence) => `${path}: ${sentence}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+test('no sentence is the same in both languages', () => {
+  expect([...SENTENCES.en].filter((sentence) => SENTENCES.pt.has(sentence))).toEqual([]);
+});
+
+test('every text of the reference has a translation', async () => {
+  const document = (await (await fetch(`${service.baseUrl}/openapi/json`)).json()) as {
+    paths: Record<string, Record<string, { operationId: string }>>;
+    components: { schemas: unknown };
+  };
+  const descriptions = new Set<string>();
+  JSON.stringify(document.components.schemas, (name, value) => {
+    if (name === 'description' && typeof value === 'string') descriptions.add(value);
+    return value;
+  });
+  expect([...descriptions].filter((text) => !Object.hasOwn(pt.schemas, text))).toEqual([]);
+  const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+  expect(
+    operations.map(({ operationId }) => operationId).filter((id) => !Object.hasOwn(pt.operations, id)),
+  ).toEqual([]);
+});
