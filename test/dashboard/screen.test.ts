@@ -103,10 +103,10 @@ describe('Screen a list', () => {
     const [type, data] = link.split(',');
     expect(type).toBe('data:text/csv;charset=utf-8;base64');
     expect(Buffer.from(data!, 'base64').toString().split('\r\n').slice(0, 4)).toEqual([
-      '"nif","status","tax_start","tax_end","tax_dataset","social_security_start","social_security_end","social_security_dataset"',
-      `"${nif(3)}","200","7500","25000","2026-10-31","","",""`,
-      `"${nif(5)}","200","1000000","","2026-10-31","","",""`,
-      `"${nif(1)}","200","","","2026-10-31","","",""`,
+      '\ufeff"nif","status","tax_start","tax_end","tax_dataset","social_security_start","social_security_end","social_security_dataset"',
+      `"${nif(3)}",200,7500,25000,"2026-10-31","","",""`,
+      `"${nif(5)}",200,1000000,"","2026-10-31","","",""`,
+      `"${nif(1)}",200,"","","2026-10-31","","",""`,
     ]);
   });
 

@@ -13,7 +13,7 @@ import { acceptAs } from './visitor.ts';
 
 setDefaultTimeout(120_000);
 
-const WIDTHS = [320, 360, 412, 480, 640, 641, 768, 929, 1000, 1025, 1280, 1920];
+const WIDTHS = [320, 360, 412, 480, 640, 641, 768, 929, 1000, 1057, 1280, 1920];
 const LONG = 'n'.repeat(200);
 const WORDS = 'serviço de faturação da empresa '.repeat(6).trim();
 
@@ -34,7 +34,8 @@ const FAULTS = `(() => {
     range.selectNodeContents(text);
     if (range.getClientRects().length < 2) continue;
     for (const { 0: word, index } of text.data.matchAll(/(?<![^\\s-])[+(\\p{L}\\p{N}][^\\s-]*/gu)) {
-      if (word.length > 12) continue;
+      // A pattern is no word.
+      if (word.length > 12 || word.includes('[')) continue;
       range.setStart(text, index);
       range.setEnd(text, index + word.length);
       if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1)

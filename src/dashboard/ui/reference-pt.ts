@@ -53,6 +53,40 @@ export const pt = {
   } as Record<string, string>,
   /** Descriptions in the schemas, by the English text. */
   schemas: {
+    'The cursor after which all changes that are kept follow.':
+      'O cursor a que se seguem todas as alterações guardadas.',
+    'A problem of a single item.': 'Um problema de um só elemento.',
+    'The text as it was sent.': 'O texto como foi enviado.',
+    '1 to 100: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
+      'De 1 a 100: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
+    '1 to 1000: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
+      'De 1 a 1000: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
+    'Of these companies alone: at most 1000, each nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Absent: of all.':
+      'Só destas empresas: no máximo 1000, cada uma com nove algarismos e o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Sem este membro: de todas.',
+    'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item).':
+      'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento).',
+    'The date of the dataset of the tax authority; null: none was ever imported, so its brackets say nothing.':
+      'A data dos dados da Autoridade Tributária; `null` significa que nunca foram importados, e os seus escalões nada dizem.',
+    'The date of the dataset of social security; null: none was ever imported, so its brackets say nothing.':
+      'A data dos dados da Segurança Social; `null` significa que nunca foram importados, e os seus escalões nada dizem.',
+    'Names the change; ids rise in the order of the changes.':
+      'Identifica a alteração; os identificadores crescem pela ordem das alterações.',
+    'When the dataset was imported, UTC.': 'Quando os dados foram importados, em UTC.',
+    'Nine digits.': 'Nove algarismos.',
+    '`ended` means that the company is no longer on the list of that date. It does not say that the debt was paid.':
+      '`ended` significa que a empresa já não está na lista dessa data. Não diz que a dívida foi paga.',
+    'The bracket before; null: the company was not on the list.':
+      'O escalão anterior; `null` significa que a empresa não estava na lista.',
+    'The bracket since then; null: the company is no longer on the list.':
+      'O escalão desde então; `null` significa que a empresa já não está na lista.',
+    'Date of the dataset that the change came with.': 'Data dos dados que trouxeram a alteração.',
+    'At most 100, oldest first.': 'No máximo 100, as mais antigas primeiro.',
+    'The `after` of the next request. Keep it once you have stored what is in `data`.':
+      'O `after` do pedido seguinte. Guarde-o depois de ter guardado o que está em `data`.',
+    'Whether further changes follow: ask again at once.': 'Se há mais alterações: peça de novo de imediato.',
+    'The `next` of an earlier answer: the changes since then. null: from the oldest on that is kept (90 days).':
+      'O `next` de uma resposta anterior: as alterações desde então. `null` significa desde a mais antiga que é guardada (90 dias).',
+    'Of these lists alone. Absent: of both.': 'Só destas listas. Sem este membro: de ambas.',
     'Nine-digit NIF.': 'NIF de nove algarismos.',
     'Legal name.': 'Denominação.',
     'Currently always empty.': 'Por agora sempre vazio.',
@@ -78,14 +112,10 @@ export const pt = {
       'Escalão de dívida fiscal; `null` significa que não consta dos dados, e não que não há dívida.',
     'Social-security debt bracket; null as above.':
       'Escalão de dívida à Segurança Social; `null` como na dívida fiscal.',
-    'A problem of a single lookup.': 'Um problema de uma consulta simples.',
     'Costs one credit.': 'Custa um crédito.',
-    'The NIF as it was asked for.': 'O NIF como foi pedido.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (o pedido atualiza demasiadas outras empresas, por isso repita-o; ou as atualizações acabaram).',
     'One element a NIF, in the order asked.': 'Um elemento por NIF, pela ordem do pedido.',
-    '1 to 100 NIFs: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
-      'De 1 a 100 NIF: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
     'Effective plan.': 'Plano em vigor.',
     'Remaining purchased credits, separate from the included allowance.':
       'Créditos comprados que restam, à parte dos incluídos.',
