@@ -259,6 +259,24 @@ describe('in a real browser', () => {
       expect(referers.filter((referer) => referer.includes(token))).toEqual([]);
     }));
 
+  test('buttons that show a password or copy a text have names of their own, which follow their state', () =>
+    inBrowser({ locale: 'pt-PT', permissions: ['clipboard-read', 'clipboard-write'] }, async (page) => {
+      await enter(page.context());
+      await page.goto(dashboard('/settings'));
+      const names = () =>
+        page.evaluate<string[]>(
+          "[...document.querySelectorAll('.password button')].map((button) => button.ariaLabel)",
+        );
+      expect(await names()).toEqual(['Mostrar: Palavra-passe atual', 'Mostrar: Nova palavra-passe']);
+      await page.click('.password button');
+      expect((await names())[0]).toBe('Ocultar: Palavra-passe atual');
+      await page.goto(dashboard('/credits'));
+      const copy = page.locator('[data-copy=account-id]');
+      expect(await copy.getAttribute('aria-label')).toBe('Copiar: Conta');
+      await copy.click();
+      await page.waitForSelector('[data-copy=account-id][aria-label="Copiado ✓"]');
+    }));
+
   test('live figures say when they are from, and that the session has ended', () =>
     inBrowser({}, async (page) => {
       await page.clock.install();
@@ -303,7 +321,7 @@ describe('in a real browser', () => {
           const [key] = await service.sql<
             { id: string }[]
           >`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-          await inspect(page, `/keys/${key!.id}/revoke`);
+          for (const change of ['', '/revoke', '/expiry']) await inspect(page, `/keys/${key!.id}${change}`);
           await storeCalls(service.sql, accountId, [
             { daysAgo: 3, keyId: key!.id, kind: 'search', calls: 12_345 },
             { daysAgo: 30, keyId: '', kind: 'lookup', calls: 4321 },

@@ -26,7 +26,7 @@ export function copyable(
   return html`
 <div class="copyable"${sample !== undefined && html` data-sample="${sample}"`}>
   <pre id="${id}" tabindex="0" role="group" aria-label="${label}">${text}</pre>
-  <button class="small quiet" type="button" data-copy="${id}" data-copied="${messages.copied}" hidden>${messages.copy}</button>
+  <button class="small quiet" type="button" data-copy="${id}" data-copied="${messages.copied}" aria-label="${messages.copy}: ${label}" hidden>${messages.copy}</button>
 </div>`;
 }
 

@@ -13,20 +13,21 @@ addEventListener('submit', (event) => {
 
 for (const button of document.querySelectorAll('[data-copy]')) {
   const source = document.getElementById(button.dataset.copy);
-  const label = button.textContent;
+  const { textContent: label, ariaLabel: name } = button;
   button.hidden = false;
   button.ariaLive = 'polite';
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(source.textContent);
-      button.textContent = button.dataset.copied;
+      button.textContent = button.ariaLabel = button.dataset.copied;
     } catch {
       // No clipboard at an address that isn't secure: the text is selected, to be copied by hand.
       getSelection().selectAllChildren(source);
-      button.textContent = document.body.dataset.press;
+      button.textContent = button.ariaLabel = document.body.dataset.press;
     }
     setTimeout(() => {
       button.textContent = label;
+      button.ariaLabel = name;
     }, 2000);
   });
 }
@@ -53,10 +54,14 @@ for (const input of document.querySelectorAll('input[type=password]')) {
     textContent: show,
   });
   button.setAttribute('aria-controls', input.id);
+  // Its name says of which field it is, and what it does now.
+  const label = input.labels[0].textContent;
+  button.ariaLabel = `${show}: ${label}`;
   button.addEventListener('click', () => {
     const isShown = input.type === 'password';
     input.type = isShown ? 'text' : 'password';
     button.textContent = isShown ? hide : show;
+    button.ariaLabel = `${button.textContent}: ${label}`;
   });
   const row = Object.assign(document.createElement('div'), { className: 'password' });
   input.replaceWith(row);
