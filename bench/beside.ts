@@ -1,6 +1,7 @@
 /**
- * `bun bench/beside.ts`: single lookups alone, and beside lists of 1,000 companies that are screened as fast as they go, in turns on
- * one process. Prints companies a second and the p99 of the lookups.
+ * `bun bench/beside.ts`: single calls alone, and beside requests of several items as fast as they go, in turns on one process.
+ * Prints requests a second and the p99 of the single calls. By default single lookups beside lists of 1,000 companies that are
+ * screened; `--single` and `--several` name other scenarios (scenarios.ts), `--in-postgres` searches without Elasticsearch.
  */
 import { parseArgs } from 'node:util';
 import { createScenarios, type ScenarioName, targetOf } from './scenarios.ts';
@@ -13,8 +14,12 @@ const { values: options } = parseArgs({
     records: { type: 'string', default: '100000' },
     accounts: { type: 'string', default: '200' },
     connections: { type: 'string', default: '16' },
+    'single-connections': { type: 'string' },
     seconds: { type: 'string', default: '5' },
     pairs: { type: 'string', default: '5' },
+    single: { type: 'string', default: 'lookup' },
+    several: { type: 'string', default: 'debts, 1,000 NIFs a request' },
+    'in-postgres': { type: 'boolean', default: false },
   },
 });
 const [names, records, accounts, connections, seconds, pairs] = [
@@ -25,12 +30,13 @@ const [names, records, accounts, connections, seconds, pairs] = [
   options.seconds,
   options.pairs,
 ].map(Number) as [number, number, number, number, number, number];
+const singleConnections = Number(options['single-connections'] ?? connections);
 
-const stack = await startStack(names, records, accounts);
+const stack = await startStack(names, records, accounts, options['in-postgres']);
 const service = await startProcess(['src/main.ts', 'serve'], stack.environment);
 try {
   const scenarios = createScenarios(stack, names, records);
-  const load = (name: ScenarioName, forSeconds = seconds) => {
+  const load = (name: ScenarioName, over: number, forSeconds = seconds) => {
     const scenario = scenarios.find((one) => one.name === name)!;
     const services = {
       ceiling: service,
@@ -39,19 +45,19 @@ try {
       uncached: service,
       cached: service,
     };
-    return runWrk(targetOf(scenario, stack, services), connections, forSeconds);
+    return runWrk(targetOf(scenario, stack, services), over, forSeconds);
   };
-  const lookup = () => load('lookup');
-  const lists = () => load('debts, 1,000 NIFs a request');
-  await load('lookup', 10);
-  await load('debts, 1,000 NIFs a request', 10);
+  const single = (forSeconds?: number) => load(options.single as ScenarioName, singleConnections, forSeconds);
+  const several = (forSeconds?: number) => load(options.several as ScenarioName, connections, forSeconds);
+  await single(10);
+  await several(10);
   const show = ({ requestsPerSecond, p50Ms, p99Ms, refused, failed }: Load) =>
     `${Math.round(requestsPerSecond)}/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, refused ${refused + failed}`;
   for (let pair = 1; pair <= pairs; pair += 1) {
-    process.stdout.write(`lookups alone:  ${show(await lookup())}\n`);
-    process.stdout.write(`lists alone:    ${show(await lists())}\n`);
-    const [beside, screened] = await Promise.all([lookup(), lists()]);
-    process.stdout.write(`lookups beside: ${show(beside)}\n  the lists:    ${show(screened)}\n`);
+    process.stdout.write(`single alone:   ${show(await single())}\n`);
+    process.stdout.write(`several alone:  ${show(await several())}\n`);
+    const [beside, among] = await Promise.all([single(), several()]);
+    process.stdout.write(`single beside:  ${show(beside)}\n  the several:  ${show(among)}\n`);
   }
 } finally {
   await service.stop();

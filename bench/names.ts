@@ -62,7 +62,7 @@ export function generateCompany(index: number, seed = 1): GeneratedCompany {
 }
 
 /** The valid NIF of a number below 100 million: collective persons' NIFs begin with 5. */
-function nifOf(index: number): string {
+export function nifOf(index: number): string {
   const digits = String(500_000_00 + (index % 50_000_000)).padStart(8, '0');
   let sum = 0;
   for (let place = 0; place < 8; place += 1) sum += (digits.charCodeAt(place) - 48) * (9 - place);

@@ -12,6 +12,8 @@ export type ScenarioName =
   | 'Elasticsearch asked directly'
   | 'search, random prefixes, no cache'
   | 'search, autocomplete'
+  | 'match, a name'
+  | 'match, 100 names a request'
   | 'lookup, the prototype'
   | 'lookup'
   | 'lookup, one hot account'
@@ -25,7 +27,7 @@ export interface Scenario {
   on: 'ceiling' | 'bare' | 'prototype' | 'elasticsearch' | 'uncached' | 'cached';
   /** What its rate is a multiple of. */
   against: ScenarioName | null;
-  /** Companies in one request, which its rate is multiplied by for the ratio; 1 when absent. */
+  /** Companies or names in one request, which its rate is multiplied by for the ratio; 1 when absent. */
   companiesPerRequest?: number;
   requests: string[];
 }
@@ -34,6 +36,7 @@ const DISTINCT_REQUESTS = 100_000;
 /** Each is nearly 2 KB, and the load generator reads all of them first. */
 const DISTINCT_BATCHES = 5000;
 const NIFS_PER_BATCH = 100;
+const NAMES_PER_BATCH = 100;
 /** Each is 12 KB. */
 const DISTINCT_LISTS = 500;
 const NIFS_PER_LIST = 1000;
@@ -45,6 +48,7 @@ export function createScenarios(stack: Stack, companies: number, records: number
   const call = (path: string, key: string) => get(`/api/v1${path}`, 'bench', key);
   const search = (query: string) => call(`/companies?q=${encodeURIComponent(query)}`, anyKey());
   const anyNif = () => generateCompany(Math.floor(random() * records)).nif;
+  const anyName = () => generateCompany(Math.floor(random() * companies)).name;
   const many = (one: () => string) => Array.from({ length: DISTINCT_REQUESTS }, one);
   const lookups = many(() => call(`/companies/${anyNif()}`, anyKey()));
   const list = (path: string, length: number) => () => {
@@ -72,6 +76,22 @@ export function createScenarios(stack: Stack, companies: number, records: number
       on: 'cached',
       against: 'Elasticsearch asked directly',
       requests: autocompleteQueries(companies, 5 * DISTINCT_REQUESTS).map(search),
+    },
+    {
+      name: 'match, a name',
+      on: 'uncached',
+      against: 'search, random prefixes, no cache',
+      requests: many(() => call(`/matches?q=${encodeURIComponent(anyName())}`, anyKey())),
+    },
+    {
+      name: 'match, 100 names a request',
+      on: 'uncached',
+      against: 'match, a name',
+      companiesPerRequest: NAMES_PER_BATCH,
+      requests: Array.from({ length: DISTINCT_BATCHES }, () => {
+        const queries = Array.from({ length: NAMES_PER_BATCH }, anyName);
+        return post('/api/v1/matches', 'bench', JSON.stringify({ queries }), anyKey());
+      }),
     },
     { name: 'lookup, the prototype', on: 'prototype', against: 'bare Elysia route', requests: lookups },
     { name: 'lookup', on: 'cached', against: 'bare Elysia route', requests: lookups },

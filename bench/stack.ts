@@ -23,7 +23,13 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-export async function startStack(companies: number, records: number, accounts: number): Promise<Stack> {
+/** @param inPostgres whether Postgres searches, without Elasticsearch */
+export async function startStack(
+  companies: number,
+  records: number,
+  accounts: number,
+  inPostgres = false,
+): Promise<Stack> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-'));
   const servers = await startServers({
     purpose: 'benchmarks',
@@ -33,7 +39,7 @@ export async function startStack(companies: number, records: number, accounts: n
   const databaseUrl = await createDatabase(servers.postgresUrl);
   const environment = {
     DATABASE_URL: databaseUrl,
-    ELASTICSEARCH_URL: servers.elasticsearchUrl,
+    ...(inPostgres ? {} : { ELASTICSEARCH_URL: servers.elasticsearchUrl }),
     ELASTICSEARCH_ALIAS: ALIAS,
     REDIS_URL: servers.redisUrl,
     DATA_DIR: join(folder, 'data'),

@@ -7,7 +7,7 @@ import { type Authenticator, bearerSecret, type Caller } from '../keys/authentic
 import type { Log } from '../observability/log.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { createLoad } from './load.ts';
+import { createLoad, isSearch } from './load.ts';
 import * as refusals from './refusals.ts';
 
 /** The credits that a request was charged. */
@@ -122,12 +122,12 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
         payment = await pay(request, payer, kind, count, tellsLeft).finally(load.admissions.leave);
         return payment;
       };
-      if (charge === 'search') load.searches.enter();
+      if (isSearch(charge)) load.searches.enter();
       let answer: Answer;
       try {
         answer = await handle({ request, arrivedMs, caller, rate, prefetched, spend });
       } finally {
-        if (charge === 'search') load.searches.leave();
+        if (isSearch(charge)) load.searches.leave();
       }
       // A 503 costs nothing, also if the handler answers it (contract: problem details).
       if (!answer.ok && answer.problem.kind === 'service-unavailable') payment.giveBack(payment.spent);

@@ -1,5 +1,8 @@
-/** What a credit is spent on. `debts` are brackets of a list of companies, and changes of them. */
-export const CALL_KINDS = ['search', 'lookup', 'debts'] as const;
+/**
+ * What a credit is spent on. `match` is a query for names by their words; `debts` are brackets of a list of companies, and
+ * changes of them.
+ */
+export const CALL_KINDS = ['search', 'match', 'lookup', 'debts'] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
 
 /** One call that needs a credit, or a batch lookup that needs one for each of its items. */

@@ -70,6 +70,7 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]) {
   const paths: OpenApi['paths'] = {};
   for (const route of routes) {
     paths[templateOf(route.path)] = {
+      ...paths[templateOf(route.path)],
       [methodOf(route).toLowerCase()]: describeRoute(publicUrl, route, schemas),
     };
   }

@@ -6,6 +6,7 @@ import { type ApiRoute, costOf } from '../http/api-route.ts';
 import { inputOf } from '../http/request-of.ts';
 import { lookupsRoute } from '../lookup/batch.ts';
 import { lookupRoute } from '../lookup/route.ts';
+import { matchesRoute } from '../matches/route.ts';
 import { searchRoute } from '../search/route.ts';
 import { usageRoute } from '../usage/route.ts';
 
@@ -22,6 +23,10 @@ const TABLE: Record<string, [route: ApiRoute, description: string, most?: Tool['
   search_companies: [
     searchRoute,
     'Finds Portuguese companies whose name begins with `q`, or the one whose NIF is in it. Case, accents, punctuation and endings such as Lda or SA do not matter. At most 20, exact names first. An empty list does not mean that there is no such company: try fewer words.',
+  ],
+  match_companies: [
+    matchesRoute,
+    'Finds Portuguese companies whose name has every word of `q`, in any order, at most eight; the last word may be the beginning of one. Use it when the first word of the name is not known, or search_companies finds nothing. At most 20, names that begin with `q` first.',
   ],
   get_company: [
     lookupRoute,

@@ -141,7 +141,7 @@ export function createMetrics() {
     observeSearchCache(cache: { hits: number; misses: number; bytes: number }) {
       counterOf(
         'search_cache_answers_total',
-        'Searches for names, by whether the cache of answers had them.',
+        'Searches for names and matches, by whether the cache of answers had them.',
         'outcome',
         () => ({ hit: cache.hits, miss: cache.misses }),
       );

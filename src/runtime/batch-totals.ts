@@ -36,5 +36,9 @@ export const batchTotals = {
   /** An item is the brackets of a list of companies. */
   debts: noBatches(),
   search: noBatches(),
+  /** An item is a query for names by their words; of a search in Postgres, one of its steps. */
+  match: noBatches(),
+  /** The same among several of one request. */
+  matches: noBatches(),
   usage: noBatches(),
 };

@@ -1,19 +1,52 @@
 import { normalizeName } from '../companies/name.ts';
 import type { AnswerCache } from './answer-cache.ts';
+import type { SearchEntry } from './document.ts';
 import type { ParsedQuery } from './query.ts';
-import { type SearchAnswer, writeAnswer } from './schema.ts';
-import { type DirectorySearch, MAX_RESULTS, type SearchResult } from './search.ts';
+import { readAnswer, writeAnswer } from './schema.ts';
+import { MAX_RESULTS, type SearchResult } from './search.ts';
 
 /**
- * Answers a search with the JSON of its body.
+ * Answers a query with the JSON of its body.
  * @throws when the directory can't be searched
  */
-export type AnswerSearch = (query: ParsedQuery) => Promise<string>;
+export type AnswerQuery<Query> = (query: Query) => Promise<string>;
+
+export type AnswerSearch = AnswerQuery<ParsedQuery>;
+
+/** What is asked if the cache has no answer. */
+export interface Finder<Query> {
+  find(query: Query): Promise<SearchResult>;
+}
 
 /** Asks the directory each time. */
-export function answerDirectly(directory: DirectorySearch): AnswerSearch {
+export function answerDirectly<Query>(directory: Finder<Query>): AnswerQuery<Query> {
   return async (query) => writeAnswer((await directory.find(query)).entries);
 }
+
+/** How answers of one kind are kept. */
+export interface Keeping<Query> {
+  /** The query's key in the cache; `null` means that its answer is not kept. */
+  keyOf(query: Query): string | null;
+  /** Fewer entries are all of the query's. */
+  limit: number;
+  /** The entries under a key, among all entries under another key that is its beginning. */
+  narrow(entries: SearchEntry[], key: string): SearchEntry[];
+}
+
+export const SEARCHES: Keeping<ParsedQuery> = {
+  keyOf: (query) => (query.kind === 'name' ? query.normalized : null),
+  limit: MAX_RESULTS,
+  narrow(entries, normalized) {
+    const named = entries
+      .map((entry) => ({ entry, name: normalizeName(entry.legalName) }))
+      .filter(({ name }) => name.startsWith(normalized));
+    // No name equals the shorter query and begins with the longer one, so the order stays right.
+    const [exact, rest] = [true, false].map((isExact) =>
+      named.filter(({ name }) => (name === normalized) === isExact),
+    );
+    return [...exact!, ...rest!].map(({ entry }) => entry);
+  },
+};
 
 /**
  * A cached answer is used only this long after Elasticsearch's last answer from the current index. Under load Elasticsearch
@@ -30,16 +63,17 @@ const SIGN_OF_LIFE_MS = 250;
  *
  * @param currentIndex the current search index; `null` means that it is not known now
  */
-export function answerCached(
-  directory: DirectorySearch,
+export function answerCached<Query>(
+  directory: Finder<Query>,
+  { keyOf, limit, narrow }: Keeping<Query>,
   cache: AnswerCache,
   currentIndex: () => string | null,
   nowMs = () => performance.now(),
-): AnswerSearch {
+): AnswerQuery<Query> {
   let answeredAtMs = Number.NEGATIVE_INFINITY;
   let answeredFrom: string | null = null;
 
-  async function find(query: ParsedQuery): Promise<SearchResult> {
+  async function find(query: Query): Promise<SearchResult> {
     const found = await directory.find(query);
     // An empty answer has no index.
     if (found.index !== null) {
@@ -51,38 +85,21 @@ export function answerCached(
 
   return async (query) => {
     const current = currentIndex();
-    if (query.kind !== 'name' || current === null) return writeAnswer((await find(query)).entries);
+    const key = keyOf(query);
+    if (key === null || current === null) return writeAnswer((await find(query)).entries);
     const mayUseCache = answeredFrom === current && nowMs() - answeredAtMs < SIGN_OF_LIFE_MS;
-    const kept = mayUseCache ? cache.get(current, query.normalized) : null;
+    const kept = mayUseCache ? cache.get(current, key) : null;
     if (kept !== null) return kept;
-    const whole = mayUseCache ? cache.getComplete(current, query.normalized) : null;
+    // While a user types, Elasticsearch is only asked until fewer entries than the limit are left.
+    const whole = mayUseCache ? cache.getComplete(current, key) : null;
     if (whole !== null) {
-      const json = narrow(whole, query.normalized);
-      cache.set(current, query.normalized, json, true);
+      const json = writeAnswer(narrow(readAnswer(whole), key));
+      cache.set(current, key, json, true);
       return json;
     }
     const found = await find(query);
     const json = writeAnswer(found.entries);
-    if (found.index !== null) {
-      cache.set(found.index, query.normalized, json, found.entries.length < MAX_RESULTS);
-    }
+    if (found.index !== null) cache.set(found.index, key, json, found.entries.length < limit);
     return json;
   };
-}
-
-/**
- * The answer to a longer query, taken from the complete answer of its prefix. While a user types, Elasticsearch is only asked
- * until fewer than 20 entries are left.
- */
-function narrow(json: string, normalized: string): string {
-  const { data } = JSON.parse(json) as SearchAnswer;
-  const named = data
-    .map((entry) => ({ entry, name: normalizeName(entry.legal_name) }))
-    .filter(({ name }) => name.startsWith(normalized));
-  // No name equals the shorter query and begins with the longer one, so the order stays right.
-  const [exact, rest] = [true, false].map((isExact) =>
-    named.filter(({ name }) => (name === normalized) === isExact),
-  );
-  const answer: SearchAnswer = { data: [...exact!, ...rest!].map(({ entry }) => entry), error: null };
-  return JSON.stringify(answer);
 }

@@ -45,8 +45,7 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
   const ask = createBatcher(searchAll, BATCHES);
 
   async function searchAll(queries: Searchable[]): Promise<(SearchResult | Error)[]> {
-    if (nodePool(client).downMs() > AWAY_AFTER_MS)
-      throw new DirectoryAwayError('no Elasticsearch node answers');
+    throwIfAway(client);
     const results = new Map<Searchable, SearchOutcome>();
     const deadlineMs = performance.now() + BATCH_TIMEOUT_MS;
     let open = queries;
@@ -83,6 +82,12 @@ export function createElasticsearchSearch(client: Client, alias: string): Direct
   }
 
   return { find };
+}
+
+/** @throws DirectoryAwayError when no node has answered for too long to try a search */
+export function throwIfAway(client: Client): void {
+  if (nodePool(client).downMs() > AWAY_AFTER_MS)
+    throw new DirectoryAwayError('no Elasticsearch node answers');
 }
 
 function filterOf(query: Searchable): object {

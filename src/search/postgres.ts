@@ -21,14 +21,14 @@ import type { ParsedQuery } from './query.ts';
 import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, SEARCH_TIMEOUT_MS } from './search.ts';
 
 /** Characters of a name in an index, each of at most 4 bytes. */
-const INDEXED_LENGTH = 64;
+export const INDEXED_LENGTH = 64;
 
 /** Prefix lengths up to which there is a partial index of misaligned names; longer prefixes use the full one. */
 const MISALIGNED_WITHIN: readonly number[] = [1, 2, 4, 8, 16, 24, 40];
 
 /**
  * The indexes for fast searches in a table with the columns of `directory_entries`. Create them after loading the rows (2 to 5 s
- * for 1 million). Then run `VACUUM ANALYZE`, because the planner needs the statistics of the indexed expressions.
+ * for 1 million), that of the order first. Then run `VACUUM ANALYZE`, because the planner needs the statistics of the indexed expressions.
  *
  * @param table its plain name, which begins the names of the indexes
  */
@@ -36,8 +36,8 @@ export function searchIndexStatements(table: string): string[] {
   const name = (suffix: string) => quoted(`${table}_${suffix}`);
   const on = `ON ${quoted(table)}`;
   return [
-    `CREATE INDEX ${name('by_name')} ${on} (left(normalized_name, ${INDEXED_LENGTH}))`,
     `CREATE INDEX ${name('by_sort_key')} ${on} (left(sort_key, ${INDEXED_LENGTH}))`,
+    `CREATE INDEX ${name('by_name')} ${on} (left(normalized_name, ${INDEXED_LENGTH}))`,
     ...MISALIGNED_WITHIN.map(
       (length) =>
         `CREATE INDEX ${name(`misaligned_${length}`)} ${on} (left(normalized_name, ${length}))` +
@@ -48,22 +48,13 @@ export function searchIndexStatements(table: string): string[] {
 
 /** Search in the view `directory_entries`, by one statement and so one snapshot a search. */
 export function createPostgresSearch(sql: Sql): DirectorySearch {
-  const statements = new Map([...MISALIGNED_WITHIN, null].map((length) => [length, nameStatement(length)]));
-
-  const query = (parsed: Exclude<ParsedQuery, { kind: 'nothing' }>) => {
-    if (parsed.kind === 'nif') {
-      return sql<
-        SearchEntry[]
-      >`SELECT nif, legal_name AS "legalName" FROM directory_entries WHERE nif = ${parsed.nif}`;
-    }
-    const prefix = parsed.normalized;
-    const codePoints = [...prefix];
-    const head = codePoints.slice(0, INDEXED_LENGTH).join('');
-    const length = MISALIGNED_WITHIN.find((within) => codePoints.length <= within) ?? null;
-    return sql.unsafe<SearchEntry[]>(statements.get(length)!, [prefix, head, firstAfter(head)], {
-      prepare: true,
-    });
-  };
+  const byPrefix = createPrefixSearch(sql, 'directory_entries', { equalFirst: true });
+  const query = (parsed: Exclude<ParsedQuery, { kind: 'nothing' }>) =>
+    parsed.kind === 'nif'
+      ? sql<
+          SearchEntry[]
+        >`SELECT nif, legal_name AS "legalName" FROM directory_entries WHERE nif = ${parsed.nif}`
+      : byPrefix(parsed.normalized);
 
   return {
     async find(parsed) {
@@ -71,6 +62,26 @@ export function createPostgresSearch(sql: Sql): DirectorySearch {
       const rows = await withTimeout(query(parsed), SEARCH_TIMEOUT_MS, 'Postgres');
       return { entries: [...rows], index: null };
     },
+  };
+}
+
+/**
+ * The statement for the first names with a prefix, by sort key and NIF.
+ * @param table its plain name; it has the indexes of {@link searchIndexStatements}
+ * @param equalFirst whether names that equal the prefix come first
+ */
+export function createPrefixSearch(sql: Sql, table: string, { equalFirst }: { equalFirst: boolean }) {
+  const lengths = [...MISALIGNED_WITHIN, null];
+  const statements = new Map(
+    lengths.map((length) => [length, nameStatement(length, quoted(table), equalFirst)]),
+  );
+  return (prefix: string) => {
+    const codePoints = [...prefix];
+    const head = codePoints.slice(0, INDEXED_LENGTH).join('');
+    const length = MISALIGNED_WITHIN.find((within) => codePoints.length <= within) ?? null;
+    return sql.unsafe<SearchEntry[]>(statements.get(length)!, [prefix, head, firstAfter(head)], {
+      prepare: true,
+    });
   };
 }
 
@@ -89,7 +100,7 @@ function misaligned(length: number): string {
  * it expected 8 matches of "const" instead of 4,976, and sorted all of them in 71 ms instead of 0.2. `(SELECT $1)` hides the
  * value from it, COALESCE a combination of conditions that it considers rare.
  */
-function nameStatement(misalignedWithin: number | null): string {
+function nameStatement(misalignedWithin: number | null, table: string, equalFirst: boolean): string {
   const first = (column: string, length: number) => `left(${column}, ${length})`;
   const name = first('normalized_name', misalignedWithin ?? INDEXED_LENGTH);
   const key = first('sort_key', INDEXED_LENGTH);
@@ -98,17 +109,17 @@ function nameStatement(misalignedWithin: number | null): string {
   const headEnd = '(SELECT $3::text)';
   return `
     SELECT nif, legal_name AS "legalName" FROM (
-      (SELECT 0 AS part, nif, legal_name, sort_key FROM directory_entries
+      (SELECT ${equalFirst ? 0 : 1} AS part, nif, legal_name, sort_key FROM ${table}
         WHERE ${first('normalized_name', INDEXED_LENGTH)} = ${head} AND normalized_name = ${prefix}
         ORDER BY sort_key, nif LIMIT ${MAX_RESULTS})
       UNION ALL
-      (SELECT 1, nif, legal_name, sort_key FROM directory_entries
+      (SELECT 1, nif, legal_name, sort_key FROM ${table}
         WHERE ${key} >= ${head} AND ${key} < ${headEnd}
           AND COALESCE(starts_with(sort_key, ${prefix}) AND starts_with(normalized_name, ${prefix})
             AND normalized_name <> ${prefix}, false)
         ORDER BY ${key}, sort_key, nif LIMIT ${MAX_RESULTS})
       UNION ALL
-      (SELECT 1, nif, legal_name, sort_key FROM directory_entries
+      (SELECT 1, nif, legal_name, sort_key FROM ${table}
         WHERE ${name} >= ${head} AND ${name} < ${headEnd}
           ${misalignedWithin === null ? '' : `AND ${misaligned(misalignedWithin)}`}
           AND NOT starts_with(sort_key, ${prefix}) AND starts_with(normalized_name, ${prefix})

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Handler } from '../admission/pipeline.ts';
-import { failureAnswer, okJson, problem, unavailable } from '../http/answer.ts';
+import { failureAnswer, okJson, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { searchOf } from '../http/url.ts';
 import type { AnswerSearch } from './answer.ts';
@@ -34,18 +34,29 @@ export function createSearchHandler(search: AnswerSearch): Handler {
   return {
     charge: searchRoute.charge,
     async handle({ request }) {
-      // Malformed escapes stay as they are; a search for them finds nothing.
-      const q = new URLSearchParams(searchOf(request.url)).get('q');
-      if (q === null || q.trim() === '') {
-        return problem('validation', 'The query parameter `q` is missing or holds only white space.');
-      }
+      const q = qOf(request.url);
+      if (q === null) return problem('validation', MISSING_Q);
       try {
         return okJson(await search(parseQuery(q)));
       } catch (cause) {
-        const isAway = cause instanceof DirectoryAwayError;
-        const away = () => unavailable('The directory is out of reach.', cause);
-        return failureAnswer(cause, isAway ? away() : problem('search-failed', undefined, { cause }));
+        return searchProblem(cause);
       }
     },
   };
+}
+
+export const MISSING_Q = 'The query parameter `q` is missing or holds only white space.';
+
+/** The first `q` of an address; `null` if there is none, or it holds only white space. */
+export function qOf(url: string): string | null {
+  // Malformed escapes stay as they are; a search for them finds nothing.
+  const q = new URLSearchParams(searchOf(url)).get('q');
+  return q === null || q.trim() === '' ? null : q;
+}
+
+/** The problem of a search that failed. @throws a fault of this program */
+export function searchProblem(cause: unknown): ProblemAnswer {
+  const isAway = cause instanceof DirectoryAwayError;
+  const away = () => unavailable('The directory is out of reach.', cause);
+  return failureAnswer(cause, isAway ? away() : problem('search-failed', undefined, { cause }));
 }

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { SearchEntry } from './document.ts';
 
-const SearchEntrySchema = Type.Object(
+export const SearchEntrySchema = Type.Object(
   {
     nif: Type.String({ pattern: '^[0-9]{9}$', description: 'Nine-digit NIF.' }),
     legal_name: Type.String({ description: 'Legal name.' }),
@@ -16,7 +16,7 @@ export const SearchAnswerSchema = Type.Object(
   {
     data: Type.Array(SearchEntrySchema, {
       maxItems: 20,
-      description: 'Exact matches first, then by legal name.',
+      description: 'In the order that the endpoint has.',
     }),
     error: Type.Null(),
   },
@@ -33,3 +33,14 @@ export function writeAnswer(entries: SearchEntry[]): string {
   );
   return JSON.stringify({ data, error: null } satisfies SearchAnswer);
 }
+
+/** The entries in the body of a search's answer. */
+export function readAnswer(json: string): SearchEntry[] {
+  const { data } = JSON.parse(json) as SearchAnswer;
+  return data.map(({ nif, legal_name }) => ({ nif, legalName: legal_name }));
+}
+
+const [BEFORE_ENTRIES, AFTER_ENTRIES] = writeAnswer([]).split('[]') as [string, string];
+
+/** The list of entries in the body of a search's answer, as JSON. */
+export const entriesOf = (json: string) => json.slice(BEFORE_ENTRIES.length, -AFTER_ENTRIES.length);

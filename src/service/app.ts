@@ -9,6 +9,8 @@ import { type ApiRoute, BASE_PATH, MCP_PATH, methodOf, templateOf } from '../htt
 import type { Observer } from '../http/observe.ts';
 import { lookupsRoute } from '../lookup/batch.ts';
 import { lookupRoute } from '../lookup/route.ts';
+import { matchesRoute } from '../matches/route.ts';
+import { matchesOfSeveralRoute } from '../matches/several.ts';
 import { createMcp } from '../mcp/route.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { searchRoute } from '../search/route.ts';
@@ -17,19 +19,18 @@ import type { Health } from './health.ts';
 import { publicRoutes } from './public-routes.ts';
 
 /** The routes of the API in the order of the reference, by the names of their handlers. */
-const ROUTES: Record<
-  'search' | 'lookup' | 'batchLookup' | 'debts' | 'debtChanges' | 'usage' | 'datasets',
-  ApiRoute
-> = {
+const ROUTES = {
   search: searchRoute,
+  match: matchesRoute,
+  matchSeveral: matchesOfSeveralRoute,
   lookup: lookupRoute,
   batchLookup: lookupsRoute,
   debts: debtsRoute,
   debtChanges: debtChangesRoute,
   usage: usageRoute,
   datasets: datasetsRoute,
-};
-export const API_ROUTES = Object.values(ROUTES);
+} satisfies Record<string, ApiRoute>;
+export const API_ROUTES: ApiRoute[] = Object.values(ROUTES);
 
 export interface AppParts extends Record<keyof typeof ROUTES, Handler> {
   publicUrl: string;
@@ -109,14 +110,16 @@ function endpointsOf(parts: AppParts): Endpoint[] {
  */
 function apiRoutes({ pipeline, observer }: Pick<AppParts, 'pipeline' | 'observer'>, endpoints: Endpoint[]) {
   const app = new Elysia({ name: 'api', prefix: BASE_PATH });
-  for (const { route, handler } of endpoints) {
-    const template = BASE_PATH + templateOf(route.path);
-    const method = methodOf(route);
+  for (const [path, ofPath] of Map.groupBy(endpoints, ({ route }) => route.path)) {
+    const template = BASE_PATH + templateOf(path);
+    const handlers = new Map<string, Handler>(ofPath.map(({ route, handler }) => [methodOf(route), handler]));
+    const methods = [...handlers.keys()].join(', ');
     // One route for every method, because Elysia would answer HEAD by the route of GET.
-    app.all(route.path, ({ request }) =>
-      observer.observe(request, template, (trace) =>
-        request.method === method ? pipeline.serve(request, trace, handler) : methodNotAllowed(method),
-      ),
+    app.all(path, ({ request }) =>
+      observer.observe(request, template, (trace) => {
+        const handler = handlers.get(request.method);
+        return handler === undefined ? methodNotAllowed(methods) : pipeline.serve(request, trace, handler);
+      }),
     );
   }
   return app;

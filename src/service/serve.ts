@@ -18,6 +18,7 @@ import { createOpenApi } from '../http/openapi.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
 import { createKeyUses } from '../keys/uses.ts';
 import { openLookup } from '../lookup/open-lookup.ts';
+import { openMatches } from '../matches/open.ts';
 import { createLog, type Log, type LogTarget } from '../observability/log.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import { openRateLimiter } from '../rate-limit/open-rate-limiter.ts';
@@ -29,7 +30,9 @@ import {
   LONGEST_STOP_MS,
 } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import { openSearch } from '../search/open.ts';
+import { SEARCHES } from '../search/answer.ts';
+import { openDirectory } from '../search/open.ts';
+import { createSearchHandler } from '../search/route.ts';
 import { openStores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 import { createErrorAnswers } from '../usage/error-answers.ts';
@@ -133,16 +136,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const countError = errorAnswers.count;
     const pipeline = createPipeline({ authenticator, rateLimiter, credits, countError, log });
-    const search = openSearch(config, stores, tasks, metrics);
     const served = { publicUrl, stopping: stopping.signal };
-    const { lookup, batchLookup } = openLookup(
-      config,
-      { ...stores, pointQueries },
-      tasks,
-      log,
-      metrics,
-      served,
-    );
+    const directory = openDirectory(config, stores, tasks, metrics);
+    const search = createSearchHandler(directory.answering(directory.search, SEARCHES));
+    const matches = openMatches(config, stores, directory, served);
+    const lookups = openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, served);
     const debts = openDebts({ ...stores, pointQueries }, tasks, log, served);
     const openApi = createOpenApi(publicUrl, API_ROUTES);
     const dashboard = await createDashboard({
@@ -154,8 +152,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
       pipeline,
       rateLimiter,
       search,
-      lookup,
-      debts: debts.debts,
+      ...matches,
+      ...lookups,
+      ...debts,
       openApi,
     });
     rollups.onCounted(dashboard.callsCounted);
@@ -172,8 +171,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
       metricsToken: config.metricsToken,
       health,
       search,
-      lookup,
-      batchLookup,
+      ...matches,
+      ...lookups,
       ...debts,
       usage: createUsageHandler(createAccountReader(stores.sql)),
       datasets: createDatasetsHandler(stores.sql),

@@ -119,31 +119,32 @@ describe('calls a day', () => {
       { daysAgo: 2, keyId: second.id, kind: 'lookup', calls: 40 },
       { daysAgo: 2, keyId: '', kind: 'search', calls: 2 },
       { daysAgo: 2, keyId: second.id, kind: 'debts', calls: 500 },
+      { daysAgo: 2, keyId: second.id, kind: 'match', calls: 6 },
       { daysAgo: 0, keyId: first.id, kind: 'search', calls: 1 },
     ]);
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
     expect(csv.split('\r\n')).toEqual([
-      '"day","key_id","key_name","searches","lookups","debts","calls","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx","status_401"',
-      `"${day(89)}","${first.id}","first, ""the best""",7,3,0,10,0,0,0,0,0`,
-      `"${day(2)}","${second.id}","x;'=2+5;",0,40,500,540,0,0,0,0,0`,
-      `"${day(2)}","","dashboard",2,0,0,2,0,0,0,0,0`,
-      `"${day(0)}","${first.id}","first, ""the best""",1,0,0,1,0,0,0,0,0`,
+      '"day","key_id","key_name","searches","matches","lookups","debts","calls","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx","status_401"',
+      `"${day(89)}","${first.id}","first, ""the best""",7,0,3,0,10,0,0,0,0,0`,
+      `"${day(2)}","${second.id}","x;'=2+5;",0,6,40,500,546,0,0,0,0,0`,
+      `"${day(2)}","","dashboard",2,0,0,0,2,0,0,0,0,0`,
+      `"${day(0)}","${first.id}","first, ""the best""",1,0,0,0,1,0,0,0,0,0`,
       '',
     ]);
 
     const byKind = await visitor.get('/dashboard');
-    expect(figure(byKind, 'plotted')).toBe(553);
+    expect(figure(byKind, 'plotted')).toBe(559);
     expect(tableOf(byKind)).toEqual([
-      ['Day', 'Searches', 'Lookups', 'Debt checks', 'Total'],
-      [day(0), '1', '0', '0', '1'],
-      [day(2), '2', '40', '500', '542'],
-      [day(89), '7', '3', '0', '10'],
-      ['Total', '10', '43', '500', '553'],
+      ['Day', 'Searches', 'Searches by words', 'Lookups', 'Debt checks', 'Total'],
+      [day(0), '1', '0', '0', '0', '1'],
+      [day(2), '2', '6', '40', '500', '548'],
+      [day(89), '7', '0', '3', '0', '10'],
+      ['Total', '10', '6', '43', '500', '559'],
     ]);
     expect(barsOf(byKind)).toEqual([
       '10, Searches: 7, Lookups: 3',
-      '542, Searches: 2, Lookups: 40, Debt checks: 500',
+      '548, Searches: 2, Searches by words: 6, Lookups: 40, Debt checks: 500',
       '1, Searches: 1',
     ]);
 
@@ -151,9 +152,9 @@ describe('calls a day', () => {
     expect(tableOf(byKey)).toEqual([
       ['Day', 'x;=2+5;', 'first, "the best"', 'Dashboard', 'Total'],
       [day(0), '0', '1', '0', '1'],
-      [day(2), '540', '0', '2', '542'],
+      [day(2), '546', '0', '2', '548'],
       [day(89), '0', '10', '0', '10'],
-      ['Total', '540', '11', '2', '553'],
+      ['Total', '546', '11', '2', '559'],
     ]);
   });
 
@@ -204,7 +205,7 @@ describe('calls a day', () => {
       headers: { Cookie },
     });
     expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
-      `\ufeff"day";"key_id";"key_name";"searches";"lookups";"debts";"calls";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx";"status_401"\r\n"${day(3)}";"";"dashboard";5;0;0;5;0;0;0;0;0\r\n`,
+      `\ufeff"day";"key_id";"key_name";"searches";"matches";"lookups";"debts";"calls";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx";"status_401"\r\n"${day(3)}";"";"dashboard";5;0;0;0;5;0;0;0;0;0\r\n`,
     );
   });
 

@@ -41,7 +41,7 @@ describe('Try it', () => {
     expect(body.data.quotas.requests.used).toBe(3);
     expect(body.data.rateLimit.remaining).toBeWithin(0, 2); // None of four is left. A further one may have come back, which takes 15 s.
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
-    expect(csv).toContain(',"","dashboard",1,2,0,3');
+    expect(csv).toContain(',"","dashboard",1,0,2,0,3');
   });
 
   test('a problem is a sentence in the language of the reader, and says what it cost', async () => {
@@ -78,6 +78,34 @@ describe('Try it', () => {
     }
     const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
     expect(account!.used).toBe(0);
+  });
+
+  test('a search that finds nothing offers its words anywhere in a name, and the offer is a call at its price', async () => {
+    const visitor = createVisitor(service.baseUrl);
+    const { accountId } = await signUp(visitor);
+    const empty = await visitor.submit('/dashboard/try', { q: 'uma palavra', kind: 'search' });
+    expect(empty.textOf('#other-way')).toContain('Names are searched from their beginning.');
+    expect(empty.textOf('#other-way button')).toBe('Search by words 1 credit');
+    expect(empty.document.querySelector('#other-way [name=q]')!.getAttribute('value')).toBe('uma palavra');
+    const words = await visitor.submit('/dashboard/try', { q: 'uma palavra', kind: 'match' });
+    expect(words.textOf('.badge[role=status]')).toBe('200 · 0 companies');
+    expect(words.textOf('#request')).toContain(`${service.url}/matches?q=uma%20palavra`);
+    expect(words.textOf('#other-way')).toBe(null);
+    for (const q of ['509442013', 'a b c d e f g h i']) {
+      const search = await visitor.submit('/dashboard/try', { q, kind: 'search' });
+      expect([q, search.textOf('#other-way')]).toEqual([q, null]);
+    }
+    const tooLong = await visitor.submit('/dashboard/try', { q: 'a b c d e f g h i', kind: 'match' });
+    expect([tooLong.status, tooLong.textOf('[role=alert]')]).toEqual([
+      422,
+      'A search by words takes 8 words at most. Nothing was charged.',
+    ]);
+    const calls = await service.sql`
+      SELECT kind, sum(calls)::int AS calls FROM calls_by_day WHERE account_id = ${accountId} GROUP BY kind ORDER BY kind`;
+    expect([...calls]).toEqual([
+      { kind: 'match', calls: 1 },
+      { kind: 'search', calls: 3 },
+    ]);
   });
 
   test('a query that is too long is cut between its characters', async () => {

@@ -153,6 +153,7 @@ describe('the reference', () => {
     const methods = Object.entries<object>(document.paths).map(([path, of]) => [path, ...Object.keys(of)]);
     expect(methods).toEqual([
       ['/companies', 'get'],
+      ['/matches', 'get', 'post'],
       ['/companies/{nif}', 'get'],
       ['/lookups', 'post'],
       ['/debts', 'post'],
@@ -184,9 +185,9 @@ describe('the reference', () => {
     expect(kindsOf('/lookups', 'post')).toEqual(charged.toSorted());
     expect(kindsOf('/debts', 'post')).toEqual(charged.toSorted());
     expect(kindsOf('/debts/changes', 'post')).toEqual([...charged, 'changes-expired'].sort());
-    expect(kindsOf('/companies')).toEqual(
-      [...everywhere, 'monthly-quota-exceeded', 'search-failed', 'validation'].sort(),
-    );
+    expect(kindsOf('/matches', 'post')).toEqual(charged.toSorted());
+    for (const path of ['/companies', '/matches'])
+      expect(kindsOf(path)).toEqual([...charged, 'search-failed'].sort());
     expect(kindsOf('/companies/{nif}')).toEqual(
       [
         ...everywhere,

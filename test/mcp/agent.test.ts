@@ -20,6 +20,7 @@ const [A, B, C] = [nif(1), nif(2), nif(3)] as const;
 const TASKS: [task: string, tool: string, answer: RegExp][] = [
   ['Find the NIF of the company whose name begins with "empresa 000002".', 'search_companies', new RegExp(B)],
   ['Does a company with the exact name "Empresa 000003, Lda" exist?', 'search_companies', new RegExp(C)],
+  ['Which companies have the words "000003 empresa" in any order?', 'match_companies', new RegExp(C)],
   [`What is the address and the capital of the company with NIF ${A}?`, 'get_company', /Rua das Flores/],
   [
     `Which of these suppliers owe social security: ${A}, ${B}, ${C}?`,

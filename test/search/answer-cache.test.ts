@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
-import { type AnswerSearch, answerCached, answerDirectly } from '../../src/search/answer.ts';
+import { type AnswerSearch, answerCached, answerDirectly, SEARCHES } from '../../src/search/answer.ts';
 import { type AnswerCache, createAnswerCache } from '../../src/search/answer-cache.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
 import { type ParsedQuery, parseQuery } from '../../src/search/query.ts';
@@ -87,6 +87,7 @@ describe('the answer of a beginning', () => {
     const cache = createAnswerCache(50_000_000);
     const answer = answerCached(
       { find },
+      SEARCHES,
       cache,
       () => 'one',
       () => 0,
@@ -144,6 +145,7 @@ describe('cached answers', () => {
     nowMs = 0;
     answer = answerCached(
       createElasticsearchSearch(proxied, alias),
+      SEARCHES,
       cache,
       () => current,
       () => nowMs,

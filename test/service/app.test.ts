@@ -32,6 +32,8 @@ beforeAll(() => {
     metricsToken: null,
     health: { live: page, ready: async () => page(), results: async () => ({}) },
     search: handler,
+    match: handler,
+    matchSeveral: handler,
     lookup: handler,
     batchLookup: handler,
     debts: handler,

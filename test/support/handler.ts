@@ -12,8 +12,9 @@ export async function runHandler(
   handler: Handler,
   path: string,
   admitted: Partial<AdmissionContext> = {},
+  init?: RequestInit,
 ): Promise<Answer> {
-  const request = new Request(`http://service/api/v1/${path}`);
+  const request = new Request(`http://service/api/v1/${path}`, init);
   const prefetched = handler.prefetch?.(request);
   return handler.handle({ ...ADMITTED, arrivedMs: performance.now(), ...admitted, request, prefetched });
 }

@@ -13,6 +13,7 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
   pipeline: Pipeline;
   rateLimiter: RateLimiter;
   search: Handler;
+  match: Handler;
   lookup: Handler;
   debts: Handler;
   /** The API's document, for its reference. */

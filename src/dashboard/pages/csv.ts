@@ -12,11 +12,11 @@ import { callsOf } from '../usage/plot.ts';
 export async function downloadUsage(context: MemberContext): Promise<PageResponse> {
   const { tools, account, url } = context;
   const { today, rows } = await loadDailyCalls(tools.sql, account, rangeOf(url));
-  const columns = ['day', 'key_id', 'key_name', 'searches', 'lookups', 'debts', 'calls'];
+  const columns = ['day', 'key_id', 'key_name', 'searches', 'matches', 'lookups', 'debts', 'calls'];
   const errors = ['rate_limit_exceeded', 'monthly_quota_exceeded', 'other_4xx', 'status_5xx', 'status_401'];
   const lines = rows.map((row) => {
     const key = row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName];
-    const calls = [row.searches, row.lookups, row.debts, callsOf(row)];
+    const calls = [row.searches, row.matches, row.lookups, row.debts, callsOf(row)];
     const { rateLimited, outOfCredits, clientErrors, serverErrors, endedKeys } = row;
     return [row.day, ...key, ...calls, rateLimited, outOfCredits, clientErrors, serverErrors, endedKeys];
   });

@@ -1,8 +1,8 @@
-import type { CallKind } from '../../credits/call.ts';
 import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import { type ProblemName, problemType } from '../../http/problems.ts';
 import type { Company } from '../../lookup/schema.ts';
+import { parseMatchQuery } from '../../matches/query.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { token } from '../request/forms.ts';
@@ -14,7 +14,8 @@ import { problemText, prose } from './reference.ts';
 type Entry = SearchAnswer['data'][number];
 
 export interface Tried {
-  kind: CallKind;
+  kind: 'search' | 'match' | 'lookup';
+  query: string;
   address: string;
   durationMs: number;
   answer: Answer;
@@ -26,13 +27,13 @@ const CHARGED: ProblemName[] = ['validation', 'company-not-found', 'search-faile
 /** The call as a program would send it, and its answer: its meaning first, then its headers and its JSON. */
 export async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
   const { messages, formats, tools } = context;
-  const { kind, answer, address, durationMs } = tried;
+  const { kind, query, answer, address, durationMs } = tried;
   const response = responseTo(tools.publicUrl, answer);
   const { status } = response;
   const headers = [...response.headers].map(([name, value]) => html`<span>${name}:</span> ${value}\n`);
   const json = (await response.json()) as { data: unknown };
   const problem = answer.ok ? null : answer.problem.kind;
-  const entries = answer.ok && kind === 'search' ? (json.data as Entry[]) : null;
+  const entries = answer.ok && kind !== 'lookup' ? (json.data as Entry[]) : null;
   const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${address.replaceAll("'", '%27')}'`;
   const count = entries !== null && html` · ${messages.found(String(entries.length))}`;
   const cost = problem === null || CHARGED.includes(problem) ? messages.creditSpent : messages.noCreditSpent;
@@ -45,6 +46,7 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${cost}</p>
   ${problem !== null && problemSentence(context, problem)}
   ${entries !== null && entries.length > 0 && found(context, entries)}
+  ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query)?.kind === 'words' && otherWay(context, query)}
   ${answer.ok && kind === 'lookup' && (await details(context, json.data as Company))}
   <details>
     <summary>${messages.headersAndJson}</summary>
@@ -63,6 +65,17 @@ export function problemSentence({ messages, tools }: MemberContext, kind: Proble
   const { title, cause, fix } = problemText(kind, messages.language);
   const address = `${problemType(tools.root, kind)}?lang=${messages.language}`;
   return html`<p><strong>${title}.</strong> ${prose(cause)} ${prose(fix)} <a href="${address}"><code>${kind}</code></a></p>`;
+}
+
+/** After a search that found nothing: the same words anywhere in a name, with the price. */
+function otherWay(context: MemberContext, query: string): Html {
+  const { messages, tools } = context;
+  return html`
+<form method="post" action="${tools.base}/try" id="other-way">
+  ${token(context)}
+  <input type="hidden" name="q" value="${query}">
+  <p>${messages.onlyBeginnings} <button class="small" name="kind" value="match">${messages.searchWords} <small>${messages.costs}</small></button></p>
+</form>`;
 }
 
 /** The companies that a search found, each with a button that looks it up. */

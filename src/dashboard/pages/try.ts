@@ -1,5 +1,5 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
-import type { CallKind } from '../../credits/call.ts';
+import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
@@ -31,8 +31,7 @@ export const tryIt = formHandlers({
     // Each page of a suspended account says so.
     if (account.suspended) return { status: 403, faults: {} };
     if (awaitsConfirmation(context)) return { status: 403, message: messages.confirmFirst };
-    const isLookup = fields('kind') === 'lookup' || fields('lookup') !== '';
-    const kind: CallKind = isLookup ? 'lookup' : 'search';
+    const kind = kindOf(context);
     const query = queryOf(context);
     // The API would answer 400 and charge a credit. Here a typing error costs none.
     const fault = inputFault(context, kind, query.trim());
@@ -40,8 +39,7 @@ export const tryIt = formHandlers({
     if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
       return { status: 409, message: messages.triedAlready };
     }
-    const path = isLookup ? `/${encodeURIComponent(query.trim())}` : `?q=${encodeURIComponent(query)}`;
-    const address = `${tools.publicUrl}/api/v1/companies${path}`;
+    const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
     const startedAt = performance.now();
     const answer = await tools.pipeline.serve(new Request(address), trace, tools[kind], {
       keyId: '',
@@ -51,13 +49,28 @@ export const tryIt = formHandlers({
     });
     const durationMs = performance.now() - startedAt;
     const fresh = { ...context, account: await tools.readAccount(account.id) };
-    return showTry(fresh, null, { kind, address, durationMs, answer });
+    return showTry(fresh, null, { kind, query, address, durationMs, answer });
   },
 });
 
+/** A button beside a company that was found sends its NIF as `lookup`. */
+function kindOf({ fields }: MemberContext): Tried['kind'] {
+  if (fields('kind') === 'lookup' || fields('lookup') !== '') return 'lookup';
+  return fields('kind') === 'match' ? 'match' : 'search';
+}
+
+function pathOf(kind: Tried['kind'], query: string): string {
+  if (kind === 'lookup') return `companies/${encodeURIComponent(query.trim())}`;
+  return `${kind === 'match' ? 'matches' : 'companies'}?q=${encodeURIComponent(query)}`;
+}
+
 /** Why the API would refuse the query with 400; `null` if it would not. */
-function inputFault({ messages }: MemberContext, kind: CallKind, query: string): string | null {
-  if (kind === 'search') return query === '' ? messages.queryMissing : null;
+function inputFault({ messages }: MemberContext, kind: Tried['kind'], query: string): string | null {
+  if (kind !== 'lookup') {
+    if (query === '') return messages.queryMissing;
+    const isTooLong = kind === 'match' && parseMatchQuery(query) === null;
+    return isTooLong ? messages.tooManyWords(String(MAX_WORDS)) : null;
+  }
   const nif = normalizeNif(query);
   if (nif === null) return messages.nifMissing;
   return isValidNif(nif) ? null : messages.nifWrong;

@@ -242,6 +242,7 @@ const TEXTS = {
   byKind: ['By kind', 'Por tipo'],
   byKey: ['By key', 'Por chave'],
   searches: ['Searches', 'Pesquisas'],
+  wordSearches: ['Searches by words', 'Pesquisas por palavras'],
   lookups: ['Lookups', 'Consultas'],
   debtChecks: ['Debt checks', 'Verificações de dívidas'],
   total: ['Total', 'Total'],
@@ -470,6 +471,15 @@ const TEXTS = {
   found: [
     (count) => (count === '1' ? '1 company' : `${count} companies`),
     (count) => (count === '1' ? '1 empresa' : `${count} empresas`),
+  ],
+  onlyBeginnings: [
+    'Names are searched from their beginning. The words may stand anywhere in a name:',
+    'Os nomes são pesquisados a partir do início. As palavras podem estar em qualquer parte de um nome:',
+  ],
+  searchWords: ['Search by words', 'Pesquisar por palavras'],
+  tooManyWords: [
+    'A search by words takes {max} words at most. Nothing was charged.',
+    'Uma pesquisa por palavras aceita até {max} palavras. Nada foi cobrado.',
   ],
   tryEmpty: ['Search for a name, or look up a NIF', 'Pesquise um nome, ou consulte um NIF'],
   tryEmptyLead: [

@@ -10,6 +10,18 @@ export const pt = {
         'Encontra as empresas cuja denominação normalizada começa pela pesquisa normalizada, ou a que tem o NIF contido na pesquisa. No máximo 20 entradas: primeiro as iguais à pesquisa, depois as outras por denominação.',
       cost: 'um crédito',
     },
+    matchCompanies: {
+      summary: 'Encontrar empresas por palavras do nome',
+      description:
+        'Encontra as empresas cuja denominação normalizada tem todas as palavras da pesquisa normalizada, a última como início de uma palavra, ou a que tem o NIF contido na pesquisa. No máximo 8 palavras e 20 entradas: primeiro os nomes que começam pela pesquisa, depois os que têm as palavras todas inteiras, depois os outros; sempre por denominação.',
+      cost: 'um crédito',
+    },
+    matchSeveral: {
+      summary: 'Encontrar as empresas de uma lista de nomes',
+      description:
+        'O que até 100 pesquisas encontram por palavras do nome, por uma unidade do limite por minuto: as primeiras 5 entradas de cada uma. Se os créditos chegarem só para algumas pesquisas, servem as primeiras, e as outras recebem `monthly-quota-exceeded`. Um corpo inválido é um `validation` que custa um crédito.',
+      cost: 'um crédito por cada pesquisa com resposta',
+    },
     getCompany: {
       summary: 'Consultar uma empresa',
       description:
@@ -146,7 +158,7 @@ export const pt = {
     validation: {
       title: 'O pedido não é válido',
       cause:
-        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, ou de alterações, não é o JSON que o serviço recebe.',
+        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou com mais de oito palavras para `/matches`, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, de vários nomes ou de alterações não é o JSON que o serviço recebe.',
       fix: 'Envie um `q` que não seja vazio, ou um NIF de nove algarismos (podem ser separados por espaços, hífenes e pontos). O pedido custou o seu crédito: verifique o NIF antes de o enviar.',
     },
     unauthorized: {

@@ -31,6 +31,8 @@ export interface DailyCalls extends Errors {
   /** The first characters of the key's secret; '' for the dashboard. */
   keyStart: string;
   searches: number;
+  /** Queries for names by their words. */
+  matches: number;
   lookups: number;
   /** Brackets of lists of companies, and changes of brackets. */
   debts: number;
@@ -90,7 +92,7 @@ export async function loadDailyCalls(
         (SELECT min(day) FROM d))) AS first)
     SELECT today::text, first::text AS from, d.day::text, nullif(d.key_id, '') AS "keyId",
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
-      ${of('search')} AS searches, ${of('lookup')} AS lookups, ${of('debts')} AS debts,
+      ${of('search')} AS searches, ${of('match')} AS matches, ${of('lookup')} AS lookups, ${of('debts')} AS debts,
       ${of('rate-limit-exceeded')} AS "rateLimited", ${of('monthly-quota-exceeded')} AS "outOfCredits",
       ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors",
       ${of('401')} AS "endedKeys"

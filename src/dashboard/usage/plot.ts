@@ -102,6 +102,7 @@ export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): 
     ? byKey(rows, messages)
     : [
         series(messages.searches, rows, (row) => row.searches),
+        series(messages.wordSearches, rows, (row) => row.matches),
         series(messages.lookups, rows, (row) => row.lookups),
         series(messages.debtChecks, rows, (row) => row.debts),
       ];
@@ -125,7 +126,8 @@ function byKey(rows: DailyCalls[], messages: Messages): Series[] {
 }
 
 /** The calls of a day and key, of every kind. */
-export const callsOf = ({ searches, lookups, debts }: DailyCalls) => searches + lookups + debts;
+export const callsOf = ({ searches, matches, lookups, debts }: DailyCalls) =>
+  searches + matches + lookups + debts;
 
 function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => number): Series {
   const calls = new Map<string, number>();

@@ -1,5 +1,7 @@
 import type { Client } from '@elastic/elasticsearch';
 import { normalizeName } from '../../companies/name.ts';
+import { matchFilter } from '../../matches/elasticsearch.ts';
+import { wordsQuery } from '../../matches/query.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { quoted } from '../../postgres/identifier.ts';
 import {
@@ -56,7 +58,7 @@ export async function indexRows(
 ): Promise<BuiltIndex | null> {
   if (context.elasticsearch !== null) return buildIndex(context, context.elasticsearch, options);
   options.progress.phase('indexing');
-  await buildSearchIndexes(sql, options.of.tableName);
+  await buildSearchIndexes(sql, options.of.tableName, context);
   return null;
 }
 
@@ -158,6 +160,9 @@ async function checkName(
   const fail = (how: string): never => {
     throw new Error(`the new index doesn't find NIF ${nif} ${how}`);
   };
+  /** Whether it is among the results, or behind them if there are more. */
+  const isIn = (found: string[]) =>
+    found.includes(entry) || (found.length === MAX_RESULTS && isBefore(found.at(-1)!, entry));
   if ((await find({ term: { nif } }))[0] !== entry) fail('by its NIF');
   const characters = [...normalized_name];
   for (const length of PREFIX_LENGTHS.filter((length) => length <= characters.length)) {
@@ -166,10 +171,10 @@ async function checkName(
     const inOrder = found.every((next, i) => i === 0 || isBefore(found[i - 1]!, next));
     if (!inOrder || found.some((one) => !normalizeName(readEntry(one).legalName).startsWith(prefix)))
       fail('in the right order');
-    // It is among the results, or behind them if there are more.
-    const isBehind = found.length === MAX_RESULTS && isBefore(found.at(-1)!, entry);
-    if (!found.includes(entry) && !isBehind) fail(`by "${prefix}"`);
+    if (!isIn(found)) fail(`by "${prefix}"`);
   }
+  if (characters.length > 0 && !isIn(await find(matchFilter(wordsQuery(normalized_name)))))
+    fail('by its words');
 }
 
 /** In the order of code points, which is that of UTF-8 (contract: order of results). */

@@ -1,0 +1,59 @@
+"""`python3 match.py NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
+
+The names are the first column of NAMES.csv. OUT.csv gets a row for each, in their order: the first company that was found, and how many
+there are (5: perhaps more). Look at a row with several before you trust it. Each batch is written when it is answered. Run it again
+after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
+"""
+import csv
+import os
+import re
+import sys
+
+from directory import call, complete_lines, run
+
+BATCH = 100  # a batch that a killed run has paid but not written is paid again
+HEADER = "name,status,matches,nif,legal_name"
+MAX_WORDS = 8
+
+
+def names_of(path):
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        cells = [" ".join(row[0].split()) for row in csv.reader(file) if row]
+    names = [cell for cell in cells if cell]
+    return names[1:] if names and names[0].lower() in ("name", "nome", "legal_name") else names
+
+
+def query(name):
+    # Every word must be in the company's name, and a query has eight at most: the first ones of a longer name.
+    return " ".join(re.findall(r"[^\W_]+", name)[:MAX_WORDS]) or name
+
+
+def row(name, item):
+    companies = item.get("companies", [])
+    first = companies[0] if companies else {"nif": "", "legal_name": ""}
+    return [name, item["status"], len(companies), first["nif"], first["legal_name"]]
+
+
+def main():
+    source, out = sys.argv[1], sys.argv[2]
+    lines = complete_lines(out)
+    names = names_of(source)[max(0, len(lines) - 1) :]
+    with open(out, "a", newline="", encoding="utf-8") as file:
+        if not lines:
+            file.write(HEADER + "\n")
+        rows = csv.writer(file, lineterminator="\n")
+        for start in range(0, len(names), BATCH):
+            batch = names[start : start + BATCH]
+            items = call("/matches", {"queries": [query(name) for name in batch]})["data"]
+            # Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.
+            answered = next((n for n, item in enumerate(items) if item["status"] in (429, 503)), len(items))
+            rows.writerows(row(name, item) for name, item in zip(batch[:answered], items))
+            file.flush()
+            os.fsync(file.fileno())
+            if answered < len(items):
+                kind = items[answered]["problem"]["type"].rsplit("/", 1)[-1]
+                sys.exit(f"{kind}: stopped after {start + answered} of {len(names)} names")
+    print(f"{len(names)} names matched")
+
+
+run(main)

@@ -1,0 +1,139 @@
+import type { Sql } from '../postgres/connect.ts';
+import { type CopyWriter, copyInto } from '../postgres/copy.ts';
+import { quoted } from '../postgres/identifier.ts';
+import { INDEXED_LENGTH } from '../search/postgres.ts';
+import { MIB } from '../units.ts';
+import { Beginning, BLANK, frequentBeginnings } from './beginnings.ts';
+import { createWordsTable, NIF_BYTES, NIFS_PER_ROW, wordsTable } from './word-lists.ts';
+
+/** A beginning is divided if more names have it, so that a rare list has about as many names at most. */
+const DIVIDED_FROM = 500;
+/** The names from which it is estimated how many have a beginning. */
+const SAMPLED_NAMES = 100_000;
+/** Names that are read at a time. */
+const NAMES_PER_PAGE = 10_000;
+
+const NIF_DIGITS = 9;
+const NEWLINE = 0x0a;
+const FIRST_SURROGATE = 0xd800;
+const LAST_OF_ONE_UNIT = 0xffff;
+
+/**
+ * Builds the lists of a generation's table, which has statistics and an index in the order of results. Either all lists are
+ * there afterwards or none.
+ *
+ * @param sql a dedicated connection
+ * @param pool reads the table
+ * @param dividedFrom for tests
+ */
+export async function buildWordLists(
+  sql: Sql,
+  { sql: pool, signal }: { sql: Sql; signal: AbortSignal },
+  table: string,
+  dividedFrom = DIVIDED_FROM,
+): Promise<void> {
+  const words = wordsTable(table);
+  const tree = Beginning.createTree(await sampleBeginnings(pool, table, dividedFrom));
+  await sql.begin(async (transaction) => {
+    await transaction.unsafe(`DROP TABLE IF EXISTS ${quoted(words)}`);
+    await transaction.unsafe(createWordsTable(words));
+    const copy = await copyInto(transaction as unknown as Sql, quoted(words));
+    try {
+      await writeLists(readInOrder(pool, table, signal), tree, copy);
+      await copy.finish();
+    } catch (error) {
+      copy.abort(error instanceof Error ? error : new Error(String(error)));
+      throw error;
+    }
+    const key = quoted(`${words}_pkey`);
+    await transaction.unsafe(
+      `ALTER TABLE ${quoted(words)} ADD CONSTRAINT ${key} PRIMARY KEY (beginning, last)`,
+    );
+    await transaction.unsafe(`ANALYZE ${quoted(words)}`);
+  });
+}
+
+async function sampleBeginnings(pool: Sql, table: string, dividedFrom: number): Promise<string[]> {
+  const [statistics] = await pool<{ rows: number }[]>`
+    SELECT reltuples::float8 AS rows FROM pg_class WHERE oid = ${table}::text::regclass`;
+  const share = Math.min(1, SAMPLED_NAMES / Math.max(1, statistics!.rows));
+  const names = await pool
+    .unsafe(
+      `SELECT normalized_name FROM ${quoted(table)} TABLESAMPLE BERNOULLI (${100 * share}) REPEATABLE (1)`,
+    )
+    .values();
+  return frequentBeginnings((names as unknown as [string][]).flat(), share, dividedFrom);
+}
+
+/** The rows of a table in the order of results, some thousand at a time: each NIF and normalized name, and a newline. */
+async function* readInOrder(pool: Sql, table: string, signal: AbortSignal): AsyncGenerator<string> {
+  const rows = quoted(table);
+  const head = `left(sort_key, ${INDEXED_LENGTH})`;
+  const behind = `
+    WHERE ${head} >= (SELECT ${head} FROM ${rows} WHERE nif = $1)
+      AND (sort_key, nif) > (SELECT sort_key, nif FROM ${rows} WHERE nif = $1)`;
+  let lastNif: string | null = null;
+  for (;;) {
+    signal.throwIfAborted();
+    const statement: string = `
+      SELECT string_agg(nif || normalized_name || E'\\n', '' ORDER BY head, sort_key, nif) AS rows
+      FROM (
+        SELECT ${head} AS head, sort_key, nif, normalized_name FROM ${rows} ${lastNif === null ? '' : behind}
+        ORDER BY head, sort_key, nif LIMIT ${NAMES_PER_PAGE}
+      ) AS page`;
+    const [page]: { rows: string | null }[] = await pool.unsafe(statement, lastNif === null ? [] : [lastNif]);
+    if (page!.rows === null) return;
+    yield page!.rows;
+    const lastRow = page!.rows.lastIndexOf('\n', page!.rows.length - 2) + 1;
+    lastNif = page!.rows.slice(lastRow, lastRow + NIF_DIGITS);
+  }
+}
+
+/** @param pages of {@link readInOrder} */
+async function writeLists(pages: AsyncGenerator<string>, tree: Beginning, copy: CopyWriter): Promise<void> {
+  const nifs = Buffer.alloc(NIFS_PER_ROW * NIF_BYTES);
+  let rows = '';
+  const addRow = (key: string, last: number, { buffer, byteOffset }: Uint8Array, length: number) => {
+    const hex = Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString('hex');
+    rows += `${key}\t${last}\t\\\\x${hex}\n`;
+  };
+  const endRow = (list: Beginning) => {
+    addRow(list.key, list.last, list.bytes, list.length);
+    list.length = 0;
+  };
+  const send = async () => {
+    await copy.write(rows);
+    rows = '';
+  };
+
+  let place = 0;
+  for await (const page of pages) {
+    for (let at = 0; at < page.length; place += 1) {
+      nifs.writeUInt32BE(Number(page.slice(at, at + NIF_DIGITS)), (place % NIFS_PER_ROW) * NIF_BYTES);
+      at += NIF_DIGITS;
+      let list = tree;
+      for (let isEnd = false; !isEnd; ) {
+        let code = page.charCodeAt(at);
+        if (code >= FIRST_SURROGATE) code = page.codePointAt(at)!;
+        at += code > LAST_OF_ONE_UNIT ? 2 : 1;
+        isEnd = code === NEWLINE;
+        if (isEnd) code = BLANK;
+        // After the first beginning that is not divided, the rest of the word has no list.
+        if (list.isDivided) {
+          list = list.next(code);
+          if (list.add(place)) endRow(list);
+        }
+        if (code === BLANK) list = tree;
+      }
+      if (place % NIFS_PER_ROW === NIFS_PER_ROW - 1) addRow('', place, nifs, nifs.length);
+    }
+    await send();
+  }
+  const left = place % NIFS_PER_ROW;
+  if (left > 0) addRow('', place - left + NIFS_PER_ROW - 1, nifs, left * NIF_BYTES);
+  for (const list of tree.all()) {
+    if (list.length > 0) endRow(list);
+    if (rows.length > MIB) await send();
+  }
+  await send();
+}

@@ -1,0 +1,78 @@
+import { codeOf } from '../errors.ts';
+import type { Sql } from '../postgres/connect.ts';
+import type { BatchOptions } from '../runtime/batcher.ts';
+import { type Bound, withTimeout } from '../runtime/timeout.ts';
+import type { SearchEntry } from '../search/document.ts';
+import { SEARCH_TIMEOUT_MS } from '../search/search.ts';
+import { type ListedName, type ListReader, openListReader, Swapped } from './list-reader.ts';
+import type { FindMatches } from './matches.ts';
+import type { WordsQuery } from './query.ts';
+import { arrange, enough, firstOf, tierOf } from './tiers.ts';
+import { walk } from './walk.ts';
+import { keysOfBeginning, keysOfWord } from './word-lists.ts';
+
+/** The most repeats of a search while the directory is swapped. */
+const MAX_ROUNDS = 4;
+const UNDEFINED_TABLE = '42P01';
+
+/**
+ * Matches by the lists of names of the current generation's table (word-lists.ts). Every statement of a search is of the same
+ * table, which never changes, and those that read lists also check that it is current. If the directory was swapped meanwhile,
+ * the search begins again.
+ */
+export function createPostgresMatches(sql: Sql, batches: BatchOptions): FindMatches {
+  let reader: ListReader | null = null;
+
+  async function find(query: WordsQuery, limit: number, bound: Bound): Promise<SearchEntry[]> {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      reader ??= openListReader(sql, await currentTable(sql, bound), batches);
+      const used = reader;
+      try {
+        return await findIn(used, query, limit, bound);
+      } catch (error) {
+        // The table of a generation before the last is dropped.
+        if (!(error instanceof Swapped) && codeOf(error) !== UNDEFINED_TABLE) throw error;
+        if (reader === used) reader = null;
+      }
+    }
+    throw new Error('the directory has no lists of names by words, or kept being swapped');
+  }
+
+  return async (query, limit) => ({
+    entries: await withTimeout((bound) => find(query, limit, bound), SEARCH_TIMEOUT_MS, 'Postgres'),
+    index: null,
+  });
+}
+
+async function currentTable(sql: Sql, bound: Bound): Promise<string> {
+  const [row] = await bound(sql<{ name: string }[]>`
+    SELECT table_name AS name FROM directory JOIN directory_generations ON directory_generations.id = current`);
+  return row!.name;
+}
+
+async function findIn(
+  reader: ListReader,
+  query: WordsQuery,
+  limit: number,
+  bound: Bound,
+): Promise<SearchEntry[]> {
+  const { before, last, normalized } = query;
+  const first = (lists: string[][], accept: (name: ListedName) => boolean) =>
+    walk(lists, { ...reader, limit: enough(limit), accept });
+  const wordsBefore = before.map(keysOfWord);
+
+  const all = await first([...wordsBefore, keysOfBeginning(last)], isInTier(query, 2));
+  if (all.length < enough(limit)) {
+    return arrange(all, query, ({ normalizedName }) => normalizedName).slice(0, limit);
+  }
+  const beginning = await bound(reader.readPrefix(normalized));
+  const whole =
+    beginning.length >= limit ? [] : await first([...wordsBefore, keysOfWord(last)], isInTier(query, 1));
+  return firstOf(beginning, whole, all, limit);
+}
+
+/** Whether a name is in this tier or one before. */
+const isInTier =
+  (query: WordsQuery, most: number) =>
+  ({ normalizedName }: ListedName) =>
+    (tierOf(normalizedName, query) ?? Number.POSITIVE_INFINITY) <= most;

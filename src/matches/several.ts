@@ -1,0 +1,68 @@
+import { Type } from '@sinclair/typebox';
+import { createItemsHandler, type ItemAnswer, type ItemsParts } from '../admission/items.ts';
+import type { Handler } from '../admission/pipeline.ts';
+import { problem } from '../http/answer.ts';
+import type { ApiRoute } from '../http/api-route.ts';
+import { type ItemList, itemSchema, itemsRequestSchema } from '../http/item-schema.ts';
+import type { AnswerQuery } from '../search/answer.ts';
+import { entriesOf, SearchEntrySchema } from '../search/schema.ts';
+import { MAX_OF_SEVERAL } from './matches.ts';
+import { MAX_WORDS, type MatchQuery } from './query.ts';
+import { answerMatch } from './route.ts';
+
+const QUERIES: ItemList = { list: 'queries', item: 'q', max: 100 };
+
+const MatchItemSchema = itemSchema(
+  QUERIES,
+  { companies: Type.Array(SearchEntrySchema, { maxItems: MAX_OF_SEVERAL }) },
+  {
+    $id: 'MatchItem',
+    free: '`monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (ask again)',
+  },
+);
+
+/** POST /matches (contract: matches) */
+export const matchesOfSeveralRoute: ApiRoute = {
+  method: 'POST',
+  path: '/matches',
+  body: itemsRequestSchema(QUERIES, {
+    $id: 'MatchesRequest',
+    form: `a query of at most ${MAX_WORDS} words, such as a company's name, or a NIF`,
+    example: ['construções gaia', 'A.J. Costa Irmãos'],
+  }),
+  success: Type.Object(
+    { data: Type.Array(MatchItemSchema, { description: 'One element a query, in the order asked.' }) },
+    { $id: 'MatchesAnswer', additionalProperties: false },
+  ),
+  problems: ['validation'],
+  charge: 'match',
+  cost: 'one credit for each query that gets an answer',
+  detail: {
+    operationId: 'matchSeveral',
+    summary: 'Find the companies of a list of names',
+    description: `What up to ${QUERIES.max} queries find by any words of a name, for one rate-limit token: the first ${MAX_OF_SEVERAL} entries of each. If the credits suffice for some queries only, the first ones get them and the others are \`monthly-quota-exceeded\`. A body that is not valid is a \`validation\` that costs one credit.`,
+  },
+};
+
+/** Finds companies by each of several queries. They are searched once their credits are spent. */
+export function createMatchSeveralHandler(
+  answer: AnswerQuery<MatchQuery>,
+  parts: Pick<ItemsParts, 'publicUrl' | 'stopping'>,
+): Handler {
+  return createItemsHandler({
+    ...parts,
+    ...QUERIES,
+    kind: 'match',
+    async plan(asked) {
+      return {
+        items: asked.map((q) => ({ asked: q, isCharged: true, answer: () => answerItem(q, answer) })),
+      };
+    },
+  });
+}
+
+async function answerItem(q: string, answer: AnswerQuery<MatchQuery>): Promise<ItemAnswer> {
+  if (q.trim() === '') return problem('validation', 'The query holds only white space.');
+  const outcome = await answerMatch(q, answer);
+  return outcome.ok ? { ok: true, json: `"companies":${entriesOf(outcome.json)}` } : outcome;
+}

@@ -1,0 +1,56 @@
+/**
+ * The order of matches (contract: matches): names that begin with the query, then names that have all of its words whole, then the
+ * rest; each by sort key and NIF.
+ */
+import type { SearchEntry } from '../search/document.ts';
+import type { WordsQuery } from './query.ts';
+
+/**
+ * The place of a name among the three, from 0.
+ * @param name a normalized name
+ * @returns `null` if the name is no match
+ */
+export function tierOf(name: string, { normalized, before, last }: WordsQuery): 0 | 1 | 2 | null {
+  // Then it has every word, because those before the last end at a blank.
+  if (name.startsWith(normalized)) return 0;
+  const words = name.split(' ');
+  if (!before.every((word) => words.includes(word))) return null;
+  if (words.includes(last)) return 1;
+  return words.some((word) => word.startsWith(last)) ? 2 : null;
+}
+
+/**
+ * The matches among some names, in their order.
+ * @param names in the order of sort key and NIF
+ * @param nameOf the normalized form of one
+ */
+export function arrange<Name>(names: Name[], query: WordsQuery, nameOf: (name: Name) => string): Name[] {
+  const tiers: [Name[], Name[], Name[]] = [[], [], []];
+  for (const name of names) {
+    const tier = tierOf(nameOf(name), query);
+    if (tier !== null) tiers[tier].push(name);
+  }
+  return tiers.flat();
+}
+
+/**
+ * The first matches when there are many. With this many names of `whole` and `all` each of the three is filled, though
+ * names that begin with the query are in all of them, and those of `whole` in `all`.
+ *
+ * @param beginning the first `limit` names that begin with the query
+ * @param whole the first {@link enough} names that have all words whole
+ * @param all the first {@link enough} matches
+ */
+export function firstOf(
+  beginning: SearchEntry[],
+  whole: SearchEntry[],
+  all: SearchEntry[],
+  limit: number,
+): SearchEntry[] {
+  // A map keeps the place at which a key came first.
+  const byNif = new Map([...beginning, ...whole, ...all].map((entry) => [entry.nif, entry]));
+  return [...byNif.values()].slice(0, limit);
+}
+
+/** A search for all matches in the order of sort keys that gets fewer has all of them. */
+export const enough = (limit: number) => 2 * limit;

@@ -1,0 +1,168 @@
+/** GET and POST /matches over HTTP, in both modes: every sentence of the contract about them. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Api, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
+import { MODES } from '../support/modes.ts';
+
+const NAMES = [
+  'Padaria Braga, Lda',
+  'Padaria Central de Braga, Lda',
+  'Bragança Padaria',
+  'Braga Padaria, S.A.',
+  'Padaria Silva & Filhos, Lda',
+  'Silva, Lda',
+  ...Array.from({ length: 30 }, (_, i) => `Oficina ${String(i).padStart(2, '0')} de Lisboa`),
+];
+const directory = `nif,legal_name\n${NAMES.map((name, n) => `${nif(n)},"${name}"\n`).join('')}`;
+/** No token flows back while a test counts them. */
+const slow = { limits: { requestsPerMinute: 10 } };
+const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
+
+describe.each([...MODES])('matches over HTTP (%s)', (mode) => {
+  let api: Api;
+  beforeAll(async () => {
+    api = await startApi({ mode, directory });
+  });
+  afterAll(() => api.stop());
+
+  const get = (key: string | null, q: string) => ask(api, `/matches?q=${encodeURIComponent(q)}`, { key });
+  const post = (key: string | null, body: string, contentType = 'application/json') =>
+    ask(api, '/matches', { key, method: 'POST', headers: { 'Content-Type': contentType }, body });
+  const several = (key: string, queries: unknown) => post(key, JSON.stringify({ queries }));
+  const namesOf = (entries: { legal_name: string }[]) => entries.map(({ legal_name }) => legal_name);
+  const entryOf = (name: string) => ({
+    nif: nif(NAMES.indexOf(name)),
+    legal_name: name,
+    status: '',
+    locality: '',
+    primary_cae: '',
+  });
+  const remaining = ({ headers }: { headers: Headers }) => Number(headers.get('RateLimit-Remaining'));
+
+  test('a query finds names by any words, in the envelope and with the entries of the search', async () => {
+    const { key } = await api.caller(plenty);
+    const { status, headers, body } = await get(key, 'BRAGA padar');
+    expect([status, headers.get('Content-Type')]).toEqual([200, 'application/json']);
+    expect(body).toEqual({
+      data: ['Braga Padaria, S.A.', 'Padaria Braga, Lda', 'Padaria Central de Braga, Lda'].map(entryOf),
+      error: null,
+    });
+    expect(namesOf((await get(key, 'padaria brag')).body.data)).toEqual([
+      'Padaria Braga, Lda',
+      'Braga Padaria, S.A.',
+      'Bragança Padaria',
+      'Padaria Central de Braga, Lda',
+    ]);
+    expect((await get(key, 'padaria lisboa')).body).toEqual({ data: [], error: null });
+    expect((await get(key, '***')).body).toEqual({ data: [], error: null });
+  });
+
+  test('at most 20 entries, and a NIF is a NIF query', async () => {
+    const { key } = await api.caller(plenty);
+    expect(namesOf((await get(key, 'lisboa')).body.data)).toEqual(NAMES.slice(6, 26));
+    const spaced = nif(4).replace(/(...)(...)/, '$1 $2.');
+    expect(namesOf((await get(key, `NIF ${spaced}`)).body.data)).toEqual([NAMES[4]!]);
+  });
+
+  test('a query is a token and a credit of the kind `match`, whatever it finds', async () => {
+    const { accountId, key } = await api.caller(slow);
+    const before = remaining(await ask(api, '/usage', { key }));
+    await get(key, 'padaria');
+    await get(key, 'nada');
+    expect(before - remaining(await ask(api, '/usage', { key }))).toBe(3);
+    expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 0 });
+    const kinds = await api.sql`SELECT kind, sum(calls)::int AS calls FROM calls_by_day
+      WHERE account_id = ${accountId} GROUP BY kind`;
+    expect([...kinds]).toEqual([{ kind: 'match', calls: 2 }]);
+  });
+
+  test('a missing or blank q and one of over eight words are 400, and cost a credit', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const answers = await Promise.all([
+      ask(api, '/matches', { key }),
+      get(key, ' \t'),
+      get(key, 'um dois tres quatro cinco seis sete oito nove'),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400]);
+    for (const { body } of answers) expect(body.type).toEndWith('/problems/validation');
+    expect((await get(key, 'um dois tres quatro cinco seis sete oito, Lda')).status).toBe(200);
+    expect((await api.ledger({ accountId })).used).toBe(4);
+  });
+
+  test('several queries are answered in their order, five entries each, for a token and a credit each', async () => {
+    const { accountId, key } = await api.caller(slow);
+    const before = remaining(await ask(api, '/usage', { key }));
+    const queries = ['lisboa', 'silva padaria', 'nada', nif(3), 'lisboa'];
+    const { status, body } = await several(key, queries);
+    expect(status).toBe(200);
+    const lisboa = { q: 'lisboa', status: 200, companies: NAMES.slice(6, 11).map(entryOf) };
+    expect(body).toEqual({
+      data: [
+        lisboa,
+        { q: 'silva padaria', status: 200, companies: [entryOf('Padaria Silva & Filhos, Lda')] },
+        { q: 'nada', status: 200, companies: [] },
+        { q: nif(3), status: 200, companies: [entryOf(NAMES[3]!)] },
+        lisboa,
+      ],
+    });
+    expect(before - remaining(await ask(api, '/usage', { key }))).toBe(2);
+    expect((await api.ledger({ accountId })).used).toBe(5);
+  });
+
+  test('a query that is not valid has its problem in its place, for its credit', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const { status, body } = await several(key, ['', 'padaria', 'a b c d e f g h i', '\ud800']);
+    expect(status).toBe(200);
+    expect(body.data.map((item: { status: number }) => item.status)).toEqual([400, 200, 400, 200]);
+    expect(body.data[2].problem).toEqual((await get(key, 'a b c d e f g h i')).body);
+    expect((await api.ledger({ accountId })).used).toBe(5);
+  });
+
+  test('a hundred queries are the most; credits for some answer the first ones, for none the request is 429', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 103 });
+    const hundred = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 'padaria' : `oficina ${i % 30}`));
+    const all = await several(key, hundred);
+    expect(all.body.data.map((item: { status: number }) => item.status)).toEqual(Array(100).fill(200));
+    const some = await several(key, ['silva', 'nada', 'braga', 'lisboa', '']);
+    expect(some.status).toBe(200);
+    expect(some.body.data.map((item: { status: number }) => item.status)).toEqual([200, 200, 200, 429, 429]);
+    expect(some.body.data[3].problem.type).toEndWith('/problems/monthly-quota-exceeded');
+    expect((await several(key, ['silva'])).status).toBe(429);
+    expect((await get(key, 'silva')).status).toBe(429);
+    expect((await api.ledger({ accountId })).used).toBe(103);
+  });
+
+  test('a body that is no list of 1 to 100 texts is 400, for one credit', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const bodies = ['{', '[]', '{"queries":[]}', '{"queries":"braga"}', '{"queries":[1]}', '{"q":"braga"}'];
+    bodies.push(
+      JSON.stringify({ queries: Array(101).fill('braga') }),
+      `{"queries":["${'x'.repeat(65_536)}"]}`,
+    );
+    for (const body of bodies) {
+      const answer = await post(key, body);
+      expect([body.slice(0, 30), answer.status]).toEqual([body.slice(0, 30), 400]);
+    }
+    expect((await post(key, '{"queries":["braga"]}', 'text/plain')).status).toBe(400);
+    expect((await api.ledger({ accountId })).used).toBe(bodies.length + 1);
+  });
+
+  test('other methods are 405 with both that the path has, and no key is 401', async () => {
+    const { key } = await api.caller();
+    const { status, headers } = await ask(api, '/matches', { key, method: 'PUT' });
+    expect([status, headers.get('Allow')]).toEqual([405, 'GET, POST']);
+    expect((await get(null, 'braga')).status).toBe(401);
+    expect((await post(null, '{"queries":["braga"]}')).status).toBe(401);
+  });
+
+  test('no query and no name is in the log', async () => {
+    const { key } = await api.caller(plenty);
+    const since = api.logLines.length;
+    await get(key, 'segredo padaria');
+    await several(key, ['segredo padaria', 'silva']);
+    const lines = JSON.stringify(api.logLines.slice(since));
+    expect(lines).not.toMatch(/segredo|padaria|silva/i);
+    expect(lines).toContain('/api/v1/matches');
+  });
+});

@@ -1,0 +1,88 @@
+/** What matches by Elasticsearch do while the alias moves, and with an index that can't answer. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import type { Client, estypes } from '@elastic/elasticsearch';
+import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import { createElasticsearchMatches } from '../../src/matches/elasticsearch.ts';
+import { readMapping, searchDocument } from '../../src/search/document.ts';
+import { numbered } from '../search/entries.ts';
+import { elasticsearchUrl } from '../support/elasticsearch.ts';
+import { createSearchIndex, createTestIndexAlias, pointAlias } from '../support/search-index.ts';
+import { createMatchOracle } from './oracle.ts';
+import { BATCHES, matchEntries } from './support.ts';
+
+let client: Client;
+let alias: string;
+let cleanup: () => Promise<void>;
+beforeAll(() => {
+  client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
+});
+afterAll(() => client.close());
+beforeEach(() => {
+  ({ alias, cleanup } = createTestIndexAlias());
+});
+afterEach(() => cleanup());
+
+test('no alias, and a closed index: the query fails, it does not find nothing', async () => {
+  const find = createElasticsearchMatches(client, alias, BATCHES);
+  await expect(matchEntries(find, 'azul')).rejects.toThrow();
+  await createSearchIndex(client, `${alias}-1`, numbered(500_000_000, ['Mar Azul']));
+  await pointAlias(client, alias, `${alias}-1`);
+  expect(await matchEntries(find, 'azul')).toHaveLength(1);
+  await client.indices.close({ index: `${alias}-1` });
+  await expect(matchEntries(find, 'azul')).rejects.toThrow();
+});
+
+test('an index of a version that knew no matches fails with what to do; an empty one finds nothing', async () => {
+  const { settings, mappings } = readMapping();
+  const { words: _, ...fields } = mappings.properties.normalized_name.fields;
+  Object.assign(mappings.properties.normalized_name, { fields });
+  await client.indices.create({
+    index: `${alias}-old`,
+    settings: settings as estypes.IndicesIndexSettings,
+    mappings: mappings as estypes.MappingTypeMapping,
+  });
+  await pointAlias(client, alias, `${alias}-old`);
+  const find = createElasticsearchMatches(client, alias, BATCHES);
+  expect(await matchEntries(find, 'azul')).toEqual([]);
+  const document = searchDocument('500000000', 'Mar Azul');
+  await client.index({ index: `${alias}-old`, id: '500000000', document, refresh: true });
+  await expect(matchEntries(find, 'azul')).rejects.toThrow('index rebuild');
+});
+
+test('while the alias moves and old indices go, every answer is of one index as a whole', async () => {
+  const names = (mark: string) =>
+    Array.from(
+      { length: 120 },
+      (_, i) => `${i % 3 === 0 ? 'Azul' : 'Mar'} ${mark} ${i} ${i % 2 ? 'Azul' : 'Sol'}`,
+    );
+  const directories = ['antigo', 'novo'].map((mark) => numbered(500_000_000, names(mark)));
+  const queries = ['azul', 'sol azul', 'azul 1', 'mar s', 'antigo 7', 'novo 8 sol'];
+  const allowed = queries.map((q) => directories.map((one) => JSON.stringify(createMatchOracle(one)(q))));
+  await createSearchIndex(client, `${alias}-0`, directories[0]!);
+  await pointAlias(client, alias, `${alias}-0`);
+  let isMoving = true;
+  const seen = new Set<number>();
+  const searchers = Array.from({ length: 3 }, async () => {
+    // Each stands for an instance of the service, which learns of the move by itself.
+    const find = createElasticsearchMatches(client, alias, BATCHES);
+    while (isMoving) {
+      const answers = await Promise.all(queries.map((q) => matchEntries(find, q)));
+      for (const [i, answer] of answers.entries()) {
+        const from = allowed[i]!.indexOf(JSON.stringify(answer));
+        expect([queries[i], from >= 0]).toEqual([queries[i], true]);
+        if (i === 0) seen.add(from);
+      }
+    }
+  });
+  const mover = (async () => {
+    for (let move = 1; move <= 6; move += 1) {
+      await createSearchIndex(client, `${alias}-${move}`, directories[move % 2]!);
+      await pointAlias(client, alias, `${alias}-${move}`);
+      await client.indices.delete({ index: `${alias}-${move - 1}` });
+    }
+  })().finally(() => {
+    isMoving = false;
+  });
+  await Promise.all([mover, ...searchers]);
+  expect([...seen].sort()).toEqual([0, 1]);
+});

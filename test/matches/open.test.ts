@@ -1,0 +1,36 @@
+/** NIFs among several queries, which the search answers. */
+import { expect, test } from 'bun:test';
+import { openMatches } from '../../src/matches/open.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+import { answerDirectly } from '../../src/search/answer.ts';
+import { NOTHING_FOUND } from '../../src/search/search.ts';
+import { nif } from '../support/companies.ts';
+import { runHandler } from '../support/handler.ts';
+
+test('of NIFs among several queries the search gets few at a time, so that other searches do not queue', async () => {
+  let [running, most, asked] = [0, 0, 0];
+  const find = async () => {
+    asked += 1;
+    most = Math.max(most, ++running);
+    await Bun.sleep(1);
+    running -= 1;
+    return NOTHING_FOUND;
+  };
+  const { matchSeveral } = openMatches(
+    { elasticsearchAlias: 'unused' },
+    { sql: null as unknown as Sql, elasticsearch: null },
+    { search: { find }, answering: answerDirectly },
+    { publicUrl: 'http://service', stopping: new AbortController().signal },
+  );
+  const queries = Array.from({ length: 100 }, (_, n) => nif(n));
+  const post = {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ queries }),
+  };
+  const answers = await Promise.all(
+    Array.from({ length: 3 }, () => runHandler(matchSeveral, 'matches', {}, post)),
+  );
+  expect(answers.map(({ ok }) => ok)).toEqual([true, true, true]);
+  expect([asked, most <= 8]).toEqual([300, true]);
+});

@@ -1,0 +1,45 @@
+import { buildWordLists } from '../../src/matches/build-word-lists.ts';
+import type { FindMatches } from '../../src/matches/matches.ts';
+import { parseMatchQuery } from '../../src/matches/query.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
+import type { SearchEntry } from '../../src/search/document.ts';
+import { createSearchTable } from '../support/search-index.ts';
+
+/** How matches are put into batches in tests. */
+export const BATCHES = { name: 'the test', maxBatch: 32, maxConcurrentBatches: 2 };
+
+/** What matches find for `q`, as a caller types it. */
+export async function matchEntries(find: FindMatches, q: string, limit = 20): Promise<SearchEntry[]> {
+  const query = parseMatchQuery(q);
+  if (query?.kind === 'nothing') return [];
+  if (query?.kind !== 'words') throw new Error('no query for words');
+  const { entries } = await find(query, limit);
+  return entries.map(({ nif, legalName }) => ({ nif, legalName }));
+}
+
+/** Whether matches have an answer of their own for `q`: it is no NIF, and has at most eight words. */
+export function isForWords(q: string): boolean {
+  return (parseMatchQuery(q)?.kind ?? 'nif') !== 'nif';
+}
+
+/** Creates a generation's table with everything that matches need. @param dividedFrom see `buildWordLists` */
+export async function createMatchTable(
+  sql: Sql,
+  table: string,
+  entries: readonly SearchEntry[],
+  dividedFrom?: number,
+): Promise<void> {
+  await createSearchTable(sql, table, entries);
+  const context = { sql, signal: new AbortController().signal };
+  await buildWordLists(sql, context, table, dividedFrom);
+}
+
+/** Makes a table the current generation's. */
+export async function makeTableCurrent(sql: Sql, table: string): Promise<void> {
+  await sql.begin(async (transaction) => {
+    const [row] = await transaction<{ id: number }[]>`
+      INSERT INTO directory_generations (id, table_name, rows, origin, created_by)
+      VALUES (nextval('directory_generation_ids'), ${table}, 0, 'import', 'test') RETURNING id`;
+    await transaction`UPDATE directory SET current = ${row!.id}`;
+  });
+}
