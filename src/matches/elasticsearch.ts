@@ -60,8 +60,14 @@ export function createElasticsearchMatches(
         index = null;
         continue;
       }
-      const outcomes = await arrangeEach(known, asked, all, send);
-      if (!outcomes.some(isGone)) return outcomes;
+      try {
+        const outcomes = await arrangeEach(known, asked, all, send);
+        if (!outcomes.some(isGone)) return outcomes;
+      } catch (error) {
+        // Elasticsearch may answer in part while it removes the index.
+        if ((await currentIndex(alias, send)) === known) throw error;
+      }
+      index = null;
     }
     throw new Error('the alias kept moving');
   }

@@ -1,8 +1,9 @@
 /** What matches by Elasticsearch do while the alias moves, and with an index that can't answer. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
-import type { Client, estypes } from '@elastic/elasticsearch';
+import { type Client, errors, type estypes } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createElasticsearchMatches } from '../../src/matches/elasticsearch.ts';
+import { NoAnswerError } from '../../src/runtime/timeout.ts';
 import { readMapping, searchDocument } from '../../src/search/document.ts';
 import { numbered } from '../search/entries.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
@@ -49,6 +50,12 @@ test('an index of a version that knew no matches fails with what to do; an empty
   await expect(matchEntries(find, 'azul')).rejects.toThrow('index rebuild');
 });
 
+/** On a busy machine an index that is created holds searches up beyond their time. Every other failure counts. */
+function orTooLate(error: unknown): null {
+  if (error instanceof errors.TimeoutError || error instanceof NoAnswerError) return null;
+  throw error;
+}
+
 test('while the alias moves and old indices go, every answer is of one index as a whole', async () => {
   const names = (mark: string) =>
     Array.from(
@@ -66,8 +73,9 @@ test('while the alias moves and old indices go, every answer is of one index as 
     // Each stands for an instance of the service, which learns of the move by itself.
     const find = createElasticsearchMatches(client, alias, BATCHES);
     while (isMoving) {
-      const answers = await Promise.all(queries.map((q) => matchEntries(find, q)));
+      const answers = await Promise.all(queries.map((q) => matchEntries(find, q).catch(orTooLate)));
       for (const [i, answer] of answers.entries()) {
+        if (answer === null) continue;
         const from = allowed[i]!.indexOf(JSON.stringify(answer));
         expect([queries[i], from >= 0]).toEqual([queries[i], true]);
         if (i === 0) seen.add(from);
