@@ -95,7 +95,10 @@ export function keyCommands(program: Command): void {
         ['CREATED', iso(created)!],
         ['REVOKED', iso(revoked) ?? '–'],
         ['EXPIRES', iso(expires) ?? '–'],
-        ['CALLS, 30 DAYS', `${calls.search} searches, ${calls.lookup} lookups, ${calls.debts} debts`],
+        [
+          'CALLS, 30 DAYS',
+          `${calls.search} searches, ${calls.match} matches, ${calls.lookup} lookups, ${calls.debts} debts`,
+        ],
         [
           'ERRORS, 30 DAYS',
           Object.entries(errors)

@@ -50,11 +50,12 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
   ]);
   const {
     search = 0,
+    match = 0,
     lookup = 0,
     debts = 0,
     ...errors
   } = Object.fromEntries(counts.map(({ kind, calls }) => [kind, calls]));
-  return { ...key, calls: { search, lookup, debts }, errors, secrets };
+  return { ...key, calls: { search, match, lookup, debts }, errors, secrets };
 }
 
 /** {@link findKeyDetails} for an operator (contract: `key show`). @throws RefusedError for an unknown key */

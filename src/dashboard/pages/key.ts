@@ -40,6 +40,7 @@ ${alert(refusal?.message)}
   <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>
   <dl class="facts">
     ${fact(messages.searches, number(key.calls.search))}
+    ${fact(messages.wordSearches, number(key.calls.match))}
     ${fact(messages.lookups, number(key.calls.lookup))}
     ${fact(messages.debtChecks, number(key.calls.debts))}
     ${fact(messages.errorKinds.endedKeys, number(errors[401] ?? 0))}
