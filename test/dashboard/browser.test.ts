@@ -68,7 +68,7 @@ describe('in a real browser', () => {
       expect(await page.textContent('.plot title')).toMatch(/: 4\nSearches: 3\nLookups: 1$/);
       expect(await barHeights(page)).toEqual([3, 1]);
       await page.click('summary');
-      expect((await page.textContent('table.numbers tfoot'))!.replace(/\s/g, '')).toBe('Total3104');
+      expect((await page.textContent('table.numbers tfoot'))!.replace(/\s/g, '')).toBe('Total30104');
 
       await page.click('nav >> text=Try it');
       await page.fill('#q', 'anything');
@@ -200,9 +200,9 @@ describe('in a real browser', () => {
       expect(await page.isVisible('.plot rect.series-1')).toBe(true);
       await page.emulateMedia({ media: 'screen', forcedColors: 'active' });
       const colours = await page.evaluate<string[]>(`
-        ['.plot rect.series-1', '.plot rect.series-2', '.stock-bar .series-1'].map((bar) =>
+        ['.plot rect.series-1', '.plot rect.series-3', '.stock-bar .series-1'].map((bar) =>
           getComputedStyle(document.querySelector(bar)).fill)`);
-      expect(colours).toEqual(['rgb(15, 122, 105)', 'rgb(224, 145, 47)', 'rgb(15, 122, 105)']);
+      expect(colours).toEqual(['rgb(15, 122, 105)', 'rgb(85, 102, 214)', 'rgb(15, 122, 105)']);
       const time = page.locator('.stock-facts time[datetime*=T]');
       expect(await time.getAttribute('title')).toMatch(/\d{4}/);
     }));

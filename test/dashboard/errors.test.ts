@@ -41,9 +41,9 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
   ]);
   expect(page.textOf('[data-figure=plotted]')).toBe('1,500 calls');
   expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
-    `"${first}","","dashboard",0,0,0,0,0,0,0,2,0`,
-    `"${today}","","dashboard",0,0,0,0,0,0,1,0,0`,
-    `"${today}","${keyId}","web",0,1500,0,1500,3,4,1200,0,0`,
+    `"${first}","","dashboard",0,0,0,0,0,0,0,0,2,0`,
+    `"${today}","","dashboard",0,0,0,0,0,0,0,1,0,0`,
+    `"${today}","${keyId}","web",0,0,1500,0,1500,3,4,1200,0,0`,
   ]);
 });
 

@@ -102,7 +102,12 @@ export const pt = {
     'Nine-digit NIF.': 'NIF de nove algarismos.',
     'Legal name.': 'Denominação.',
     'Currently always empty.': 'Por agora sempre vazio.',
-    'Exact matches first, then by legal name.': 'Primeiro as iguais à pesquisa, depois por denominação.',
+    'In the order that the endpoint has.': 'Pela ordem que o endpoint define.',
+    'One element a query, in the order asked.': 'Um elemento por pesquisa, pela ordem pedida.',
+    "1 to 100: a query of at most 8 words, such as a company's name, or a NIF. One that is not valid gets its problem in its place.":
+      'De 1 a 100: uma pesquisa com um máximo de 8 palavras, como o nome de uma empresa, ou um NIF. Uma que não seja válida recebe o seu problema no seu lugar.',
+    'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (ask again).':
+      'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
     'Identifies the kind; the address of a page about it.':
       'Identifica o tipo; é o endereço de uma página sobre ele.',
     'The included allowance.': 'Os créditos incluídos.',
