@@ -1,7 +1,7 @@
 import type { CallKind } from '../credits/call.ts';
 import { RefusedError } from '../errors.ts';
+import type { ErrorKind } from '../http/error-kind.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { ErrorKind } from '../usage/error-answers.ts';
 import { type ApiKey, keyColumns } from './store.ts';
 
 /** The days whose calls and errors count, today among them. */

@@ -1,15 +1,13 @@
 /** Counts error answers of the API in memory, and adds them to each day's counts every few seconds. */
 import { randomUUID } from 'node:crypto';
-import { PROBLEMS, type ProblemName } from '../http/problems.ts';
+import { type ErrorKind, errorKindOf } from '../http/error-kind.ts';
+import type { ProblemName } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
-
-/** Each problem with status 429, the 401 of a key that has ended, and all others by the class of their status. */
-export type ErrorKind = 'rate-limit-exceeded' | 'monthly-quota-exceeded' | '401' | '4xx' | '5xx';
 
 const WRITE_EVERY_MS = 5 * SECOND;
 const WRITE_TIMEOUT_MS = 3 * SECOND;
@@ -44,7 +42,7 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
   /** Counts an error answer to a caller, in memory. */
   function count({ accountId, keyId }: Pick<Caller, 'accountId' | 'keyId'>, problem: ProblemName): void {
     const day = new Date().toISOString().slice(0, 10);
-    const kind = kindOf(problem);
+    const kind = errorKindOf(problem);
     const id = `${accountId} ${day} ${keyId} ${kind}`;
     const counter = counters.get(id);
     if (counter !== undefined) counter.calls += 1;
@@ -87,12 +85,6 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
   }
 
   return { count, write, start };
-}
-
-function kindOf(problem: ProblemName): ErrorKind {
-  if (problem === 'rate-limit-exceeded' || problem === 'monthly-quota-exceeded') return problem;
-  if (problem === 'unauthorized') return '401';
-  return PROBLEMS[problem].status < 500 ? '4xx' : '5xx';
 }
 
 /**

@@ -1,6 +1,6 @@
 import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
+import type { ErrorKind } from '../../http/error-kind.ts';
 import type { Sql } from '../../postgres/connect.ts';
-import type { ErrorKind } from '../../usage/error-answers.ts';
 
 /** The range of the plot, the tables and the CSV: so many days with today, or the current period. */
 export type Range = 7 | 30 | 90 | 'period';
