@@ -3,21 +3,16 @@ import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/keys/store.ts';
 import { eventually, until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, formTokenOf, makeKey, signUp } from './visitor.ts';
+import { formTokenOf, signUpWithKey, usageStatus } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const DAY_MS = 86_400_000;
-const usage = (key: string) =>
-  fetch(`${service.url}/usage`, { headers: { Authorization: `Bearer ${key}` } }).then(({ status }) => status);
+const usage = (key: string) => usageStatus(service, key);
 
 async function withKey(name = 'production') {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
-  const secret = await makeKey(visitor, name);
-  const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-  const id = key!.id;
+  const { visitor, accountId, secret, id } = await signUpWithKey(service, name);
   const expire = (at: Date) => service.sql`UPDATE api_keys SET expires_at = ${at} WHERE id = ${id}`;
   const notice = async (language = 'en') =>
     (await visitor.get('/dashboard', { 'Accept-Language': language })).textOf(`[data-key=${id}]`);

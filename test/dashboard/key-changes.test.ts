@@ -1,21 +1,13 @@
 import { afterAll, expect, test } from 'bun:test';
 import { until } from '../support/until.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createVisitor, formTokenOf, makeKey, signUp } from './visitor.ts';
+import { createVisitor, formTokenOf, signUp, signUpWithKey, usageStatus } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
-const usage = (key: string) =>
-  fetch(`${service.url}/usage`, { headers: { Authorization: `Bearer ${key}` } }).then(({ status }) => status);
-
-async function withKey(name = 'production') {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
-  const secret = await makeKey(visitor, name);
-  const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-  return { visitor, accountId, secret, id: key!.id };
-}
+const usage = (key: string) => usageStatus(service, key);
+const withKey = (name?: string) => signUpWithKey(service, name);
 
 test('a rotation shows the new secret once; the previous one works on, and the page says until when', async () => {
   const { visitor, secret, id } = await withKey();

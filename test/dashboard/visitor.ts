@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { parseHTML } from 'linkedom';
+import type { TestService } from '../support/service.ts';
 import type { MailServer } from './smtp.ts';
 
 type Page = ReturnType<typeof parseHTML>['document'];
@@ -152,6 +153,24 @@ export async function makeKey(visitor: Visitor, name = 'test'): Promise<string> 
   const secret = answer.textOf('#new-secret');
   if (secret === null) throw new Error(`no key was made: ${answer.status} ${answer.textOf('[role=alert]')}`);
   return secret;
+}
+
+/** Signs a new visitor up, and creates the account's only key. */
+export async function signUpWithKey(
+  { baseUrl, sql }: Pick<TestService, 'baseUrl' | 'sql'>,
+  name = 'production',
+) {
+  const visitor = createVisitor(baseUrl);
+  const { accountId } = await signUp(visitor);
+  const secret = await makeKey(visitor, name);
+  const [key] = await sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
+  return { visitor, accountId, secret, id: key!.id };
+}
+
+/** The status of a call with a key. */
+export async function usageStatus({ url }: Pick<TestService, 'url'>, key: string): Promise<number> {
+  const { status } = await fetch(`${url}/usage`, { headers: { Authorization: `Bearer ${key}` } });
+  return status;
 }
 
 /** Each in another network: addresses of one IPv6 /64 count as one. */

@@ -7,9 +7,9 @@ import { NoAnswerError } from '../../src/runtime/timeout.ts';
 import { readMapping, searchDocument } from '../../src/search/document.ts';
 import { numbered } from '../search/entries.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
+import { readDuring } from '../support/read-during.ts';
 import { createSearchIndex, createTestIndexAlias, pointAlias } from '../support/search-index.ts';
-import { createMatchOracle } from './oracle.ts';
-import { BATCHES, matchEntries } from './support.ts';
+import { BATCHES, matchEntries, swappedDirectories } from './support.ts';
 
 let client: Client;
 let alias: string;
@@ -57,22 +57,14 @@ function orTooLate(error: unknown): null {
 }
 
 test('while the alias moves and old indices go, every answer is of one index as a whole', async () => {
-  const names = (mark: string) =>
-    Array.from(
-      { length: 120 },
-      (_, i) => `${i % 3 === 0 ? 'Azul' : 'Mar'} ${mark} ${i} ${i % 2 ? 'Azul' : 'Sol'}`,
-    );
-  const directories = ['antigo', 'novo'].map((mark) => numbered(500_000_000, names(mark)));
-  const queries = ['azul', 'sol azul', 'azul 1', 'mar s', 'antigo 7', 'novo 8 sol'];
-  const allowed = queries.map((q) => directories.map((one) => JSON.stringify(createMatchOracle(one)(q))));
+  const { directories, queries, allowed } = swappedDirectories();
   await createSearchIndex(client, `${alias}-0`, directories[0]!);
   await pointAlias(client, alias, `${alias}-0`);
-  let isMoving = true;
   const seen = new Set<number>();
-  const searchers = Array.from({ length: 3 }, async () => {
+  const openReader = () => {
     // Each stands for an instance of the service, which learns of the move by itself.
     const find = createElasticsearchMatches(client, alias, BATCHES);
-    while (isMoving) {
+    return async () => {
       const answers = await Promise.all(queries.map((q) => matchEntries(find, q).catch(orTooLate)));
       for (const [i, answer] of answers.entries()) {
         if (answer === null) continue;
@@ -80,17 +72,15 @@ test('while the alias moves and old indices go, every answer is of one index as 
         expect([queries[i], from >= 0]).toEqual([queries[i], true]);
         if (i === 0) seen.add(from);
       }
-    }
-  });
-  const mover = (async () => {
+    };
+  };
+  const move = async () => {
     for (let move = 1; move <= 6; move += 1) {
       await createSearchIndex(client, `${alias}-${move}`, directories[move % 2]!);
       await pointAlias(client, alias, `${alias}-${move}`);
       await client.indices.delete({ index: `${alias}-${move - 1}` });
     }
-  })().finally(() => {
-    isMoving = false;
-  });
-  await Promise.all([mover, ...searchers]);
+  };
+  await readDuring(move, openReader);
   expect([...seen].sort()).toEqual([0, 1]);
 });

@@ -7,9 +7,10 @@ import { connectPostgres } from '../../src/postgres/connect.ts';
 import { numbered } from '../search/entries.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
+import { readDuring } from '../support/read-during.ts';
 import { until } from '../support/until.ts';
 import { createMatchOracle } from './oracle.ts';
-import { BATCHES, createMatchTable, makeTableCurrent, matchEntries } from './support.ts';
+import { BATCHES, createMatchTable, makeTableCurrent, matchEntries, swappedDirectories } from './support.ts';
 
 const NAMES = 30_000;
 const TABLE = 'directory_g900000';
@@ -65,33 +66,23 @@ test('a query reads a fraction of the 30,000 names, whatever its words', async (
 });
 
 test('while the directory is swapped and old tables go, every answer is of one directory as a whole', async () => {
-  const names = (mark: string) =>
-    Array.from(
-      { length: 120 },
-      (_, i) => `${i % 3 === 0 ? 'Azul' : 'Mar'} ${mark} ${i} ${i % 2 ? 'Azul' : 'Sol'}`,
-    );
-  const directories = ['antigo', 'novo'].map((mark) => numbered(500_000_000, names(mark)));
-  const queries = ['azul', 'sol azul', 'azul 1', 'mar s', 'antigo 7', 'novo 8 sol'];
-  const allowed = queries.map((q) => directories.map((one) => JSON.stringify(createMatchOracle(one)(q))));
+  const { directories, queries, allowed } = swappedDirectories();
   const own = await createTestDatabase('matches_swap');
   const reader = connectPostgres(own.url, { max: 3 });
   try {
     const tableOf = (generation: number) => `directory_g${700_000 + generation}`;
     await createMatchTable(own.sql, tableOf(0), directories[0]!, 10);
     await makeTableCurrent(own.sql, tableOf(0));
-    let isChanging = true;
     const seen = new Set<number>();
     const find = createPostgresMatches(reader, BATCHES);
-    const searchers = Array.from({ length: 3 }, async () => {
-      while (isChanging) {
-        for (const [i, q] of queries.entries()) {
-          const from = allowed[i]!.indexOf(JSON.stringify(await matchEntries(find, q)));
-          expect([q, from >= 0]).toEqual([q, true]);
-          if (i === 0) seen.add(from);
-        }
+    const read = async () => {
+      for (const [i, q] of queries.entries()) {
+        const from = allowed[i]!.indexOf(JSON.stringify(await matchEntries(find, q)));
+        expect([q, from >= 0]).toEqual([q, true]);
+        if (i === 0) seen.add(from);
       }
-    });
-    const changer = (async () => {
+    };
+    const change = async () => {
       for (let generation = 1; generation <= 8; generation += 1) {
         await createMatchTable(own.sql, tableOf(generation), directories[generation % 2]!, 10);
         await makeTableCurrent(own.sql, tableOf(generation));
@@ -99,10 +90,8 @@ test('while the directory is swapped and old tables go, every answer is of one d
           await own.sql`DROP TABLE ${own.sql(table)}`;
         }
       }
-    })().finally(() => {
-      isChanging = false;
-    });
-    await Promise.all([changer, ...searchers]);
+    };
+    await readDuring(change, () => read);
     expect([...seen].sort()).toEqual([0, 1]);
   } finally {
     await reader.end({ timeout: 5 });

@@ -3,7 +3,9 @@ import type { FindMatches } from '../../src/matches/matches.ts';
 import { parseMatchQuery } from '../../src/matches/query.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import type { SearchEntry } from '../../src/search/document.ts';
+import { numbered } from '../search/entries.ts';
 import { createSearchTable } from '../support/search-index.ts';
+import { createMatchOracle } from './oracle.ts';
 
 /** How matches are put into batches in tests. */
 export const BATCHES = { name: 'the test', maxBatch: 32, maxConcurrentBatches: 2 };
@@ -42,4 +44,17 @@ export async function makeTableCurrent(sql: Sql, table: string): Promise<void> {
       VALUES (nextval('directory_generation_ids'), ${table}, 0, 'import', 'test') RETURNING id`;
     await transaction`UPDATE directory SET current = ${row!.id}`;
   });
+}
+
+/** Two directories to swap, queries that tell them apart, and the answers of each directory to each query, as JSON. */
+export function swappedDirectories() {
+  const names = (mark: string) =>
+    Array.from(
+      { length: 120 },
+      (_, i) => `${i % 3 === 0 ? 'Azul' : 'Mar'} ${mark} ${i} ${i % 2 ? 'Azul' : 'Sol'}`,
+    );
+  const directories = ['antigo', 'novo'].map((mark) => numbered(500_000_000, names(mark)));
+  const queries = ['azul', 'sol azul', 'azul 1', 'mar s', 'antigo 7', 'novo 8 sol'];
+  const allowed = queries.map((q) => directories.map((one) => JSON.stringify(createMatchOracle(one)(q))));
+  return { directories, queries, allowed };
 }

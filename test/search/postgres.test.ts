@@ -5,6 +5,7 @@ import { createPostgresSearch } from '../../src/search/postgres.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy } from '../support/proxy.ts';
+import { readDuring } from '../support/read-during.ts';
 import { searchEntries } from '../support/search-entries.ts';
 import { createSearchTable, showTable } from '../support/search-index.ts';
 import { numbered } from './entries.ts';
@@ -97,28 +98,23 @@ test('while the view changes and old tables go, every answer is of one directory
   try {
     await createSearchTable(own.sql, 'swap_0', directories[0]!);
     await showTable(own.sql, 'swap_0');
-    let isChanging = true;
     const seen = new Set<number>();
     const search = createPostgresSearch(reader);
-    const searchers = Array.from({ length: 3 }, async () => {
-      while (isChanging) {
-        for (const [i, q] of queries.entries()) {
-          const from = allowed[i]!.indexOf(JSON.stringify(await searchEntries(search, q)));
-          expect(from).toBeGreaterThanOrEqual(0);
-          if (i === 0) seen.add(from);
-        }
+    const read = async () => {
+      for (const [i, q] of queries.entries()) {
+        const from = allowed[i]!.indexOf(JSON.stringify(await searchEntries(search, q)));
+        expect(from).toBeGreaterThanOrEqual(0);
+        if (i === 0) seen.add(from);
       }
-    });
-    const changer = (async () => {
+    };
+    const change = async () => {
       for (let generation = 1; generation <= 10; generation += 1) {
         await createSearchTable(own.sql, `swap_${generation}`, directories[generation % 2]!);
         await showTable(own.sql, `swap_${generation}`);
         await own.sql`DROP TABLE ${own.sql(`swap_${generation - 1}`)}`;
       }
-    })().finally(() => {
-      isChanging = false;
-    });
-    await Promise.all([changer, ...searchers]);
+    };
+    await readDuring(change, () => read);
     expect([...seen].sort()).toEqual([0, 1]);
   } finally {
     await reader.end({ timeout: 5 });
