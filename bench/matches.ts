@@ -41,7 +41,7 @@ function addWords(company: GeneratedCompany, index: number, names: number): Gene
   return words === undefined ? company : { ...company, name: company.name.replace(/ |$/, ` ${words} `) };
 }
 
-/** What a query can be, by a name. */
+/** Queries of each kind, by its name. */
 type Kinds = Record<string, () => string>;
 
 function createKinds(nameOf: (index: number) => string, names: number): Kinds {

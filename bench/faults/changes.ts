@@ -4,7 +4,7 @@ import type { Sql } from '../../src/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
 import { runDirectory } from './directory.ts';
 
-/** What operators do while the service runs. */
+/** Changes by operators while the service runs. */
 export interface Changes {
   plans: number;
   imports: number;

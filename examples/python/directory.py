@@ -1,4 +1,4 @@
-"""What the example programs share: a call of the API that waits and asks again, and what to tell a person about a problem.
+"""Shared by the example programs: a call of the API that waits and asks again, and the text of a problem for a person.
 
 Python 3.8 or newer, its standard library alone.
 """

@@ -1,4 +1,4 @@
-/** What the example programs share: the client, and what to tell a person about a problem. */
+/** Shared by the example programs: the client, and the text of a problem for a person. */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './api.d.ts';
 import { kindOf, patientFetch } from './patient-fetch.ts';

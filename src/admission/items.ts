@@ -7,7 +7,7 @@ import type { Caller } from '../keys/authenticate.ts';
 import type { Handler, Payment } from './pipeline.ts';
 import { createPostedHandler, refusalOfAll } from './posted.ts';
 
-/** What is answered for an item: the members that it has beside its text and its status, as JSON, or a problem. */
+/** The answer to an item: its members beside its text and its status, as JSON, or a problem. */
 export type ItemAnswer = { ok: true; json: string } | ProblemAnswer;
 
 /** One item, after the reads that come before the credits. */

@@ -37,7 +37,7 @@ export async function buildWordLists(
   await sql.begin(async (transaction) => {
     await transaction.unsafe(`DROP TABLE IF EXISTS ${quoted(words)}`);
     await transaction.unsafe(createWordsTable(words));
-    const copy = await copyInto(transaction as unknown as Sql, quoted(words));
+    const copy = await copyInto(transaction, quoted(words));
     try {
       await writeLists(readInOrder(pool, table, signal), tree, copy);
       await copy.finish();

@@ -12,6 +12,10 @@ export interface ListedName extends SearchEntry {
   normalizedName: string;
 }
 
+/** SQL: the name of the current generation's table. */
+export const CURRENT_TABLE =
+  'SELECT table_name AS name FROM directory JOIN directory_generations ON directory_generations.id = current';
+
 /** The directory was swapped, so the table is not the current one any more. */
 export class Swapped extends Error {
   override readonly name = 'Swapped';
@@ -30,9 +34,7 @@ export function openListReader(sql: Sql, table: string, batches: BatchOptions) {
   // The current table's name comes with the rows, also when there are none.
   const rowsStatement = `
     SELECT current.name AS current, wanted.list, found.last, found.places
-    FROM (
-      SELECT table_name AS name FROM directory JOIN directory_generations ON directory_generations.id = current
-    ) AS current
+    FROM (${CURRENT_TABLE}) AS current
     LEFT JOIN (
       unnest($1::int[], $2::text[], $3::int[], $4::int[]) AS wanted (list, beginning, since, rows)
       CROSS JOIN LATERAL (

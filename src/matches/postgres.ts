@@ -4,7 +4,7 @@ import type { BatchOptions } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import type { SearchEntry } from '../search/document.ts';
 import { SEARCH_TIMEOUT_MS } from '../search/search.ts';
-import { type ListedName, type ListReader, openListReader, Swapped } from './list-reader.ts';
+import { CURRENT_TABLE, type ListedName, type ListReader, openListReader, Swapped } from './list-reader.ts';
 import type { FindMatches } from './matches.ts';
 import type { WordsQuery } from './query.ts';
 import { arrange, enough, firstOf, tierOf } from './tiers.ts';
@@ -45,8 +45,7 @@ export function createPostgresMatches(sql: Sql, batches: BatchOptions): FindMatc
 }
 
 async function currentTable(sql: Sql, bound: Bound): Promise<string> {
-  const [row] = await bound(sql<{ name: string }[]>`
-    SELECT table_name AS name FROM directory JOIN directory_generations ON directory_generations.id = current`);
+  const [row] = await bound(sql.unsafe<{ name: string }[]>(CURRENT_TABLE));
   return row!.name;
 }
 

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { createTextBuffer } from '../runtime/text-buffer.ts';
 import { KIB } from '../units.ts';
-import type { Sql } from './connect.ts';
+import type { Sql, Transaction } from './connect.ts';
 
 export type CopyWriter = Awaited<ReturnType<typeof copyInto>>;
 
@@ -13,7 +13,7 @@ const MESSAGE_BYTES = 128 * KIB;
  *
  * @param target `table (column, …)`, quoted where it must be
  */
-export async function copyInto(connection: Sql, target: string) {
+export async function copyInto(connection: Sql | Transaction, target: string) {
   const stream: Writable = await connection.unsafe(`COPY ${target} FROM STDIN`).writable();
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {});

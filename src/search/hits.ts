@@ -44,9 +44,9 @@ function outcomeOf({ status, timed_out, error, hits }: Item): SearchOutcome {
   }
   const found = hits?.hits ?? [];
   const entries = found.map(({ sort: [entry] }) => {
-    const found = readEntry(entry);
-    if (!NINE_DIGITS.test(found.nif)) throw new Error('no directory entry');
-    return found;
+    const read = readEntry(entry);
+    if (!NINE_DIGITS.test(read.nif)) throw new Error('no directory entry');
+    return read;
   });
   return { entries, index: found[0]?._index ?? null };
 }

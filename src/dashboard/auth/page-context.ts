@@ -7,7 +7,7 @@ import type { Gate } from '../../runtime/gate.ts';
 import type { FormContext, FormTools, MemberForms } from '../request/context.ts';
 import type { Auth, AuthParts } from './auth.ts';
 
-/** What the service gives the dashboard to work with. */
+/** The parts of the service that the dashboard works with. */
 export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
   observer: Observer;
   pipeline: Pipeline;
@@ -22,7 +22,7 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
   stopping: AbortSignal;
 }
 
-/** What every page works with. */
+/** The parts of the dashboard that pages use. */
 export interface Tools extends DashboardParts, AuthParts, FormTools {
   auth: Auth;
   readAccount: ReadAccount;

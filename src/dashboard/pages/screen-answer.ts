@@ -49,7 +49,7 @@ export async function screenedList(context: MemberContext, answer: Answer): Prom
 const hasDebts = ({ debts }: Item) =>
   debts !== undefined && (debts.tax_debt !== null || debts.social_security_debt !== null);
 
-/** What an absent bracket means, and which list was never imported. */
+/** The meaning of an absent bracket, and the lists that were never imported. */
 function datasetNotes({ messages, formats }: MemberContext, datasets: DebtsAnswer['datasets']): HtmlValue {
   const lists: [name: string, date: string | null][] = [
     [messages.dataTax, datasets.tax],
