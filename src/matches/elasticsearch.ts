@@ -60,12 +60,14 @@ export function createElasticsearchMatches(
         index = null;
         continue;
       }
+      // Elasticsearch fails in several ways while it removes the index, because the alias has moved.
+      const hasMoved = async () => (await currentIndex(alias, send).catch(() => known)) !== known;
       try {
         const outcomes = await arrangeEach(known, asked, all, send);
-        if (!outcomes.some(isGone)) return outcomes;
+        const isWhole = !outcomes.some((outcome) => outcome instanceof SearchError);
+        if (isWhole || !(await hasMoved())) return outcomes;
       } catch (error) {
-        // Elasticsearch may answer in part while it removes the index.
-        if ((await currentIndex(alias, send)) === known) throw error;
+        if (!(await hasMoved())) throw error;
       }
       index = null;
     }
@@ -139,6 +141,3 @@ async function arrangeEach(
     return { index, entries: firstOf(beginning.entries, whole.entries, outcome.entries, one.limit) };
   });
 }
-
-/** An index that was removed meanwhile, because the alias has moved. */
-const isGone = (outcome: SearchOutcome) => outcome instanceof SearchError && outcome.status === 404;
