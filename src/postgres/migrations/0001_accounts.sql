@@ -76,7 +76,7 @@ CREATE TYPE quota_period AS (
   ends_at timestamptz -- exclusive
 );
 
--- The one place where periods are computed (specification, Credits 4; contract, choice 9).
+-- The one place where periods are computed (specification, Credits 4; contract: credits).
 -- Plus: calendar months counted from the anchor in UTC (31 January, 28 February, 31 March), cut short where the
 -- subscription lapses. Free: the calendar month in UTC; the first one begins where the plan did.
 CREATE FUNCTION account_period(plan text, since timestamptz, anchor timestamptz, until timestamptz, instant timestamptz)
