@@ -1,6 +1,6 @@
 /**
  * The steps of a change of the directory, for progress. Their weights are the seconds that they took for 5 million companies on
- * two cores (docs/operating.md, Sizing); only their proportions matter.
+ * two cores (docs/imports.md, What it takes); only their proportions matter.
  */
 import type { Step } from '../terminal/progress.ts';
 

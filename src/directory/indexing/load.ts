@@ -40,7 +40,7 @@ export async function* readPages(sql: Sql, table: string, signal: AbortSignal): 
 
 /**
  * Bulk requests in flight. Elasticsearch has one thread a core, and uses one for each request. Four requests keep three cores
- * busy while an answer is in flight. Measured on two cores only (docs/operating.md, Sizing).
+ * busy while an answer is in flight. Measured on two cores only (docs/imports.md, What it takes).
  */
 const STREAMS = 4;
 
