@@ -2,7 +2,7 @@
  * `bun bench/faults.ts --minutes 3 --mode stores`: runs three instances under a steady load of searches, lookups and batches of
  * 100 while Postgres and Redis fail in many ways, accounts are locked, plans change and directories are imported. When all faults
  * have healed, it checks every account's ledger against the answers. Exits 1 if a rule of the ledger does not hold, or an answer
- * took too long. Servers come from the environment (CONTRIBUTING) or are started.
+ * took too long. Servers come from the environment (test/README.md, Servers) or are started.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
