@@ -1,4 +1,4 @@
-/** The tables of docs/contract.md and docs/configuration.md list exactly what the code has. */
+/** The lists of docs/contract.md and docs/configuration.md have exactly what the code has. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -8,17 +8,15 @@ import { createProgram } from '../src/main.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
 
-/** The first cells of the first table below a heading. */
-async function firstCells(file: string, heading: string): Promise<string[]> {
-  const lines = (await Bun.file(join(ROOT, file)).text()).split('\n');
-  const section = lines.slice(lines.indexOf(heading) + 1);
-  const table = section.slice(section.findIndex((line) => line.startsWith('|')));
-  const rows = table.slice(2, 2 + table.slice(2).findIndex((line) => !line.startsWith('|')));
-  return rows.map((row) => row.split(/(?<!\\)\|/)[1]!.replaceAll('\\|', '|'));
+/** What stands before the arrows of the list items below a heading. */
+async function listedCommands(file: string, heading: string): Promise<string[]> {
+  const text = await Bun.file(join(ROOT, file)).text();
+  const [section] = text.slice(text.indexOf(`\n${heading}\n`) + heading.length).split('\n## ');
+  return [...section!.matchAll(/^- (.+?) → /gm)].map(([, item]) => item!);
 }
 
 /** What stands in backticks. */
-const codeOf = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+const codeOf = (item: string) => [...item.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
 test('docs/configuration.md has the table of src/config/config.ts', async () => {
   expect(await Bun.file(join(ROOT, 'docs/configuration.md')).text()).toContain(
@@ -68,8 +66,8 @@ function usagesOf(command: Command, words: string[] = []): string[] {
 }
 
 test('docs/contract.md lists exactly the commands, their arguments and their options', async () => {
-  const cells = await firstCells('docs/contract.md', '## Command line');
+  const items = await listedCommands('docs/contract.md', '## Command line');
   // In brackets stands what explains a value.
-  const usages = cells.flatMap((cell) => codeOf(cell.replace(/\([^)]*\)/g, '')));
+  const usages = items.flatMap((item) => codeOf(item.replace(/\([^)]*\)/g, '')));
   expect(usages.map(readUsage).toSorted()).toEqual(usagesOf(createProgram()).toSorted());
 });
