@@ -132,6 +132,19 @@ test('it prints a key and four lines that begin with curl: search, lookup, usage
   ]);
 });
 
+test("the answers of docs/api.md are the demo's", async () => {
+  const key = demo.stdout.split('\n').find((line) => line.startsWith('svc_'));
+  const text = await Bun.file(join(ROOT, 'docs/api.md')).text();
+  const examples = [
+    ...text
+      .replaceAll('http://127.0.0.1:3000', demo.address)
+      .matchAll(/^```sh\n(curl [^`]+)^```\n\n```json\n([^`]+)^```/gm),
+  ].filter(([, request]) => !/(changes|usage|datasets)"$/m.test(request!));
+  expect(examples).toHaveLength(5);
+  for (const [, request, answer] of examples)
+    expect(await run(`KEY=${key}; ${request}`)).toEqual(JSON.parse(answer!));
+});
+
 test('its dashboard lets anyone sign up', async () => {
   expect((await fetch(`${demo.address}/dashboard/sign-up`)).status).toBe(200);
 });
