@@ -14,8 +14,8 @@ export const isSearch = (kind: CallKind | null) => kind === 'search' || kind ===
 /** The load of this process, as far as a request has to wait for it. */
 export function createLoad() {
   const turns = createTurnDelay();
-  // The two queues that can grow: for the admission, and for the directory's search. A lookup that waits for a source waits
-  // for nothing of ours, and says nothing about how busy the service is.
+  // The two queues that can grow: for the admission, and for the directory's search. A lookup that waits for a source
+  // says nothing about how busy this process is.
   const admissions = createQueueDelay();
   const searches = createQueueDelay();
 

@@ -15,7 +15,7 @@ export interface PostedParts<Input> {
   kind: CallKind;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
-  /** @param json null for a body that can't be read. @returns a problem's detail, in words, for one that is not valid */
+  /** @param json null for a body that can't be read. @returns the detail of a problem if the body is not valid */
   read(json: unknown): { input: Input } | { invalid: string };
   answer(input: Input, context: PostedContext): Promise<Answer>;
 }

@@ -40,7 +40,7 @@ export interface Admission {
   /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */
   left: number | null;
   /**
-   * Refunds some of these credits, because what they paid for is answered 503 after all. It is tried until Postgres has
+   * Refunds some of these credits, because the items that they paid for are answered 503. It is tried until Postgres has
    * acknowledged it; the roll-up returns the credits some seconds later.
    */
   giveBack(credits: number): void;

@@ -14,7 +14,7 @@ export interface Charge {
   left: Record<string, number> | null;
 }
 
-/** SQL: the allowance of a balances row, its own or that of the plan. */
+/** SQL: the allowance of a balances row, its own or its plan's. */
 export const includedCredits = (plan: string, row = 'b') => `
   coalesce(${row}.included_credits, CASE ${plan}
     WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
@@ -70,7 +70,7 @@ const CHARGE = `
   FROM outcome`;
 
 /**
- * Charges each account as many credits as it can pay of those that its calls need, included ones first (specification,
+ * Charges each account for its calls, as far as its credits suffice, included ones first (specification,
  * Credits 2 to 4), and purchased ones if it spends them (`account limits --spend-purchased`). Its earlier calls are served
  * first. An account with nothing to spend is not updated.
  *

@@ -14,7 +14,7 @@ interface Failure {
 }
 
 /**
- * The nodes in turn. A node that fails a request gets no more until it has answered a question of ours, so that no request finds
+ * The nodes in turn. A node that fails a request gets no other one until it has answered a probe, so no request has to find
  * out whether it is back. If all nodes have failed, the next request goes to the one that failed the longest ago.
  *
  * The client's own pool sends a dead node nearly as many requests as before until it has failed three times, and may repeat a

@@ -2,10 +2,10 @@ import type { TProperties } from '@sinclair/typebox';
 import { type ApiRoute, BASE_PATH, methodOf } from './api-route.ts';
 
 /**
- * The request of a call that is made inside this process, so that its route reads it as it reads one that was sent.
+ * The request of a call inside this process. Its route reads it as it reads a request from a client.
  *
  * @param input the members of the route's path, query and body, from a sender that is not trusted: any other member is left out
- * @param headers those that the call needs beside its own: `Authorization`
+ * @param headers further headers that the call needs: `Authorization`
  * @param signal aborted when the client disconnects
  */
 export function requestOf(

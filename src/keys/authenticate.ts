@@ -74,7 +74,7 @@ export async function createAuthenticator(
 ) {
   // By SHA-256, so that no secret stays in memory longer than its request. In the order in which they were loaded.
   const known = new Map<string, KnownKey>();
-  /** Hashes that are refused without a query until an instant. `key` is the one that the secret was of; `null` means none. */
+  /** Hashes that are refused without a query until an instant. `key` is the key that the secret belonged to; `null` means none. */
   const unknown = new Map<string, { untilMs: number; key: Caller | null }>();
   const ask = createBatcher(askAll, BATCHES);
 

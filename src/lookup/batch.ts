@@ -46,8 +46,8 @@ export const lookupsRoute: ApiRoute = {
 };
 
 /**
- * Companies of one request that are refreshed at most. The providers are asked for all of them at once, so that the last one
- * has as much time as that of a single lookup.
+ * The most companies that one request refreshes. The providers are asked for all of them at once, so the last one has as much
+ * time as the company of a single lookup.
  */
 const MAX_REFRESHES = 10;
 

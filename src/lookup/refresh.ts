@@ -110,7 +110,7 @@ export function createRefresher(options: RefresherOptions) {
       if (typeof result === 'string') await leases.complete(nif, attempt, result);
       return result;
     } catch (error) {
-      // Our own failure says nothing about the sources: those that follow begin a refresh themselves.
+      // Our own failure says nothing about the sources, so the lookups that wait begin a refresh themselves.
       leases.release(nif, attempt).catch(() => {}); // the lease runs out by itself
       throw error;
     }

@@ -28,7 +28,7 @@ export class Beginning {
     readonly rowBytes: number,
   ) {}
 
-  /** The tree in which these beginnings are divided. Each comes after those that it begins with. */
+  /** The tree in which these beginnings are divided. Each comes after the shorter beginnings that it starts with. */
   static createTree(divided: Iterable<string>): Beginning {
     const root = new Beginning('', ROW_BYTES);
     root.#divide();
@@ -52,7 +52,7 @@ export class Beginning {
     return this.isDivided || this.text.endsWith(' ') ? this.text : this.text + UNDIVIDED;
   }
 
-  /** The beginning that is one character longer, of one that is divided. @param code the character's; {@link BLANK} ends the word */
+  /** The beginning that is one character longer than a divided one. @param code the character's; {@link BLANK} ends the word */
   next(code: number): Beginning {
     return this.#child(code) ?? this.#add(code, code === BLANK ? ROW_BYTES : RARE_ROW_BYTES);
   }

@@ -1,4 +1,4 @@
-/** The answers of the protocol's SDK: handshakes, lists, and refusals of what is against the protocol. */
+/** The answers of the protocol's SDK: handshakes, lists, and refusals of messages against the protocol. */
 import {
   createMcpHandler,
   isLegacyRequest,

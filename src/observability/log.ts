@@ -1,6 +1,6 @@
 /**
  * The log, the metrics (`metrics.ts`, `request-counts.ts`) and the removal of secrets (`redaction.ts`). Two writers share the log: pino,
- * and for the line of each request a faster one of ours. No line holds a secret, a query, a name or a NIF.
+ * and a faster writer here for the line of each request. No line holds a secret, a query, a name or a NIF.
  */
 import pino from 'pino';
 import { codeOf, messageOf } from '../errors.ts';
@@ -114,7 +114,7 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
     }
     const hasFailed = error !== undefined;
     const level = hasFailed ? pino.levels.values.warn : pino.levels.values.info;
-    // Only the error can have characters that JSON escapes: the others are ids of ours, methods, templates and names of tools.
+    // Only the error can have characters that JSON escapes. The others are our ids, methods, route templates and names of tools.
     const asTool = tool === undefined ? '' : `,"tool":"${tool}"`;
     const whose = (account ? `,"account":"${account}"` : '') + (keyId ? `,"key_id":"${keyId}"` : '');
     const cause = hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : '';

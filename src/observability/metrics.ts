@@ -21,7 +21,7 @@ export function createMetrics() {
         this.set(read());
       },
     });
-  /** A counter of what is counted elsewhere: `read` gives the total of each value of the label at each scrape. */
+  /** A counter whose totals are kept elsewhere: at each scrape `read` gives the total for each value of the label. */
   const counterOf = (name: string, help: string, label: string, read: () => Record<string, number>) =>
     new Counter({
       name,

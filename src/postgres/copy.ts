@@ -42,7 +42,7 @@ export async function copyInto(connection: Sql | Transaction, target: string) {
       const ended = new Promise<void>((resolve, reject) => {
         stream.end((error?: Error | null) => (error ? reject(error) : resolve()));
       });
-      // First the error of Postgres; a stream that it has ended has another one.
+      // Report Postgres's error first. The error of the closed stream says less.
       await Promise.race([failed.promise, ended]);
     },
     /** Cancels the copy, so that no row stays. */

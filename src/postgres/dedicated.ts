@@ -42,7 +42,7 @@ export function openDedicated(
 
 /**
  * The watching connection asks its one query and nothing else, such as the array types. postgres.js may open a connection after
- * the pool's end (3.4.9); that one closes itself when it is idle.
+ * the pool's end (3.4.9); that connection closes itself when it is idle.
  */
 const WATCH_OPTIONS = { idle_timeout: 10, fetch_types: false };
 

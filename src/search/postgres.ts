@@ -28,7 +28,7 @@ const MISALIGNED_WITHIN: readonly number[] = [1, 2, 4, 8, 16, 24, 40];
 
 /**
  * The indexes for fast searches in a table with the columns of `directory_entries`. Create them after loading the rows (2 to 5 s
- * for 1 million), that of the order first. Then run `VACUUM ANALYZE`, because the planner needs the statistics of the indexed expressions.
+ * for 1 million), the index of the order first. Then run `VACUUM ANALYZE`, because the planner needs the statistics of the indexed expressions.
  *
  * @param table its plain name, which begins the names of the indexes
  */

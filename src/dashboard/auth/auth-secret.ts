@@ -43,11 +43,11 @@ export async function keptAuthSecret(dataDir: string): Promise<string> {
 }
 
 /**
- * Other users may be able to write `DATA_DIR`. Their files are refused, because they would know the secret: a link, a
- * file of theirs, or a second name of a file that they can read.
+ * Other users may be able to write `DATA_DIR`. A symbolic link, another user's file and a hard link are refused, because
+ * another user could know the secret in them.
  *
  * @returns `null` if there is no such file
- * @throws RefusedError if the file is not a secret of ours
+ * @throws RefusedError if the file may be known to another user, or is damaged
  */
 async function read(path: string): Promise<string | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(

@@ -137,8 +137,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * count successes (limits.ts has ours).
      *
      * @param endpoint such as `/sign-in/email`
-     * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`); `cookies` are `Set-Cookie` values to pass on; `token` is
-     * that of the opened session
+     * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`); `cookies` are `Set-Cookie` values to pass on; `token`
+     * opens the new session
      * @throws when it could not do it, as with Postgres away
      */
     async call(endpoint: string, body: Record<string, unknown>, client: Client) {

@@ -124,7 +124,7 @@ const hashOf = (email: string) => hash('sha256', email.toLowerCase());
 const guessesOf = (email: string, isKnown: boolean) => `${isKnown ? 'known' : 'guess'} ${hashOf(email)}`;
 const mailsTo = (email: string): Limit => ({ key: `mail ${hashOf(email)}`, ...MAILS_TO_EMAIL });
 
-/** The limits of an address, and for IPv6 those of its /48 with four times as many, because one client may have it all. */
+/** The limits of an address. For IPv6 also four times these limits for its /48, because one client may have all of it. */
 function ofAddress(kind: string, { address }: ClientAddress, { max, windowMs }: Omit<Limit, 'key'>): Limit[] {
   const networks = new Set([networkOf(address), networkOf(address, 48)]);
   return [...networks].map((network, index) => ({

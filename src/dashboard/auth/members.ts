@@ -116,7 +116,7 @@ export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
 }
 
 /**
- * Writes a row of the ledger for what a member may repeat at will, but not more than 20 of a kind a day, because rows are kept. The
+ * Writes a row of the ledger for a change that a member can repeat, at most 20 of a kind a day, because rows are kept. The
  * log has each (security-log.ts).
  */
 export async function recordRepeatable(

@@ -11,7 +11,10 @@ function pageOf(url: URL): number {
   return Number.isInteger(page) && page >= 1 && page <= MAX_PAGE ? page : 1;
 }
 
-/** How many rows of a list its page needs, the latest first: its own, those before it, and one that tells whether there are more. */
+/**
+ * How many rows of a list its page needs, the latest first: its own, the rows before it, and one further row, which shows that
+ * there are more.
+ */
 export const rowsNeeded = (url: URL): number => pageOf(url) * ROWS + 1;
 
 /** A page of a list. @param all the latest first, at least {@link rowsNeeded} of them if there are that many */

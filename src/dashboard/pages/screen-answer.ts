@@ -17,7 +17,7 @@ interface DebtsAnswer {
 }
 type Item = DebtsAnswer['data'][number];
 
-/** The answer to a list: companies with debts first, then those that were not screened, then the others. */
+/** The answer to a list: companies with debts first, then items that were not screened, then companies without debts. */
 export async function screenedList(context: MemberContext, answer: Answer): Promise<Html> {
   const { messages, formats, tools } = context;
   if (!answer.ok) {

@@ -78,7 +78,7 @@ function networks(entries: string[]): BlockList {
 const contains = (list: BlockList, address: string) =>
   list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-/** An address without its zone (`%eth0`); an IPv4 one that came over an IPv6 socket in its own form. */
+/** An address without its zone (`%eth0`), and an IPv4 address of an IPv6 socket in IPv4's form. */
 function plain(address: string): string {
   const bare = address.replace(/%.*$/s, '');
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1] ?? bare;

@@ -102,7 +102,7 @@ export interface Field {
   placeholder?: string;
 }
 
-/** The field in which a user gives an email. By default it is the one that they sign in with. */
+/** The field in which a user gives an email. By default it is the email of their sign-in. */
 export function emailField(label: string, autocomplete = 'username'): Field {
   return { name: 'email', label, type: 'email', autocomplete, maxLength: 254 };
 }

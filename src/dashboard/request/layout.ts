@@ -90,7 +90,7 @@ export function formPage(context: MemberForms, page: FormPage): Promise<PageResp
   return memberPage(context, { title, body, ...refusal });
 }
 
-/** The success of a form, if this is the page that its redirect leads to: a link that somebody else made can't show another one. */
+/** The success message of a form. Only the form's own redirect shows it, so a crafted link can't show another message. */
 function doneNotice({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
   const text = new Map(Object.entries(messages.done)).get(
@@ -99,7 +99,7 @@ function doneNotice({ messages, url }: LayoutContext): HtmlValue {
   return text && html`<p class="notice good" role="status" tabindex="-1" autofocus>${text}</p>`;
 }
 
-/** A page for anyone that is as wide as those of members. */
+/** A page for visitors, as wide as the pages of members. */
 export function publicPage(context: LayoutContext, title: string, content: Html): PageResponse {
   const { messages, tools } = context;
   const page = html`

@@ -11,7 +11,7 @@ const PAUSE_MS = 0.5 * SECOND;
 /** For one bulk request of a few MB. */
 const BULK_TIMEOUT_MS = 2 * MINUTE;
 
-/** Two lines of a bulk request: one that indexes an entry, and the entry. */
+/** Two lines of a bulk request: the action `index`, and the entry. */
 export function indexLines(nif: string, legalName: string): string {
   // Digits need no escaping.
   return `{"index":{"_id":"${nif}"}}\n${JSON.stringify(searchDocument(nif, legalName))}\n`;
