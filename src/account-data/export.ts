@@ -71,7 +71,7 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
     members: sql`
       SELECT u."id", u."name", u."email", u."emailVerified", u."image", u."createdAt" AS created, u."updatedAt" AS updated,
         (SELECT max(c."updatedAt") FROM dashboard_credentials c WHERE c."userId" = u."id") AS "passwordChanged",
-        m.usage_alerts AS "usageAlerts", m.language, m.signed_in_at AS "signedIn"
+        u."twoFactorEnabled" AS "secondFactor", m.usage_alerts AS "usageAlerts", m.language, m.signed_in_at AS "signedIn"
       FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
       WHERE m.account_id = ${id} ORDER BY u."email"`,
     usageMails: sql`

@@ -25,6 +25,8 @@ export type EventKind =
   | 'signed-in'
   | 'sessions-ended'
   | 'password-changed'
+  | 'second-factor-on'
+  | 'second-factor-off'
   | 'name-changed'
   | 'email-changed';
 

@@ -41,7 +41,7 @@ const LANGUAGE_LIFE_MS = 365 * DAY;
 const MAX_USER_AGENT = 300;
 
 /** Forms that open a session. */
-const ENTRIES = ['/sign-in', '/sign-up'];
+const ENTRIES = ['/sign-in', '/sign-in/code', '/sign-up'];
 
 /** A request before its session is known. */
 type Incoming = Pick<PageContext, 'request' | 'url' | 'client' | 'messages' | 'tools' | 'trace'> & {

@@ -12,6 +12,7 @@ import * as overview from './pages/overview.ts';
 import * as profile from './pages/profile.ts';
 import * as publicPages from './pages/public.ts';
 import * as screen from './pages/screen.ts';
+import * as secondFactor from './pages/second-factor.ts';
 import * as settings from './pages/settings.ts';
 import { spending } from './pages/spending.ts';
 import * as tryIt from './pages/try.ts';
@@ -34,6 +35,7 @@ export type Route = { hasPassword?: true } & (
  */
 export const ROUTES: Record<string, Route> = {
   '/sign-in': { for: 'anyone', hasPassword: true, ...entry.signIn },
+  '/sign-in/code': { for: 'anyone', ...secondFactor.signInCode },
   '/sign-up': { for: 'anyone', hasPassword: true, ...entry.signUp },
   '/sign-up/again': { for: 'anyone', POST: entry.sendAgain },
   '/sign-out': { for: 'anyone', POST: entry.signOut },
@@ -60,6 +62,10 @@ export const ROUTES: Record<string, Route> = {
   '/settings': { for: 'member', hasPassword: true, ...settings.settings },
   '/settings/name': { for: 'member', ...profile.ownName },
   '/settings/email': { for: 'member', hasPassword: true, ...profile.ownEmail },
+  '/settings/second-factor': { for: 'member', hasPassword: true, ...secondFactor.secondFactor },
+  '/settings/second-factor/confirm': { for: 'member', POST: secondFactor.confirmation.POST },
+  '/settings/second-factor/codes': { for: 'member', hasPassword: true, ...secondFactor.backupCodes },
+  '/settings/second-factor/off': { for: 'member', hasPassword: true, ...secondFactor.turnOff },
   '/settings/members': { for: 'member', GET: access.showMembers },
   '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...access.removal },
   '/settings/sessions': { for: 'member', GET: access.showSessions, POST: access.signOutOthers },

@@ -1,13 +1,16 @@
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
+import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Config } from '../../config/config.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../units.ts';
 import type { Client, Session } from '../request/context.ts';
+import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
+import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
 import type { LinkMail, Mailer } from './mail.ts';
 
@@ -18,6 +21,11 @@ export const SESSION_MAX_MS = 30 * DAY;
 
 /** The time of a session's last use is written this often. */
 const SESSION_UPDATE_MS = 10 * MINUTE;
+
+/** A right password waits this long for the code of the second factor. */
+const CODE_WAIT_MS = 10 * MINUTE;
+/** After ten wrong codes in a row the user's codes are refused this long, and after five the password is asked again. */
+export const CODE_LOCK_MS = 15 * MINUTE;
 
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';
@@ -94,6 +102,14 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
           mail('confirm', user.email, `/confirm?token=${token}`, request),
       },
     }),
+    plugins: [
+      twoFactor({
+        issuer: MESSAGES.en.brand,
+        twoFactorTable: 'dashboard_second_factors',
+        twoFactorCookieMaxAge: CODE_WAIT_MS / SECOND,
+        accountLockout: { enabled: true, maxFailedAttempts: 10, durationSeconds: CODE_LOCK_MS / SECOND },
+      }),
+    ],
     rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: 'dashboard',
@@ -129,7 +145,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       if (response === null) return { session: null, cookies };
       const isOver = response.session.createdAt.getTime() + SESSION_MAX_MS <= Date.now();
       if (isOver) return { session: null, cookies: [] };
-      return { session: { id: response.session.id, user: response.user }, cookies };
+      const user = { ...response.user, hasSecondFactor: response.user.twoFactorEnabled === true };
+      return { session: { id: response.session.id, user }, cookies };
     },
 
     /**
@@ -137,8 +154,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * count successes (limits.ts has ours).
      *
      * @param endpoint such as `/sign-in/email`
-     * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`); `cookies` are `Set-Cookie` values to pass on; `token`
-     * opens the new session
+     * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`); `cookies` are `Set-Cookie` values to pass on; `token` is
+     * that of the opened session, `null` if none was, because a code is asked for
      * @throws when it could not do it, as with Postgres away
      */
     async call(endpoint: string, body: Record<string, unknown>, client: Client) {
@@ -155,12 +172,14 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         new Request(origin + basePath + endpoint, { method: 'POST', headers, body: JSON.stringify(body) }),
       );
       if (response.status >= 500) throw new Error(`better-auth failed at ${endpoint}`);
-      const answer = (await response.json().catch(() => null)) as { code?: string; token?: string } | null;
+      const answer = (await response.json().catch(() => null)) as Answer | null;
       return {
         ok: response.ok,
         code: answer?.code ?? null,
         cookies: response.headers.getSetCookie(),
         token: answer?.token ?? null,
+        totpUri: answer?.totpURI ?? '',
+        backupCodes: answer?.backupCodes ?? [],
       };
     },
 
@@ -183,8 +202,38 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       return (await internalAdapter.findUserById(link.value))?.email ?? null;
     },
 
+    /**
+     * The email of the user whose password was right in this browser, while the code of their second factor is awaited, and the one
+     * cookie that their code needs.
+     */
+    async awaitedCode(cookie: string | null): Promise<{ email: string; cookie: string } | null> {
+      const { internalAdapter, createAuthCookie } = await auth.$context;
+      const { name } = createAuthCookie('two_factor');
+      const value = readCookie(cookie, name);
+      // better-auth checks the cookie's signature together with the code.
+      const identifier = /^(2fa-[\w-]{20})\./.exec(value)?.[1];
+      const found = identifier && (await internalAdapter.findVerificationValue(identifier));
+      if (!found || found.expiresAt.getTime() <= Date.now()) return null;
+      const user = await internalAdapter.findUserById(found.value);
+      return user && { email: user.email, cookie: `${name}=${encodeURIComponent(value)}` };
+    },
+
+    /** How many backup codes a user with a second factor has left. */
+    async backupCodesLeft(userId: string): Promise<number> {
+      const { backupCodes } = await auth.api.viewBackupCodes({ body: { userId } });
+      return backupCodes.length;
+    },
+
     hashPassword: async (password: string) => (await auth.$context).password.hash(password),
   };
+}
+
+/** The members of better-auth's answers that are used. */
+interface Answer {
+  code?: string;
+  token?: string;
+  totpURI?: string;
+  backupCodes?: string[];
 }
 
 /** Whether better-auth does a call; `false` if it refuses. @throws when it could not do it, as with Postgres away */

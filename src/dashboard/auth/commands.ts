@@ -6,9 +6,9 @@ import { RefusedError } from '../../errors.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
 import { printable, textTable } from '../../terminal/text.ts';
 import { isEmail } from '../request/form.ts';
-import { mailInvitation } from './invitation-mail.ts';
+import { mailInvitation, mailOnce } from './command-mail.ts';
 import { invite, listInvitations, withdrawInvitation } from './invitations.ts';
-import { listMembers, removeMember } from './members.ts';
+import { listMembers, removeMember, resetSecondFactor } from './members.ts';
 
 /** Commands about the members of an account, and about invitations (contract, Command line). */
 export function memberCommands(program: Command): void {
@@ -90,12 +90,13 @@ export function memberCommands(program: Command): void {
     },
     (members) =>
       textTable([
-        ['EMAIL', 'NAME', 'SINCE', 'LAST SIGN-IN'],
-        ...members.map(({ email, name, since, lastSignIn }) => [
+        ['EMAIL', 'NAME', 'SINCE', 'LAST SIGN-IN', 'SECOND FACTOR'],
+        ...members.map(({ email, name, since, lastSignIn, secondFactor }) => [
           email,
           name,
           iso(since)!,
           iso(lastSignIn) ?? '–',
+          secondFactor ? 'on' : 'off',
         ]),
       ]),
   );
@@ -122,6 +123,35 @@ export function memberCommands(program: Command): void {
       return { id, email, removed: true };
     },
     ({ id, email }) => `${printable(email)} is no member of ${id} any more`,
+  );
+
+  defineCommand(
+    account
+      .command('reset-second-factor')
+      .argument('<id>')
+      .requiredOption('--email <address>', 'who lost the app and the backup codes', readEmail)
+      .description("turn a member's second factor off, end their sessions, and tell them by mail")
+      .addHelpText(
+        'after',
+        '\nExample:\n  bun directory account reset-second-factor acc_… --email maria@example.com\n\nFirst make sure that it is the member who asks: the password alone signs in afterwards.',
+      ),
+    async ({ sql, config, actor }, id: string, { email: address }: { email: string }) => {
+      const email = address.toLowerCase();
+      const member = await resetSecondFactor(sql, id, email, actor);
+      if (member === null)
+        throw new RefusedError(
+          `${email} is no member of ${id} with a second factor: see \`account members\``,
+        );
+      const mailed = await mailOnce(config, config.publicUrl ?? defaultPublicUrl(config.host, config.port), {
+        to: email,
+        language: member.language,
+        subject: ({ mailSecondFactorOffSubject }) => mailSecondFactorOffSubject,
+        text: ({ mailSecondFactorReset }) => mailSecondFactorReset,
+      });
+      return { id, email, reset: true, mailed };
+    },
+    ({ email, mailed }) =>
+      `the second factor of ${printable(email)} is off${mailed ? ', and a mail says so' : '; no mail was sent'}`,
   );
 }
 

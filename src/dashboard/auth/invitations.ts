@@ -139,6 +139,7 @@ export async function acceptInvitation(
       VALUES (${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now())`;
     await sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
     await sql`DELETE FROM dashboard_email_changes WHERE user_id = ${userId}`;
+    await sql`DELETE FROM dashboard_verifications WHERE "value" = ${userId}`;
     const kind = added.length === 1 ? 'member-added' : 'password-changed';
     await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
     return email;

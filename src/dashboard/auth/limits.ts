@@ -20,6 +20,9 @@ const DOWNLOADS = { max: 1, windowMs: MINUTE };
 /** A form is sent once while its token works. */
 const SENDINGS = { max: 1, windowMs: TOKEN_LIFE_MS };
 
+/** An authenticator app's code works while it is shown, and 30 seconds before and after. */
+const CODES = { max: 1, windowMs: 2 * MINUTE };
+
 /** A limit of attempts within a window, which begins with the first attempt. */
 interface Limit {
   key: string;
@@ -73,6 +76,14 @@ export function admitDownload(sql: Sql, user: { id: string }): Promise<AttemptLi
  */
 export async function isFirstSending(sql: Sql, token: string): Promise<boolean> {
   const { retryAfterS } = await admit(sql, [{ key: `form ${hash('sha256', token, 'base64')}`, ...SENDINGS }]);
+  return retryAfterS === null;
+}
+
+/** Whether an authenticator app's code is given for the first time, on any instance. */
+export async function isFirstUse(sql: Sql, userId: string, code: string): Promise<boolean> {
+  const { retryAfterS } = await admit(sql, [
+    { key: `code ${hash('sha256', `${userId} ${code}`)}`, ...CODES },
+  ]);
   return retryAfterS === null;
 }
 

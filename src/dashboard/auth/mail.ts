@@ -10,9 +10,16 @@ import { MESSAGES } from '../ui/messages.ts';
 export interface LinkMail {
   /**
    * `exists` answers a sign-up, or a change of email, with the email of an existing user. `new-email` confirms a change of
-   * email; `change-asked` and `changed` warn the previous address.
+   * email; `change-asked` and `changed` warn the previous address. `second-factor-on` and `second-factor-off` tell of a change.
    */
-  kind: 'confirm' | 'reset' | 'exists' | 'new-email' | 'change-asked' | 'changed';
+  kind:
+    | 'confirm'
+    | 'reset'
+    | 'exists'
+    | 'new-email'
+    | 'change-asked'
+    | 'changed'
+    | `second-factor-${'on' | 'off'}`;
   to: string;
   url: string;
   language: Language;
@@ -88,6 +95,8 @@ export function createMailer(
         'new-email': [messages.confirmTitle, messages.mailNewEmail, ignore],
         'change-asked': [messages.mailChangeAskedSubject, messages.mailChangeAsked, ''],
         changed: [messages.mailChangedSubject, messages.mailChanged, ''],
+        'second-factor-on': [messages.mailSecondFactorOnSubject, messages.mailNotYou, ''],
+        'second-factor-off': [messages.mailSecondFactorOffSubject, messages.mailNotYou, ''],
       }[kind] as [string, string, string];
       const sent = sendText({ to, subject, text: `${lead}\n\n${url}${end}`, language })
         .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))

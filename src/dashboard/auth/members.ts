@@ -67,12 +67,15 @@ export interface AccountMember {
   since: Date;
   /** `null` means not since this time was first kept. */
   lastSignIn: Date | null;
+  /** Whether a sign-in asks for a code, too. */
+  secondFactor: boolean;
 }
 
 /** The members of an account, by email. */
 export async function listMembers(sql: Sql | Transaction, accountId: string): Promise<AccountMember[]> {
   return sql<AccountMember[]>`
-    SELECT u."id", u."name", u."email", u."createdAt" AS since, m.signed_in_at AS "lastSignIn"
+    SELECT u."id", u."name", u."email", u."createdAt" AS since, m.signed_in_at AS "lastSignIn",
+      u."twoFactorEnabled" AS "secondFactor"
     FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id
     WHERE m.account_id = ${accountId} ORDER BY u."email"`;
 }
@@ -106,6 +109,31 @@ export async function removeMember(
   });
 }
 
+/**
+ * Turns the second factor of a member off, which ends their sessions (0004_dashboard.sql).
+ *
+ * @returns `null` if no member with a second factor has this email
+ * @throws RefusedError for an unknown account
+ */
+export async function resetSecondFactor(
+  sql: Sql,
+  accountId: string,
+  email: string,
+  actor: Actor,
+): Promise<{ language: Language | null } | null> {
+  return sql.begin(async (sql) => {
+    await lockAccount(sql, accountId);
+    const [member] = await sql<{ id: string; language: Language | null }[]>`
+      UPDATE dashboard_users u SET "twoFactorEnabled" = false FROM dashboard_members m
+      WHERE m.user_id = u."id" AND m.account_id = ${accountId} AND u."email" = ${email} AND u."twoFactorEnabled"
+      RETURNING u."id", m.language`;
+    if (member === undefined) return null;
+    await sql`DELETE FROM dashboard_second_factors WHERE "userId" = ${member.id}`;
+    await recordEvent(sql, accountId, { kind: 'second-factor-off', actor });
+    return member;
+  });
+}
+
 /** Keeps the time of a sign-in for the list of members, and the first one of each day (UTC) for the account's history. */
 export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
   const [member] = await sql<{ accountId: string; isFirst: boolean }[]>`
@@ -123,7 +151,7 @@ export async function recordRepeatable(
   sql: Sql,
   accountId: string,
   user: Pick<User, 'id'>,
-  kind: 'password-changed' | 'sessions-ended',
+  kind: 'password-changed' | 'sessions-ended' | 'second-factor-on' | 'second-factor-off',
 ): Promise<void> {
   const { retryAfterS } = await admitChange(sql, user, kind);
   if (retryAfterS === null) await recordEvent(sql, accountId, { kind, actor: actorOf(user) });

@@ -3,12 +3,16 @@ import type { PageContext } from './page-context.ts';
 /** Events that show how an account was broken into (ASVS 7.1.3, 7.2.1). */
 export type SecurityEvent =
   | 'sign-in'
+  /** The password was right, and the code of the second factor is awaited. */
+  | 'sign-in code asked'
   | 'sign-out'
   | 'sign-up'
   /** A guess was wrong, or was not checked because too many had failed. */
-  | `${'sign-in' | 'password change' | 'password check'} ${'failed' | 'refused'}`
+  | `${'sign-in' | 'sign-in code' | 'password change' | 'password check'} ${'failed' | 'refused'}`
   | 'password changed'
   | 'password reset'
+  | `second factor turned ${'on' | 'off'}`
+  | 'backup codes renewed'
   | 'invitation accepted'
   | 'email change asked'
   | 'email changed'

@@ -30,16 +30,17 @@ const MAX_SESSIONS = 50;
  * in that time ends all sessions, but not this one, which begins later. The row lock waits for a reset that is not committed
  * yet. The trigger of 0004_dashboard.sql ends sessions that began before the reset wrote the password.
  *
- * @returns whether the session stays
+ * @param token `null` means that no session was opened, because the password awaits a code
+ * @returns whether the session, or the password, is good
  */
-export async function keepSession(sql: Sql, token: string, member: Member): Promise<boolean> {
-  const ended = await sql`
+export async function keepSession(sql: Sql, token: string | null, member: Member): Promise<boolean> {
+  const [row] = await sql<{ isCurrent: boolean }[]>`
     WITH current AS (
       SELECT 1 FROM dashboard_credentials
-      WHERE "userId" = ${member.userId} AND "password" = ${member.passwordHash} FOR SHARE)
-    DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current)
-    RETURNING 1`;
-  if (ended.length > 0) return false;
+      WHERE "userId" = ${member.userId} AND "password" = ${member.passwordHash} FOR SHARE),
+    ended AS (DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current))
+    SELECT EXISTS (SELECT 1 FROM current) AS "isCurrent"`;
+  if (!row!.isCurrent) return false;
   await sql`
     DELETE FROM dashboard_sessions WHERE "id" IN (
       SELECT "id" FROM dashboard_sessions WHERE "userId" = ${member.userId}

@@ -1,14 +1,15 @@
 import { SECOND } from '../../units.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
-import { type AttemptLimit, admitMail, checkGuess, type GuessOutcome } from './limits.ts';
+import { CODE_LOCK_MS } from './auth.ts';
+import { type AttemptLimit, admitMail, checkGuess, type GuessOutcome, isFirstUse } from './limits.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
-import { logSecurity } from './security-log.ts';
+import { logSecurity, type SecurityEvent } from './security-log.ts';
 import { findMember, keepSession } from './sessions.ts';
 
 /**
- * Signs in with a password. Guesses count against the email, failed ones against the address too. A wrong email, a wrong password and an
+ * Signs in with a password, or up to the code of a second factor. Guesses count against the email, failed ones against the address too. A wrong email, a wrong password and an
  * unconfirmed email are answered alike; an unconfirmed one with its right password is sent its link again.
  */
 export async function signInWith(
@@ -18,17 +19,19 @@ export async function signInWith(
 ): Promise<GuessOutcome> {
   const { tools, client } = context;
   const member = await findMember(tools.sql, email);
+  let done: SecurityEvent = 'sign-in';
   const check = async () => {
     const answer = await tools.auth.call('/sign-in/email', { email, password }, client);
     if (answer.code === 'EMAIL_NOT_VERIFIED') await sendConfirmation(context, email);
-    if (!answer.ok || answer.token === null || member === null) return null;
+    if (!answer.ok || member === null) return null;
     if (!(await keepSession(tools.sql, answer.token, member))) return null;
-    await recordSignIn(tools.sql, member.userId);
+    if (answer.token === null) done = 'sign-in code asked';
+    else await recordSignIn(tools.sql, member.userId);
     return answer.cookies;
   };
   const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
   const outcome = await withConstantTime(context, guessed, ({ isRight }) => tools.mails && !isRight);
-  logSecurity(context, outcome.isRight ? 'sign-in' : `sign-in ${endOf(outcome)}`, member);
+  logSecurity(context, outcome.isRight ? done : `sign-in ${endOf(outcome)}`, member);
   return outcome;
 }
 
@@ -61,6 +64,37 @@ async function checkPassword(context: MemberContext, password: string): Promise<
     logSecurity(context, `password check ${endOf(outcome)}`, member);
   }
   return outcome;
+}
+
+/**
+ * Completes a sign-in by a code of the authenticator app, or by a backup code.
+ *
+ * @returns `null` if no code is awaited any more, so that the password is asked again
+ */
+export async function signInWithCode(context: PageContext, text: string): Promise<GuessOutcome | null> {
+  const { tools, client } = context;
+  const awaited = await tools.auth.awaitedCode(client.cookie);
+  const member = awaited && (await findMember(tools.sql, awaited.email));
+  if (!awaited || !member) return null;
+  const code = text.replace(/\s/g, '');
+  const isOfApp = /^\d{6}$/.test(code);
+  const failed = (retryAfterS: number | null) => {
+    logSecurity(context, `sign-in code ${endOf({ retryAfterS })}`, member);
+    return { isRight: false, retryAfterS } as const;
+  };
+  // better-auth removes a used backup code, but takes an app's code again while it is shown.
+  if (isOfApp && !(await isFirstUse(tools.sql, member.userId, code))) return failed(null);
+  const endpoint = isOfApp ? '/two-factor/verify-totp' : '/two-factor/verify-backup-code';
+  const answer = await tools.auth.call(endpoint, { code }, { ...client, cookie: awaited.cookie });
+  if (!answer.ok || answer.token === null) {
+    if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') return failed(CODE_LOCK_MS / SECOND);
+    const outcome = failed(null);
+    return (await tools.auth.awaitedCode(client.cookie)) === null ? null : outcome;
+  }
+  if (!(await keepSession(tools.sql, answer.token, member))) return null;
+  await recordSignIn(tools.sql, member.userId);
+  logSecurity(context, 'sign-in', member);
+  return { isRight: true, cookies: answer.cookies };
 }
 
 function endOf({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'refused' {

@@ -26,6 +26,7 @@ export async function showMembers(context: MemberContext): Promise<PageResponse>
     [messages.name, ({ name }) => name, 'long'],
     [messages.memberSince, ({ since }) => moment(formats, since)],
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : moment(formats, lastSignIn))],
+    [messages.secondFactor, ({ secondFactor }) => messages[secondFactor ? 'on' : 'off']],
     [messages.change, (member) => members.length > 1 && remove(member), 'end'],
   ];
   const contact = contactLink(context);

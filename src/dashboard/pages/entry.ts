@@ -20,13 +20,16 @@ import { cardPage, notFoundPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
+import { signInCode } from './second-factor.ts';
 
-/** /dashboard/sign-in */
+/** /dashboard/sign-in: after a right password it asks for the code of a second factor. */
 export const signIn = formHandlers({
   async show(context: PageContext, refusal) {
-    const { messages, tools, fields, url, session } = context;
+    const { messages, tools, fields, url, session, client } = context;
     const to = returnPath(url.searchParams.get('to') ?? fields('to'));
     if (session !== null) return redirectTo(context, to);
+    const isFresh = refusal === null && !url.searchParams.has('again') && !url.searchParams.has('done');
+    if (isFresh && (await tools.auth.awaitedCode(client.cookie))) return signInCode.GET(context);
     const signInForm = form(context, {
       hidden: to === '' ? {} : { to },
       fields: [emailField(messages.email), passwordField('password', messages.password)],

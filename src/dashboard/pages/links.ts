@@ -117,7 +117,7 @@ export const invitation = linkPage('invitation', {
     logSecurity(context, 'invitation accepted', member);
     // A session of someone else's in this browser is not to check the new one's.
     const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...client, cookie: null });
-    if (member !== null && answer.ok) await recordSignIn(tools.sql, member.userId);
+    if (member !== null && answer.token !== null) await recordSignIn(tools.sql, member.userId);
     return redirectTo(context, answer.ok ? '' : '/sign-in?done=password', answer.cookies);
   },
 });

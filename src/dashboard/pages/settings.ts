@@ -33,6 +33,7 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
   ${fact(messages.name, html`${user.name} · ${link('name', messages.change, messages.changeName)}`)}
   ${fact(messages.account, html`${account.name} <code>${account.id}</code>`)}
   ${fact(messages.access, html`${link('members', messages.members)} · ${link('sessions', messages.sessions)}`)}
+  ${fact(messages.secondFactor, html`${messages[user.hasSecondFactor ? 'on' : 'off']} · ${link('second-factor', messages.change, `${messages.change}: ${messages.secondFactor}`)}`)}
 </dl>
 <section class="card narrow" aria-labelledby="password-title">
   <h2 id="password-title">${messages.changePassword}</h2>

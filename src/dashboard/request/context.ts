@@ -32,6 +32,7 @@ export interface User {
   name: string;
   email: string;
   emailVerified: boolean;
+  hasSecondFactor: boolean;
 }
 
 export interface Session {

@@ -585,6 +585,57 @@ const TEXTS = {
     'This service sends no mail, so a new address can’t be confirmed. Ask its operator to invite the new address to this account.',
     'Este serviço não envia emails, por isso não é possível confirmar um novo endereço. Peça ao operador que convide o novo endereço para esta conta.',
   ],
+  secondFactor: ['Second factor', 'Segundo fator'],
+  on: ['On', 'Ativo'],
+  off: ['Off', 'Inativo'],
+  secondFactorLead: [
+    'A sign-in then asks for your password and for a code of an authenticator app. Turning it on ends your other sessions, because a password alone opened them.',
+    'O início de sessão passa a pedir a palavra-passe e um código de uma aplicação de autenticação. Ao ativar, as suas outras sessões terminam, porque só a palavra-passe as abriu.',
+  ],
+  secondFactorOn: [
+    'On: a sign-in asks for a code of your authenticator app.',
+    'Ativo: o início de sessão pede um código da sua aplicação de autenticação.',
+  ],
+  setUp: ['Set up', 'Configurar'],
+  scanLead: [
+    'Scan this picture with an authenticator app, or type the secret into it.',
+    'Leia esta imagem com uma aplicação de autenticação, ou escreva nela o segredo.',
+  ],
+  scanLabel: ['QR code with the secret', 'Código QR com o segredo'],
+  openApp: ['Open an app on this device', 'Abrir uma aplicação neste dispositivo'],
+  secretLabel: ['Secret for the app', 'Segredo para a aplicação'],
+  backupCodes: ['Backup codes', 'Códigos de recuperação'],
+  backupCodesLead: [
+    'Keep them away from the app’s device: each one replaces a code of the app once. They are shown only this once.',
+    'Guarde-os longe do dispositivo da aplicação: cada um substitui uma vez um código da aplicação. Só são mostrados desta vez.',
+  ],
+  backupCodesLeft: [
+    (count) => (count === '1' ? '1 backup code is left.' : `${count} backup codes are left.`),
+    (count) => (count === '1' ? 'Resta 1 código de recuperação.' : `Restam ${count} códigos de recuperação.`),
+  ],
+  backupCodesKept: ['I have kept them', 'Já os guardei'],
+  newBackupCodes: ['New backup codes', 'Novos códigos de recuperação'],
+  newBackupCodesLead: [
+    'Those that you have now no longer work then.',
+    'Os códigos que tem agora deixam de funcionar.',
+  ],
+  secondFactorOffTitle: ['Turn off the second factor', 'Desativar o segundo fator'],
+  secondFactorOffLead: [
+    'A sign-in asks for your password only then. Your other sessions end.',
+    'O início de sessão passa a pedir só a palavra-passe. As suas outras sessões terminam.',
+  ],
+  code: ['Code', 'Código'],
+  codeTitle: ['Enter the code', 'Introduza o código'],
+  codeHint: ['The six digits that the app shows now.', 'Os seis algarismos que a aplicação mostra agora.'],
+  codeOrBackupHint: [
+    'The six digits that your app shows now, or a backup code. Without either, ask the operator of this service.',
+    'Os seis algarismos que a aplicação mostra agora, ou um código de recuperação. Sem nenhum, contacte o operador deste serviço.',
+  ],
+  codeWrong: [
+    'The code is wrong, too old or used. Wait for the next one.',
+    'O código está errado, é antigo ou já foi usado. Espere pelo seguinte.',
+  ],
+  codeStartAgain: ['Start again', 'Começar de novo'],
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],
   membersLead: [
@@ -652,6 +703,8 @@ const TEXTS = {
     'signed-in': ['Signed in', 'Início de sessão'],
     'sessions-ended': ['Signed out on other devices', 'Outras sessões terminadas'],
     'password-changed': ['Password changed', 'Palavra-passe alterada'],
+    'second-factor-on': ['Second factor turned on', 'Segundo fator ativado'],
+    'second-factor-off': ['Second factor turned off', 'Segundo fator desativado'],
     'name-changed': ['Name changed', 'Nome alterado'],
     'email-changed': ['Email changed', 'Email alterado'],
   },
@@ -689,6 +742,18 @@ const TEXTS = {
       'A palavra-passe foi alterada. Inicie sessão com ela.',
     ],
     '/sign-in?done=deleted': ['The account is deleted.', 'A conta foi eliminada.'],
+    '/sign-in?done=code-ended': [
+      'The code was not given in time, or was wrong too often. Sign in again.',
+      'O código não foi dado a tempo, ou esteve errado demasiadas vezes. Inicie sessão de novo.',
+    ],
+    '/settings/second-factor?done=on': [
+      'The second factor is on. Other devices are signed out.',
+      'O segundo fator está ativo. As sessões noutros dispositivos terminaram.',
+    ],
+    '/settings/second-factor?done=off': [
+      'The second factor is off. Other devices are signed out.',
+      'O segundo fator está inativo. As sessões noutros dispositivos terminaram.',
+    ],
     '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
     '/settings?done=saved': ['Saved.', 'Guardado.'],
     '/settings?done=sent': ['The link was sent again.', 'A ligação foi enviada de novo.'],
@@ -761,6 +826,16 @@ const TEXTS = {
   mailChanged: [
     'Your account now has another email, and this address no longer signs in. If it was not you, tell the operator of this service at once.',
     'A sua conta tem agora outro email, e este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.',
+  ],
+  mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
+  mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
+  mailNotYou: [
+    'The change holds from your next sign-in on. If it was not you, change your password now, and tell the operator of this service at once.',
+    'A alteração vale a partir do próximo início de sessão. Se não a fez, altere já a palavra-passe e avise de imediato o operador.',
+  ],
+  mailSecondFactorReset: [
+    'The operator of this service turned it off, because you asked for it. Your password alone signs in now: set up a second factor again. If you did not ask, tell the operator at once.',
+    'O operador deste serviço desativou-o a seu pedido. A palavra-passe basta agora para iniciar sessão: configure de novo um segundo fator. Se não o pediu, avise de imediato o operador.',
   ],
   mailReset: [
     'Open this link to choose a new password. It works for an hour.',

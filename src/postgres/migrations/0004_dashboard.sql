@@ -8,8 +8,20 @@ CREATE TABLE dashboard_users (
   "email" text NOT NULL UNIQUE, -- in lower case
   "emailVerified" boolean NOT NULL,
   "image" text,
+  "twoFactorEnabled" boolean NOT NULL DEFAULT false,
   "createdAt" timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
   "updatedAt" timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+
+-- The TOTP secret and the backup codes of a user, encrypted with AUTH_SECRET by better-auth's twoFactor plugin.
+CREATE TABLE dashboard_second_factors (
+  "id" text PRIMARY KEY,
+  "userId" text NOT NULL UNIQUE REFERENCES dashboard_users ("id") ON DELETE CASCADE,
+  "secret" text NOT NULL,
+  "backupCodes" text NOT NULL, -- those that are unused
+  "verified" boolean NOT NULL DEFAULT true,
+  "failedVerificationCount" integer NOT NULL DEFAULT 0,
+  "lockedUntil" timestamptz
 );
 
 CREATE TABLE dashboard_sessions (
@@ -80,13 +92,16 @@ CREATE TABLE dashboard_email_changes (
   expires_at timestamptz NOT NULL
 );
 
--- A new password ends every session of its user, and a change of email: someone else may have asked for it. This runs in the
--- statement that writes the password, so that a session that was opened with the old one while a reset ran is removed, too
--- (src/dashboard/auth/sessions.ts has the other half).
+-- A new password ends every session of its user, a change of email, and links and sign-ins that are not complete: someone else may
+-- have asked for them. So does a second factor that is turned on or off. This runs in the statement that writes the change, so that a
+-- session that was opened while a reset ran is removed, too (src/dashboard/auth/sessions.ts has the other half).
 CREATE FUNCTION dashboard_end_sessions() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  changed text := coalesce(to_jsonb(NEW) ->> 'userId', NEW."id");
 BEGIN
-  DELETE FROM dashboard_sessions WHERE "userId" = NEW."userId";
-  DELETE FROM dashboard_email_changes WHERE user_id = NEW."userId";
+  DELETE FROM dashboard_sessions WHERE "userId" = changed;
+  DELETE FROM dashboard_email_changes WHERE user_id = changed;
+  DELETE FROM dashboard_verifications WHERE "value" = changed;
   RETURN NULL;
 END
 $$;
@@ -94,6 +109,11 @@ $$;
 CREATE TRIGGER dashboard_new_password
 AFTER UPDATE OF "password" ON dashboard_credentials
 FOR EACH ROW WHEN (OLD."password" IS DISTINCT FROM NEW."password")
+EXECUTE FUNCTION dashboard_end_sessions();
+
+CREATE TRIGGER dashboard_second_factor_changed
+AFTER UPDATE OF "twoFactorEnabled" ON dashboard_users
+FOR EACH ROW WHEN (OLD."twoFactorEnabled" IS DISTINCT FROM NEW."twoFactorEnabled")
 EXECUTE FUNCTION dashboard_end_sessions();
 
 -- Attempts to sign in or up and mails that were asked for, counted by address and by SHA-256 of the email

@@ -1,10 +1,11 @@
-/** `account invite` by mail, and the commands about pending invitations (contract, Command line). */
+/** The commands that send mail, and those about pending invitations (contract, Command line). */
 import { afterAll, expect, test } from 'bun:test';
+import { createUser } from '../../src/dashboard/auth/invitations.ts';
 import { createCommandLine } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startMailServer } from './smtp.ts';
 
-const database = await createTestDatabase('invitation_mail');
+const database = await createTestDatabase('command_mail');
 const mail = await startMailServer();
 const cli = createCommandLine(database.url, { SMTP_URL: mail.url });
 const unmailed = createCommandLine(database.url, { SMTP_URL: 'smtp://127.0.0.1:9' });
@@ -23,6 +24,19 @@ test('an invitation is mailed in both languages, and the answer says so', async 
   expect(text).toContain('Recebeu um convite para a conta “Padaria Central”.');
   const refused = await unmailed.json('account', 'invite', id, '--email', 'rui@example.com');
   expect([refused.mailed, typeof refused.link]).toEqual([false, 'string']);
+});
+
+test('a second factor is reset once, and its member has a mail', async () => {
+  const { id } = await cli.json('account', 'create', '--name', 'Test');
+  const person = { name: 'Eva', email: 'eva@example.com', password: 'correct horse battery' };
+  await createUser(database.sql, id, person, 'test');
+  await database.sql`UPDATE dashboard_users SET "twoFactorEnabled" = true WHERE "email" = ${person.email}`;
+  const reset = ['account', 'reset-second-factor', id, '--email', 'Eva@example.com'];
+  expect(await cli.json(...reset)).toEqual({ id, email: person.email, reset: true, mailed: true });
+  expect((await mail.mailTo(person.email)).text).toContain('turned it off');
+  expect((await cli.refusal(...reset)).code).toBe(1);
+  const [member] = await cli.json('account', 'members', id);
+  expect(member.secondFactor).toBe(false);
 });
 
 test('pending invitations are listed, and a withdrawn one is dead', async () => {

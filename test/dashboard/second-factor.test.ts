@@ -1,0 +1,222 @@
+/** The second factor of members (src/dashboard/pages/second-factor.ts), and its reset by an operator. */
+import { afterAll, expect, test } from 'bun:test';
+import { createHmac } from 'node:crypto';
+import { loadHistory } from '../../src/account-data/history.ts';
+import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { resetSecondFactor } from '../../src/dashboard/auth/members.ts';
+import { startMailedDashboard } from './service.ts';
+import {
+  createVisitor,
+  linkTo,
+  newPerson,
+  type PageAnswer,
+  type Person,
+  signUpByMail,
+  type Visitor,
+} from './visitor.ts';
+
+const PAGE = '/dashboard/settings/second-factor';
+const { service, mail, stop } = await startMailedDashboard();
+afterAll(stop);
+
+/** The code that an app shows (RFC 6238), `steps` times 30 seconds from now. */
+function codeOf(secret: string, steps = 0): string {
+  const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter));
+  const binary = bits.map((value) => value.toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from((binary.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const digest = createHmac('sha1', key).update(counter).digest();
+  const number = digest.readUInt32BE(digest.at(-1)! & 15) & 0x7fffffff;
+  return String(number % 1_000_000).padStart(6, '0');
+}
+
+/** A member who has turned the second factor on; the code of `codeOf(secret)` is used. */
+async function enrolled() {
+  const visitor = createVisitor(service.baseUrl);
+  const person = await signUpByMail(visitor, mail);
+  const page = await visitor.submit(PAGE, { present: person.password });
+  const secret = page.textOf('#secret')!;
+  const codes = page.document.querySelector('#backup-codes')!.textContent!.split('\n');
+  const { form_token } = tokensOf(page.document.querySelector('main form')!);
+  const answer = await visitor.post(`${PAGE}/confirm`, { form_token, code: codeOf(secret) });
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, `${PAGE}?done=on`]);
+  return { visitor, person, page, secret, codes };
+}
+
+const tokensOf = (form: NonNullable<ReturnType<PageAnswer['document']['querySelector']>>) => ({
+  form_token: form.querySelector('[name=form_token]')!.getAttribute('value')!,
+});
+const isSignedIn = async (visitor: Visitor) => (await visitor.get('/dashboard')).status === 200;
+const signIn = (visitor: Visitor, person: Person) => visitor.submit('/dashboard/sign-in', { ...person });
+const giveCode = (visitor: Visitor, code: string) => visitor.submit('/dashboard/sign-in/code', { code });
+const eventsOf = (member: string) =>
+  service.logLines
+    .filter(({ msg, member: of }) => msg === 'security' && of === member)
+    .map(({ event }) => event);
+const idOf = async ({ email }: Person) =>
+  (await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${email}`)[0]!.id as string;
+
+test('it is set up by a picture or a text, after a code; other sessions end, and a mail and the history say so', async () => {
+  const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
+  const person = await signUpByMail(visitor, mail);
+  await signIn(other, person);
+  const refused = await visitor.submit(PAGE, { present: 'not the password' });
+  expect([refused.status, refused.textOf('#present-fault')]).toEqual([422, 'The current password is wrong.']);
+
+  const page = await visitor.submit(PAGE, { present: person.password });
+  const secret = page.textOf('#secret')!;
+  const uri = new URL(page.document.querySelector('a[href^="otpauth:"]')!.getAttribute('href')!);
+  expect(uri.searchParams.get('secret')).toBe(secret);
+  expect(page.document.querySelector('svg.qr')!.getAttribute('aria-label')).toBe('QR code with the secret');
+  const { form_token } = tokensOf(page.document.querySelector('main form')!);
+  const wrong = await visitor.post(`${PAGE}/confirm`, { form_token, code: codeOf(secret, 9) });
+  expect([wrong.status, wrong.textOf('#code-fault')]).toEqual([
+    422,
+    'The code is wrong, too old or used. Wait for the next one.',
+  ]);
+  expect(await isSignedIn(other)).toBe(true);
+
+  await visitor.post(`${PAGE}/confirm`, { form_token, code: codeOf(secret) });
+  expect([await isSignedIn(visitor), await isSignedIn(other)]).toEqual([true, false]);
+  expect((await visitor.get(PAGE)).textOf('main')).toContain('10 backup codes are left.');
+  expect((await visitor.get('/dashboard/settings/members')).textOf('tbody')).toContain('On');
+  expect((await mail.mailTo(person.email)).text).toContain('Your second factor was turned on');
+  expect((await loadHistory(service.sql, person.accountId)).at(-1)!.kind).toBe('second-factor-on');
+  // Neither is readable in a copy of the database.
+  const [row] =
+    await service.sql`SELECT * FROM dashboard_second_factors WHERE "userId" = ${await idOf(person)}`;
+  expect(JSON.stringify(row)).not.toContain(page.textOf('#backup-codes')!.slice(0, 5));
+  const [stored] = await service.sql`SELECT * FROM dashboard_second_factors WHERE "secret" = ${secret}`;
+  expect(stored).toBeUndefined();
+});
+
+test('a sign-in wants the password, then a code; each code works once; the page that was asked for comes then', async () => {
+  const { person, secret, codes } = await enrolled();
+  const visitor = createVisitor(service.baseUrl);
+  await visitor.submit('/dashboard/sign-in?to=%2Fkeys', { ...person });
+  expect(await isSignedIn(visitor)).toBe(false);
+  expect((await visitor.get('/dashboard/sign-in?to=%2Fkeys')).textOf('h1')).toBe('Enter the code');
+  // The code that turned it on is used.
+  for (const code of [codeOf(secret), 'AAAAA-BBBBB', '000 000x']) {
+    const refused = await giveCode(visitor, code);
+    expect([code, refused.status, await isSignedIn(visitor)]).toEqual([code, 401, false]);
+  }
+  const next = codeOf(secret, 1);
+  const answer = await visitor.submit('/dashboard/sign-in?to=%2Fkeys', {
+    code: ` ${next.slice(0, 3)} ${next.slice(3)} `,
+  });
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/keys']);
+  expect(await isSignedIn(visitor)).toBe(true);
+
+  const again = createVisitor(service.baseUrl);
+  await signIn(again, person);
+  expect((await giveCode(again, next)).status).toBe(401);
+  await giveCode(again, codes[0]!);
+  expect(await isSignedIn(again)).toBe(true);
+  expect((await again.get(PAGE)).textOf('main')).toContain('9 backup codes are left.');
+  const third = createVisitor(service.baseUrl);
+  await signIn(third, person);
+  expect((await giveCode(third, codes[0]!)).status).toBe(401);
+  expect(eventsOf(await idOf(person)).slice(-4)).toEqual([
+    'sign-in code failed',
+    'sign-in',
+    'sign-in code asked',
+    'sign-in code failed',
+  ]);
+});
+
+test('five wrong codes want the password again, and ten lock the codes for 15 minutes', async () => {
+  const { person, codes } = await enrolled();
+  const visitor = createVisitor(service.baseUrl);
+  for (const round of [1, 2]) {
+    await signIn(visitor, person);
+    for (let guess = 0; guess < 5; guess += 1) {
+      expect([round, (await giveCode(visitor, `AAAAA-0000${guess}`)).status]).toEqual([round, 401]);
+    }
+    if (round === 1) {
+      const ended = await giveCode(visitor, codes[0]!);
+      expect(ended.headers.get('location')).toBe('/dashboard/sign-in?done=code-ended');
+      expect((await visitor.get('/dashboard/sign-in')).textOf('h1')).toBe('Sign in');
+    }
+  }
+  await signIn(visitor, person);
+  const locked = await giveCode(visitor, codes[0]!);
+  expect([locked.status, locked.headers.get('retry-after')]).toEqual([429, '900']);
+  await service.sql`UPDATE dashboard_second_factors SET "lockedUntil" = now() WHERE "userId" = ${await idOf(person)}`;
+  expect((await giveCode(visitor, codes[0]!)).status).toBe(303);
+});
+
+test('neither a reset of the password nor an invitation leads past it, and a reset ends a sign-in that awaits its code', async () => {
+  const { person, codes } = await enrolled();
+  await mail.mailTo(person.email);
+  const waiting = createVisitor(service.baseUrl);
+  await signIn(waiting, person);
+
+  const visitor = createVisitor(service.baseUrl);
+  await visitor.submit('/dashboard/forgot', { email: person.email });
+  const password = newPerson().password;
+  await visitor.submit(await linkTo(mail, person.email), { password });
+  expect(await isSignedIn(visitor)).toBe(false);
+  expect((await waiting.get('/dashboard/sign-in')).textOf('h1')).toBe('Sign in');
+  await signIn(visitor, { ...person, password });
+  expect(await isSignedIn(visitor)).toBe(false);
+  await giveCode(visitor, codes[0]!);
+  expect(await isSignedIn(visitor)).toBe(true);
+
+  const { accountId } = (
+    await service.sql`
+    SELECT account_id AS "accountId" FROM dashboard_members WHERE user_id = ${await idOf(person)}`
+  )[0]!;
+  const { token } = await invite(service.sql, { accountId, email: person.email }, 'cli:test');
+  const invited = createVisitor(service.baseUrl);
+  await invited.submit(`/dashboard/invitation?token=${token}`, { password: newPerson().password });
+  expect(await isSignedIn(invited)).toBe(false);
+  await giveCode(invited, codes[1]!);
+  expect(await isSignedIn(invited)).toBe(true);
+});
+
+test('new backup codes and turning it off want the password; an operator turns it off, which ends sessions', async () => {
+  const { visitor, person, codes } = await enrolled();
+  const refused = await visitor.submit(`${PAGE}/off`, { present: 'not the password' });
+  expect([refused.status, (await visitor.get(PAGE)).textOf('main')]).toEqual([
+    422,
+    expect.stringContaining('On: a sign-in asks for a code'),
+  ]);
+  const renewed = await visitor.submit(`${PAGE}/codes`, { present: person.password });
+  const fresh = renewed.document.querySelector('#backup-codes')!.textContent!.split('\n');
+  const other = createVisitor(service.baseUrl);
+  await signIn(other, person);
+  expect((await giveCode(other, codes[0]!)).status).toBe(401);
+  expect((await giveCode(other, fresh[0]!)).status).toBe(303);
+
+  const off = await visitor.submit(`${PAGE}/off`, { present: person.password });
+  expect(off.headers.get('location')).toBe(`${PAGE}?done=off`);
+  expect([await isSignedIn(visitor), await isSignedIn(other)]).toEqual([true, false]);
+  await signIn(other, person);
+  expect(await isSignedIn(other)).toBe(true);
+
+  const lost = await enrolled();
+  const { accountId } = lost.person;
+  expect(await resetSecondFactor(service.sql, accountId, lost.person.email, 'cli:test')).toMatchObject({
+    language: 'en',
+  });
+  expect(await isSignedIn(lost.visitor)).toBe(false);
+  await signIn(lost.visitor, lost.person);
+  expect(await isSignedIn(lost.visitor)).toBe(true);
+  expect(await resetSecondFactor(service.sql, accountId, lost.person.email, 'cli:test')).toBeNull();
+  expect((await loadHistory(service.sql, accountId)).map(({ kind, actor }) => [kind, actor])).toContainEqual([
+    'second-factor-off',
+    'cli:test',
+  ]);
+});
+
+test('its forms are refused without their token', async () => {
+  const { visitor, person, codes } = await enrolled();
+  const waiting = createVisitor(service.baseUrl);
+  await signIn(waiting, person);
+  expect((await waiting.post('/dashboard/sign-in/code', { code: codes[0]! })).status).toBe(403);
+  for (const path of ['', '/confirm', '/codes', '/off'])
+    expect((await visitor.post(PAGE + path, { present: person.password })).status).toBe(403);
+  expect((await giveCode(waiting, codes[0]!)).status).toBe(303);
+});
