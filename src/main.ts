@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { accountDataCommands } from './account-data/commands.ts';
 import { accountCommands } from './accounts/commands.ts';
 import { memberCommands } from './dashboard/auth/commands.ts';
+import { suspensionCommands } from './dashboard/auth/suspension.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { messageOf } from './errors.ts';
@@ -22,6 +23,7 @@ export function createProgram(): Command {
   serviceCommands(program);
   accountCommands(program);
   memberCommands(program);
+  suspensionCommands(program);
   accountDataCommands(program);
   keyCommands(program);
   directoryCommands(program);

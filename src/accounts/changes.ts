@@ -68,19 +68,29 @@ export async function changeLimits(sql: Sql, id: string, change: LimitChange, ac
 /**
  * Suspends or resumes an account. The keys of a suspended account are answered 401, and its members' sessions end. Repeating
  * it changes nothing.
+ *
+ * @param reason of a suspension, which members see
+ * @returns whether it was a change
  */
-export async function setSuspended(sql: Sql, id: string, suspended: boolean, actor: Actor): Promise<void> {
-  await sql.begin(async (sql) => {
+export async function setSuspended(
+  sql: Sql,
+  id: string,
+  suspended: boolean,
+  actor: Actor,
+  reason = '',
+): Promise<boolean> {
+  return sql.begin(async (sql) => {
     await lockAccount(sql, id);
     const changed = await sql`
       UPDATE accounts SET suspended_at = CASE WHEN ${suspended} THEN now() END
       WHERE id = ${id} AND (suspended_at IS NOT NULL) <> ${suspended} RETURNING 1`;
-    if (changed.length === 0) return;
+    if (changed.length === 0) return false;
     if (suspended) {
       await sql`
         DELETE FROM dashboard_sessions WHERE "userId" IN (
           SELECT user_id FROM dashboard_members WHERE account_id = ${id})`;
     }
-    await recordEvent(sql, id, { kind: suspended ? 'suspended' : 'resumed', actor });
+    await recordEvent(sql, id, { kind: suspended ? 'suspended' : 'resumed', actor, note: reason });
+    return true;
   });
 }

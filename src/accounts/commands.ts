@@ -3,7 +3,7 @@ import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
 import { defineCommand } from '../terminal/command.ts';
 import { fields, printable, textTable } from '../terminal/text.ts';
 import { instant, name, oneOfWords, wholeNumber } from '../terminal/values.ts';
-import { changeLimits, changePlan, setSuspended } from './changes.ts';
+import { changeLimits, changePlan } from './changes.ts';
 import { grantCredits, MAX_BALANCE } from './grant.ts';
 import { iso, type Plan, type Subscription } from './plan.ts';
 import { type AccountFilter, createAccount, emailsOf, listAccounts, requireAccount } from './store.ts';
@@ -142,25 +142,6 @@ export function accountCommands(program: Command): void {
     },
     ({ id, credits }) => `${id} has ${credits} purchased credits`,
   );
-
-  const suspension: [word: string, suspended: boolean, description: string][] = [
-    ['suspend', true, "answer 401 to the account's keys, and end its members' sessions"],
-    ['resume', false, "let the account's keys work again"],
-  ];
-  for (const [word, suspended, description] of suspension) {
-    defineCommand(
-      account
-        .command(word)
-        .argument('<id>')
-        .description(description)
-        .addHelpText('after', `\nExample:\n  bun directory account ${word} acc_…`),
-      async ({ sql, actor }, id: string) => {
-        await setSuspended(sql, id, suspended, actor);
-        return { id, suspended };
-      },
-      ({ id }) => `${id} is ${suspended ? 'suspended' : 'not suspended'}`,
-    );
-  }
 }
 
 function withSubscription(command: Command): Command {

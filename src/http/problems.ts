@@ -24,7 +24,7 @@ export const PROBLEMS = {
     title: 'The API key is missing or not valid',
     cause:
       'The `Authorization` header is missing or not of the form `Bearer <API_KEY>`, or the key is unknown, revoked or expired, or its account is suspended.',
-    fix: 'Send `Authorization: Bearer svc_…` with an active key. Nothing was charged.',
+    fix: 'Send `Authorization: Bearer svc_…` with an active key. The dashboard says what ended a key or suspended an account, since when, and why. Nothing was charged.',
   },
   'company-not-found': {
     status: 404,

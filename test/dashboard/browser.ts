@@ -39,7 +39,7 @@ export interface Browsing {
   /** Signs a new person up over HTTP and gives the browser their session. @returns the account's id */
   enter(context: BrowserContext): Promise<string>;
   /**
-   * Fails when axe finds something (beside what it calls minor), the page is wider than the window, or an element can't be reached by keyboard.
+   * Opens what is folded. Fails when axe finds something (beside what it calls minor), the page is wider than the window, or an element can't be reached by keyboard.
    * @param path absent: the page as it is
    */
   inspect(page: Page, path?: string): Promise<void>;
@@ -84,6 +84,8 @@ export async function openBrowser(service: TestService): Promise<Browsing> {
   async function inspect(page: Page, path?: string): Promise<void> {
     if (path !== undefined) await page.goto(dashboard(path));
     const where = `${page.url()} (${await page.title()})`;
+    const openAll = `for (const details of document.querySelectorAll('details')) details.open = true`;
+    await page.evaluate(openAll);
     // Through the debugger, not as a script of the page: its Content-Security-Policy would not let it in.
     await page.evaluate(axe.source);
     const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(

@@ -39,6 +39,18 @@ test('a second factor is reset once, and its member has a mail', async () => {
   expect(member.secondFactor).toBe(false);
 });
 
+test('a suspension mails its reason once, and the history has it', async () => {
+  const { id } = await cli.json('account', 'create', '--name', 'Padaria Central');
+  const person = { name: 'Rita', email: 'rita@example.com', password: 'correct horse battery' };
+  await createUser(database.sql, id, person, 'test');
+  const suspend = ['account', 'suspend', id, '--reason', 'Invoice 17 is overdue'];
+  expect(await cli.json(...suspend)).toEqual({ id, suspended: true, mailed: 1 });
+  expect((await mail.mailTo(person.email)).text).toContain('Reason: Invoice 17 is overdue');
+  expect(await cli.json(...suspend)).toEqual({ id, suspended: true, mailed: 0 });
+  const history = await cli.json('account', 'history', id);
+  expect(history.at(-1)).toMatchObject({ kind: 'suspended', note: 'Invoice 17 is overdue' });
+});
+
 test('pending invitations are listed, and a withdrawn one is dead', async () => {
   const { id } = await cli.json('account', 'create', '--name', 'Test');
   await cli.json('account', 'invite', id, '--email', 'Ana@example.com');

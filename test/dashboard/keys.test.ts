@@ -193,11 +193,11 @@ test('a name must be one: white space, control characters and over 200 character
 test('a suspended account is told so after signing in again, and gets no key and no call', async () => {
   const visitor = createVisitor(service.baseUrl);
   const { accountId, ...person } = await signUp(visitor);
-  await setSuspended(service.sql, accountId, true, 'test');
+  await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');
   expect((await visitor.get('/dashboard')).status).toBe(303);
   await visitor.submit('/dashboard/sign-in', { ...person });
   expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toMatch(
-    /^This account is suspended: .* Suspended on \d+ \w+ \d{4}, \d\d:\d\d\./,
+    /^This account is suspended: .* Suspended on \d+ \w+ \d{4}, \d\d:\d\d\. Reason: Invoice 17 is overdue/,
   );
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(403);
   expect((await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' })).status).toBe(403);

@@ -93,7 +93,7 @@ for (const javaScriptEnabled of [true, false]) {
 
 test('on a narrow phone in Portuguese each page fits, and axe finds nothing serious', () =>
   browsing.inBrowser({ viewport: { width: 360, height: 740 }, locale: 'pt-PT' }, async (page) => {
-    const { accountId, other } = await enter(page);
+    const { accountId, person, other } = await enter(page);
     await grantCredits(
       service.sql,
       accountId,
@@ -110,17 +110,23 @@ test('on a narrow phone in Portuguese each page fits, and axe finds nothing seri
       '/settings/email',
       '/settings/members',
       `/settings/members/${other.id}/remove`,
+      '/settings/second-factor',
       '/settings/sessions',
       '/settings/history',
       '/settings/delete',
+      '/settings/spending',
+      '/reference',
       '',
     ];
     for (const path of paths) {
       await browsing.inspect(page, path);
-      if (path === '') await page.click('#errors summary');
       const file = path.replace(other.id, 'id').replaceAll('/', '-');
       if (process.env.SHOTS)
         await page.screenshot({ path: `${process.env.SHOTS}/acct${file}.png`, fullPage: true });
     }
+    await page.goto(dashboard('/settings/second-factor'));
+    await page.fill('#present', person.password);
+    await page.click('main form button[type=submit]');
+    await page.waitForSelector('svg.qr');
     await browsing.inspect(page);
   }));

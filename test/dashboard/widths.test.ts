@@ -106,7 +106,7 @@ const ofMembers = Object.entries(ROUTES).flatMap(([path, route]) =>
 
 for (const locale of ['en-GB', 'pt-PT'])
   test(`no page scrolls sideways, and no word is broken, from 320 to 1920 px (${locale})`, async () => {
-    await browsing.inBrowser({ locale }, async (page) => {
+    await browsing.inBrowser({ locale, timezoneId: 'America/New_York' }, async (page) => {
       expect(await walk(page, [...ofVisitors, '/openapi', '/problems/unauthorized'])).toEqual([]);
       const accountId = await browsing.enter(page.context());
       const keyId = await fill(accountId);

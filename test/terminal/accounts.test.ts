@@ -272,7 +272,7 @@ test('account suspend and resume answer {id, suspended}, as often as they are as
     ['resume', false],
     ['resume', false],
   ] as const) {
-    expect(await cli.json('account', word, id)).toEqual({ id, suspended });
+    expect(await cli.json('account', word, id)).toMatchObject({ id, suspended });
     expect((await cli.json('account', 'show', id)).suspended).toBe(suspended);
   }
   const events = await database.sql`

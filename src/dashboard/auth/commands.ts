@@ -86,7 +86,7 @@ export function memberCommands(program: Command): void {
     async ({ sql }, id: string) => {
       await requireAccount(sql, id);
       const members = await listMembers(sql, id);
-      return members.map(({ id: _, ...member }) => member);
+      return members.map(({ id: _id, emailVerified: _verified, language: _language, ...member }) => member);
     },
     (members) =>
       textTable([

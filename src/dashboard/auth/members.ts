@@ -64,6 +64,9 @@ export interface AccountMember {
   name: string;
   /** In lower case. */
   email: string;
+  emailVerified: boolean;
+  /** Of their latest visit; `null` if there was none. */
+  language: Language | null;
   since: Date;
   /** `null` means not since this time was first kept. */
   lastSignIn: Date | null;
@@ -74,8 +77,8 @@ export interface AccountMember {
 /** The members of an account, by email. */
 export async function listMembers(sql: Sql | Transaction, accountId: string): Promise<AccountMember[]> {
   return sql<AccountMember[]>`
-    SELECT u."id", u."name", u."email", u."createdAt" AS since, m.signed_in_at AS "lastSignIn",
-      u."twoFactorEnabled" AS "secondFactor"
+    SELECT u."id", u."name", u."email", u."emailVerified", m.language, u."createdAt" AS since,
+      m.signed_in_at AS "lastSignIn", u."twoFactorEnabled" AS "secondFactor"
     FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id
     WHERE m.account_id = ${accountId} ORDER BY u."email"`;
 }

@@ -16,12 +16,12 @@ export async function pageNotices(context: MemberContext): Promise<HtmlValue> {
 
 async function suspendedNotice(context: MemberContext): Promise<Html> {
   const { messages, tools, account, formats } = context;
-  const [row] = await tools.sql<{ at: Date; refused: number }[]>`
-    SELECT at, ${refusedSince(tools.sql, account.id)} AS refused FROM account_events
+  const [row] = await tools.sql<{ at: Date; note: string; refused: number }[]>`
+    SELECT at, note, ${refusedSince(tools.sql, account.id)} AS refused FROM account_events
     WHERE account_id = ${account.id} AND kind = 'suspended' ORDER BY id DESC LIMIT 1`;
   const since = row && sentence(messages.suspendedSince, moment(formats, row.at));
   const refused = row !== undefined && row.refused > 0 && messages.refusedCalls(formats.number(row.refused));
-  return html`<p class="notice bad" role="status"><span>${messages.suspended} ${since} ${refused} ${contactLink(context)}</span></p>`;
+  return html`<p class="notice bad" role="status"><span>${messages.suspended} ${since} ${row?.note && messages.suspendedReason(row.note)} ${refused} ${contactLink(context)}</span></p>`;
 }
 
 interface EndingKey {

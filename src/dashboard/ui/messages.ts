@@ -155,6 +155,7 @@ const TEXTS = {
     'This account is suspended: its keys are refused. Ask the operator of this service.',
     'Esta conta está suspensa: as suas chaves são recusadas. Contacte o operador deste serviço.',
   ],
+  suspendedReason: ['Reason: {reason}', 'Motivo: {reason}'],
   suspendedSince: ['Suspended on {at}.', 'Suspensa em {at}.'],
   refusedCalls: ['Refused calls since yesterday: {calls}.', 'Chamadas recusadas desde ontem: {calls}.'],
   keyEndsSoon: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
@@ -677,6 +678,7 @@ const TEXTS = {
   deleteName: ['The name of the account', 'O nome da conta'],
   wrongAccountName: ['That is not the name of the account.', 'Esse não é o nome da conta.'],
   event: ['Event', 'Evento'],
+  localTime: ['local time', 'hora local'],
   timesUtc: ['Times are in UTC.', 'As horas são em UTC.'],
   by: ['By', 'Por'],
   byYou: ['You', 'Eu'],
@@ -804,6 +806,7 @@ const TEXTS = {
     'You were invited to the account “{account}”. Open this link to choose a password. It works once, until {until}.',
     'Recebeu um convite para a conta “{account}”. Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.',
   ],
+  mailSuspendedSubject: ['“{account}” is suspended', '“{account}” está suspensa'],
   mailConfirm: [
     'Open this link to confirm your email. It works for an hour.',
     'Abra esta ligação para confirmar o seu email. É válida durante uma hora.',

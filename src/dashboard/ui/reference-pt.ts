@@ -170,7 +170,7 @@ export const pt = {
       title: 'Falta a chave da API, ou não é válida',
       cause:
         'Falta o cabeçalho `Authorization`, ou não tem a forma `Bearer <API_KEY>`, ou a chave é desconhecida, foi revogada ou expirou, ou a conta está suspensa.',
-      fix: 'Envie `Authorization: Bearer svc_…` com uma chave ativa. Nada foi cobrado.',
+      fix: 'Envie `Authorization: Bearer svc_…` com uma chave ativa. O painel diz o que terminou uma chave ou suspendeu a conta, desde quando e porquê. Nada foi cobrado.',
     },
     'company-not-found': {
       title: 'Essa empresa não existe',

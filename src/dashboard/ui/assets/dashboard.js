@@ -69,13 +69,22 @@ for (const input of document.querySelectorAll('input[type=password]')) {
   if (input.autofocus) input.focus();
 }
 
-// Everything is in UTC, as the service counts; the reader's own time is at hand.
-for (const time of document.querySelectorAll('time[datetime*=T]')) {
-  time.title = new Date(time.dateTime).toLocaleString(document.documentElement.lang, {
-    dateStyle: 'long',
-    timeStyle: 'long',
-  });
+// Everything is in UTC, as the service counts. The reader's own time stands behind it, if it differs.
+function showLocalTimes(part) {
+  for (const time of part.querySelectorAll('time[datetime*=T]')) {
+    const at = new Date(time.dateTime);
+    if (at.getTimezoneOffset() === 0) continue;
+    const day = at.getDate() === at.getUTCDate() ? {} : { day: 'numeric', month: 'short' };
+    const own = at.toLocaleString(document.documentElement.lang, {
+      ...day,
+      hour: '2-digit',
+      minute: '2-digit',
+    });
+    const text = ` (${own} ${document.body.dataset.local})`;
+    time.append(Object.assign(document.createElement('small'), { textContent: text }));
+  }
 }
+showLocalTimes(document);
 
 // The success of a form is shown once, not again at each reload.
 if (new URLSearchParams(location.search).has('done')) {
@@ -128,6 +137,7 @@ async function refresh() {
     if (next === null || part.contains(document.activeElement)) continue;
     const details = next.querySelector('details');
     if (details !== null) details.open = part.querySelector('details')?.open === true;
+    showLocalTimes(next);
     part.replaceWith(next);
   }
 }
