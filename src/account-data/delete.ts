@@ -19,10 +19,8 @@ export async function deleteAccount(sql: Sql, id: string, actor: Actor): Promise
     if (account.deleted !== null) return account.deleted;
     await lockAccount(sql, id);
     await sql`DELETE FROM dashboard_invitations WHERE account_id = ${id}`;
-    const members = sql`SELECT user_id FROM dashboard_members WHERE account_id = ${id}`;
-    await sql`DELETE FROM dashboard_verifications WHERE "value" IN (${members})`;
-    // Sessions, passwords and memberships are deleted in cascade.
-    await sql`DELETE FROM dashboard_users WHERE "id" IN (${members})`;
+    // Users without another account go with it (0004_dashboard.sql).
+    await sql`DELETE FROM dashboard_members WHERE account_id = ${id}`;
     await sql`
       DELETE FROM api_key_previous_secrets
       WHERE key_id IN (SELECT k.id FROM api_keys k WHERE k.account_id = ${id})`;

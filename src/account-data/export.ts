@@ -71,12 +71,12 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
     members: sql`
       SELECT u."id", u."name", u."email", u."emailVerified", u."image", u."createdAt" AS created, u."updatedAt" AS updated,
         (SELECT max(c."updatedAt") FROM dashboard_credentials c WHERE c."userId" = u."id") AS "passwordChanged",
-        u."twoFactorEnabled" AS "secondFactor", m.usage_alerts AS "usageAlerts", m.language, m.signed_in_at AS "signedIn"
+        u."twoFactorEnabled" AS "secondFactor", m.role, m.usage_alerts AS "usageAlerts", m.language, m.signed_in_at AS "signedIn"
       FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
       WHERE m.account_id = ${id} ORDER BY u."email"`,
     usageMails: sql`
       SELECT user_id AS member, percent, period_opened_at AS period FROM dashboard_usage_alerts
-      WHERE user_id IN (${members}) ORDER BY user_id, percent`,
+      WHERE account_id = ${id} ORDER BY user_id, percent`,
     sessions: sql`
       SELECT "userId" AS member, "createdAt" AS created, "updatedAt" AS updated, "expiresAt" AS expires, "ipAddress", "userAgent"
       FROM dashboard_sessions WHERE "userId" IN (${members}) ORDER BY "createdAt"`,
@@ -92,7 +92,7 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
         ON split_part(a.key, ' ', 2) IN (u."id", encode(sha256(convert_to(u."email", 'UTF8')), 'hex'))
       WHERE u."id" IN (${members}) ORDER BY u."email", kind`,
     invitations: sql`
-      SELECT email, actor, created_at AS created, expires_at AS expires, used_at AS used
+      SELECT email, role, actor, created_at AS created, expires_at AS expires, used_at AS used
       FROM dashboard_invitations WHERE account_id = ${id} ORDER BY created_at`,
     keys: sql`SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${id} ORDER BY created_at, id`,
     secretUses: sql`

@@ -180,6 +180,12 @@ export const SETTINGS = {
     oneOf(['open', 'closed']),
     'If it is `open`, anyone can create a Free account in the dashboard. Set `SMTP_URL` then, so that an account confirms its email first.',
   ),
+  secondFactor: setting(
+    'SECOND_FACTOR',
+    'optional',
+    oneOf(['optional', 'owners']),
+    'If it is `owners`, every owner of an account sets up a second factor (TOTP) before they use the dashboard.',
+  ),
   shutdownDelayS: setting(
     'SHUTDOWN_DELAY_S',
     '0',

@@ -6,7 +6,7 @@ import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
 import { createGate } from '../runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { DAY, SECOND } from '../units.ts';
-import { accountOf } from './auth/members.ts';
+import { accountOf, type Membership } from './auth/members.ts';
 import type { MemberContext, PageContext, Tools } from './auth/page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
 import { type PageResponse, redirectTo, type Session } from './request/context.ts';
@@ -42,6 +42,9 @@ const MAX_USER_AGENT = 300;
 
 /** Forms that open a session. */
 const ENTRIES = ['/sign-in', '/sign-in/code', '/sign-up'];
+
+/** Where owners set up a second factor, before anything else if it is required. */
+const SECOND_FACTOR = '/settings/second-factor';
 
 /** A request before its session is known. */
 type Incoming = Pick<PageContext, 'request' | 'url' | 'client' | 'messages' | 'tools' | 'trace'> & {
@@ -137,7 +140,14 @@ export function createRequestHandler(tools: Tools) {
       cookies.push(browsers.cookieOf(session.user.id));
     }
 
-    const owner = formOwner(session?.id ?? null, client.cookie, cookieOptions);
+    const opening = session && accountOf(tools.sql, session.user, messages.language);
+    const membership = opening && (await withTimeout(opening, SESSION_TIMEOUT_MS, 'Postgres'));
+    // A form belongs to its account, too: another tab may have opened another one.
+    const owner = formOwner(
+      membership && `${session!.id} ${membership.accountId}`,
+      client.cookie,
+      cookieOptions,
+    );
     if (owner.setCookie !== null) cookies.push(owner.setCookie);
     const path = pathBelow(url);
     const context: PageContext = {
@@ -179,7 +189,10 @@ export function createRequestHandler(tools: Tools) {
     }
 
     if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
-    const page = openMember(context, session!).then((member) => {
+    const page = openMember(context, session!, membership!).then((member) => {
+      const mustSetUp =
+        tools.config.secondFactor === 'owners' && member.role === 'owner' && !member.user.hasSecondFactor;
+      if (mustSetUp && !path.startsWith(SECOND_FACTOR)) return redirectTo(context, SECOND_FACTOR);
       // A call can wait for a slow source, and must not keep a place from other pages.
       if (path === '/try') leave();
       return route[method]!(member);
@@ -187,11 +200,13 @@ export function createRequestHandler(tools: Tools) {
     return path === '/try' ? page : withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
   }
 
-  async function openMember(context: PageContext, session: Session): Promise<MemberContext> {
-    const { user } = session;
-    const id = await accountOf(tools.sql, user, context.messages.language);
-    context.trace.account = id;
-    return { ...context, session, user, account: await tools.readAccount(id) };
+  async function openMember(
+    context: PageContext,
+    session: Session,
+    { accountId, role }: Membership,
+  ): Promise<MemberContext> {
+    context.trace.account = accountId;
+    return { ...context, session, user: session.user, role, account: await tools.readAccount(accountId) };
   }
 
   function failed(incoming: Incoming, error: unknown): PageResponse | RefusalKind {

@@ -8,6 +8,7 @@ import * as key from './pages/key.ts';
 import * as keyChanges from './pages/key-changes.ts';
 import * as keys from './pages/keys.ts';
 import * as links from './pages/links.ts';
+import * as members from './pages/members.ts';
 import * as overview from './pages/overview.ts';
 import * as profile from './pages/profile.ts';
 import * as publicPages from './pages/public.ts';
@@ -66,8 +67,10 @@ export const ROUTES: Record<string, Route> = {
   '/settings/second-factor/confirm': { for: 'member', POST: secondFactor.confirmation.POST },
   '/settings/second-factor/codes': { for: 'member', hasPassword: true, ...secondFactor.backupCodes },
   '/settings/second-factor/off': { for: 'member', hasPassword: true, ...secondFactor.turnOff },
-  '/settings/members': { for: 'member', GET: access.showMembers },
-  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...access.removal },
+  '/settings/accounts': { for: 'member', GET: members.showAccounts, POST: members.openOther },
+  '/settings/members': { for: 'member', hasPassword: true, ...members.members },
+  '/settings/members/withdraw': { for: 'member', POST: members.withdraw },
+  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...members.removal },
   '/settings/sessions': { for: 'member', GET: access.showSessions, POST: access.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },

@@ -248,39 +248,6 @@ describe('invitations', () => {
     expect((await first.submit('/dashboard/sign-in', old)).status).toBe(401);
   });
 
-  test('an email belongs to one account: inviting it to another is refused, in one line', async () => {
-    const { answer: one } = await directory('account', 'create', '--name', 'One');
-    const { answer: two } = await directory('account', 'create', '--name', 'Two');
-    const { answer } = await directory('account', 'invite', one.id, '--email', 'shared@example.com');
-    // Made before the email had an account: it must not move the user either.
-    const { answer: early } = await directory('account', 'invite', two.id, '--email', 'shared@example.com');
-    const visitor = createVisitor(service.baseUrl);
-    const choice = { name: 'S', password: 'a long password' };
-    await visitor.submit(answer.link.slice(service.baseUrl.length), choice);
-    const {
-      code,
-      stderr,
-      answer: nothing,
-    } = await directory('account', 'invite', two.id, '--email', 'shared@example.com');
-    expect([code, nothing]).toEqual([1, null]);
-    expect(stderr).toBe('error: shared@example.com signs in to another account already\n');
-    const { stderr: unknown } = await directory(
-      'account',
-      'invite',
-      'acc_no',
-      '--email',
-      'shared@example.com',
-    );
-    expect(unknown).toStartWith('error: there is no account "acc_no"');
-    const other = createVisitor(service.baseUrl);
-    const taken = await other.submit(early.link.slice(service.baseUrl.length), {
-      ...choice,
-      password: 'other password',
-    });
-    expect(taken.status).toBe(404);
-    expect((await visitor.get('/dashboard')).textOf('h1')).toBe('One');
-  });
-
   test('an unknown account is exit 1, a wrong email exit 2, an old link a page that says so', async () => {
     expect((await directory('account', 'invite', 'acc_none', '--email', 'a@example.com')).code).toBe(1);
     expect((await directory('account', 'invite', 'acc_none', '--email', 'nobody')).code).toBe(2);

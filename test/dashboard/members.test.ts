@@ -40,9 +40,9 @@ test('the list has every member with their name, since when, and their last sign
     UPDATE dashboard_members SET signed_in_at = '2026-04-02T10:45:00Z' WHERE user_id = ${await idOf(other)}`;
   const page = await ana.get(MEMBERS);
   const rows = [...page.document.querySelectorAll('tbody tr')].map((row) =>
-    [...row.children].slice(0, 4).map((cell) => cell.textContent!.trim().replace(/\s+/g, ' ')),
+    [...row.children].slice(0, 5).map((cell) => cell.textContent!.trim().replace(/\s+/g, ' ')),
   );
-  expect(rows).toContainEqual([other.email, 'Rui', '1 Mar 2026, 09:30', '2 Apr 2026, 10:45']);
+  expect(rows).toContainEqual([other.email, 'Rui', 'Owner', '1 Mar 2026, 09:30', '2 Apr 2026, 10:45']);
   expect(rows.map(([email]) => email)).toContain(`${person.email} You`);
   expect(page.document.querySelectorAll('a[href$="/remove"]')).toHaveLength(2);
 });
@@ -56,7 +56,7 @@ test('the only member can’t be removed: the list offers it not, and the form r
   });
   expect([answer.status, answer.textOf('[role=alert]')]).toEqual([
     409,
-    'This is the only member: nobody could sign in any more. You can delete the account instead.',
+    'This is the last owner. Invite another first, or delete the account.',
   ]);
   expect(await statusOf(visitor)).toBe(200);
 });

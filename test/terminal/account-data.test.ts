@@ -54,7 +54,7 @@ test('account delete wants --yes, answers {id, deleted}, and leaves the history'
   expect((await cli.json('account', 'history', id)).at(-1)).toMatchObject({ kind: 'deleted' });
 });
 
-test('account members answers [{email, name, since, lastSignIn, secondFactor}]; remove-member refuses the only one and a stranger', async () => {
+test('account members answers [{email, name, role, since, lastSignIn, secondFactor}]; remove-member refuses the only one and a stranger', async () => {
   const id = await create();
   expect(await cli.json('account', 'members', id)).toEqual([]);
   for (const name of ['ana', 'rui']) {
@@ -64,8 +64,8 @@ test('account members answers [{email, name, since, lastSignIn, secondFactor}]; 
   }
   const [ana, rui] = ['ana', 'rui'].map((name) => `${name}-${id}@example.com`) as [string, string];
   expect(await cli.json('account', 'members', id)).toEqual([
-    { email: ana, name: 'ana', since: at, lastSignIn: null, secondFactor: false },
-    { email: rui, name: 'rui', since: at, lastSignIn: null, secondFactor: false },
+    { email: ana, name: 'ana', role: 'owner', since: at, lastSignIn: null, secondFactor: false },
+    { email: rui, name: 'rui', role: 'owner', since: at, lastSignIn: null, secondFactor: false },
   ]);
   expect((await cli.run('account', 'members', id)).stdout).toContain(ana);
   const remove = ['account', 'remove-member', id, '--email'];
@@ -76,7 +76,7 @@ test('account members answers [{email, name, since, lastSignIn, secondFactor}]; 
   });
   expect(await cli.refusal(...remove, rui)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('is the only member'),
+    stderr: expect.stringContaining('is the last owner'),
   });
   expect((await cli.json('account', 'history', id)).at(-1)).toMatchObject({ kind: 'member-removed', actor });
   expect((await cli.refusal('account', 'members', 'acc_none')).code).toBe(1);

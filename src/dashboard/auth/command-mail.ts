@@ -2,20 +2,14 @@ import type { Config } from '../../config/config.ts';
 import { formatsOf, type Language } from '../ui/language.ts';
 import { MESSAGES, type Messages } from '../ui/messages.ts';
 
-/** Sends the link of an invitation, in both languages, because the reader's is not known yet. See {@link mailOnce}. */
-export async function mailInvitation(
-  config: Config,
-  publicUrl: string,
-  { email, account, link, expires }: { email: string; account: string; link: string; expires: Date },
-): Promise<boolean> {
+/** The mail with the link of an invitation, in both languages, because the reader's is not known yet. */
+export function invitationMail(invited: { email: string; account: string; link: string; expires: Date }) {
+  const { email, account, link, expires } = invited;
   const text = (language: Language) =>
     MESSAGES[language].mailInvitation(account, formatsOf(language).instant(expires));
-  return mailOnce(config, publicUrl, {
-    to: email,
-    language: 'en',
-    subject: ({ mailInvitationSubject }) => mailInvitationSubject(account),
-    text: () => `${text('en')}\n\n${text('pt')}\n\n${link}`,
-  });
+  const subject = MESSAGES.en.mailInvitationSubject(account);
+  const both = `${text('en')}\n\n${text('pt')}\n\n${link}`;
+  return { to: email, language: 'en' as const, subject: () => subject, text: () => both };
 }
 
 /**

@@ -5,10 +5,11 @@ import { defaultPublicUrl } from '../../config/config.ts';
 import { RefusedError } from '../../errors.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
 import { printable, textTable } from '../../terminal/text.ts';
+import { oneOfWords } from '../../terminal/values.ts';
 import { isEmail } from '../request/form.ts';
-import { mailInvitation, mailOnce } from './command-mail.ts';
+import { invitationMail, mailOnce } from './command-mail.ts';
 import { invite, listInvitations, withdrawInvitation } from './invitations.ts';
-import { listMembers, removeMember, resetSecondFactor } from './members.ts';
+import { listMembers, type Role, removeMember, resetSecondFactor } from './members.ts';
 
 /** Commands about the members of an account, and about invitations (contract, Command line). */
 export function memberCommands(program: Command): void {
@@ -17,21 +18,31 @@ export function memberCommands(program: Command): void {
     .command('invite')
     .argument('<id>')
     .requiredOption('--email <address>', 'who signs in with it', readEmail)
+    .option(
+      '--role <role>',
+      'owner or member: owners invite, remove, and delete the account',
+      oneOfWords<Role>('owner', 'member'),
+    )
     .description(
       "print a one-time link to choose a password for the account's dashboard (a new one, for an existing member)",
     )
     .addHelpText(
       'after',
-      '\nExample:\n  bun directory account invite acc_… --email maria@example.com\n\nThe link begins with PUBLIC_URL, works once, and for seven days.',
+      '\nExample:\n  bun directory account invite acc_… --email maria@example.com\n\nThe link begins with PUBLIC_URL, works once, and for seven days. Without --role a new member is an owner.',
     );
   defineCommand(
     inviteCommand,
-    async ({ sql, config, actor }, id: string, { email: address }: { email: string }) => {
-      const { token, email, expires } = await invite(sql, { accountId: id, email: address }, actor);
+    async ({ sql, config, actor }, id: string, { email: address, role }: { email: string; role?: Role }) => {
+      const invited = { accountId: id, email: address, role: role ?? null };
+      const { token, email, expires } = await invite(sql, invited, actor);
       const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
       const link = `${publicUrl}/dashboard/invitation?token=${token}`;
       const { name } = await requireAccount(sql, id);
-      const mailed = await mailInvitation(config, publicUrl, { email, account: name, link, expires });
+      const mailed = await mailOnce(
+        config,
+        publicUrl,
+        invitationMail({ email, account: name, link, expires }),
+      );
       return { id, email, link, expires, mailed };
     },
     ({ email, link, expires, mailed }) =>
@@ -47,9 +58,10 @@ export function memberCommands(program: Command): void {
     ({ sql }, id: string) => listInvitations(sql, id),
     (invitations) =>
       textTable([
-        ['EMAIL', 'BY', 'CREATED', 'EXPIRES'],
-        ...invitations.map(({ email, actor, created, expires }) => [
+        ['EMAIL', 'ROLE', 'BY', 'CREATED', 'EXPIRES'],
+        ...invitations.map(({ email, role, actor, created, expires }) => [
           email,
+          role ?? 'owner',
           actor,
           iso(created)!,
           iso(expires)!,
@@ -90,10 +102,11 @@ export function memberCommands(program: Command): void {
     },
     (members) =>
       textTable([
-        ['EMAIL', 'NAME', 'SINCE', 'LAST SIGN-IN', 'SECOND FACTOR'],
-        ...members.map(({ email, name, since, lastSignIn, secondFactor }) => [
+        ['EMAIL', 'NAME', 'ROLE', 'SINCE', 'LAST SIGN-IN', 'SECOND FACTOR'],
+        ...members.map(({ email, name, role, since, lastSignIn, secondFactor }) => [
           email,
           name,
+          role,
           iso(since)!,
           iso(lastSignIn) ?? '–',
           secondFactor ? 'on' : 'off',
@@ -106,7 +119,9 @@ export function memberCommands(program: Command): void {
       .command('remove-member')
       .argument('<id>')
       .requiredOption('--email <address>', 'who is removed', readEmail)
-      .description('remove a member with their sessions and password; the only one stays')
+      .description(
+        'remove a member, and their sessions and password if they have no other account; the last owner stays',
+      )
       .addHelpText(
         'after',
         '\nExample:\n  bun directory account remove-member acc_… --email maria@example.com\n\nKeys go on working: see `key revoke`.',
@@ -116,9 +131,7 @@ export function memberCommands(program: Command): void {
       const removed = await removeMember(sql, id, (member) => member.email === email, actor);
       if (removed === null) throw new RefusedError(`${email} is no member of ${id}: see \`account members\``);
       if (removed === 'last') {
-        throw new RefusedError(
-          `${email} is the only member: invite another first, or see \`account delete\``,
-        );
+        throw new RefusedError(`${email} is the last owner: invite another first, or see \`account delete\``);
       }
       return { id, email, removed: true };
     },

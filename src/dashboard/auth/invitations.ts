@@ -1,43 +1,45 @@
 import { randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
 import { lockAccount, requireAccount, unknownAccount } from '../../accounts/store.ts';
-import { RefusedError } from '../../errors.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from './link-token.ts';
-import { actorOf, memberOf } from './members.ts';
+import { actorOf, type Role } from './members.ts';
 
 const VALID_DAYS = 7;
+
+const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;
 
 export interface Invitation {
   accountId: string;
   email: string;
+  /** Of a new member; absent or `null`: an owner. A member becomes an owner by it, and no other way around. */
+  role?: Role | null;
 }
 
 /**
- * Invites a user by a one-time link, on which they choose a password and become a member of the account. An existing member
- * gets a new password by it, which is the reset of a service without mail.
+ * Invites a user by a one-time link, on which they become a member of the account. A new user chooses a password there. An
+ * existing member gets a new one by it, which is the reset of a service without mail. It replaces earlier invitations of the email.
  *
  * @returns the token of the link, and when it ends
- * @throws RefusedError for an unknown account, or an email of another account's member
+ * @throws RefusedError for an unknown account
  */
 export async function invite(
   sql: Sql,
   invitation: Invitation,
   actor: string,
 ): Promise<{ token: string; email: string; expires: Date }> {
-  const { accountId } = invitation;
+  const { accountId, role = null } = invitation;
   const email = invitation.email.toLowerCase();
   await requireAccount(sql, accountId);
-  const [other] = await sql`
-    SELECT 1 FROM dashboard_users u LEFT JOIN dashboard_members m ON m.user_id = u."id"
-    WHERE u."email" = ${email} AND m.account_id IS DISTINCT FROM ${accountId}`;
-  if (other !== undefined) throw new RefusedError(`${email} signs in to another account already`);
   const token = newLinkToken();
   return sql.begin(async (sql) => {
+    await sql`
+      DELETE FROM dashboard_invitations
+      WHERE account_id = ${accountId} AND email = ${email} AND ${isPending(sql)}`;
     // The lock keeps an account that is being deleted from getting an invitation.
     const [row] = await sql<{ expires: Date }[]>`
-      INSERT INTO dashboard_invitations (token_sha256, account_id, email, actor, expires_at)
-      SELECT ${hashOfToken(token)}, id, ${email}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
+      INSERT INTO dashboard_invitations (token_sha256, account_id, email, role, actor, expires_at)
+      SELECT ${hashOfToken(token)}, id, ${email}, ${role}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
       FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL FOR SHARE
       RETURNING expires_at AS expires`;
     if (row === undefined) throw unknownAccount(accountId);
@@ -49,19 +51,18 @@ export async function invite(
 /** An invitation that nobody has accepted yet. */
 export interface PendingInvitation {
   email: string;
+  role: Role | null;
   /** The author, e.g. `cli:maria`. */
   actor: string;
   created: Date;
   expires: Date;
 }
 
-const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;
-
 /** The account's pending invitations, oldest first. @throws RefusedError for an unknown account */
 export async function listInvitations(sql: Sql, accountId: string): Promise<PendingInvitation[]> {
   await requireAccount(sql, accountId);
   return sql<PendingInvitation[]>`
-    SELECT email, actor, created_at AS created, expires_at AS expires FROM dashboard_invitations
+    SELECT email, role, actor, created_at AS created, expires_at AS expires FROM dashboard_invitations
     WHERE account_id = ${accountId} AND ${isPending(sql)} ORDER BY created_at, email`;
 }
 
@@ -86,12 +87,16 @@ export interface FoundInvitation extends Invitation {
   accountName: string;
   /** Of the user with this email; `null` if there is none yet. */
   userName: string | null;
+  /** Whether a user with a confirmed email and other accounts joins, and keeps their password. */
+  isJoining: boolean;
 }
 
 /** The invitation of a token; `null` if it is unknown, used or too old. */
 export async function findInvitation(sql: Sql, token: string): Promise<FoundInvitation | null> {
   const [row] = await sql<FoundInvitation[]>`
-    SELECT i.account_id AS "accountId", i.email, a.name AS "accountName", u."name" AS "userName"
+    SELECT i.account_id AS "accountId", i.email, a.name AS "accountName", u."name" AS "userName",
+      coalesce(u."emailVerified", false) AND EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = u."id")
+        AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = u."id" AND m.account_id = i.account_id) AS "isJoining"
     FROM dashboard_invitations i JOIN accounts a ON a.id = i.account_id
     LEFT JOIN dashboard_users u ON u."email" = i.email
     WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at`;
@@ -99,16 +104,17 @@ export async function findInvitation(sql: Sql, token: string): Promise<FoundInvi
 }
 
 /**
- * Uses up a token: the user exists afterwards, with this password and a confirmed email, and without sessions.
+ * Uses up a token: the user is a member afterwards, and sees this account. With a password they have that one and a confirmed
+ * email, and no sessions.
  *
- * @param passwordHash better-auth's
- * @returns the user's email; `null` if the token is unknown, used or too old, or its email is another account's by now
+ * @param passwordHash better-auth's; `null` means that the user joins with the password that they have
+ * @returns the user's email; `null` if the token is unknown, used or too old
  */
 export async function acceptInvitation(
   sql: Sql,
   token: string,
   name: string,
-  passwordHash: string,
+  passwordHash: string | null,
 ): Promise<string | null> {
   return sql.begin(async (sql) => {
     // The account is locked first, as in its deletion, which removes the invitation.
@@ -116,10 +122,10 @@ export async function acceptInvitation(
       SELECT 1 FROM accounts WHERE id = (
         SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hashOfToken(token)}) FOR SHARE`;
     const [row] = await sql<Invitation[]>`
-      SELECT account_id AS "accountId", email FROM dashboard_invitations
+      SELECT account_id AS "accountId", email, role FROM dashboard_invitations
       WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at FOR UPDATE`;
     if (row === undefined) return null;
-    const { accountId, email } = row;
+    const { accountId, email, role = null } = row;
     // Locks the user, so that their own first request can't make an account meanwhile.
     const [user] = await sql<{ id: string }[]>`
       INSERT INTO dashboard_users ("id", "name", "email", "emailVerified")
@@ -127,28 +133,33 @@ export async function acceptInvitation(
       ON CONFLICT ("email") DO UPDATE SET "updatedAt" = now()
       RETURNING "id"`;
     const userId = user!.id;
-    const added = await sql`
-      INSERT INTO dashboard_members (user_id, account_id) VALUES (${userId}, ${accountId})
-      ON CONFLICT (user_id) DO NOTHING RETURNING 1`;
-    if ((await memberOf(sql, userId))!.accountId !== accountId) return null;
+    const [member] = await sql<{ isNew: boolean }[]>`
+      INSERT INTO dashboard_members AS m (user_id, account_id, role) VALUES (${userId}, ${accountId}, coalesce(${role}, 'owner'))
+      ON CONFLICT (user_id, account_id) DO UPDATE SET role = CASE ${role} WHEN 'owner' THEN 'owner' ELSE m.role END, opened_at = excluded.opened_at
+      RETURNING old.user_id IS NULL AS "isNew"`;
     await sql`UPDATE dashboard_invitations SET used_at = now() WHERE token_sha256 = ${hashOfToken(token)}`;
-    await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
-    await sql`DELETE FROM dashboard_credentials WHERE "userId" = ${userId} AND "providerId" = 'credential'`;
-    await sql`
-      INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
-      VALUES (${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now())`;
-    await sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
-    await sql`DELETE FROM dashboard_email_changes WHERE user_id = ${userId}`;
-    await sql`DELETE FROM dashboard_verifications WHERE "value" = ${userId}`;
-    const kind = added.length === 1 ? 'member-added' : 'password-changed';
+    if (passwordHash !== null) await choosePassword(sql, userId, passwordHash);
+    const kind = member!.isNew ? 'member-added' : 'password-changed';
     await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
     return email;
   });
 }
 
+/** Confirms the email of a user by the password that they chose on a link to it, and ends what began before. */
+async function choosePassword(sql: Transaction, userId: string, passwordHash: string): Promise<void> {
+  await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
+  await sql`DELETE FROM dashboard_credentials WHERE "userId" = ${userId} AND "providerId" = 'credential'`;
+  await sql`
+      INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+      VALUES (${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now())`;
+  await sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
+  await sql`DELETE FROM dashboard_email_changes WHERE user_id = ${userId}`;
+  await sql`DELETE FROM dashboard_verifications WHERE "value" = ${userId}`;
+}
+
 /**
  * Creates a user of an account without a link, for the demo.
- * @throws RefusedError for an unknown account, or an email of another account
+ * @throws RefusedError for an unknown account
  */
 export async function createUser(
   sql: Sql,

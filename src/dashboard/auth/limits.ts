@@ -64,6 +64,11 @@ export function admitChange(sql: Sql, user: { id: string }, kind: EventKind): Pr
   return admit(sql, [{ key: `${kind} ${user.id}`, ...CHANGES }]);
 }
 
+/** Counts an invitation by a member, and the mail of it. */
+export function admitInvitation(sql: Sql, user: { id: string }, email: string): Promise<AttemptLimit> {
+  return admit(sql, [{ key: `member-invited ${user.id}`, ...CHANGES }, mailsTo(email)]);
+}
+
 /** Counts a download of account data. */
 export function admitDownload(sql: Sql, user: { id: string }): Promise<AttemptLimit> {
   return admit(sql, [{ key: `download ${user.id}`, ...DOWNLOADS }]);

@@ -82,9 +82,18 @@ export function createMailer(
     await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });
   }
 
+  /** Sends in the background; a failure is logged, without the address and the link. */
+  function sendSoon(kind: string, mail: TextMail): void {
+    const sent = sendText(mail)
+      .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))
+      .finally(() => sending.delete(sent));
+    sending.add(sent);
+  }
+
   return {
     sendText,
-    /** Sends in the background; a failure is logged, without the address and the link. */
+    sendSoon,
+    /** See `sendSoon`. */
     send({ kind, to, url, language }: LinkMail): void {
       const messages = MESSAGES[language];
       const ignore = `\n\n${messages.mailIgnore}`;
@@ -98,10 +107,7 @@ export function createMailer(
         'second-factor-on': [messages.mailSecondFactorOnSubject, messages.mailNotYou, ''],
         'second-factor-off': [messages.mailSecondFactorOffSubject, messages.mailNotYou, ''],
       }[kind] as [string, string, string];
-      const sent = sendText({ to, subject, text: `${lead}\n\n${url}${end}`, language })
-        .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))
-        .finally(() => sending.delete(sent));
-      sending.add(sent);
+      sendSoon(kind, { to, subject, text: `${lead}\n\n${url}${end}`, language });
     },
     async close(): Promise<void> {
       await Promise.all(sending);

@@ -10,58 +10,83 @@ export function actorOf(user: Pick<User, 'id'>): Actor {
   return `dashboard:${user.id}`;
 }
 
+/** An owner invites and removes members, and deletes the account. Everything else is open to all members. */
+export type Role = 'owner' | 'member';
+
 /**
- * The account of a user. A user without one gets a Free one. A sign-up makes its account by this, and a sign-up that failed
+ * The account that a user sees. A user without one gets a Free one. A sign-up makes its account by this, and a sign-up that failed
  * between its two steps is repaired at the next request.
  *
  * @param language of this request, kept for mails that answer no request
  */
-export async function accountOf(sql: Sql, user: User, language: Language): Promise<string> {
+export async function accountOf(sql: Sql, user: User, language: Language): Promise<Membership> {
   const member = await memberOf(sql, user.id);
   if (member !== null) {
     if (member.language !== language) {
       await sql`UPDATE dashboard_members SET language = ${language} WHERE user_id = ${user.id}`;
     }
-    return member.accountId;
+    return member;
   }
   return sql.begin(async (sql) => {
     // The lock lets two first requests of a user make one account.
     await sql`SELECT 1 FROM dashboard_users WHERE "id" = ${user.id} FOR UPDATE`;
     const made = await memberOf(sql, user.id);
-    if (made !== null) return made.accountId;
+    if (made !== null) return made;
     const { id } = await createAccountIn(sql, { name: user.name, plan: 'free' }, actorOf(user));
     await sql`
       INSERT INTO dashboard_members (user_id, account_id, language, signed_in_at)
       VALUES (${user.id}, ${id}, ${language}, now())`;
-    return id;
+    return (await memberOf(sql, user.id))!;
   });
 }
 
 /** A user's place in an account, and their choices. */
 export interface Membership {
   accountId: string;
+  role: Role;
   /** Whether they get a mail when the allowance is nearly used, and when it is used. */
   usageAlerts: boolean;
   /** Of their latest request, for mails that answer none. */
   language: Language | null;
 }
 
-/** @returns `null` for a user without an account yet */
+/** A user's place in the account that they see; `null` for a user without an account yet. */
 export async function memberOf(sql: Sql | Transaction, userId: string): Promise<Membership | null> {
   const [member] = await sql<Membership[]>`
-    SELECT account_id AS "accountId", usage_alerts AS "usageAlerts", language FROM dashboard_members
+    SELECT account_id AS "accountId", role, usage_alerts AS "usageAlerts", language FROM dashboard_open_accounts
     WHERE user_id = ${userId}`;
   return member ?? null;
 }
 
-export async function setUsageAlerts(sql: Sql, userId: string, usageAlerts: boolean): Promise<void> {
-  await sql`UPDATE dashboard_members SET usage_alerts = ${usageAlerts} WHERE user_id = ${userId}`;
+export async function setUsageAlerts(
+  sql: Sql,
+  { userId, accountId }: { userId: string; accountId: string },
+  usageAlerts: boolean,
+): Promise<void> {
+  await sql`
+    UPDATE dashboard_members SET usage_alerts = ${usageAlerts}
+    WHERE user_id = ${userId} AND account_id = ${accountId}`;
+}
+
+/** The accounts of a user, by name. */
+export async function listAccountsOf(sql: Sql, userId: string): Promise<{ id: string; name: string }[]> {
+  return sql<{ id: string; name: string }[]>`
+    SELECT a.id, a.name FROM dashboard_members m JOIN accounts a ON a.id = m.account_id
+    WHERE m.user_id = ${userId} ORDER BY a.name, a.id`;
+}
+
+/** Makes one of a user's accounts the one that they see, in all their browsers. An account of others changes nothing. */
+export async function openAccount(sql: Sql, userId: string, accountId: string): Promise<void> {
+  await sql`
+    UPDATE dashboard_members SET opened_at = clock_timestamp()
+    WHERE user_id = ${userId} AND account_id = ${accountId}`;
 }
 
 /** A user who signs in to an account. */
 export interface AccountMember {
   id: string;
   name: string;
+  role: Role;
   /** In lower case. */
   email: string;
   emailVerified: boolean;
@@ -77,17 +102,18 @@ export interface AccountMember {
 /** The members of an account, by email. */
 export async function listMembers(sql: Sql | Transaction, accountId: string): Promise<AccountMember[]> {
   return sql<AccountMember[]>`
-    SELECT u."id", u."name", u."email", u."emailVerified", m.language, u."createdAt" AS since,
+    SELECT u."id", u."name", m.role, u."email", u."emailVerified", m.language, u."createdAt" AS since,
       m.signed_in_at AS "lastSignIn", u."twoFactorEnabled" AS "secondFactor"
     FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id
     WHERE m.account_id = ${accountId} ORDER BY u."email"`;
 }
 
 /**
- * Removes a member with their sessions, password and links. The last member stays, because nobody else could sign in.
+ * Removes a member. If it was their only account, their sessions, password and links go, too (0004_dashboard.sql). An account
+ * keeps an owner.
  *
  * @param isMeant picks the member
- * @returns the removed member; `null` if no member is meant, `last` if they are the only one
+ * @returns the removed member; `null` if no member is meant, `last` if they are the last owner
  * @throws RefusedError for an unknown account
  */
 export async function removeMember(
@@ -97,16 +123,14 @@ export async function removeMember(
   actor: Actor,
 ): Promise<AccountMember | 'last' | null> {
   return sql.begin(async (sql) => {
-    // If two members remove each other, the second removal waits for this lock and finds a last member.
+    // If two members remove each other, the second removal waits for this lock and finds a last owner.
     await lockAccount(sql, accountId);
     const members = await listMembers(sql, accountId);
     const member = members.find(isMeant);
     if (member === undefined) return null;
-    if (members.length === 1) return 'last';
-    await sql`DELETE FROM dashboard_verifications WHERE "value" = ${member.id}`;
+    if (!members.some(({ id, role }) => id !== member.id && role === 'owner')) return 'last';
     await sql`DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${member.email}`;
-    // Sessions, password and membership are deleted in cascade.
-    await sql`DELETE FROM dashboard_users WHERE "id" = ${member.id}`;
+    await sql`DELETE FROM dashboard_members WHERE user_id = ${member.id} AND account_id = ${accountId}`;
     await recordEvent(sql, accountId, { kind: 'member-removed', actor });
     return member;
   });
@@ -140,8 +164,9 @@ export async function resetSecondFactor(
 /** Keeps the time of a sign-in for the list of members, and the first one of each day (UTC) for the account's history. */
 export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
   const [member] = await sql<{ accountId: string; isFirst: boolean }[]>`
-    UPDATE dashboard_members SET signed_in_at = now() WHERE user_id = ${userId}
-    RETURNING account_id AS "accountId", old.signed_in_at >= date_trunc('day', now(), 'UTC') IS NOT TRUE AS "isFirst"`;
+    UPDATE dashboard_members m SET signed_in_at = now() FROM dashboard_open_accounts o
+    WHERE o.user_id = ${userId} AND m.user_id = o.user_id AND m.account_id = o.account_id
+    RETURNING m.account_id AS "accountId", old.signed_in_at >= date_trunc('day', now(), 'UTC') IS NOT TRUE AS "isFirst"`;
   if (member?.isFirst !== true) return;
   await recordEvent(sql, member.accountId, { kind: 'signed-in', actor: actorOf({ id: userId }) });
 }

@@ -6,6 +6,7 @@ import type { RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Gate } from '../../runtime/gate.ts';
 import type { FormContext, FormTools, MemberForms } from '../request/context.ts';
 import type { Auth, AuthParts } from './auth.ts';
+import type { Role } from './members.ts';
 
 /** The parts of the service that the dashboard works with. */
 export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
@@ -37,5 +38,6 @@ export interface PageContext extends FormContext {
 
 /** The context of a page for a signed-in user. */
 export interface MemberContext extends MemberForms {
+  role: Role;
   tools: Tools;
 }

@@ -16,7 +16,7 @@ export type SecurityEvent =
   | 'invitation accepted'
   | 'email change asked'
   | 'email changed'
-  | 'member removed'
+  | `member ${'invited' | 'removed'}`
   | 'other sessions ended'
   | 'account deleted';
 

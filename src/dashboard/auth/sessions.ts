@@ -6,7 +6,7 @@ import { recordRepeatable } from './members.ts';
 /** The user of an email, before their password is checked. */
 export interface Member {
   userId: string;
-  /** `null` for a user without an account yet. */
+  /** The one that they see; `null` for a user without an account yet. */
   accountId: string | null;
   passwordHash: string | null;
 }
@@ -16,7 +16,7 @@ export async function findMember(sql: Sql, email: string): Promise<Member | null
   const [row] = await sql<Member[]>`
     SELECT u."id" AS "userId", m.account_id AS "accountId", c."password" AS "passwordHash"
     FROM dashboard_users u
-    LEFT JOIN dashboard_members m ON m.user_id = u."id"
+    LEFT JOIN dashboard_open_accounts m ON m.user_id = u."id"
     LEFT JOIN dashboard_credentials c ON c."userId" = u."id" AND c."providerId" = 'credential'
     WHERE u."email" = ${email.toLowerCase()}`;
   return row ?? null;

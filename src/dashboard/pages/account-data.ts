@@ -9,7 +9,7 @@ import { logSecurity } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { formHandlers, presentPassword, refusalOf, tooMany } from '../request/forms.ts';
-import { formPage, memberPage, messagePage } from '../request/layout.ts';
+import { formPage, memberPage, messagePage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
 import { actorNames } from './actors.ts';
@@ -88,8 +88,9 @@ async function sendAccount(
 
 /** /dashboard/settings/delete: asks for the account's name and the member's password. */
 export const deletion = formHandlers({
-  show(context: MemberContext, refusal) {
+  async show(context: MemberContext, refusal) {
     const { messages, account, user } = context;
+    if (context.role !== 'owner') return ownersOnly(context);
     return formPage(context, {
       title: messages.deleteTitle(account.name),
       lead: html`<p>${messages.deleteLead}</p>`,
@@ -104,6 +105,7 @@ export const deletion = formHandlers({
   },
   async submit(context) {
     const { tools, messages, fields, account, user } = context;
+    if (context.role !== 'owner') return ownersOnly(context);
     const isNamed = fields('name').trim() === account.name.trim();
     const refusal =
       refusalOf({ name: !isNamed && messages.wrongAccountName }) ?? (await presentRefusal(context));

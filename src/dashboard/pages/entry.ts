@@ -115,7 +115,7 @@ export const signUp = formHandlers({
     }
     const { session } = await tools.auth.session(cookieHeader(answer.cookies));
     if (session !== null) {
-      context.trace.account = await accountOf(tools.sql, session.user, messages.language);
+      context.trace.account = (await accountOf(tools.sql, session.user, messages.language)).accountId;
       logSecurity(context, 'sign-up', { userId: session.user.id, accountId: context.trace.account });
     }
     return redirectTo(context, '', answer.cookies);

@@ -85,8 +85,13 @@ export const invitation = linkPage('invitation', {
   find: ({ tools }, token) => findInvitation(tools.sql, token),
   show(context, refusal) {
     const { messages, token } = context;
-    const { email, accountName, userName } = context.found;
+    const { email, accountName, userName, isJoining } = context.found;
     const isReset = userName !== null;
+    if (isJoining) {
+      const { joinTitle: title, joinLead } = messages;
+      const body = form(context, { hidden: { token }, button: title, refusal });
+      return cardPage(context, { title, lead: joinLead(accountName, email), body, ...refusal });
+    }
     const body = form(context, {
       hidden: { token },
       username: email,
@@ -103,7 +108,12 @@ export const invitation = linkPage('invitation', {
   },
   async submit(context) {
     const { tools, fields, client, token } = context;
-    const { userName, email: invited } = context.found;
+    const { userName, email: invited, isJoining } = context.found;
+    if (isJoining) {
+      if ((await acceptInvitation(tools.sql, token, '', null)) === null) return invalidLink(context);
+      logSecurity(context, 'invitation accepted', await findMember(tools.sql, invited));
+      return redirectTo(context, '');
+    }
     const refusal = refusalOf(
       faultsOf(context, userName === null ? ['name', 'password'] : ['password'], invited),
     );

@@ -47,7 +47,7 @@ export const secondFactor = formHandlers({
     if (!user.hasSecondFactor) {
       return formPage(context, {
         title,
-        lead: html`<p>${messages.secondFactorLead}</p>`,
+        lead: html`${tools.config.secondFactor === 'owners' && html`<p>${messages.secondFactorRequired}</p>`}<p>${messages.secondFactorLead}</p>`,
         username: user.email,
         fields: [presentPassword(messages)],
         button: messages.setUp,

@@ -1,4 +1,4 @@
-import { memberOf, setUsageAlerts } from '../auth/members.ts';
+import { listAccountsOf, memberOf, setUsageAlerts } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -19,7 +19,8 @@ export const settings = formHandlers({
 });
 
 async function showSettings(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
-  const { messages, tools, user, account } = context;
+  const { messages, tools, user, account, role } = context;
+  const hasOthers = (await listAccountsOf(tools.sql, user.id)).length > 1;
   const member = await memberOf(tools.sql, user.id);
   const isAlerted = member?.usageAlerts === true;
   const fact = (label: string, value: HtmlValue) =>
@@ -31,7 +32,7 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
 <dl class="card facts">
   ${fact(messages.signedInAs, html`${user.email} · ${link('email', messages.change, messages.changeEmail)}`)}
   ${fact(messages.name, html`${user.name} · ${link('name', messages.change, messages.changeName)}`)}
-  ${fact(messages.account, html`${account.name} <code>${account.id}</code>`)}
+  ${fact(messages.account, html`${account.name} <code>${account.id}</code>${hasOthers && html` · ${link('accounts', messages.change, messages.openOther)}`}`)}
   ${fact(messages.access, html`${link('members', messages.members)} · ${link('sessions', messages.sessions)}`)}
   ${fact(messages.secondFactor, html`${messages[user.hasSecondFactor ? 'on' : 'off']} · ${link('second-factor', messages.change, `${messages.change}: ${messages.secondFactor}`)}`)}
 </dl>
@@ -69,7 +70,7 @@ ${
   <h2 id="data-title">${messages.dataTitle}</h2>
   <p>${link('history', messages.accountHistory)}</p>
   <p><a href="${tools.base}/settings/account.json" download>${messages.exportAccount}</a></p>
-  <p>${link('delete', messages.deleteAccount)}</p>
+  ${role === 'owner' && html`<p>${link('delete', messages.deleteAccount)}</p>`}
 </section>`;
   return memberPage(context, { title: messages.settings, body, ...refusal });
 }
@@ -82,7 +83,7 @@ export async function sendConfirmationAgain(context: MemberContext): Promise<Pag
 
 /** POST /dashboard/settings/alerts: whether this member gets usage alerts. */
 export async function changeAlerts(context: MemberContext): Promise<PageResponse> {
-  const { tools, user, fields } = context;
-  await setUsageAlerts(tools.sql, user.id, fields('on') === 'yes');
+  const { tools, user, account, fields } = context;
+  await setUsageAlerts(tools.sql, { userId: user.id, accountId: account.id }, fields('on') === 'yes');
   return redirectTo(context, '/settings?done=saved');
 }

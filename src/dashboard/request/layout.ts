@@ -202,6 +202,11 @@ export function notFoundPage(context: LayoutContext): PageResponse {
   return messagePage(context, 404, context.messages.notFound, context.messages.notFoundLead);
 }
 
+/** The page of a change that only owners of the account can make. */
+export function ownersOnly(context: LayoutContext): PageResponse {
+  return messagePage(context, 403, context.messages.ownersOnly, context.messages.ownersOnlyLead);
+}
+
 /** The name of the service, with its mark: lines of a register. */
 function brand({ messages, tools }: LayoutContext, path: string): Html {
   return html`<a class="brand" href="${tools.base}${path}"><svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M9 10.5h14M9 16h9.5M9 21.5h5"/></svg><span>${messages.brand}</span></a>`;

@@ -593,6 +593,10 @@ const TEXTS = {
     'A sign-in then asks for your password and for a code of an authenticator app. Turning it on ends your other sessions, because a password alone opened them.',
     'O início de sessão passa a pedir a palavra-passe e um código de uma aplicação de autenticação. Ao ativar, as suas outras sessões terminam, porque só a palavra-passe as abriu.',
   ],
+  secondFactorRequired: [
+    'Owners of an account need a second factor here. Set it up to go on.',
+    'Aqui os proprietários de uma conta precisam de um segundo fator. Configure-o para continuar.',
+  ],
   secondFactorOn: [
     'On: a sign-in asks for a code of your authenticator app.',
     'Ativo: o início de sessão pede um código da sua aplicação de autenticação.',
@@ -640,20 +644,48 @@ const TEXTS = {
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],
   membersLead: [
-    'All members can do everything in this account. To invite another, ask the operator of this service{contact}.',
-    'Todos os membros podem fazer tudo nesta conta. Para convidar outro, peça ao operador deste serviço{contact}.',
+    'Owners invite and remove members, and delete the account. Everything else is open to all members.',
+    'Os proprietários convidam e removem membros, e eliminam a conta. Tudo o resto está aberto a todos os membros.',
   ],
+  inviteNoMail: [
+    'This service sends no mail. To invite another member, ask its operator{contact}.',
+    'Este serviço não envia emails. Para convidar outro membro, peça ao operador{contact}.',
+  ],
+  role: ['Role', 'Papel'],
+  roles: {
+    owner: ['Owner', 'Proprietário'],
+    member: ['Member', 'Membro'],
+  },
+  invite: ['Invite a member', 'Convidar um membro'],
+  isMember: ['This address is of a member.', 'Este endereço já é de um membro.'],
+  pendingInvitations: ['Pending invitations', 'Convites pendentes'],
+  withdraw: ['Withdraw', 'Retirar'],
+  ownersOnly: ['Only an owner can do this', 'Só um proprietário o pode fazer'],
+  ownersOnlyLead: [
+    'Ask an owner of the account: the page of members names them.',
+    'Peça a um proprietário da conta: a página dos membros indica quem são.',
+  ],
+  leaveTitle: ['Leave this account?', 'Sair desta conta?'],
+  joinTitle: ['Join the account', 'Entrar na conta'],
+  joinLead: [
+    'You were invited to the account “{account}” as {email}. You sign in as before, and choose the account in the settings.',
+    'Recebeu um convite para a conta “{account}” como {email}. Inicia sessão como até aqui, e escolhe a conta nas definições.',
+  ],
+  accounts: ['Your accounts', 'As suas contas'],
+  openOther: ['Open another account', 'Abrir outra conta'],
+  openAccount: ['Open', 'Abrir'],
+  opened: ['Open now', 'Aberta'],
   memberSince: ['Since', 'Desde'],
   lastSignIn: ['Last sign-in', 'Último início de sessão'],
   removeMember: ['Remove', 'Remover'],
   removeTitle: ['Remove this member?', 'Remover este membro?'],
   removeLead: [
-    'They are signed out at once, and can’t sign in any more. API keys go on working: revoke those that they know.',
-    'As suas sessões terminam de imediato, e deixa de poder iniciar sessão. As chaves da API continuam a funcionar: revogue as que conhece.',
+    'They no longer see this account, from now on. API keys go on working: revoke those that they know.',
+    'Deixa de imediato de ver esta conta. As chaves da API continuam a funcionar: revogue as que conhece.',
   ],
   lastMember: [
-    'This is the only member: nobody could sign in any more. You can delete the account instead.',
-    'É o único membro: ninguém mais poderia iniciar sessão. Em vez disso, pode eliminar a conta.',
+    'This is the last owner. Invite another first, or delete the account.',
+    'É o último proprietário. Convide primeiro outro, ou elimine a conta.',
   ],
   sessions: ['Signed-in devices', 'Sessões ativas'],
   sessionsLead: [
@@ -770,6 +802,11 @@ const TEXTS = {
     '/settings?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
     '/keys?done=saved': ['Saved.', 'Guardado.'],
     '/settings/members?done=removed': ['The member is removed.', 'O membro foi removido.'],
+    '/settings/members?done=invited': [
+      'The invitation is on its way. Its link works for 7 days.',
+      'O convite vai a caminho. A ligação é válida durante 7 dias.',
+    ],
+    '/settings/members?done=withdrawn': ['The invitation is withdrawn.', 'O convite foi retirado.'],
     '/settings/sessions?done=ended': ['You are signed out everywhere else.', 'Terminou as outras sessões.'],
   },
 

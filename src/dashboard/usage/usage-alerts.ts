@@ -16,6 +16,7 @@ export type UsageAlerts = ReturnType<typeof createUsageAlerts>;
 /** A mail that is due and claimed, so that no other instance sends it. */
 interface Alert {
   userId: string;
+  accountId: string;
   percent: number;
   /** As Postgres writes it, because a `Date` is less exact. */
   openedAt: string;
@@ -78,7 +79,7 @@ function claim(sql: Sql, ids: string[] | null): Promise<Alert[]> {
   const among = ids === null ? sql`` : sql`AND b.account_id = ANY (${ids}::text[])`;
   return sql<Alert[]>`
     WITH due AS MATERIALIZED (
-      SELECT u."id" AS user_id, threshold.percent, b.period_opened_at, u."email", m.language, b.used,
+      SELECT u."id" AS user_id, b.account_id, threshold.percent, b.period_opened_at, u."email", m.language, b.used,
         coalesce(b.included_credits, plans.included_credits) AS included, b.period_end, b.credits, b.spend_purchased
       FROM balances b
       JOIN plans ON plans.name = b.period_plan
@@ -89,21 +90,21 @@ function claim(sql: Sql, ids: string[] | null): Promise<Alert[]> {
       WHERE coalesce(b.included_credits, plans.included_credits) > 0 AND now() < b.period_end AND a.suspended_at IS NULL AND m.usage_alerts AND u."emailVerified"
         AND b.used * 100 >= coalesce(b.included_credits, plans.included_credits) * threshold.percent ${among}
     ), claimed AS (
-      INSERT INTO dashboard_usage_alerts AS sent (user_id, percent, period_opened_at)
-      SELECT user_id, percent, period_opened_at FROM due ORDER BY user_id, percent
-      ON CONFLICT (user_id, percent) DO UPDATE SET period_opened_at = excluded.period_opened_at
+      INSERT INTO dashboard_usage_alerts AS sent (user_id, account_id, percent, period_opened_at)
+      SELECT user_id, account_id, percent, period_opened_at FROM due ORDER BY user_id, account_id, percent
+      ON CONFLICT (user_id, account_id, percent) DO UPDATE SET period_opened_at = excluded.period_opened_at
         WHERE sent.period_opened_at < excluded.period_opened_at
-      RETURNING user_id, percent
+      RETURNING user_id, account_id, percent
     )
-    SELECT user_id AS "userId", percent, period_opened_at::text AS "openedAt", "email", language, used, included,
+    SELECT user_id AS "userId", account_id AS "accountId", percent, period_opened_at::text AS "openedAt", "email", language, used, included,
       period_end AS "periodEnd", credits, spend_purchased AS "spendPurchased"
-    FROM claimed JOIN due USING (user_id, percent) ORDER BY user_id, percent`;
+    FROM claimed JOIN due USING (user_id, account_id, percent) ORDER BY user_id, account_id, percent`;
 }
 
-async function withdraw(sql: Sql, { userId, percent, openedAt }: Alert): Promise<void> {
+async function withdraw(sql: Sql, { userId, accountId, percent, openedAt }: Alert): Promise<void> {
   await sql`
     DELETE FROM dashboard_usage_alerts
-    WHERE user_id = ${userId} AND percent = ${percent} AND period_opened_at = ${openedAt}::text::timestamptz`;
+    WHERE user_id = ${userId} AND account_id = ${accountId} AND percent = ${percent} AND period_opened_at = ${openedAt}::text::timestamptz`;
 }
 
 function mailOf(alert: Alert, settingsUrl: string): TextMail {

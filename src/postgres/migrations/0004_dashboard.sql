@@ -63,21 +63,45 @@ CREATE TABLE dashboard_verifications (
 );
 CREATE INDEX dashboard_verifications_by_identifier ON dashboard_verifications ("identifier");
 
--- The one account that a user sees.
+-- The accounts of a user.
 CREATE TABLE dashboard_members (
-  user_id text PRIMARY KEY REFERENCES dashboard_users ("id") ON DELETE CASCADE,
+  user_id text NOT NULL REFERENCES dashboard_users ("id") ON DELETE CASCADE,
   account_id text NOT NULL REFERENCES accounts (id),
+  role text NOT NULL DEFAULT 'owner' CHECK (role IN ('owner', 'member')),
+  opened_at timestamptz NOT NULL DEFAULT clock_timestamp(), -- the user sees the account that was opened last
   signed_in_at timestamptz, -- the latest time; NULL: never
   language text, -- of the member's latest visit; NULL: none yet
-  usage_alerts boolean NOT NULL DEFAULT true -- whether the member wants mails about the allowance
+  usage_alerts boolean NOT NULL DEFAULT true, -- whether the member wants mails about the allowance
+  PRIMARY KEY (user_id, account_id)
 );
 CREATE INDEX dashboard_members_by_account ON dashboard_members (account_id);
 
--- One-time links that an operator makes with `account invite`.
+-- The one account that each user sees.
+CREATE VIEW dashboard_open_accounts AS
+SELECT DISTINCT ON (user_id) * FROM dashboard_members ORDER BY user_id, opened_at DESC, account_id;
+
+-- A user goes with their last account: their sessions and password in cascade, and the links that were mailed to them. The lock
+-- waits for an invitation to another account that is being accepted.
+CREATE FUNCTION dashboard_remove_user() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM dashboard_users WHERE "id" = OLD.user_id FOR UPDATE;
+  IF NOT EXISTS (SELECT 1 FROM dashboard_members WHERE user_id = OLD.user_id) THEN
+    DELETE FROM dashboard_verifications WHERE "value" = OLD.user_id;
+    DELETE FROM dashboard_users WHERE "id" = OLD.user_id;
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER dashboard_member_removed
+AFTER DELETE ON dashboard_members FOR EACH ROW EXECUTE FUNCTION dashboard_remove_user();
+
+-- One-time links that an operator makes with `account invite`, and owners on the page of members.
 CREATE TABLE dashboard_invitations (
   token_sha256 bytea PRIMARY KEY,
   account_id text NOT NULL REFERENCES accounts (id),
   email text NOT NULL, -- in lower case
+  role text CHECK (role IN ('owner', 'member')), -- of a new member; NULL: not said, so an owner
   actor text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
@@ -138,8 +162,10 @@ CREATE TABLE dashboard_key_mails (
 -- Mails when 80% and 100% of the allowance are used (src/dashboard/usage/usage-alerts.ts): the latest period that a member got each for.
 -- period_opened_at is that of balances: it changes with each period.
 CREATE TABLE dashboard_usage_alerts (
-  user_id text NOT NULL REFERENCES dashboard_users ("id") ON DELETE CASCADE,
+  user_id text NOT NULL,
+  account_id text NOT NULL,
   percent integer NOT NULL,
   period_opened_at timestamptz NOT NULL,
-  PRIMARY KEY (user_id, percent)
+  PRIMARY KEY (user_id, account_id, percent),
+  FOREIGN KEY (user_id, account_id) REFERENCES dashboard_members (user_id, account_id) ON DELETE CASCADE
 );

@@ -1,0 +1,206 @@
+import { invitationMail } from '../auth/command-mail.ts';
+import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from '../auth/invitations.ts';
+import { admitInvitation } from '../auth/limits.ts';
+import {
+  type AccountMember,
+  actorOf,
+  listAccountsOf,
+  listMembers,
+  openAccount,
+  removeMember,
+} from '../auth/members.ts';
+import type { MemberContext } from '../auth/page-context.ts';
+import { logSecurity } from '../auth/security-log.ts';
+import { presentRefusal } from '../auth/sign-in.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
+import { emailField, form, formHandlers, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
+import { formPage, memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
+import { type Html, html } from '../ui/html.ts';
+import { type Column, contactLink, moment, sentence, table } from '../ui/parts.ts';
+
+const PATH = '/settings/members';
+
+/** /dashboard/settings/members: the members and the pending invitations; a POST of an owner invites by mail. */
+export const members = formHandlers({
+  async show(context: MemberContext, refusal) {
+    const { messages, tools, account, role } = context;
+    const members = await listMembers(tools.sql, account.id);
+    const body = html`
+<h1>${messages.members}</h1>
+<p class="lead">${messages.membersLead} ${messages.timesUtc}</p>
+<div class="card list">${memberTable(context, members)}</div>
+${role === 'owner' && pendingList(context, await listInvitations(tools.sql, account.id))}
+${role === 'owner' && inviteForm(context, refusal)}`;
+    return memberPage(context, { title: messages.members, body, ...refusal });
+  },
+  checks: ['email'],
+  async submit(context) {
+    const { tools, messages, fields, account, user } = context;
+    if (context.role !== 'owner') return ownersOnly(context);
+    if (tools.mailer === null) return { message: messages.inviteNoMail(''), status: 403 };
+    const email = fields('email').trim().toLowerCase();
+    const isMember = (await listMembers(tools.sql, account.id)).some((member) => member.email === email);
+    if (isMember) return { faults: { email: messages.isMember }, status: 422 };
+    // Sent again, by its button: the invitation was made with the password.
+    const again = (await listInvitations(tools.sql, account.id)).find((pending) => pending.email === email);
+    const refusal =
+      (again === undefined ? await presentRefusal(context) : null) ??
+      tooMany(context, await admitInvitation(tools.sql, user, email));
+    if (refusal !== null) return refusal;
+    const role = again ? again.role : fields('role') === 'owner' ? 'owner' : 'member';
+    const { token, expires } = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
+    const link = `${tools.publicUrl}/dashboard/invitation?token=${token}`;
+    const mail = invitationMail({ email, account: account.name, link, expires });
+    tools.mailer.sendSoon('invitation', { ...mail, subject: mail.subject(), text: mail.text() });
+    logSecurity(context, 'member invited', { userId: user.id, accountId: account.id });
+    return redirectTo(context, `${PATH}?done=invited`);
+  },
+});
+
+function memberTable(
+  { messages, tools, formats, user, role }: MemberContext,
+  members: AccountMember[],
+): Html {
+  const remove = ({ id, email }: AccountMember) =>
+    html`<a class="button small quiet-bad" href="${tools.base}${PATH}/${id}/remove" aria-label="${messages.removeMember}: ${email}">${messages.removeMember}</a>`;
+  const columns: Column<AccountMember>[] = [
+    [
+      messages.email,
+      ({ id, email }) =>
+        html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
+    ],
+    [messages.name, ({ name }) => name, 'long'],
+    [messages.role, ({ role }) => messages.roles[role]],
+    [messages.memberSince, ({ since }) => moment(formats, since)],
+    [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : moment(formats, lastSignIn))],
+    [messages.secondFactor, ({ secondFactor }) => messages[secondFactor ? 'on' : 'off']],
+    [
+      messages.change,
+      (one) => members.length > 1 && (role === 'owner' || one.id === user.id) && remove(one),
+      'end',
+    ],
+  ];
+  return table(columns, members);
+}
+
+function pendingList(context: MemberContext, pending: PendingInvitation[]): Html | false {
+  const { messages, formats } = context;
+  const button = (path: string, email: string, label: string) =>
+    form(context, { path, hidden: { email }, button: label, look: 'quiet', isInline: true });
+  const columns: Column<PendingInvitation>[] = [
+    [messages.email, ({ email }) => email],
+    [messages.role, ({ role }) => messages.roles[role ?? 'owner']],
+    [messages.validUntil, ({ expires }) => moment(formats, expires)],
+    [
+      messages.change,
+      ({ email }) => [
+        context.tools.mails && button(PATH, email, messages.confirmAgain),
+        button(`${PATH}/withdraw`, email, messages.withdraw),
+      ],
+      'end',
+    ],
+  ];
+  return (
+    pending.length > 0 &&
+    html`<h2>${messages.pendingInvitations}</h2><div class="card list" id="pending">${table(columns, pending)}</div>`
+  );
+}
+
+function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
+  const { messages, tools, user } = context;
+  if (!tools.mails) {
+    const contact = contactLink(context);
+    return html`<p>${sentence(messages.inviteNoMail, contact && html` (${contact})`)}</p>`;
+  }
+  const roles: [string, string][] = [
+    ['member', messages.roles.member],
+    ['owner', messages.roles.owner],
+  ];
+  return html`
+<section class="card narrow" aria-labelledby="invite-title">
+  <h2 id="invite-title">${messages.invite}</h2>
+  ${form(context, {
+    username: user.email,
+    fields: [
+      emailField(messages.email, 'off'),
+      { name: 'role', label: messages.role, options: roles },
+      presentPassword(messages),
+    ],
+    focus: false,
+    button: messages.invite,
+    refusal,
+  })}
+</section>`;
+}
+
+/** POST /dashboard/settings/members/withdraw */
+export async function withdraw(context: MemberContext): Promise<PageResponse> {
+  const { tools, fields, account, user } = context;
+  if (context.role !== 'owner') return ownersOnly(context);
+  await withdrawInvitation(tools.sql, { accountId: account.id, email: fields('email') }, actorOf(user));
+  return redirectTo(context, `${PATH}?done=withdrawn`);
+}
+
+/** /dashboard/settings/members/:id/remove: an owner removes a member, or a member leaves. It asks for their password. */
+export const removal = formHandlers({
+  async show(context: MemberContext, refusal) {
+    const { messages, tools, id, account, user, role } = context;
+    const member = (await listMembers(tools.sql, account.id)).find((member) => member.id === id);
+    if (member === undefined) return notFoundPage(context);
+    if (role !== 'owner' && id !== user.id) return ownersOnly(context);
+    return formPage(context, {
+      title: id === user.id ? messages.leaveTitle : messages.removeTitle,
+      lead: html`<p><strong class="email">${member.email}</strong></p><p>${messages.removeLead}</p>`,
+      username: user.email,
+      fields: [presentPassword(messages)],
+      button: messages.removeMember,
+      look: 'bad',
+      cancel: PATH,
+      refusal,
+    });
+  },
+  async submit(context) {
+    const { tools, messages, id, account, user, role } = context;
+    if (role !== 'owner' && id !== user.id) return ownersOnly(context);
+    const refusal = await presentRefusal(context);
+    if (refusal !== null) return refusal;
+    const removed = await removeMember(tools.sql, account.id, (member) => member.id === id, actorOf(user));
+    if (removed === 'last') return { message: messages.lastMember, status: 409 };
+    if (removed !== null)
+      logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
+    if (removed?.id !== user.id) return redirectTo(context, removed === null ? PATH : `${PATH}?done=removed`);
+    const isGone = (await listAccountsOf(tools.sql, user.id)).length === 0;
+    return redirectTo(context, isGone ? '/sign-in?done=out' : '');
+  },
+});
+
+/** GET /dashboard/settings/accounts: the accounts of the user, of which all their browsers show one. */
+export async function showAccounts(context: MemberContext): Promise<PageResponse> {
+  const { messages, tools, account, user } = context;
+  const accounts = await listAccountsOf(tools.sql, user.id);
+  const columns: Column<{ id: string; name: string }>[] = [
+    [messages.account, ({ name }) => name],
+    ['Id', ({ id }) => html`<code>${id}</code>`],
+    [
+      messages.change,
+      ({ id }) =>
+        id === account.id
+          ? messages.opened
+          : form(context, {
+              hidden: { account: id },
+              button: messages.openAccount,
+              look: 'quiet',
+              isInline: true,
+            }),
+      'end',
+    ],
+  ];
+  const body = html`<h1>${messages.accounts}</h1><div class="card list">${table(columns, accounts)}</div>`;
+  return memberPage(context, { title: messages.accounts, body });
+}
+
+/** POST /dashboard/settings/accounts: the user sees another of their accounts. */
+export async function openOther(context: MemberContext): Promise<PageResponse> {
+  await openAccount(context.tools.sql, context.user.id, context.fields('account'));
+  return redirectTo(context, '');
+}

@@ -1,0 +1,153 @@
+/** Owners and members, invitations by owners, and users with several accounts (src/dashboard/pages/members.ts). */
+import { afterAll, expect, test } from 'bun:test';
+import { loadHistory } from '../../src/account-data/history.ts';
+import { createAccount } from '../../src/accounts/store.ts';
+import { createUser, listInvitations } from '../../src/dashboard/auth/invitations.ts';
+import { listMembers } from '../../src/dashboard/auth/members.ts';
+import { startDashboardService, startMailedDashboard } from './service.ts';
+import { createVisitor, linkTo, newPerson, type Person, signUpByMail, type Visitor } from './visitor.ts';
+
+const MEMBERS = '/dashboard/settings/members';
+const INVITE = 'main section form';
+const { service, mail, stop } = await startMailedDashboard();
+const strict = await startDashboardService({ SECOND_FACTOR: 'owners' });
+afterAll(async () => {
+  await strict.stop();
+  await stop();
+});
+
+const visit = () => createVisitor(service.baseUrl);
+const idOf = async ({ email }: Person) =>
+  (await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${email}`)[0]!.id as string;
+const signIn = (visitor: Visitor, person: Person) => visitor.submit('/dashboard/sign-in', { ...person });
+const rolesOf = async (accountId: string) =>
+  (await listMembers(service.sql, accountId)).map(({ email, role }) => [email, role]);
+const accountOf = async (visitor: Visitor) => (await visitor.get('/dashboard/settings')).textOf('dl code');
+
+/** An owner, and a member that they have invited by mail; both are signed in. */
+async function ownerAndMember() {
+  const [ana, rui, other] = [visit(), visit(), newPerson('Rui')];
+  const person = await signUpByMail(ana, mail);
+  const invitation = { email: other.email, role: 'member', present: person.password };
+  const answer = await ana.submit(MEMBERS, invitation, { form: INVITE });
+  expect(answer.headers.get('location')).toBe('/dashboard/settings/members?done=invited');
+  await rui.submit(await linkTo(mail, other.email), { name: other.name, password: other.password });
+  return { accountId: person.accountId, ana, person, rui, other };
+}
+
+test('an owner invites by mail: the invitation is pending, is sent again, and is dead when it is withdrawn', async () => {
+  const ana = visit();
+  const { accountId, email, password } = await signUpByMail(ana, mail);
+  const invite = (fields: Record<string, string>) => ana.submit(MEMBERS, fields, { form: INVITE });
+  expect((await invite({ email, present: password })).textOf('#email-fault')).toBe(
+    'This address is of a member.',
+  );
+  const invited = newPerson().email;
+  const wrong = await invite({ email: invited, present: 'not the password' });
+  expect([wrong.status, wrong.textOf('#present-fault')]).toEqual([422, 'The current password is wrong.']);
+  expect(await listInvitations(service.sql, accountId)).toEqual([]);
+
+  await invite({ email: invited.toUpperCase(), role: 'member', present: password });
+  const first = await linkTo(mail, invited);
+  expect((await ana.get(MEMBERS)).textOf('#pending tbody')).toContain(`${invited} Member`);
+  await ana.submit(MEMBERS, {}, { form: '#pending form' });
+  const second = await linkTo(mail, invited);
+  expect([(await visit().get(first)).status, (await visit().get(second)).status]).toEqual([404, 200]);
+  expect(await listInvitations(service.sql, accountId)).toMatchObject([{ email: invited, role: 'member' }]);
+  await ana.submit(MEMBERS, {}, { form: '#pending form[action$=withdraw]' });
+  expect((await visit().get(second)).status).toBe(404);
+  expect((await ana.get(MEMBERS)).document.querySelector('#pending')).toBeNull();
+  expect((await loadHistory(service.sql, accountId)).map(({ kind }) => kind).slice(-3)).toEqual([
+    'member-invited',
+    'member-invited',
+    'invitation-withdrawn',
+  ]);
+});
+
+test('a member can neither invite, withdraw, remove an owner nor delete the account; they can leave', async () => {
+  const { accountId, ana, person, rui, other } = await ownerAndMember();
+  expect(await rolesOf(accountId)).toContainEqual([other.email, 'member']);
+  const page = await rui.get(MEMBERS);
+  const removable = [...page.document.querySelectorAll('a[href$="/remove"]')].map((link) =>
+    link.getAttribute('href'),
+  );
+  expect(removable).toEqual([`${MEMBERS}/${await idOf(other)}/remove`]);
+  expect([
+    page.document.querySelector(INVITE),
+    (await rui.get('/dashboard/settings')).document.querySelector('a[href$="/delete"]'),
+  ]).toEqual([null, null]);
+
+  const settings = await rui.get('/dashboard/settings');
+  const form_token = settings.document.querySelector('main [name=form_token]')!.getAttribute('value')!;
+  const present = other.password;
+  const account = (await rui.get('/dashboard')).textOf('h1')!;
+  const sent: [path: string, fields: Record<string, string>][] = [
+    [MEMBERS, { email: newPerson().email, role: 'owner', present }],
+    [`${MEMBERS}/withdraw`, { email: person.email }],
+    [`${MEMBERS}/${await idOf(person)}/remove`, { present }],
+    ['/dashboard/settings/delete', { name: account, present }],
+  ];
+  for (const [path, fields] of sent)
+    expect([path, (await rui.post(path, { form_token, ...fields })).status]).toEqual([path, 403]);
+  expect([(await rolesOf(accountId)).length, await accountOf(ana)]).toEqual([2, accountId]);
+
+  const left = await rui.submit(`${MEMBERS}/${await idOf(other)}/remove`, { present });
+  expect(left.headers.get('location')).toBe('/dashboard/sign-in?done=out');
+  expect((await signIn(rui, other)).status).toBe(401);
+});
+
+test('the last owner stays, with members or alone', async () => {
+  const { ana, person } = await ownerAndMember();
+  const answer = await ana.submit(`${MEMBERS}/${await idOf(person)}/remove`, { present: person.password });
+  expect([answer.status, answer.textOf('[role=alert]')]).toEqual([
+    409,
+    'This is the last owner. Invite another first, or delete the account.',
+  ]);
+});
+
+test('a user joins a second account with their password, sees one of the two, and stays when they leave one', async () => {
+  const { accountId, ana, person } = await ownerAndMember();
+  const [eva, second] = [visit(), await signUpByMail(visit(), mail)];
+  await signIn(eva, second);
+  await ana.submit(MEMBERS, { email: second.email, present: person.password }, { form: INVITE });
+  const keys = await eva.get('/dashboard/keys');
+  const stale = keys.document.querySelector('main [name=form_token]')!.getAttribute('value')!;
+  await eva.submit(await linkTo(mail, second.email), {});
+  expect(await accountOf(eva)).toBe(accountId);
+  // A form of the other account, left open in another tab, is not sent to this one.
+  expect((await eva.post('/dashboard/keys', { form_token: stale, name: 'x' })).status).toBe(403);
+
+  await eva.submit('/dashboard/settings/accounts', {});
+  expect(await accountOf(eva)).toBe(second.accountId);
+  expect((await eva.get(`${MEMBERS}`)).textOf('tbody')).toContain('Owner');
+  // Another's account is not opened.
+  const { id: foreign } = await createAccount(service.sql, { name: 'Foreign', plan: 'free' }, 'test');
+  await eva.submit('/dashboard/settings/accounts', { account: foreign });
+  expect(await accountOf(eva)).toBe(second.accountId);
+
+  await ana.submit(`${MEMBERS}/${await idOf(second)}/remove`, { present: person.password });
+  expect(await accountOf(eva)).toBe(second.accountId);
+  const again = visit();
+  expect((await signIn(again, second)).status).toBe(303);
+  await eva.submit('/dashboard/settings/delete', { name: second.name, present: second.password });
+  expect((await signIn(visit(), second)).status).toBe(401);
+});
+
+test('with SECOND_FACTOR=owners, owners set one up before anything else, and members need none', async () => {
+  const { id } = await createAccount(strict.sql, { name: 'Strict', plan: 'free' }, 'test');
+  const [owner, member] = [newPerson(), newPerson()];
+  await createUser(strict.sql, id, owner, 'test');
+  await createUser(strict.sql, id, member, 'test');
+  await strict.sql`
+    UPDATE dashboard_members SET role = 'member' WHERE user_id = (
+      SELECT "id" FROM dashboard_users WHERE "email" = ${member.email})`;
+  const [ana, rui] = [createVisitor(strict.baseUrl), createVisitor(strict.baseUrl)];
+  await signIn(ana, owner);
+  await signIn(rui, member);
+  expect((await rui.get('/dashboard/keys')).status).toBe(200);
+  const answer = await ana.get('/dashboard/keys');
+  expect(answer.headers.get('location')).toBe('/dashboard/settings/second-factor');
+  expect((await ana.get('/dashboard/settings/second-factor')).textOf('main')).toContain(
+    'Owners of an account need',
+  );
+});
