@@ -54,12 +54,12 @@ test('a suspension mails its reason once, and the history has it', async () => {
 test('pending invitations are listed, and a withdrawn one is dead', async () => {
   const { id } = await cli.json('account', 'create', '--name', 'Test');
   await cli.json('account', 'invite', id, '--email', 'Ana@example.com');
-  await cli.json('account', 'invite', id, '--email', 'rui@example.com');
+  await cli.json('account', 'invite', id, '--email', 'rui@example.com', '--role', 'member');
   const pending = async () =>
     (await cli.json('account', 'invitations', id)).map((each: { email: string }) => each.email);
   expect(await cli.json('account', 'invitations', id)).toMatchObject([
     { email: 'ana@example.com', actor: expect.stringMatching(/^cli:/), expires: expect.any(String) },
-    { email: 'rui@example.com' },
+    { email: 'rui@example.com', role: 'member' },
   ]);
   const withdraw = ['account', 'withdraw-invitation', id, '--email', 'ANA@example.com'];
   expect(await cli.json(...withdraw)).toEqual({ id, email: 'ana@example.com', withdrawn: true });

@@ -35,7 +35,7 @@ function codeOf(secret: string, steps = 0): string {
 async function enrolled() {
   const visitor = createVisitor(service.baseUrl);
   const person = await signUpByMail(visitor, mail);
-  const page = await visitor.submit(PAGE, { present: person.password });
+  const page = await visitor.submit(`${PAGE}/set-up`, { present: person.password });
   const secret = page.textOf('#secret')!;
   const codes = page.document.querySelector('#backup-codes')!.textContent!.split('\n');
   const { form_token } = tokensOf(page.document.querySelector('main form')!);
@@ -61,10 +61,10 @@ test('it is set up by a picture or a text, after a code; other sessions end, and
   const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
   const person = await signUpByMail(visitor, mail);
   await signIn(other, person);
-  const refused = await visitor.submit(PAGE, { present: 'not the password' });
+  const refused = await visitor.submit(`${PAGE}/set-up`, { present: 'not the password' });
   expect([refused.status, refused.textOf('#present-fault')]).toEqual([422, 'The current password is wrong.']);
 
-  const page = await visitor.submit(PAGE, { present: person.password });
+  const page = await visitor.submit(`${PAGE}/set-up`, { present: person.password });
   const secret = page.textOf('#secret')!;
   const uri = new URL(page.document.querySelector('a[href^="otpauth:"]')!.getAttribute('href')!);
   expect(uri.searchParams.get('secret')).toBe(secret);
@@ -216,7 +216,7 @@ test('its forms are refused without their token', async () => {
   const waiting = createVisitor(service.baseUrl);
   await signIn(waiting, person);
   expect((await waiting.post('/dashboard/sign-in/code', { code: codes[0]! })).status).toBe(403);
-  for (const path of ['', '/confirm', '/codes', '/off'])
+  for (const path of ['/set-up', '/confirm', '/codes', '/off'])
     expect((await visitor.post(PAGE + path, { present: person.password })).status).toBe(403);
   expect((await giveCode(waiting, codes[0]!)).status).toBe(303);
 });

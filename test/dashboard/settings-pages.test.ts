@@ -124,7 +124,7 @@ test('on a narrow phone in Portuguese each page fits, and axe finds nothing seri
       if (process.env.SHOTS)
         await page.screenshot({ path: `${process.env.SHOTS}/acct${file}.png`, fullPage: true });
     }
-    await page.goto(dashboard('/settings/second-factor'));
+    await page.goto(dashboard('/settings/second-factor/set-up'));
     await page.fill('#present', person.password);
     await page.click('main form button[type=submit]');
     await page.waitForSelector('svg.qr');

@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { iso } from '../../accounts/plan.ts';
 import { requireAccount } from '../../accounts/store.ts';
-import { defaultPublicUrl } from '../../config/config.ts';
 import { RefusedError } from '../../errors.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
 import { printable, textTable } from '../../terminal/text.ts';
 import { oneOfWords } from '../../terminal/values.ts';
 import { isEmail } from '../request/form.ts';
-import { invitationMail, mailOnce } from './command-mail.ts';
+import { MESSAGES } from '../ui/messages.ts';
+import { invitationMail, mailOnce, publicUrlOf } from './command-mail.ts';
 import { invite, listInvitations, withdrawInvitation } from './invitations.ts';
 import { listMembers, type Role, removeMember, resetSecondFactor } from './members.ts';
 
@@ -35,14 +35,9 @@ export function memberCommands(program: Command): void {
     async ({ sql, config, actor }, id: string, { email: address, role }: { email: string; role?: Role }) => {
       const invited = { accountId: id, email: address, role: role ?? null };
       const { token, email, expires } = await invite(sql, invited, actor);
-      const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
-      const link = `${publicUrl}/dashboard/invitation?token=${token}`;
+      const link = `${publicUrlOf(config)}/dashboard/invitation?token=${token}`;
       const { name } = await requireAccount(sql, id);
-      const mailed = await mailOnce(
-        config,
-        publicUrl,
-        invitationMail({ email, account: name, link, expires }),
-      );
+      const mailed = await mailOnce(config, invitationMail({ email, account: name, link, expires }));
       return { id, email, link, expires, mailed };
     },
     ({ email, link, expires, mailed }) =>
@@ -155,12 +150,9 @@ export function memberCommands(program: Command): void {
         throw new RefusedError(
           `${email} is no member of ${id} with a second factor: see \`account members\``,
         );
-      const mailed = await mailOnce(config, config.publicUrl ?? defaultPublicUrl(config.host, config.port), {
-        to: email,
-        language: member.language,
-        subject: ({ mailSecondFactorOffSubject }) => mailSecondFactorOffSubject,
-        text: ({ mailSecondFactorReset }) => mailSecondFactorReset,
-      });
+      const language = member.language ?? 'en';
+      const { mailSecondFactorOffSubject: subject, mailSecondFactorReset: text } = MESSAGES[language];
+      const mailed = await mailOnce(config, { to: email, language, subject, text });
       return { id, email, reset: true, mailed };
     },
     ({ email, mailed }) =>

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { setSuspended } from '../../accounts/changes.ts';
 import { requireAccount } from '../../accounts/store.ts';
-import { defaultPublicUrl } from '../../config/config.ts';
 import { defineCommand, subcommand } from '../../terminal/command.ts';
 import { name } from '../../terminal/values.ts';
+import { MESSAGES } from '../ui/messages.ts';
 import { mailOnce } from './command-mail.ts';
 import { listMembers } from './members.ts';
 
@@ -24,18 +24,15 @@ export function suspensionCommands(program: Command): void {
       const isNew = await setSuspended(sql, id, true, actor, reason);
       const members = isNew ? await listMembers(sql, id) : [];
       const account = await requireAccount(sql, id);
-      const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
       const mails = members
         .filter(({ emailVerified }) => emailVerified)
-        .map(({ email: to, language }) =>
-          mailOnce(config, publicUrl, {
-            to,
-            language,
-            subject: ({ mailSuspendedSubject }) => mailSuspendedSubject(account.name),
-            text: ({ suspended, suspendedReason }) =>
-              [suspended, reason && suspendedReason(reason), config.contact].filter(Boolean).join('\n\n'),
-          }),
-        );
+        .map(({ email: to, language: known }) => {
+          const language = known ?? 'en';
+          const { mailSuspendedSubject, suspended, suspendedReason } = MESSAGES[language];
+          const parts = [suspended, reason && suspendedReason(reason), config.contact];
+          const subject = mailSuspendedSubject(account.name);
+          return mailOnce(config, { to, language, subject, text: parts.filter(Boolean).join('\n\n') });
+        });
       const mailed = (await Promise.all(mails)).filter(Boolean).length;
       return { id, suspended: true, mailed };
     },

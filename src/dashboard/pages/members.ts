@@ -16,7 +16,7 @@ import { type PageResponse, redirectTo } from '../request/context.ts';
 import { emailField, form, formHandlers, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
 import { formPage, memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import { type Column, contactLink, moment, sentence, table } from '../ui/parts.ts';
+import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
 
 const PATH = '/settings/members';
 
@@ -50,8 +50,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     const role = again ? again.role : fields('role') === 'owner' ? 'owner' : 'member';
     const { token, expires } = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
     const link = `${tools.publicUrl}/dashboard/invitation?token=${token}`;
-    const mail = invitationMail({ email, account: account.name, link, expires });
-    tools.mailer.sendSoon('invitation', { ...mail, subject: mail.subject(), text: mail.text() });
+    tools.mailer.sendSoon('invitation', invitationMail({ email, account: account.name, link, expires }));
     logSecurity(context, 'member invited', { userId: user.id, accountId: account.id });
     return redirectTo(context, `${PATH}?done=invited`);
   },
@@ -71,8 +70,8 @@ function memberTable(
     ],
     [messages.name, ({ name }) => name, 'long'],
     [messages.role, ({ role }) => messages.roles[role]],
-    [messages.memberSince, ({ since }) => moment(formats, since)],
-    [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : moment(formats, lastSignIn))],
+    [messages.memberSince, ({ since }) => dateOf(formats, since)],
+    [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : dateOf(formats, lastSignIn))],
     [messages.secondFactor, ({ secondFactor }) => messages[secondFactor ? 'on' : 'off']],
     [
       messages.change,

@@ -39,75 +39,120 @@ export const signInCode = formHandlers({
   },
 });
 
-/** /dashboard/settings/second-factor: a POST with the password makes a new secret, which a code then confirms. */
-export const secondFactor = formHandlers({
-  async show(context: MemberContext, refusal) {
-    const { messages, tools, user } = context;
-    const title = messages.secondFactor;
-    if (!user.hasSecondFactor) {
-      return formPage(context, {
-        title,
-        lead: html`${tools.config.secondFactor === 'owners' && html`<p>${messages.secondFactorRequired}</p>`}<p>${messages.secondFactorLead}</p>`,
-        username: user.email,
-        fields: [presentPassword(messages)],
-        button: messages.setUp,
-        cancel: '/settings',
-        refusal,
-      });
-    }
+/** GET /dashboard/settings/second-factor */
+export async function showSecondFactor(context: MemberContext): Promise<PageResponse> {
+  const { messages, tools, user } = context;
+  const link = (path: string, label: string) =>
+    html`<p><a href="${tools.base}${PATH}/${path}">${label}</a></p>`;
+  if (user.hasSecondFactor) {
     const left = String(await tools.auth.backupCodesLeft(user.id));
-    const link = (path: string, label: string) =>
-      html`<p><a href="${tools.base}${PATH}/${path}">${label}</a></p>`;
-    const body = html`
-<section class="card sheet narrow">
-  <h1>${title}</h1>
+    return sheet(
+      context,
+      html`
   <p>${messages.secondFactorOn} ${messages.backupCodesLeft(left)}</p>
   ${link('codes', messages.newBackupCodes)}
-  ${link('off', messages.turnOff)}
-</section>`;
-    return memberPage(context, { title, body, ...refusal });
-  },
-  async submit(context) {
-    const { tools, client } = context;
-    const refusal = await presentRefusal(context);
-    if (refusal !== null) return refusal;
-    const answer = await tools.auth.call('/two-factor/enable', { password: sentPassword(context) }, client);
-    return answer.ok ? setUpPage(context, answer) : redirectTo(context, PATH);
-  },
-});
+  ${link('off', messages.turnOff)}`,
+    );
+  }
+  const isRequired = tools.config.secondFactor === 'owners';
+  return sheet(
+    context,
+    html`
+  ${isRequired && html`<p>${messages.secondFactorRequired}</p>`}
+  <p>${messages.secondFactorLead}</p>
+  ${link('set-up', messages.setUp)}`,
+  );
+}
 
-/** The page with the new secret and the backup codes, which are shown only this once. */
-function setUpPage(
-  context: MemberContext,
-  { totpUri, backupCodes }: { totpUri: string; backupCodes: string[] },
-): Promise<PageResponse> {
-  const { messages } = context;
-  const secret = new URL(totpUri).searchParams.get('secret') ?? '';
-  const body = html`
-<section class="card sheet narrow">
-  <h1>${messages.secondFactor}</h1>
+function sheet(context: MemberContext, content: Html, refusal: Refusal | null = null): Promise<PageResponse> {
+  const title = context.messages.secondFactor;
+  const body = html`<section class="card sheet narrow"><h1>${title}</h1>${content}</section>`;
+  return memberPage(context, { title, body, ...refusal });
+}
+
+type Answer = Awaited<ReturnType<MemberContext['tools']['auth']['call']>>;
+
+/** A form that asks for the password, with which it calls an endpoint of better-auth. */
+function passwordForm(
+  endpoint: string,
+  words: (messages: Messages) => { title: string; lead: string },
+  done: (context: MemberContext, answer: Answer) => Promise<PageResponse>,
+) {
+  return formHandlers({
+    show(context: MemberContext, refusal) {
+      const { title, lead } = words(context.messages);
+      return formPage(context, {
+        title,
+        lead: html`<p>${lead}</p>`,
+        username: context.user.email,
+        fields: [presentPassword(context.messages)],
+        button: title,
+        cancel: PATH,
+        refusal,
+      });
+    },
+    async submit(context) {
+      const refusal = await presentRefusal(context);
+      if (refusal !== null) return refusal;
+      const body = { password: sentPassword(context) };
+      const answer = await context.tools.auth.call(endpoint, body, context.client);
+      return answer.ok ? done(context, answer) : redirectTo(context, PATH);
+    },
+  });
+}
+
+/** /dashboard/settings/second-factor/set-up: makes a new secret and backup codes, which a code then confirms. */
+export const setUp = passwordForm(
+  '/two-factor/enable',
+  ({ setUp, secondFactorLead }) => ({ title: setUp, lead: secondFactorLead }),
+  async (context, { totpUri, backupCodes }) => {
+    const { messages } = context;
+    const secret = new URL(totpUri).searchParams.get('secret') ?? '';
+    return sheet(
+      context,
+      html`
   <p>${messages.scanLead}</p>
   <p>${qrCode(messages.scanLabel, totpUri)}</p>
   <p><a href="${totpUri}">${messages.openApp}</a></p>
   ${copyable(messages, { id: 'secret', label: messages.secretLabel, text: secret })}
   ${backupCodeList(messages, backupCodes)}
-  ${confirmForm(context, null)}
-</section>`;
-  return memberPage(context, { title: messages.secondFactor, body });
-}
+  ${confirmForm(context, null)}`,
+    );
+  },
+);
+
+/** /dashboard/settings/second-factor/codes: new backup codes in place of the present ones. */
+export const newBackupCodes = passwordForm(
+  '/two-factor/generate-backup-codes',
+  ({ newBackupCodes, newBackupCodesLead }) => ({ title: newBackupCodes, lead: newBackupCodesLead }),
+  async (context, { backupCodes }) => {
+    const { messages, tools, user, account } = context;
+    logSecurity(context, 'backup codes renewed', { userId: user.id, accountId: account.id });
+    return sheet(
+      context,
+      html`
+  ${backupCodeList(messages, backupCodes)}
+  <p><a class="button" href="${tools.base}${PATH}">${messages.backupCodesKept}</a></p>`,
+    );
+  },
+);
+
+/** /dashboard/settings/second-factor/off */
+export const turnOff = passwordForm(
+  '/two-factor/disable',
+  ({ secondFactorOffTitle, secondFactorOffLead }) => ({
+    title: secondFactorOffTitle,
+    lead: secondFactorOffLead,
+  }),
+  async (context, { cookies }) => {
+    if (context.user.hasSecondFactor) await changed(context, 'off');
+    return redirectTo(context, `${PATH}?done=off`, cookies);
+  },
+);
 
 /** POST /dashboard/settings/second-factor/confirm: turns it on, once a code shows that the app has the secret. */
 export const confirmation = formHandlers({
-  async show(context: MemberContext, refusal) {
-    const { messages, tools } = context;
-    const body = html`
-<section class="card sheet narrow">
-  <h1>${messages.secondFactor}</h1>
-  ${confirmForm(context, refusal)}
-  <p><a href="${tools.base}${PATH}">${messages.codeStartAgain}</a></p>
-</section>`;
-    return memberPage(context, { title: messages.secondFactor, body, ...refusal });
-  },
+  show: (context: MemberContext, refusal) => sheet(context, confirmForm(context, refusal), refusal),
   async submit(context) {
     const { tools, messages, client, fields, user } = context;
     if (user.hasSecondFactor) return redirectTo(context, PATH);
@@ -125,60 +170,6 @@ function confirmForm(context: MemberContext, refusal: Refusal | null): Html {
   const { messages } = context;
   const fields = [{ ...codeField(messages), hint: messages.codeHint }];
   return form(context, { path: `${PATH}/confirm`, fields, focus: false, button: messages.turnOn, refusal });
-}
-
-/** /dashboard/settings/second-factor/codes: new backup codes in place of the present ones. */
-export const backupCodes = formHandlers({
-  show: (context: MemberContext, refusal) =>
-    passwordPage(context, refusal, context.messages.newBackupCodes, context.messages.newBackupCodesLead),
-  async submit(context) {
-    const { tools, messages, client, user, account } = context;
-    const refusal = await presentRefusal(context);
-    if (refusal !== null) return refusal;
-    const password = sentPassword(context);
-    const answer = await tools.auth.call('/two-factor/generate-backup-codes', { password }, client);
-    if (!answer.ok) return redirectTo(context, PATH);
-    logSecurity(context, 'backup codes renewed', { userId: user.id, accountId: account.id });
-    const title = messages.newBackupCodes;
-    const body = html`
-<section class="card sheet narrow">
-  <h1>${title}</h1>
-  ${backupCodeList(messages, answer.backupCodes)}
-  <p><a class="button" href="${tools.base}${PATH}">${messages.backupCodesKept}</a></p>
-</section>`;
-    return memberPage(context, { title, body });
-  },
-});
-
-/** /dashboard/settings/second-factor/off */
-export const turnOff = formHandlers({
-  show: (context: MemberContext, refusal) =>
-    passwordPage(
-      context,
-      refusal,
-      context.messages.secondFactorOffTitle,
-      context.messages.secondFactorOffLead,
-    ),
-  async submit(context) {
-    const { tools, client } = context;
-    const refusal = await presentRefusal(context);
-    if (refusal !== null) return refusal;
-    const answer = await tools.auth.call('/two-factor/disable', { password: sentPassword(context) }, client);
-    if (answer.ok && context.user.hasSecondFactor) await changed(context, 'off');
-    return redirectTo(context, `${PATH}?done=off`, answer.cookies);
-  },
-});
-
-function passwordPage(
-  context: MemberContext,
-  refusal: Refusal | null,
-  title: string,
-  lead: string,
-): Promise<PageResponse> {
-  const { messages, user } = context;
-  const fields = [presentPassword(messages)];
-  const options = { fields, username: user.email, button: title, cancel: PATH, refusal };
-  return formPage(context, { title, lead: html`<p>${lead}</p>`, ...options });
 }
 
 /** Keeps the change, and tells the user by mail: somebody else may have made it. */

@@ -676,7 +676,7 @@ const TEXTS = {
   openAccount: ['Open', 'Abrir'],
   opened: ['Open now', 'Aberta'],
   memberSince: ['Since', 'Desde'],
-  lastSignIn: ['Last sign-in', 'Último início de sessão'],
+  lastSignIn: ['Last sign-in', 'Última sessão'],
   removeMember: ['Remove', 'Remover'],
   removeTitle: ['Remove this member?', 'Remover este membro?'],
   removeLead: [

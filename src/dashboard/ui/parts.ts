@@ -35,10 +35,10 @@ export function moment(formats: Formats, at: Date): Html {
   return html`<time datetime="${at.toISOString()}">${formats.moment(at)}</time>`;
 }
 
-/** `21 Nov 2026` @param at a day in UTC as YYYY-MM-DD, or an instant */
+/** `21 Nov 2026` @param at a day in UTC as YYYY-MM-DD, or an instant of it */
 export function dateOf(formats: Formats, at: string | Date): Html {
-  const datetime = typeof at === 'string' ? at : at.toISOString();
-  return html`<time datetime="${datetime}">${formats.date(new Date(at))}</time>`;
+  const day = typeof at === 'string' ? at : at.toISOString().slice(0, 10);
+  return html`<time datetime="${day}">${formats.date(new Date(at))}</time>`;
 }
 
 /** A text with an element in the place of its value. */
