@@ -28,6 +28,15 @@ test('a folder of the dashboard imports only from those to its left', async () =
   expect(upwards.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
 });
 
+test('nothing loads better-auth before the first page: no file imports a value of auth.ts', async () => {
+  const loading: string[] = [];
+  for await (const path of new Bun.Glob('dashboard/**/*.ts').scan(SRC)) {
+    const text = await Bun.file(join(SRC, path)).text();
+    if (/^import (?!type\b)[^;]*'(\.\/|\.\/auth\/|\.\.\/auth\/)auth\.ts';/m.test(text)) loading.push(path);
+  }
+  expect(loading).toEqual([]);
+});
+
 test('no folders of src import each other in a circle', async () => {
   const below = new Map<string, Set<string>>();
   for (const [from, to] of await imports()) {

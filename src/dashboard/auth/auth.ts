@@ -12,20 +12,17 @@ import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
+import { CODE_LOCK_MS, SESSION_MAX_MS } from './lifetimes.ts';
 import type { LinkMail, Mailer } from './mail.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;
-/** A session ends this long after it began, even if it is in use (ASVS 3.3.2). */
-export const SESSION_MAX_MS = 30 * DAY;
 
 /** The time of a session's last use is written this often. */
 const SESSION_UPDATE_MS = 10 * MINUTE;
 
-/** A right password waits this long for the code of the second factor. */
+/** A right password waits this long for the code of the second factor, or for five wrong ones. */
 const CODE_WAIT_MS = 10 * MINUTE;
-/** After ten wrong codes in a row the user's codes are refused this long, and after five the password is asked again. */
-export const CODE_LOCK_MS = 15 * MINUTE;
 
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';

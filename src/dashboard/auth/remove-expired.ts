@@ -1,6 +1,6 @@
 import type { Sql } from '../../postgres/connect.ts';
 import { SECOND } from '../../units.ts';
-import { SESSION_MAX_MS } from './auth.ts';
+import { SESSION_MAX_MS } from './lifetimes.ts';
 
 /** An unconfirmed sign-up is removed after this many days, because its email may be a stranger's. */
 const UNCONFIRMED_DAYS = 7;

@@ -1,6 +1,6 @@
 import type { Sql } from '../../postgres/connect.ts';
 import { SECOND } from '../../units.ts';
-import { SESSION_MAX_MS } from './auth.ts';
+import { SESSION_MAX_MS } from './lifetimes.ts';
 import { recordRepeatable } from './members.ts';
 
 /** The user of an email, before their password is checked. */

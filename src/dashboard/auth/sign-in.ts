@@ -1,7 +1,7 @@
 import { SECOND } from '../../units.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
-import { CODE_LOCK_MS } from './auth.ts';
+import { CODE_LOCK_MS } from './lifetimes.ts';
 import { type AttemptLimit, admitMail, checkGuess, type GuessOutcome, isFirstUse } from './limits.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
