@@ -1,5 +1,5 @@
 import type { Credits } from '../credits/admit.ts';
-import type { Admission, CallKind } from '../credits/call.ts';
+import type { Admission, Call, CallKind } from '../credits/call.ts';
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
@@ -30,15 +30,17 @@ export interface AdmissionContext<Prefetched = unknown> {
   prefetched: Prefetched;
   /**
    * Spends credits for a handler that knows only from the request's body how many. If the whole answer is a 503 after all, the
-   * pipeline gives them back.
+   * pipeline gives them back. A request with an `identity` (identity.ts) spends them once, however often it is sent.
    */
-  spend(kind: CallKind, credits: number): Promise<Payment>;
+  spend(kind: CallKind, credits: number, identity?: string): Promise<Payment>;
 }
 
 /** The last stage of the pipeline: what one endpoint does for an admitted request. */
 export interface Handler<Prefetched = unknown> {
   /** The kind of call that a credit is spent on before the handler runs; `null` means none. */
   charge: CallKind | null;
+  /** Identifies a request that is charged before the handler runs (identity.ts). */
+  identify?(accountId: string): string | null | undefined;
   /** Whether the trace tells the credits that are left. It makes the charge of its batch a little dearer. */
   tellsLeft?: boolean;
   /**
@@ -72,7 +74,7 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   async function serve(
     request: Request,
     trace: Trace,
-    { charge, tellsLeft, prefetch, handle }: Handler,
+    { charge, tellsLeft, identify, prefetch, handle }: Handler,
     known: Caller | null = null,
   ): Promise<Answer> {
     const arrivedMs = performance.now();
@@ -108,7 +110,10 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
 
         // Credit.
         prefetched = prefetch?.(request);
-        if (charge !== null) payment = await pay(request, caller, charge, 1, tellsLeft);
+        if (charge !== null) {
+          const identity = identify?.(caller.accountId) ?? undefined;
+          payment = await pay(request, caller, { kind: charge, credits: 1, identity, wantsLeft: tellsLeft });
+        }
         if (payment.refusal !== null) return end(caller, payment.refusal, headers);
       } finally {
         load.admissions.leave();
@@ -116,10 +121,12 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
 
       // Handler.
       const payer = caller;
-      const spend = async (kind: CallKind, count: number) => {
+      const spend = async (kind: CallKind, credits: number, identity?: string) => {
         if (load.isOverloaded(kind)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
         load.admissions.enter();
-        payment = await pay(request, payer, kind, count, tellsLeft).finally(load.admissions.leave);
+        payment = await pay(request, payer, { kind, credits, identity, wantsLeft: tellsLeft }).finally(
+          load.admissions.leave,
+        );
         return payment;
       };
       if (isSearch(charge)) load.searches.enter();
@@ -144,12 +151,10 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   async function pay(
     { signal }: Request,
     caller: Caller,
-    kind: CallKind,
-    count: number,
-    wantsLeft = false,
+    call: Pick<Call, 'kind' | 'credits' | 'identity' | 'wantsLeft'>,
   ): Promise<Payment> {
     try {
-      const { quota, ...paid } = await credits.admit({ ...caller, kind, credits: count, signal, wantsLeft });
+      const { quota, ...paid } = await credits.admit({ ...caller, ...call, signal });
       return { ...paid, refusal: quota && refusals.quotaExceeded(quota) };
     } catch (cause) {
       const uncounted = unavailable('The credits of the account could not be counted.', cause);

@@ -2,6 +2,7 @@ import type { CallKind } from '../credits/call.ts';
 import { type Answer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import { readJson } from '../http/body.ts';
 import type { Caller } from '../keys/authenticate.ts';
+import { INVALID_KEY, identityOf } from './identity.ts';
 import type { Handler, Payment } from './pipeline.ts';
 
 /** The caller of a request whose body was read, and how it pays. */
@@ -31,10 +32,11 @@ export function createPostedHandler<Input>({ kind, stopping, read, answer }: Pos
       const body = await readJson(request, stopping);
       if (body === 'unread') return unavailable('The request was not read to its end.');
       const outcome = read(body.json);
-      const pay = (credits: number) => spend(kind, credits);
-      if ('input' in outcome) return answer(outcome.input, { caller, pay });
+      const identity = body.bytes === null ? undefined : identityOf(request, caller.accountId, body.bytes);
+      const pay = (credits: number) => spend(kind, credits, identity ?? undefined);
+      if (identity !== null && 'input' in outcome) return answer(outcome.input, { caller, pay });
       const { refusal } = await pay(1);
-      return refusal ?? problem('validation', outcome.invalid);
+      return refusal ?? problem('validation', 'invalid' in outcome ? outcome.invalid : INVALID_KEY);
     },
   };
 }

@@ -6,6 +6,7 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Admission, Call } from './call.ts';
+import { chargeOnce, returnShare, type Share } from './once.ts';
 import { type Charge, chargeCalls } from './spend.ts';
 import { refundCredits, voidAttempt } from './void.ts';
 
@@ -35,6 +36,13 @@ const LEDGER = 'the credit ledger';
  */
 export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}) {
   const enqueue = createBatcher(chargeBatch, { name: LEDGER, totals: batchTotals.credit });
+  /** A request with an identity has a charge of its own. */
+  const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
+    name: LEDGER,
+    totals: batchTotals.credit,
+    maxBatch: 1,
+    maxConcurrentBatches: 4,
+  });
   let mode: Mode = 'open';
   /** By id, the calls of the batch in flight, and those of voids and refunds that Postgres has not acknowledged. */
   const unsettled = new Map<string, Call[]>();
@@ -48,14 +56,13 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
    * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
   async function admit(call: Call): Promise<Admission> {
-    const admission = await enqueue(call);
+    const admission = await (call.identity === undefined ? enqueue(call) : enqueueAlone(call));
     if (admission !== undefined) return admission;
     throw new Error(call.signal?.aborted ? 'the client has left' : 'the account is locked, or gone');
   }
 
   async function chargeBatch(calls: Call[], bound: Bound): Promise<(Admission | undefined)[]> {
-    if (mode === 'closed') throw new Error('the service stops');
-    if (mode === 'in doubt') throw new Error('the outcome of an earlier charge is unknown');
+    throwUnlessOpen();
     const attempt = randomUUID();
     const present = calls.filter(({ signal }) => !signal?.aborted);
     unsettled.set(attempt, present);
@@ -75,6 +82,46 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     }
   }
 
+  function throwUnlessOpen(): void {
+    if (mode === 'closed') throw new Error('the service stops');
+    if (mode === 'in doubt') throw new Error('the outcome of an earlier charge is unknown');
+  }
+
+  /** Charges a call of which an earlier sending of its request may have been charged. */
+  async function chargeAlone(call: Call, bound: Bound): Promise<(Admission | undefined)[]> {
+    throwUnlessOpen();
+    if (call.signal?.aborted) return [];
+    const user = randomUUID();
+    const shares: Share[] = [];
+    unsettled.set(user, [call]);
+    try {
+      const charged = await chargeOnce(sql, { call, user, shares, bound, runForUnlocked });
+      onEvent?.('charged');
+      return [charged && { ...charged, giveBack: (credits) => giveBackShares(call, shares, user, credits) }];
+    } catch (error) {
+      if (mode === 'open') mode = 'in doubt';
+      onEvent?.('failed');
+      for (const share of shares) {
+        const id = `${user} ${share.attempt}`;
+        unsettled.set(id, [{ ...call, credits: share.used }]);
+        void settle('voided', id, () => returnShare(sql, share, share.used, user));
+      }
+      throw error;
+    } finally {
+      unsettled.delete(user);
+    }
+  }
+
+  /** The latest charge is returned first. */
+  function giveBackShares(call: Call, shares: Share[], user: string, credits: number): void {
+    let left = credits;
+    for (const share of shares.toReversed()) {
+      const back = Math.min(left, share.used);
+      left -= back;
+      refund({ ...call, credits: back }, () => returnShare(sql, share, back, user));
+    }
+  }
+
   /** An account that is gone got nothing, and has no quota either. */
   function admissionsOf(attempt: string, calls: Call[], charged: Charge): Map<Call, Admission> {
     const purchased = charged.purchased ?? {};
@@ -82,26 +129,26 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     for (const [index, call] of calls.entries()) {
       const spent = charged.spent?.[index] ?? call.credits;
       const quota = spent < call.credits ? charged.quotas?.[call.accountId] : null;
-      const giveBack = (credits: number) => refund({ ...call, credits }, attempt, purchased);
+      // The purchased credits of the batch come back first.
+      const giveBack = (credits: number) => {
+        const back = Math.min(purchased[call.accountId] ?? 0, credits);
+        purchased[call.accountId] = (purchased[call.accountId] ?? 0) - back;
+        const part = { ...call, credits };
+        refund(part, (id) => refundCredits(sql, id, part, attempt, back));
+      };
       const left = call.wantsLeft ? (charged.left?.[call.accountId] ?? 0) : null;
       if (quota !== undefined) admissions.set(call, { spent, quota, left, giveBack });
     }
     return admissions;
   }
 
-  /**
-   * Refunds are sent one after another, so that a Postgres that comes back meets no crowd of them.
-   * @param purchased the purchased credits of the batch that are not refunded yet, by account: they come back first
-   */
-  function refund(call: Call, attempt: string, purchased: Record<string, number>): void {
+  /** Refunds are sent one after another, so that a Postgres that comes back meets no crowd of them. */
+  function refund(call: Call, send: (id: string) => PromiseLike<unknown>): void {
     if (call.credits === 0) return;
     const id = randomUUID();
-    const left = purchased[call.accountId] ?? 0;
-    const first = Math.min(left, call.credits);
-    purchased[call.accountId] = left - first;
     if (mode === 'closed') onLost?.(new Map([[id, [call]]]));
     else unsettled.set(id, [call]);
-    refunds = refunds.then(() => settle('refunded', id, () => refundCredits(sql, id, call, attempt, first)));
+    refunds = refunds.then(() => settle('refunded', id, () => send(id)));
   }
 
   /** Sends a statement until Postgres has acknowledged it. A void also detects that Postgres is back. */

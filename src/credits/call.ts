@@ -17,8 +17,10 @@ export interface Call {
    * client pipelines another request on the same connection.
    */
   signal?: AbortSignal;
+  /** The request that is charged once, however often it is sent (src/admission/identity.ts); absent for every other. */
+  identity?: string | undefined;
   /** Whether {@link Admission.left} is asked for. */
-  wantsLeft?: boolean;
+  wantsLeft?: boolean | undefined;
 }
 
 /** An allowance that is used up, and when it is available again. */
@@ -33,7 +35,7 @@ export interface Quota {
 
 /** The ledger's answer to one call. */
 export interface Admission {
-  /** Credits that were charged. */
+  /** Credits that were charged, for this or an earlier sending of the request. */
   spent: number;
   /** The quota of an account that has fewer credits than the call needs; `null` means that it got all. */
   quota: Quota | null;

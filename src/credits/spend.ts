@@ -24,7 +24,7 @@ export const includedCredits = (plan: string, row = 'b') => `
  * The `SET` runs in steps: the period, the counters before the charge, included credits left, credits to charge, the purchased
  * ones among them. `OFFSET 0` keeps the planner from repeating a step wherever its value is used.
  */
-const CHARGE = `
+const charge = (further = { column: '', value: '', statement: '' }) => `
   WITH charged AS (
     UPDATE balances b SET (used, used_purchased, purchased_before, credits,
       period_plan, period_start, period_end, period_opened_at) = (
@@ -61,13 +61,23 @@ const CHARGE = `
         ORDER BY position) END AS spent
     FROM charged
   ), journal AS (
-    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, purchased)
-    SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), purchased
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, purchased ${further.column})
+    SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), purchased ${further.value}
     FROM outcome WHERE credits > 0
-  )
+  )${further.statement}
   SELECT spent, purchased, CASE WHEN spent IS NOT NULL THEN short_quotas($2::text[], $5::bigint[], spent) END AS quotas,
     "left"
   FROM outcome`;
+const CHARGE = charge();
+/** Beside the charge an empty row with the user's id: a return that comes first writes it, and the charge meets it. */
+const CHARGE_FOR_USER = charge({
+  column: ', users',
+  value: ', ARRAY[$7::uuid]',
+  statement: `, user_mark AS (
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, voided)
+    VALUES ($7::uuid, now(), '{}', '{}', '{}', '{}', true, true)
+  )`,
+});
 
 /**
  * Charges each account for its calls, as far as its credits suffice, included ones first (specification,
@@ -79,8 +89,9 @@ const CHARGE = `
  * Postgres evaluates the `SET` and the `WHERE` again on the new version.
  *
  * @param attempt UUID of this charge. It becomes the primary key of its row in the journal, so it can be voided
+ * @param user UUID of the one that uses a charge that others may use, too (src/credits/once.ts)
  */
-export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
+export function chargeCalls(sql: Sql, calls: Call[], attempt: string, user?: string) {
   const parameters = [
     attempt,
     calls.map(({ accountId }) => accountId),
@@ -89,5 +100,6 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
     calls.map(({ credits }) => credits),
     calls.some(({ wantsLeft }) => wantsLeft),
   ];
-  return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
+  if (user === undefined) return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
+  return sql.unsafe<Charge[]>(CHARGE_FOR_USER, [...parameters, user], { prepare: true });
 }

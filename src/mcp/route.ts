@@ -4,6 +4,7 @@
  * A call of a tool is one run of the pipeline with a request of the tool's route, so it costs and counts what that does. The SDK could
  * answer calls, too, but a lookup takes 213 µs then instead of 47 (docs/field-notes.md).
  */
+import { INVALID_KEY, identityOf } from '../admission/identity.ts';
 import type { Handler, Pipeline } from '../admission/pipeline.ts';
 import { unauthorized } from '../admission/refusals.ts';
 import { type Answer, ok, okJson, problem, unavailable, withHeaders } from '../http/answer.ts';
@@ -22,6 +23,12 @@ interface McpParts {
   handlers: Map<ApiRoute, Handler>;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
+}
+
+/** The headers of a call that its route reads, too. */
+function forwarded(headers: Headers): Record<string, string> {
+  const names = ['authorization', 'idempotency-key'].filter((name) => headers.has(name));
+  return Object.fromEntries(names.map((name) => [name, headers.get(name)!]));
 }
 
 /** @returns a function that answers a POST to `/mcp` */
@@ -45,14 +52,12 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
   /** A call takes the way of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
   async function answerCall(call: Call, { headers, signal }: Request, trace: RequestTrace): Promise<Answer> {
     const { route, name } = call.tool;
-    const refusal = refusalOf(call.tool, call.input);
+    const sent = requestOf(route, call.input, forwarded(headers), signal);
+    const identify = (accountId: string) => identityOf(sent, accountId, JSON.stringify(call.input));
+    const refusal = refusalOf(call.tool, call.input) ?? (identify('') === null ? INVALID_KEY : null);
     const refusing = { charge: route.charge, handle: async () => problem('validation', refusal!) };
-    const handler = { ...(refusal === null ? handlers.get(route)! : refusing), tellsLeft: true };
-    const answer = await pipeline.serve(
-      requestOf(route, call.input, { Authorization: headers.get('authorization')! }, signal),
-      trace,
-      handler,
-    );
+    const handler = { ...(refusal === null ? handlers.get(route)! : refusing), tellsLeft: true, identify };
+    const answer = await pipeline.serve(sent, trace, handler);
     const [status, error] = answer.ok ? [200] : [PROBLEMS[answer.problem.kind].status, answer.problem.cause];
     trace.call = { tool: name, route: BASE_PATH + templateOf(route.path), status, error };
     if (!answer.ok && answer.problem.kind === 'unauthorized') return answer;

@@ -9,6 +9,7 @@ export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 
 /** Postgres's error code if `lock_timeout` has ended a statement. */
 export const LOCK_NOT_AVAILABLE = '55P03';
+export const UNIQUE_VIOLATION = '23505';
 
 const POINT_QUERY_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',

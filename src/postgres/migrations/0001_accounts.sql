@@ -162,10 +162,49 @@ CREATE TABLE call_journal (
   key_ids text[] NOT NULL, -- '' for calls made in the dashboard
   kinds text[] NOT NULL,
   calls bigint[] NOT NULL, -- negative: given back
-  purchased jsonb -- purchased credits among those spent, by account; NULL: none
+  purchased jsonb, -- purchased credits among those spent, by account; NULL: none
+  -- Of a request that is charged once, however often it is sent: its sendings that have not returned their credits, and the fewest
+  -- credits that one has returned.
+  users uuid[],
+  unused bigint
 ) WITH (toast_tuple_target = 8160); -- rows live a few seconds: packing the larger ones takes longer than writing them
 CREATE INDEX call_journal_counted ON call_journal (counted, spent_at);
 CREATE INDEX call_journal_voided ON call_journal (attempt) WHERE voided;
+
+-- A sending of a request returns credits of a charge that it shares with others (src/credits/once.ts). The last one returns them for
+-- all: the fewest that any has returned, because the others have used the rest. What is returned leaves under another id, so that
+-- the request can be charged again. A charge of this sending that has not come yet is kept from coming.
+CREATE FUNCTION return_share(shared uuid, who uuid, credits bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  charge call_journal;
+  account text;
+  back bigint;
+  back_purchased bigint;
+BEGIN
+  INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, voided)
+  VALUES (who, now(), '{}', '{}', '{}', '{}', true, true) ON CONFLICT DO NOTHING;
+  SELECT * INTO charge FROM call_journal WHERE attempt = shared AND who = ANY (users) FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  back := least(charge.unused, credits, charge.calls[1]);
+  IF cardinality(charge.users) > 1 THEN
+    UPDATE call_journal SET users = array_remove(users, who), unused = back WHERE attempt = shared;
+    RETURN;
+  END IF;
+  account := charge.account_ids[1];
+  back_purchased := least((charge.purchased ->> account)::bigint, back);
+  UPDATE call_journal SET attempt = gen_random_uuid(), voided = true, calls = ARRAY[back], users = NULL,
+    purchased = jsonb_build_object(account, back_purchased)
+  WHERE attempt = shared;
+  IF back < charge.calls[1] THEN
+    charge.calls := ARRAY[charge.calls[1] - back];
+    charge.purchased := jsonb_build_object(account, (charge.purchased ->> account)::bigint - back_purchased);
+    charge.users := ARRAY['00000000-0000-0000-0000-000000000000']::uuid[]; -- somebody has used the rest, which stays
+    charge.unused := NULL;
+    INSERT INTO call_journal SELECT charge.*;
+  END IF;
+END $$;
 
 -- Admitted calls a day, key and kind, for the dashboard. No foreign key: its check would wait for every transaction that locks the
 -- account.

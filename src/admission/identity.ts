@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto';
+
+const KEY = /^[A-Za-z0-9_-]{1,64}$/;
+
+export const INVALID_KEY = 'Idempotency-Key is not 1 to 64 letters of A to Z, a to z, 0 to 9, "_" and "-".';
+
+/**
+ * Identifies a request with an `Idempotency-Key` (contract), so that it is charged once, however often it is sent.
+ *
+ * @param body as it was sent
+ * @returns `undefined` without the header, and `null` if it is not valid
+ */
+export function identityOf({ headers, url }: Request, accountId: string, body: string | Uint8Array) {
+  const key = headers.get('idempotency-key');
+  if (key === null) return undefined;
+  if (!KEY.test(key)) return null;
+  const { pathname, search } = new URL(url);
+  return createHash('sha256')
+    .update(`${accountId}\n${key}\n${pathname}${search}\n`)
+    .update(body)
+    .digest('hex');
+}

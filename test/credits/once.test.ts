@@ -1,0 +1,171 @@
+/** Requests that are charged once, however often they are sent (contract: Idempotency-Key). */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { createCredits } from '../../src/credits/admit.ts';
+import type { Call } from '../../src/credits/call.ts';
+import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
+import { reverseVoided } from '../../src/credits/void.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { lockRow, waitingForLock } from '../support/locks.ts';
+import { startProxy } from '../support/proxy.ts';
+import { createCaller } from '../support/service.ts';
+import { eventually } from '../support/until.ts';
+import { ledgerOf } from './ledger.ts';
+
+const database = await createTestDatabase('once');
+const sql = database.sql;
+/** Two instances. */
+const pools = [1, 2].map(() => connectPostgres(database.url, { max: 4, applicationName: 'test' }));
+const ledgers = pools.map((pool) => createCredits(pool));
+afterAll(async () => {
+  await Promise.all(pools.map((pool) => pool.end()));
+  await database.drop();
+});
+
+const call = (accountId: string, identity: string, credits: number) => ({
+  ...{ accountId, identity, credits, keyId: 'key', kind: 'lookup' as const },
+});
+
+/** One sending, which returns so many of its credits. Ends when they have arrived. */
+async function sendAndReturn(pool: Sql, request: Call, back: number): Promise<void> {
+  const ledger = createCredits(pool);
+  const admission = await ledger.admit(request);
+  expect(admission).toMatchObject({ spent: request.credits, quota: null });
+  admission.giveBack(back);
+  await ledger.close(5000);
+}
+
+test('many sendings at once, through two instances, are charged once; another request is charged, too', async () => {
+  const { accountId } = await createCaller(sql, { included: 7, credits: 10 });
+  const identity = randomUUID();
+  const send = (_: unknown, i: number) => ledgers[i % 2]!.admit(call(accountId, identity, 10));
+  const admissions = await Promise.all(Array.from({ length: 40 }, send));
+  expect(new Set(admissions.map(({ spent, quota }) => `${spent} ${quota}`))).toEqual(new Set(['10 null']));
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 10, credits: 7, calls: 10 });
+  await ledgers[0]!.admit(call(accountId, randomUUID(), 2));
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 12, credits: 5, calls: 12 });
+});
+
+test('what is left in the end is what the sending used that returned the fewest credits', async () => {
+  const needed = 6;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ back: fc.nat({ max: needed }), waits: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 8,
+      }),
+      fc.nat({ max: 8 }),
+      async (sendings, included) => {
+        const { accountId } = await createCaller(sql, { included, credits: 100 });
+        const identity = randomUUID();
+        const running: Promise<void>[] = [];
+        for (const [i, { back, waits }] of sendings.entries()) {
+          const sending = sendAndReturn(pools[i % 2]!, call(accountId, identity, needed), back);
+          running.push(sending);
+          if (waits) await sending.then(() => reverseVoided(sql));
+          if (i % 3 === 0) await rollUpCalls(sql);
+        }
+        await Promise.all(running);
+        await reverseVoided(sql);
+        const used = needed - Math.min(...sendings.map(({ back }) => back));
+        const credits = 100 - Math.max(used - included, 0);
+        expect(await ledgerOf(sql, accountId)).toEqual({ used, credits, calls: used });
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+test('a request whose credits sufficed for a part is charged the rest when it is sent again', async () => {
+  const { accountId } = await createCaller(sql, { included: 3 });
+  const request = call(accountId, randomUUID(), 10);
+  expect(await ledgers[0]!.admit(request)).toMatchObject({ spent: 3, quota: { limit: 3 } });
+  expect(await ledgers[1]!.admit(request)).toMatchObject({ spent: 3, quota: { limit: 3 } });
+  await sql`UPDATE balances SET credits = 20 WHERE account_id = ${accountId}`;
+  expect(await ledgers[0]!.admit({ ...request, wantsLeft: true })).toMatchObject({
+    spent: 10,
+    quota: null,
+    left: 13,
+  });
+  expect(await ledgers[1]!.admit({ ...request, wantsLeft: true })).toMatchObject({
+    spent: 10,
+    quota: null,
+    left: 13,
+  });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 10, credits: 13, calls: 10 });
+});
+
+test('after ten minutes it is a new request, whether its old charge is still in the journal or not', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = call(accountId, randomUUID(), 5);
+  const age = (time: string) =>
+    sql`UPDATE call_journal SET spent_at = now() - ${time}::interval WHERE account_ids[1] = ${accountId}`;
+  await ledgers[0]!.admit(request);
+  await rollUpCalls(sql);
+  await age('9 minutes 50 seconds');
+  await purgeJournal(sql);
+  await ledgers[0]!.admit(request);
+  expect((await ledgerOf(sql, accountId)).used).toBe(5);
+  await age('10 minutes 1 second');
+  await ledgers[0]!.admit(request);
+  expect((await ledgerOf(sql, accountId)).used).toBe(10);
+  await rollUpCalls(sql);
+  await age('10 minutes 1 second');
+  await purgeJournal(sql);
+  await ledgers[0]!.admit(request);
+  expect((await ledgerOf(sql, accountId)).used).toBe(15);
+});
+
+describe('a charge whose outcome is unknown', () => {
+  test('costs nothing, whether it had arrived or arrives later; the next sending is charged', async () => {
+    const proxy = await startProxy(database.url);
+    const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
+    const ledger = createCredits(pool);
+    const { accountId } = await createCaller(sql, { included: 100 });
+    const request = call(accountId, randomUUID(), 5);
+    const lock = await lockRow(sql, accountId);
+    const admission = ledger.admit(request);
+    await waitingForLock(sql, 1);
+    proxy.hang();
+    await lock.release();
+    await expect(admission).rejects.toThrow();
+    expect((await ledgerOf(sql, accountId)).used).toBe(5);
+    proxy.up();
+    await eventually(
+      async () => {
+        await reverseVoided(sql);
+        return ledgerOf(sql, accountId);
+      },
+      { used: 0, credits: 0, calls: 0 },
+    );
+    await sendAndReturn(pools[0]!, request, 0);
+    expect((await ledgerOf(sql, accountId)).used).toBe(5);
+    await ledger.close(5000);
+    await pool.end({ timeout: 1 });
+    await proxy.close();
+  });
+
+  test('stays charged when another sending has used it meanwhile', async () => {
+    const proxy = await startProxy(database.url);
+    const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
+    const ledger = createCredits(pool);
+    const { accountId } = await createCaller(sql, { included: 100 });
+    const request = call(accountId, randomUUID(), 5);
+    const lock = await lockRow(sql, accountId);
+    const admission = ledger.admit(request);
+    await waitingForLock(sql, 1);
+    proxy.hang();
+    await lock.release();
+    await eventually(async () => (await ledgerOf(sql, accountId)).used, 5);
+    await sendAndReturn(pools[0]!, request, 0);
+    await expect(admission).rejects.toThrow();
+    proxy.up();
+    await ledger.close(5000);
+    await reverseVoided(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+    await pool.end({ timeout: 1 });
+    await proxy.close();
+  });
+});
