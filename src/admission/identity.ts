@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { IDEMPOTENCY_KEY } from '../http/api-route.ts';
 
-const KEY = /^[A-Za-z0-9_-]{1,64}$/;
+const KEY = new RegExp(IDEMPOTENCY_KEY);
 
 export const INVALID_KEY = 'Idempotency-Key is not 1 to 64 letters of A to Z, a to z, 0 to 9, "_" and "-".';
 

@@ -13,6 +13,9 @@ export const BASE_PATH = '/api/v1';
 /** The address of the same API for agents (src/mcp). */
 export const MCP_PATH = '/mcp';
 
+/** The form of the header `Idempotency-Key`, which every POST takes (contract). */
+export const IDEMPOTENCY_KEY = '^[A-Za-z0-9_-]{1,64}$';
+
 /** Problems that the pipeline itself can answer, before the handler runs. */
 const PIPELINE_PROBLEMS: ProblemName[] = [
   'unauthorized',

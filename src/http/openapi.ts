@@ -1,8 +1,9 @@
-import type { TObject, TSchema } from '@sinclair/typebox';
+import { type TObject, type TSchema, Type } from '@sinclair/typebox';
 import {
   type ApiRoute,
   BASE_PATH,
   costOf,
+  IDEMPOTENCY_KEY,
   methodOf,
   ProblemSchema,
   problemsOf,
@@ -38,7 +39,7 @@ export interface Operation {
   summary: string;
   description: string;
   'x-cost': string;
-  parameters: { name: string; in: 'path' | 'query'; description: string; example: string }[];
+  parameters: { name: string; in: 'path' | 'query' | 'header'; description: string; example: string }[];
   requestBody?: { required: true; content: { 'application/json': { schema: Schema; example: unknown } } };
   responses: Record<string, Answer>;
 }
@@ -136,7 +137,7 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
       description,
       schema,
       example: examples[0],
-      required: true,
+      required: place !== 'header',
     })),
     ...(route.body !== undefined && {
       requestBody: {
@@ -153,18 +154,28 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
 /** A parameter of a route; its schema has a description and an example. */
 interface Parameter {
   name: string;
-  place: 'path' | 'query';
+  place: 'path' | 'query' | 'header';
   schema: TSchema & { description: string; examples: [string] };
 }
 
-function parametersOf({ params, query }: ApiRoute): Parameter[] {
+const HEADERS = Type.Object({
+  'Idempotency-Key': Type.String({
+    description:
+      'The same account, key, path and body within ten minutes is answered anew, and what was charged before is free. Another body is another request.',
+    pattern: IDEMPOTENCY_KEY,
+    examples: ['suppliers-2026-11-23'],
+  }),
+});
+
+function parametersOf({ params, query, body }: ApiRoute): Parameter[] {
   const of = (place: Parameter['place'], object: TObject | undefined) =>
     Object.entries(object?.properties ?? {}).map(([name, schema]) => ({
       name,
       place,
       schema: schema as Parameter['schema'],
     }));
-  return [...of('path', params), ...of('query', query)];
+  const headers = body === undefined ? undefined : HEADERS;
+  return [...of('path', params), ...of('query', query), ...of('header', headers)];
 }
 
 /** The RateLimit headers of a status with these kinds, and when they are absent. Empty if they always are. */

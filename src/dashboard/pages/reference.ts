@@ -85,7 +85,7 @@ function addressOf(base: string, path: string, parameters: Operation['parameters
   for (const { name, in: place, example } of parameters) {
     const value = encodeURIComponent(example);
     if (place === 'path') address = address.replace(`{${name}}`, value);
-    else address += `${address.includes('?') ? '&' : '?'}${name}=${value}`;
+    else if (place === 'query') address += `${address.includes('?') ? '&' : '?'}${name}=${value}`;
   }
   return address;
 }

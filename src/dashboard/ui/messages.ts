@@ -41,6 +41,7 @@ const TEXTS = {
   places: {
     query: ['query', 'query'],
     path: ['path', 'caminho'],
+    header: ['header, may be absent', 'cabeçalho, facultativo'],
   },
   meaning: ['Meaning', 'Significado'],
   requestBody: ['Body', 'Corpo'],

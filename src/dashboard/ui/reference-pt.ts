@@ -62,6 +62,8 @@ export const pt = {
   parameters: {
     q: 'Nome ou NIF da empresa; não pode ser só espaço.',
     nif: 'Nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos.',
+    'Idempotency-Key':
+      'A mesma conta, chave, caminho e corpo no prazo de dez minutos voltam a ter resposta, e o que já foi cobrado não se paga outra vez. Outro corpo é outro pedido.',
   } as Record<string, string>,
   /** Descriptions in the schemas, by the English text. */
   schemas: {

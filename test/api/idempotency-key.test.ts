@@ -1,0 +1,126 @@
+/** The header `Idempotency-Key` over HTTP: every sentence of the contract about it. */
+import { afterAll, expect, test } from 'bun:test';
+import { createKey } from '../../src/keys/store.ts';
+import { importBrackets } from '../debts/support.ts';
+import { startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
+import { callTool } from '../support/mcp.ts';
+
+const NIFS = [nif(1), nif(2), nif(3)];
+const api = await startApi();
+await importBrackets(api.sql, { [NIFS[0]!]: [7500, 25_000] });
+afterAll(() => api.stop());
+
+const post = (key: string, path: string, body: unknown, idempotencyKey?: string) =>
+  ask(api, path, {
+    key,
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+    },
+    body: JSON.stringify(body),
+  });
+
+test.each([
+  ['/debts', { nifs: NIFS }, 3],
+  ['/debts/changes', { after: null }, 1],
+  ['/matches', { queries: ['azul', 'mar'] }, 2],
+  ['/lookups', { nifs: ['500002577', '1'] }, 2],
+] as const)(
+  'POST %s is answered anew, and charged once; each sending takes a token',
+  async (path, body, credits) => {
+    const { accountId, key } = await api.caller({ included: 100 });
+    const answers = await Promise.all([1, 2, 3].map(() => post(key, path, body, 'import-7_A')));
+    answers.push(await post(key, path, body, 'import-7_A'));
+    for (const answer of answers) expect([answer.status, answer.body]).toEqual([200, answers[0]!.body]);
+    expect(await api.ledger({ accountId })).toEqual({ used: credits, credits: 0 });
+    const left = answers.map(({ headers }) => Number(headers.get('RateLimit-Remaining')));
+    expect(Math.max(...left) - Math.min(...left)).toBe(3);
+  },
+);
+
+test('another body, path, key or account is another request; without the header each is', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  const other = await api.caller({ included: 100 });
+  const used = async (id = accountId) => (await api.ledger({ accountId: id })).used;
+  const body = { nifs: [NIFS[0]] };
+  await post(key, '/debts', body, 'a');
+  await post(key, '/debts', { nifs: [NIFS[1]] }, 'a');
+  expect(await used()).toBe(2);
+  await post(key, '/lookups', { nifs: ['1'] }, 'a');
+  await post(key, '/debts', { nifs: ['1'] }, 'a');
+  expect(await used()).toBe(4);
+  await post(key, '/debts', body, 'b');
+  await post(other.key, '/debts', body, 'a');
+  expect([await used(), await used(other.accountId)]).toEqual([5, 1]);
+  await post(key, '/debts', body);
+  await post(key, '/debts', body);
+  expect(await used()).toBe(7);
+});
+
+test('another key of the account repeats the request, too', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  const { secret: second } = await createKey(api.sql, accountId, '', 'test');
+  await post(key, '/debts', { nifs: NIFS }, 'a');
+  await post(second, '/debts', { nifs: NIFS }, 'a');
+  expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
+});
+
+test.each(['', 'a b', 'ä', 'x'.repeat(65), 'a,b'])(
+  'the header %j is a 400 that costs a credit',
+  async (text) => {
+    const { accountId, key } = await api.caller({ included: 100 });
+    const { status, kind, body } = await post(key, '/debts', { nifs: NIFS }, text);
+    expect([status, kind]).toEqual([400, 'validation']);
+    expect(body.detail).toContain('Idempotency-Key');
+    expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
+  },
+);
+
+test('a body that is not valid is charged once, too; one that can not be read is another each time', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  for (let i = 0; i < 2; i += 1) await post(key, '/debts', { nifs: [] }, 'a');
+  expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
+  for (let i = 0; i < 2; i += 1) await post(key, '/debts', { nifs: ['x'.repeat(70_000)] }, 'a');
+  expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
+});
+
+test('an account without credits gets what it has paid for again, and more when it has more', async () => {
+  const { accountId, key } = await api.caller({ included: 2 });
+  const statuses = async () => {
+    const { body } = await post(key, '/debts', { nifs: NIFS }, 'a');
+    return body.data.map((item: { status: number }) => item.status);
+  };
+  expect(await statuses()).toEqual([200, 200, 429]);
+  expect(await statuses()).toEqual([200, 200, 429]);
+  await api.sql`UPDATE balances SET credits = 5 WHERE account_id = ${accountId}`;
+  expect(await statuses()).toEqual([200, 200, 200]);
+  expect(await statuses()).toEqual([200, 200, 200]);
+  expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 4 });
+});
+
+test('a GET does not know it: each is charged', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  for (let i = 0; i < 2; i += 1) {
+    await ask(api, '/companies?q=azul', { key, headers: { 'Idempotency-Key': 'a' } });
+  }
+  expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 0 });
+});
+
+test('every tool of /mcp knows it, and tells the credits that are left', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  const call = async (name: string, input: Record<string, unknown>, text = 'a') => {
+    const answer = await callTool(api, name, input, { key, headers: { 'Idempotency-Key': text } });
+    const { result } = (await answer.json()) as {
+      result: { isError?: true; _meta: { credits_left: number } };
+    };
+    return [result.isError ?? false, result._meta.credits_left];
+  };
+  for (let i = 0; i < 2; i += 1) expect(await call('check_debts', { nifs: NIFS })).toEqual([false, 97]);
+  for (let i = 0; i < 2; i += 1) expect(await call('search_companies', { q: 'azul' })).toEqual([false, 96]);
+  expect(await call('search_companies', { q: 'mar' })).toEqual([false, 95]);
+  expect(await call('search_companies', { q: 'mar' }, 'a b')).toEqual([true, 94]);
+  expect(await api.ledger({ accountId })).toEqual({ used: 6, credits: 0 });
+});
