@@ -36,7 +36,7 @@ const LEDGER = 'the credit ledger';
  */
 export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}) {
   const enqueue = createBatcher(chargeBatch, { name: LEDGER, totals: batchTotals.credit });
-  /** A request with an identity has a charge of its own. */
+  /** A request with an identity is charged alone. */
   const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
     name: LEDGER,
     totals: batchTotals.credit,

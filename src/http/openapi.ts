@@ -161,7 +161,7 @@ interface Parameter {
 const HEADERS = Type.Object({
   'Idempotency-Key': Type.String({
     description:
-      'The same account, key, path and body within ten minutes is answered anew, and what was charged before is free. Another body is another request.',
+      'The same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.',
     pattern: IDEMPOTENCY_KEY,
     examples: ['suppliers-2026-11-23'],
   }),

@@ -29,7 +29,7 @@ test.each([
   ['/matches', { queries: ['azul', 'mar'] }, 2],
   ['/lookups', { nifs: ['500002577', '1'] }, 2],
 ] as const)(
-  'POST %s is answered anew, and charged once; each sending takes a token',
+  'POST %s is answered again, and charged once; each sending takes a token',
   async (path, body, credits) => {
     const { accountId, key } = await api.caller({ included: 100 });
     const answers = await Promise.all([1, 2, 3].map(() => post(key, path, body, 'import-7_A')));
