@@ -1,3 +1,4 @@
+import { buyAddress, type Config } from '../config/config.ts';
 import type { Credits } from '../credits/admit.ts';
 import type { Admission, Call, CallKind } from '../credits/call.ts';
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
@@ -54,7 +55,7 @@ export interface Handler<Prefetched = unknown> {
 
 export type Pipeline = ReturnType<typeof createPipeline>;
 
-export interface PipelineParts {
+export interface PipelineParts extends Pick<Config, 'buyUrl'> {
   authenticator: Authenticator;
   rateLimiter: RateLimiter;
   credits: Credits;
@@ -63,7 +64,8 @@ export interface PipelineParts {
   log: Log;
 }
 
-export function createPipeline({ authenticator, rateLimiter, credits, countError, log }: PipelineParts) {
+export function createPipeline(parts: PipelineParts) {
+  const { authenticator, rateLimiter, credits, countError, log } = parts;
   const load = createLoad();
 
   /**
@@ -155,7 +157,10 @@ export function createPipeline({ authenticator, rateLimiter, credits, countError
   ): Promise<Payment> {
     try {
       const { quota, ...paid } = await credits.admit({ ...caller, ...call, signal });
-      return { ...paid, refusal: quota && refusals.quotaExceeded(quota) };
+      return {
+        ...paid,
+        refusal: quota && refusals.quotaExceeded(quota, buyAddress(parts.buyUrl, caller.accountId)),
+      };
     } catch (cause) {
       const uncounted = unavailable('The credits of the account could not be counted.', cause);
       return { ...NOTHING_PAID, refusal: failureAnswer(cause, uncounted) };

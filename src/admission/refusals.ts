@@ -20,9 +20,11 @@ export function rateLimitExceeded(rate: RateDecision): Answer {
   });
 }
 
-export function quotaExceeded({ limit, resetAt, retryAfterS }: Quota): ProblemAnswer {
+/** @param buy the address where the account buys credits; `null` if there is none */
+export function quotaExceeded({ limit, resetAt, retryAfterS }: Quota, buy: string | null): ProblemAnswer {
   const reset = new Date(resetAt).toISOString();
   return problem('monthly-quota-exceeded', `The included credits are available again at ${reset}.`, {
+    ...(buy !== null && { buy }),
     members: { quota: 'monthly_credits', limit, reset },
     headers: { 'Retry-After': String(retryAfterS) },
   });

@@ -216,6 +216,12 @@ export const SETTINGS = {
     link(['mailto:', 'https:']),
     'A `mailto:` or `https:` address, shown wherever a customer is told to ask the operator.',
   ),
+  buyUrl: optional(
+    'BUY_URL',
+    '–',
+    link(['https:']),
+    "An https address where credits are bought; `{account}` in it becomes the account's id. The dashboard, its mail about credits and the problem `monthly-quota-exceeded` link it.",
+  ),
   privacyUrl: optional('PRIVACY_URL', '–', link(['https:', 'http:']), page('privacy policy')),
   termsUrl: optional('TERMS_URL', '–', link(['https:', 'http:']), page('terms')),
   statusUrl: optional('STATUS_URL', '–', link(['https:', 'http:']), page('status page')),
@@ -244,6 +250,11 @@ export function readConfig(env: Environment = process.env): Config {
     }
   }
   return config;
+}
+
+/** The address where an account buys credits; `null` if `BUY_URL` is not set. */
+export function buyAddress(buyUrl: Config['buyUrl'], accountId: string): string | null {
+  return buyUrl?.replaceAll('{account}', encodeURIComponent(accountId)) ?? null;
 }
 
 /** The default of `PUBLIC_URL`, once the service knows its port. */

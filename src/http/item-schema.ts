@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { BuySchema } from './api-route.ts';
 
 /** The list that a request of several items has. */
 export interface ItemList {
@@ -33,6 +34,7 @@ const ItemProblemSchema = Type.Object(
     title: Type.String(),
     status: Type.Integer(),
     detail: Type.String(),
+    buy: BuySchema,
   },
   { $id: 'ItemProblem', additionalProperties: false, description: 'A problem of a single item.' },
 );

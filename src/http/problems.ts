@@ -51,7 +51,7 @@ export const PROBLEMS = {
     title: 'No credits left',
     cause:
       'The included allowance of the period is used up. There are no purchased credits, or the account is set not to spend them.',
-    fix: 'Buy credits, change the plan, or wait for `reset`. No credit was charged.',
+    fix: 'Buy credits (at `buy`, if the problem has it), change the plan, or wait for `reset`. No credit was charged.',
   },
   'authentication-failed': {
     status: 500,
@@ -108,6 +108,8 @@ export interface Problem {
   kind: ProblemName;
   /** What happened in this case, in our words only. By default the kind's cause. */
   detail?: string;
+  /** The address where missing credits are bought. */
+  buy?: string;
   /** Further members of the body, as `quota`, `limit` and `reset`. */
   members?: Record<string, string | number>;
   headers?: Record<string, string>;
@@ -120,10 +122,19 @@ export function problemType(publicUrl: string, kind: ProblemName): string {
   return `${publicUrl}/problems/${kind}`;
 }
 
-/** The members that every problem has. */
-export function problemBody(publicUrl: string, { kind, detail }: Pick<Problem, 'kind' | 'detail'>) {
+/** The members of a problem that is the whole answer or that of an item. */
+export function problemBody(
+  publicUrl: string,
+  { kind, detail, buy }: Pick<Problem, 'kind' | 'detail' | 'buy'>,
+) {
   const { status, title, cause } = PROBLEMS[kind];
-  return { type: problemType(publicUrl, kind), title, status, detail: detail ?? cause };
+  return {
+    type: problemType(publicUrl, kind),
+    title,
+    status,
+    detail: detail ?? cause,
+    ...(buy !== undefined && { buy }),
+  };
 }
 
 /** The body of a problem's answer. */
@@ -135,9 +146,10 @@ export function problemJson(publicUrl: string, problem: Problem): string {
 const ABOUT_RETRY_AFTER = /^[^.]*`Retry-After`[^.]*\. /;
 
 /** What has happened, what to do, and how long to wait, for a reader that sees no headers. */
-export function explain({ kind, detail, headers }: Problem): string {
+export function explain({ kind, detail, headers, buy }: Problem): string {
   const { title, cause, fix } = PROBLEMS[kind];
   const seconds = headers?.['Retry-After'];
   const wait = seconds === undefined ? '' : `Wait ${seconds} s before you call again. `;
-  return `${title}. ${detail ?? cause} ${wait}${fix.replace(ABOUT_RETRY_AFTER, '')}`;
+  const shop = buy === undefined ? '' : ` Credits are bought at ${buy}`;
+  return `${title}. ${detail ?? cause} ${wait}${fix.replace(ABOUT_RETRY_AFTER, '')}${shop}`;
 }

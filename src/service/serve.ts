@@ -135,7 +135,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const countError = errorAnswers.count;
-    const pipeline = createPipeline({ authenticator, rateLimiter, credits, countError, log });
+    const pipeline = createPipeline({
+      authenticator,
+      rateLimiter,
+      credits,
+      countError,
+      log,
+      buyUrl: config.buyUrl,
+    });
     const served = { publicUrl, stopping: stopping.signal };
     const directory = openDirectory(config, stores, tasks, metrics);
     const search = createSearchHandler(directory.answering(directory.search, SEARCHES));

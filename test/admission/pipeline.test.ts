@@ -62,6 +62,7 @@ const pipelineOf = (parts: Partial<PipelineParts>): Pipeline =>
     credits: createCredits(ledgerSql),
     countError: ({ keyId }, problem) => void countedErrors.push(`${keyId} ${problem}`),
     log: createLogTo({ write: (line) => void logged.push(line) }),
+    buyUrl: null,
     ...parts,
   });
 

@@ -339,6 +339,12 @@ test('CONTACT is a mail or web address, and the linked pages are web addresses',
     expect(refusal({ CONTACT: contact })).toStartWith('CONTACT must be a mailto: or https: address');
   }
   expect(refusal({ TERMS_URL: 'javascript:alert(1)' })).toStartWith('TERMS_URL must be');
+  expect(readConfig({ BUY_URL: 'https://example.com/{account}' }).buyUrl).toBe(
+    'https://example.com/{account}',
+  );
+  for (const shop of ['http://example.com', 'example.com', 'https://']) {
+    expect(refusal({ BUY_URL: shop })).toStartWith('BUY_URL must be a https: address');
+  }
 });
 
 test('the user of a command is named where no variable says it, as under cron', async () => {

@@ -1,7 +1,7 @@
 import type { AccountDetails } from '../../accounts/store.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import { contactLink } from '../ui/parts.ts';
+import { buyLink, contactLink } from '../ui/parts.ts';
 import { availableCredits, forecast } from '../usage/credits.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
@@ -36,7 +36,7 @@ export async function allowanceNotice(context: MemberContext): Promise<HtmlValue
   const isSwitchedOff = state === 'none' && credits > 0;
   const remedy = isSwitchedOff
     ? html`<a href="${tools.base}/settings/spending">${messages.spending}</a>`
-    : html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
+    : (buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`);
   const contact = contactLink(context);
   return html`
 <div class="notice ${state === 'none' ? 'bad' : 'warn'}" role="status" data-allowance="${state}">

@@ -3,7 +3,7 @@ import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import { type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
+import { buyLink, type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
 import { creditHistory, type Entry, loadGrants } from '../usage/credits.ts';
 import { separatorQuery } from './csv.ts';
 import { pageOfRows } from './paging.ts';
@@ -32,6 +32,7 @@ ${grants.length === 0 ? empty : html`${history(context, rows)}${links}<p><a href
 
 function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Html {
   const { messages, formats, account } = context;
+  const buy = buyLink(context);
   const current = plans[account.plan];
   const hasOwnLimits =
     account.includedCredits !== current.includedCredits ||
@@ -52,7 +53,8 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
   </table>
   ${account.planUntil !== null && html`<p><strong>${planEnd(context, plans.free)}</strong></p>`}
   ${hasOwnLimits && html`<p>${messages.ownLimits}</p>`}
-  <p>${messages.byHand} ${contactLink(context)}</p>
+  ${buy !== null && html`<p><strong>${buy}</strong></p>`}
+  <p>${buy === null ? messages.byHand : messages.plansByHand} ${contactLink(context)}</p>
   ${copyable(messages, { id: 'account-id', label: messages.account, text: account.id })}
 </section>`;
 }

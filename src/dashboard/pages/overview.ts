@@ -4,7 +4,7 @@ import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { dateOf } from '../ui/parts.ts';
+import { buyLink, dateOf } from '../ui/parts.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
 import { MAX_SERIES } from '../usage/plot.ts';
@@ -75,7 +75,7 @@ function availableCard(context: MemberContext, forecast: string | null): Html {
     ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedCredits - includedLeft)}
     <ul class="legend">
       <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong></li>
-      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong></li>
+      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong> ${buyLink(context)}</li>
     </ul>
     ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings/spending">${messages.turnOn}</a></p>`}
   </div>

@@ -190,6 +190,7 @@ const TEXTS = {
     'At the pace of the last 7 days, credits last until the period ends.',
     'Ao ritmo dos últimos 7 dias, os créditos duram até ao fim do período.',
   ],
+  buyCredits: ['Buy credits', 'Comprar créditos'],
   getMore: ['How to get more credits', 'Como obter mais créditos'],
   plan: ['Plan', 'Plano'],
   plans: {
@@ -438,6 +439,10 @@ const TEXTS = {
   byHand: [
     'The operator of this service adds credits and changes plans. Give your account number with your request:',
     'O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta no pedido:',
+  ],
+  plansByHand: [
+    'The operator of this service changes plans. Give your account number with your request:',
+    'O operador deste serviço altera planos. Indique o número da sua conta no pedido:',
   ],
   creditsEmpty: ['No purchased credits yet', 'Ainda sem créditos comprados'],
   creditsEmptyLead: [

@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.ts';
+import { buyAddress, type Config } from '../../config/config.ts';
 import { DAY } from '../../units.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
@@ -16,6 +16,20 @@ export function contactLink({
   if (contact === null) return null;
   const address = /^mailto:([^?]+)/i.exec(contact)?.[1];
   return html`<a href="${contact}">${address === undefined ? messages.contact : decodeURIComponent(address)}</a>`;
+}
+
+/** The link to the address where the account buys credits; `null` if BUY_URL is not set. */
+export function buyLink({
+  messages,
+  tools,
+  account,
+}: {
+  messages: Messages;
+  tools: { config: Pick<Config, 'buyUrl'> };
+  account: { id: string };
+}): Html | null {
+  const address = buyAddress(tools.config.buyUrl, account.id);
+  return address === null ? null : html`<a href="${address}">${messages.buyCredits}</a>`;
 }
 
 /** Text with a button that copies it, which dashboard.js shows. */

@@ -112,6 +112,8 @@ export const pt = {
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
     'Identifies the kind; the address of a page about it.':
       'Identifica o tipo; é o endereço de uma página sobre ele.',
+    'Where the account buys credits, if the service has such an address.':
+      'Onde a conta compra créditos, se o serviço tiver esse endereço.',
     'The included allowance.': 'Os créditos incluídos.',
     'Lower amount of the bracket.': 'Valor inferior do escalão.',
     'Upper amount; null: open-ended.': 'Valor superior; `null` significa sem limite.',
@@ -195,7 +197,7 @@ export const pt = {
       title: 'Sem créditos',
       cause:
         'Os créditos incluídos no período acabaram. Não há créditos comprados, ou a conta está definida para não os gastar.',
-      fix: 'Compre créditos, mude de plano, ou espere até à data de renovação (`reset`). Nenhum crédito foi cobrado.',
+      fix: 'Compre créditos (em `buy`, se o problema o tiver), mude de plano, ou espere até à data de renovação (`reset`). Nenhum crédito foi cobrado.',
     },
     'authentication-failed': {
       title: 'Não foi possível verificar a chave',

@@ -1,0 +1,49 @@
+/** BUY_URL: the API's problem and the dashboard link the address where the account buys credits. */
+import { afterAll, expect, test } from 'bun:test';
+import { changeLimits } from '../../src/accounts/changes.ts';
+import { call } from '../support/client.ts';
+import { callTool } from '../support/mcp.ts';
+import { startDashboardService } from './service.ts';
+import { signUpWithKey } from './visitor.ts';
+
+const service = await startDashboardService({ BUY_URL: 'https://shop.example.com/buy?for={account}' });
+afterAll(() => service.stop());
+
+test('a problem for want of credits has the address, as a whole answer, in an item, and for agents', async () => {
+  const { accountId, secret: key } = await signUpWithKey(service);
+  const buy = `https://shop.example.com/buy?for=${accountId}`;
+  await changeLimits(service.sql, accountId, { includedCredits: 1 }, 'test');
+  const batch = await call(service.url, '/debts', {
+    key,
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ nifs: ['500002576', '500002568'] }),
+  });
+  expect(batch.body.data[1].problem).toEqual({
+    type: expect.stringContaining('monthly-quota-exceeded'),
+    title: 'No credits left',
+    status: 429,
+    detail: expect.any(String),
+    buy,
+  });
+  const { status, body } = await call(service.url, '/companies?q=abaco', { key });
+  expect([status, body.buy]).toEqual([429, buy]);
+  const answer = await callTool(service, 'search_companies', { q: 'abaco' }, { key });
+  const { result } = (await answer.json()) as {
+    result: { structuredContent: { buy: string }; content: { text: string }[] };
+  };
+  expect(result.structuredContent.buy).toBe(buy);
+  expect(result.content[0]!.text).toEndWith(`Credits are bought at ${buy}`);
+});
+
+test('the dashboard links it: in the notice of low credits, beside the balance, and at the plans', async () => {
+  const { visitor, accountId } = await signUpWithKey(service);
+  const buy = `https://shop.example.com/buy?for=${accountId}`;
+  const links = async (path: string) =>
+    (await visitor.get(`/dashboard${path}`)).document.querySelectorAll(`a[href="${buy}"]`).length;
+  expect([await links(''), await links('/credits'), await links('/keys')]).toEqual([1, 1, 0]);
+  await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+  expect([await links(''), await links('/credits'), await links('/keys')]).toEqual([2, 2, 1]);
+  const credits = await visitor.get('/dashboard/credits', { 'Accept-Language': 'pt' });
+  expect(credits.textOf('main')).toContain('Comprar créditos O operador deste serviço altera planos.');
+});
