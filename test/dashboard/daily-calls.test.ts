@@ -16,8 +16,8 @@ test('of thousands of keys the busiest have rows of their own, and nothing of th
     SELECT ${id}, (now() AT TIME ZONE 'UTC')::date, 'key_' || n, '4xx', 1 FROM generate_series(1, 3000) AS n`;
   const account = { id, period: { start: new Date() } };
   const load = async (ownRows?: number) => {
-    const { rows, from, today } = await loadDailyCalls(sql, account, 7, ownRows);
-    expect(Date.parse(today) - Date.parse(from)).toBe(6 * 86_400_000);
+    const { rows, from, to } = await loadDailyCalls(sql, account, 7, ownRows);
+    expect(Date.parse(to) - Date.parse(from)).toBe(6 * 86_400_000);
     const sum = (of: (row: (typeof rows)[number]) => number) =>
       rows.reduce((total, row) => total + of(row), 0);
     return { keys: [...new Set(rows.map(({ keyId }) => keyId))].sort(), rows: rows.length, sum };

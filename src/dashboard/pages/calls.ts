@@ -1,8 +1,9 @@
 import type { MemberContext } from '../auth/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { dateOf, scrollTable } from '../ui/parts.ts';
-import { type DailyHistory, type Errors, RANGES, type Range } from '../usage/daily-calls.ts';
+import type { DailyHistory, Errors } from '../usage/daily-calls.ts';
 import { plotDailyCalls, type Series, type Split, seriesOf } from '../usage/plot.ts';
+import { type Days, RANGES, type Range, rangeQuery } from '../usage/range.ts';
 import { separatorQuery } from './csv.ts';
 
 /** The plot's range and split, from the address. */
@@ -19,27 +20,27 @@ export function callsSection(context: MemberContext, history: DailyHistory, view
   const tab = (change: Partial<CallsView>, label: string) => {
     const { range, split } = { ...view, ...change };
     const isCurrent = range === view.range && split === view.split;
-    return html`<a href="${tools.base}?by=${split}&amp;days=${range}#calls"${isCurrent && html` aria-current="true"`}>${label}</a>`;
+    return html`<a href="${tools.base}?by=${split}&amp;${rangeQuery(range)}#calls"${isCurrent && html` aria-current="true"`}>${label}</a>`;
   };
   return html`
 <section class="card calls" id="calls" aria-labelledby="calls-title" data-live>
   <div class="heading">
     <div>
       <h2 id="calls-title">${messages.plotTitle}</h2>
-      <p class="lead"><span data-figure="plotted">${messages.plotTotal(formats.number(total))}</span>${total > 0 && html` · ${messages.plotSince(formats.date(new Date(history.from)))}`}</p>
+      <p class="lead"><span data-figure="plotted">${messages.plotTotal(formats.number(total))}</span>${total > 0 && html` · ${daysShown(context, history, view.range)}`}</p>
     </div>
     <div class="choices">
       <div class="tabs" role="group" aria-label="${messages.range}">${RANGES.map((range) => tab({ range }, range === 'period' ? messages.thisPeriod : messages.days(String(range))))}</div>
       <div class="tabs" role="group" aria-label="${messages.split}">${tab({ split: 'kind' }, messages.byKind)}${tab({ split: 'key' }, messages.byKey)}</div>
     </div>
   </div>
-  ${total === 0 ? html`<div class="empty"><h3>${messages.plotEmpty}</h3><p>${messages.plotEmptyLead}</p></div>` : plotAndTable(context, history, all, view)}
+  ${total === 0 ? html`<div class="empty">${typeof view.range === 'object' ? html`<h3>${messages.plotNone}</h3>` : html`<h3>${messages.plotEmpty}</h3><p>${messages.plotEmptyLead}</p>`}</div>` : plotAndTable(context, history, all, view)}
 </section>`;
 }
 
 function plotAndTable(
   context: MemberContext,
-  { from, today }: DailyHistory,
+  history: DailyHistory,
   all: Series[],
   { range }: CallsView,
 ): Html {
@@ -47,15 +48,23 @@ function plotAndTable(
   const total = messages.plotTotal(formats.number(all.reduce((sum, series) => sum + series.total, 0)));
   return html`
 <ul class="legend">${all.map((series, index) => html`<li class="series-${Math.min(index + 1, 6)}">${cut(series.label)} <strong>${formats.number(series.total)}</strong></li>`)}</ul>
-${plotDailyCalls(all, { from, today }, messages.plotLabel(total), formats)}
+${plotDailyCalls(all, history, messages.plotLabel(total), formats)}
 <div class="under">
   <details>
     <summary>${messages.table}</summary>
     ${tableOf(context, all)}
     <p class="hint">${messages.tableEmptyDays}</p>
   </details>
-  <a href="${tools.base}/usage.csv?days=${range}&amp;${separatorQuery(context)}" download>${messages.csv}</a>
+  <a href="${tools.base}/usage.csv?${rangeQuery(range)}&amp;${separatorQuery(context)}" download>${messages.csv}</a>
 </div>`;
+}
+
+/** The days that a section shows, in words. */
+function daysShown({ messages, formats }: MemberContext, { from, to }: Days, range: Range): string {
+  const date = (day: string) => formats.date(new Date(day));
+  return typeof range === 'object'
+    ? messages.plotBetween(date(from), date(to))
+    : messages.plotSince(date(from));
 }
 
 function tableOf({ messages, formats }: MemberContext, all: Series[]): Html {
@@ -76,7 +85,9 @@ const cut = (label: string) => html`<span class="cut" title="${label}">${label}<
 const ERROR_KINDS = ['rateLimited', 'outOfCredits', 'clientErrors', 'serverErrors', 'endedKeys'] as const;
 
 /** The part of the overview about calls that got an error, by kind and day. Nothing for an account without any. */
-export function errorsSection({ messages, formats }: MemberContext, { from, rows }: DailyHistory): HtmlValue {
+export function errorsSection(context: MemberContext, history: DailyHistory, range: Range): HtmlValue {
+  const { messages, formats } = context;
+  const { rows } = history;
   const sumsOf = (rows: Errors[]) => ERROR_KINDS.map((kind) => rows.reduce((sum, row) => sum + row[kind], 0));
   const totals = sumsOf(rows);
   const isSome = (counts: number[]) => counts.some((count) => count > 0);
@@ -90,7 +101,7 @@ export function errorsSection({ messages, formats }: MemberContext, { from, rows
   return html`
 <section class="card calls" id="errors" aria-labelledby="errors-title" data-live>
   <h2 id="errors-title">${messages.errorsTitle}</h2>
-  <p class="lead">${messages.errorsLead} · ${messages.plotSince(formats.date(new Date(from)))}</p>
+  <p class="lead">${messages.errorsLead} · ${daysShown(context, history, range)}</p>
   <dl class="facts">${ERROR_KINDS.map(
     (kind, index) =>
       html`<div><dt>${messages.errorKinds[kind]}</dt><dd data-errors="${kind}">${formats.number(totals[index]!)}</dd></div>`,

@@ -1,9 +1,11 @@
 import { csvCell } from '../../ingest/cell.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
-import { creditHistory, loadGrants } from '../usage/credits.ts';
-import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
+import { messagePage } from '../request/layout.ts';
+import { creditHistory, entriesOf, loadGrants } from '../usage/credits.ts';
+import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { callsOf } from '../usage/plot.ts';
+import { chosenDays, rangeOf } from '../usage/range.ts';
 
 /**
  * GET /dashboard/usage.csv: the plot's numbers, a row for each day and key that has calls or errors, with English column names in every
@@ -11,7 +13,9 @@ import { callsOf } from '../usage/plot.ts';
  */
 export async function downloadUsage(context: MemberContext): Promise<PageResponse> {
   const { tools, account, url } = context;
-  const { today, rows } = await loadDailyCalls(tools.sql, account, rangeOf(url));
+  const range = rangeOf(url);
+  if (range === 'invalid') return invalidDays(context);
+  const { from, to, rows } = await loadDailyCalls(tools.sql, account, range);
   const columns = ['day', 'key_id', 'key_name', 'searches', 'matches', 'lookups', 'debts', 'calls'];
   const errors = ['rate_limit_exceeded', 'monthly_quota_exceeded', 'other_4xx', 'status_5xx', 'status_401'];
   const lines = rows.map((row) => {
@@ -20,13 +24,15 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
     const { rateLimited, outOfCredits, clientErrors, serverErrors, endedKeys } = row;
     return [row.day, ...key, ...calls, rateLimited, outOfCredits, clientErrors, serverErrors, endedKeys];
   });
-  return csvFile(context, `calls-${today}`, [[...columns, ...errors], ...lines]);
+  return csvFile(context, `calls-${from}-${to}`, [[...columns, ...errors], ...lines]);
 }
 
-/** GET /dashboard/credits.csv: the history of purchased credits. */
+/** GET /dashboard/credits.csv: the history of purchased credits, or of chosen days. */
 export async function downloadCredits(context: MemberContext): Promise<PageResponse> {
-  const { tools, account } = context;
-  const entries = creditHistory(await loadGrants(tools.sql, account.id), account.credits);
+  const { tools, account, url } = context;
+  const days = chosenDays(url);
+  if (days === 'invalid') return invalidDays(context);
+  const entries = entriesOf(creditHistory(await loadGrants(tools.sql, account.id), account.credits), days);
   const lines = entries.map(({ kind, from, until, credits, balance, reference, note }) => [
     kind,
     from.toISOString(),
@@ -39,6 +45,9 @@ export async function downloadCredits(context: MemberContext): Promise<PageRespo
   const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'];
   return csvFile(context, 'credits', [columns, ...lines]);
 }
+
+const invalidDays = (context: MemberContext) =>
+  messagePage(context, 422, context.messages.failed, context.messages.daysInvalid);
 
 /** The separator of a CSV. Portuguese spreadsheets separate by semicolons. */
 type Separator = 'semicolon' | 'comma';

@@ -6,17 +6,20 @@ import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, dateOf } from '../ui/parts.ts';
 import { availableCredits } from '../usage/credits.ts';
-import { loadDailyCalls, rangeOf } from '../usage/daily-calls.ts';
+import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { MAX_SERIES } from '../usage/plot.ts';
+import { rangeOf } from '../usage/range.ts';
 import { allowanceState, forecastText } from './allowance.ts';
 import { type CallsView, callsSection, errorsSection } from './calls.ts';
 import { planEnd } from './credits.ts';
+import { daysChoice } from './days.ts';
 
 /** GET /dashboard: how many calls are left, the rate limit, keys, plan, and the calls a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
   const { account, tools, messages, url } = context;
+  const range = rangeOf(url);
   const view: CallsView = {
-    range: rangeOf(url),
+    range: range === 'invalid' ? 90 : range,
     split: url.searchParams.get('by') === 'key' ? 'key' : 'kind',
   };
   const [rate, history, datasets, forecast, free] = await Promise.all([
@@ -27,7 +30,7 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
     allowanceState(account) === 'fine' ? forecastText(context) : null,
     readPlan(tools.sql, 'free'),
   ]);
-  const isNew = history.rows.length === 0 && account.used === 0;
+  const isNew = history.first === null && account.used === 0;
   const body = html`
 <h1>${account.name}</h1>
 ${isNew && firstSteps(context)}
@@ -35,11 +38,12 @@ ${isNew && firstSteps(context)}
   ${availableCard(context, forecast)}
   ${smallCards(context, rate.remaining, planEnd(context, free))}
 </div>
+${daysChoice(context, history.first, { by: view.split })}
 ${callsSection(context, history, view)}
-${errorsSection(context, history)}
+${errorsSection(context, history, view.range)}
 <p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
 ${datasets}`;
-  return memberPage(context, { title: messages.overview, body });
+  return memberPage(context, { title: messages.overview, body, ...(range === 'invalid' && { status: 422 }) });
 }
 
 function firstSteps({ messages, tools, account }: MemberContext): Html {

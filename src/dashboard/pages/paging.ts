@@ -1,6 +1,7 @@
 import type { MemberContext } from '../auth/page-context.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
+import { chosenDays, rangeQuery } from '../usage/range.ts';
 
 const ROWS = 100;
 const MAX_PAGE = 1000;
@@ -23,8 +24,10 @@ export function pageOfRows<Row>(
   all: Row[],
 ): { rows: Row[]; links: HtmlValue } {
   const page = pageOf(url);
+  const chosen = chosenDays(url);
+  const days = chosen !== null && chosen !== 'invalid' && `${rangeQuery(chosen)}&`;
   const link = (to: number, label: string) =>
-    html`<a href="${tools.base}${pathBelow(url)}?page=${to}">${label}</a> `;
+    html`<a href="${tools.base}${pathBelow(url)}?${days}page=${to}">${label}</a> `;
   const newer = page > 1 && link(page - 1, messages.newerRows);
   const older = all.length > page * ROWS && link(page + 1, messages.olderRows);
   return {

@@ -151,7 +151,7 @@ export function cardPage(
 }
 
 /** The part of an address that the link to the other language keeps, in the only form that is put into a page. */
-const KEPT = ['token', 'to', 'by', 'days', 'page'];
+const KEPT = ['token', 'to', 'by', 'days', 'from', 'page'];
 const KEPT_SHAPE = /^[\w./?=&-]{1,2000}$/;
 
 /** The same page in the other language. */

@@ -36,6 +36,7 @@ function createFormats(language: Language) {
   const numbers = new Intl.NumberFormat(locale, { useGrouping: 'always' });
   const instants = at({ dateStyle: 'long', timeStyle: 'short' });
   const durations = new Intl.DurationFormat(locale, { style: 'long' });
+  const months = at({ month: 'long', year: 'numeric' });
   const month = at({ month: 'short' });
   // Not Intl's own order of the two: Portuguese would get numbers only, `21/11`.
   const day = (value: Date) => `${value.getUTCDate()} ${month.format(value).replace(/\.$/, '')}`;
@@ -48,6 +49,8 @@ function createFormats(language: Language) {
     moment: (value: Date) => `${date(value)}, ${value.toISOString().slice(11, 16)}`,
     /** `21 Nov 2026`. */
     date,
+    /** `November 2026`. */
+    month: months.format,
     /** `21 Nov`, for an axis. */
     day,
     /** `9 days, 3 hours`: the two largest units, rounded down; under a minute: `1 minute`. */

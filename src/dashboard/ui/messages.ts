@@ -234,6 +234,7 @@ const TEXTS = {
 
   plotTitle: ['Calls a day', 'Chamadas por dia'],
   plotSince: ['since {day}, days in UTC', 'desde {day}, dias em UTC'],
+  plotBetween: ['from {from} to {to}, days in UTC', 'de {from} a {to}, dias em UTC'],
   plotTotal: [
     (total) => (total === '1' ? '1 call' : `${total} calls`),
     (total) => (total === '1' ? '1 chamada' : `${total} chamadas`),
@@ -241,6 +242,14 @@ const TEXTS = {
   range: ['Days shown', 'Dias mostrados'],
   days: ['{days} days', '{days} dias'],
   thisPeriod: ['This period', 'Este período'],
+  chooseDays: ['Choose days', 'Escolher dias'],
+  firstDay: ['First day', 'Primeiro dia'],
+  lastDay: ['Last day', 'Último dia'],
+  show: ['Show', 'Mostrar'],
+  daysInvalid: [
+    'Choose a first and a last day, at most a year apart.',
+    'Escolha um primeiro e um último dia, separados por um ano no máximo.',
+  ],
   split: ['Split', 'Divisão'],
   byKind: ['By kind', 'Por tipo'],
   byKey: ['By key', 'Por chave'],
@@ -262,6 +271,7 @@ const TEXTS = {
     'A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.',
   ],
   plotEmpty: ['No calls yet', 'Ainda sem chamadas'],
+  plotNone: ['No calls on these days', 'Sem chamadas nestes dias'],
   plotEmptyLead: ['Each call shows up here within seconds.', 'Cada chamada aparece aqui em poucos segundos.'],
   table: ['The numbers as a table', 'Os números em tabela'],
   tableEmptyDays: ['Days without calls are left out.', 'Os dias sem chamadas são omitidos.'],

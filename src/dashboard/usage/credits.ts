@@ -1,6 +1,7 @@
 import type { AccountDetails } from '../../accounts/store.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { DAY } from '../../units.ts';
+import type { Days } from './range.ts';
 
 /**
  * Calls that the account can still make: the rest of its allowance, and purchased credits if it spends them (specification, Get
@@ -54,6 +55,15 @@ export interface Entry extends Omit<Grant, 'at'> {
   from: Date;
   /** `null` means now. */
   until: Date | null;
+}
+
+/** The entries of some days: grants on them, and spending that may have been on one of them. @param days `null` means all */
+export function entriesOf(entries: Entry[], days: Days | null): Entry[] {
+  if (days === null) return entries;
+  const [start, end] = [Date.parse(days.from), Date.parse(days.to) + DAY];
+  return entries.filter(
+    ({ from, until }) => from.getTime() < end && (until?.getTime() ?? Date.now()) >= start,
+  );
 }
 
 /**

@@ -1,15 +1,7 @@
 import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
 import type { ErrorKind } from '../../http/error-kind.ts';
 import type { Sql } from '../../postgres/connect.ts';
-
-/** The range of the plot, the tables and the CSV: so many days with today, or the current period. */
-export type Range = 7 | 30 | 90 | 'period';
-
-export const RANGES: Range[] = [7, 30, 90, 'period'];
-/** The range in the address, `?days=`; 90 days if it has none. */
-export function rangeOf(url: URL): Range {
-  return RANGES.find((range) => String(range) === url.searchParams.get('days')) ?? 90;
-}
+import type { Days, Range } from './range.ts';
 
 /** Error answers of a day, as src/usage/error-answers.ts counts them. */
 export interface Errors {
@@ -38,11 +30,10 @@ export interface DailyCalls extends Errors {
   debts: number;
 }
 
-export interface DailyHistory {
-  /** The last of the days, by Postgres's clock: YYYY-MM-DD. */
-  today: string;
-  /** The first of the days: the range's, or the day of the account's first call if it was later. */
-  from: string;
+/** The days of a range: none after today by Postgres's clock, and none before the account's first call or error. */
+export interface DailyHistory extends Days {
+  /** The day of the account's first call or error; `null` if it has none. */
+  first: string | null;
   /** Oldest first; a day and key without calls and errors has no row. */
   rows: DailyCalls[];
 }
@@ -63,10 +54,12 @@ export async function loadDailyCalls(
   const of = (kind: CallKind | ErrorKind) =>
     sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint`;
   const today = sql`(now() AT TIME ZONE 'UTC')::date`;
-  const from =
-    range === 'period'
-      ? sql`(${period.start}::timestamptz AT TIME ZONE 'UTC')::date`
-      : sql`${today} - ${range - 1}::integer`;
+  const [from, to] =
+    typeof range === 'object'
+      ? [sql`${range.from}::date`, sql`least(${range.to}::date, ${today})`]
+      : range === 'period'
+        ? [sql`(${period.start}::timestamptz AT TIME ZONE 'UTC')::date`, today]
+        : [sql`${today} - ${range - 1}::integer`, today];
   const busiest = sql`
     SELECT key_id FROM counted WHERE kind IN ${sql(CALL_KINDS)}
     GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows ?? null}`;
@@ -77,35 +70,32 @@ export async function loadDailyCalls(
       : ownRows === 0
         ? sql`${OTHER_KEYS}`
         : sql`CASE WHEN key_id IN (${busiest}) THEN key_id ELSE ${OTHER_KEYS} END`;
-  const rows = await sql<(DailyCalls & { today: string; from: string })[]>`
+  const rows = await sql<(DailyCalls & Omit<DailyHistory, 'rows'>)[]>`
     WITH counted AS (
-      SELECT day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${id} AND day BETWEEN ${from} AND ${today}
+      SELECT day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${id} AND day BETWEEN ${from} AND ${to}
       UNION ALL
       SELECT day, key_id, kind, calls FROM daily_error_answers
-      WHERE account_id = ${id} AND day BETWEEN ${from} AND ${today}),
+      WHERE account_id = ${id} AND day BETWEEN ${from} AND ${to}),
     d AS (
       SELECT day, ${keyId} AS key_id, kind, sum(calls)::bigint AS calls FROM counted GROUP BY 1, 2, 3),
-    clock AS (
-      SELECT ${today} AS today, greatest(${from}, least(
+    known AS (
+      SELECT least(
         (SELECT min(day) FROM daily_calls WHERE account_id = ${id}),
         (SELECT min(day) FROM daily_error_answers WHERE account_id = ${id}),
-        (SELECT min(day) FROM d))) AS first)
-    SELECT today::text, first::text AS from, d.day::text, nullif(d.key_id, '') AS "keyId",
+        (SELECT min(day) FROM d)) AS first)
+    SELECT first::text, greatest(${from}, first)::text AS from, ${to}::text AS to, d.day::text, nullif(d.key_id, '') AS "keyId",
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
       ${of('search')} AS searches, ${of('match')} AS matches, ${of('lookup')} AS lookups, ${of('debts')} AS debts,
       ${of('rate-limit-exceeded')} AS "rateLimited", ${of('monthly-quota-exceeded')} AS "outOfCredits",
       ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors",
       ${of('401')} AS "endedKeys"
-    FROM clock
+    FROM known
     LEFT JOIN d ON true
     LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}
-    GROUP BY today, first, d.day, d.key_id, k.name, k.start, k.created_at
+    GROUP BY first, d.day, d.key_id, k.name, k.start, k.created_at
     ORDER BY d.day, k.created_at, d.key_id`;
-  return {
-    today: rows[0]!.today,
-    from: rows[0]!.from,
-    rows: rows.filter((row) => row.day !== null).map(({ today: _, from: __, ...row }) => row),
-  };
+  const { first, from: firstShown, to: lastShown } = rows[0]!;
+  return { first, from: firstShown, to: lastShown, rows: rows.filter((row) => row.day !== null) };
 }
 
 /** The day of the last admitted call of each of these keys, YYYY-MM-DD; a key that was never used has no entry. */

@@ -3,6 +3,7 @@ import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
 import { type DailyCalls, OTHER_KEYS } from './daily-calls.ts';
+import type { Days } from './range.ts';
 
 /** Height of the bars' area and of the line of days below it, in CSS pixels. */
 const HEIGHT = 232;
@@ -15,16 +16,11 @@ const MIN_DAYS = 7;
  * Stacked bars of calls a day, as an SVG that fills its place's width. x is in percent and y in pixels, so that no text is
  * scaled. The style sheet has the colours.
  *
- * @param days the first and the last, YYYY-MM-DD; @param label the text for a screen reader
+ * @param label the text for a screen reader
  */
-export function plotDailyCalls(
-  all: Series[],
-  { from, today }: { from: string; today: string },
-  label: string,
-  formats: Formats,
-): Html {
+export function plotDailyCalls(all: Series[], { from, to }: Days, label: string, formats: Formats): Html {
   const first = Date.parse(from);
-  const count = Math.max(MIN_DAYS, Math.round((Date.parse(today) - first) / DAY) + 1);
+  const count = Math.max(MIN_DAYS, Math.round((Date.parse(to) - first) / DAY) + 1);
   const days = Array.from({ length: count }, (_, index) => {
     const day = new Date(first + index * DAY);
     const name = day.toISOString().slice(0, 10);

@@ -1,0 +1,114 @@
+/** Past months and chosen days: calls, errors and credits, as pages and as CSVs. */
+import { afterAll, expect, test } from 'bun:test';
+import { grantCredits } from '../../src/accounts/grant.ts';
+import { chosenDays, monthOf } from '../../src/dashboard/usage/range.ts';
+import { startDashboardService } from './service.ts';
+import { createVisitor, type PageAnswer, signUp } from './visitor.ts';
+
+const service = await startDashboardService();
+afterAll(() => service.stop());
+
+const TODAY = new Date().toISOString().slice(0, 10);
+const LAST_MONTH = monthOf(TODAY, -1);
+
+const choices = ({ document }: PageAnswer) =>
+  [...document.querySelectorAll('.days > a')].map((link) => link.getAttribute('href')!);
+const csvLink = ({ document }: PageAnswer) => document.querySelector('[download]')!.getAttribute('href')!;
+
+test('the month of a day is whole, over the ends of years and in February', () => {
+  expect(monthOf('2026-11-23')).toEqual({ from: '2026-11-01', to: '2026-11-30' });
+  expect(monthOf('2026-01-31', -1)).toEqual({ from: '2025-12-01', to: '2025-12-31' });
+  expect(monthOf('2028-01-31', 1)).toEqual({ from: '2028-02-01', to: '2028-02-29' });
+});
+
+test('chosen days are two real days, in order and at most a year apart', () => {
+  const chosen = (query: string) => chosenDays(new URL(`http://x/?${query}`));
+  expect(chosen('days=7')).toBeNull();
+  expect(chosen('from=2026-11-05&to=2026-11-05')).toEqual({ from: '2026-11-05', to: '2026-11-05' });
+  expect(chosen('from=2025-11-05&to=2026-11-05')).toEqual({ from: '2025-11-05', to: '2026-11-05' });
+  for (const query of [
+    'from=2026-11-05',
+    'to=2026-11-05',
+    'from=2026-11-05&to=2026-11-04',
+    'from=2025-11-05&to=2026-11-06',
+    'from=2026-02-29&to=2026-03-01',
+    "from=1&to='",
+  ])
+    expect(chosen(query)).toBe('invalid');
+});
+
+test('last month is one link away, with its calls, its errors and a CSV of the same days', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  expect(choices(await visitor.get('/dashboard'))).toEqual([]);
+  const { from, to } = LAST_MONTH;
+  for (const [day, calls] of [
+    [monthOf(TODAY, -2).to, 3],
+    [from, 40],
+    [to, 7],
+    [TODAY, 500],
+  ] as const)
+    await service.sql`INSERT INTO daily_calls VALUES (${accountId}, ${day}, '', 'search', ${calls})`;
+  await service.sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
+    VALUES (${accountId}, ${to}, '', '4xx', 5), (${accountId}, ${TODAY}, '', '4xx', 60)`;
+
+  const [before] = choices(await visitor.get('/dashboard'));
+  expect(before).toBe(`/dashboard?by=kind&from=${from}&to=${to}`);
+  const page = await visitor.get(before!);
+  expect([page.status, page.textOf('[data-figure=plotted]')]).toEqual([200, '47 calls']);
+  expect(page.textOf('[data-errors="4xx"], [data-errors="clientErrors"]')).toBe('5');
+  const month = (later: number) => new URLSearchParams({ by: 'kind', ...monthOf(TODAY, later) });
+  expect(choices(page)).toEqual([`/dashboard?${month(-2)}`, `/dashboard?${month(0)}`]);
+  expect(choices(await visitor.get(`/dashboard?${month(-2)}`))).toEqual([`/dashboard?${month(-1)}`]);
+  expect(choices(await visitor.get(`/dashboard?${month(0)}`))).toEqual([`/dashboard?${month(-1)}`]);
+  const lines = (await visitor.get(csvLink(page))).text.split('\r\n').slice(1, -1);
+  expect(lines.map((line) => line.split(',')[0])).toEqual([`"${from}"`, `"${to}"`]);
+  // The other split, the form and the other language keep the days.
+  const kept = [...page.document.querySelectorAll('.tabs a, footer a')].map(
+    (link) => link.getAttribute('href')!,
+  );
+  expect(
+    kept.filter((address) => address.includes(`from=${from}`) && address.includes(`to=${to}`)),
+  ).toHaveLength(3);
+  expect(page.document.querySelector('.days input[name=by]')!.getAttribute('value')).toBe('kind');
+  const portuguese = await visitor.get(before!, { 'Accept-Language': 'pt' });
+  expect(portuguese.textOf('.calls .lead')).toMatch(/^47 chamadas · de 1 .+ a \d+ .+, dias em UTC$/);
+});
+
+test('days without calls say so, and days that make no sense are a fault at the form', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  await signUp(visitor);
+  const none = await visitor.get('/dashboard?from=2020-01-01&to=2020-01-31');
+  expect([none.status, none.textOf('.empty')]).toEqual([200, 'No calls on these days']);
+  const wrong = '?from=2026-11-05&to=2026-11-04';
+  const page = await visitor.get(`/dashboard${wrong}`);
+  expect([page.status, page.textOf('.days [role=alert]')]).toEqual([
+    422,
+    'Choose a first and a last day, at most a year apart.',
+  ]);
+  for (const file of ['usage', 'credits'])
+    expect((await visitor.get(`/dashboard/${file}.csv${wrong}`)).status).toBe(422);
+});
+
+test('credits of last month: its grants, and spending that reaches into it', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const { accountId } = await signUp(visitor);
+  for (const [credits, at] of [
+    [100, monthOf(TODAY, -2).from],
+    [50, LAST_MONTH.to],
+    [20, TODAY],
+  ] as const) {
+    await grantCredits(service.sql, accountId, { credits, reference: `of ${at}` }, 'test');
+    await service.sql`UPDATE account_events SET at = ${at}::date WHERE reference = ${`of ${at}`} AND account_id = ${accountId}`;
+    await service.sql`UPDATE balances SET credits = credits - 1 WHERE account_id = ${accountId}`;
+  }
+  const amounts = ({ document }: PageAnswer) =>
+    [...document.querySelectorAll('.list tbody tr')].map((row) => row.querySelector('td')!.textContent);
+  const all = await visitor.get('/dashboard/credits');
+  expect(amounts(all)).toEqual(['−1', '+20', '−1', '+50', '−1', '+100']);
+  const page = await visitor.get(choices(all)[0]!);
+  expect(amounts(page)).toEqual(['−1', '+50', '−1']);
+  const lines = (await visitor.get(csvLink(page))).text.split('\r\n').slice(1, -1);
+  expect(lines.map((line) => Number(line.split(',')[3]))).toEqual([-1, 50, -1]);
+});
