@@ -109,7 +109,7 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
       SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day
       WHERE account_id = ${id} ORDER BY day, key_id, kind`,
     errors: sql`
-      SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM daily_error_answers
+      SELECT day::text, nullif(key_id, '') AS key, kind, calls, credits FROM daily_error_answers
       WHERE account_id = ${id} ORDER BY day, key_id, kind`,
     refreshes: sql`
       SELECT day::text, refreshes, last_minute AS "lastMinute" FROM account_refreshes WHERE account_id = ${id}`,

@@ -2,6 +2,7 @@ import { buyAddress, type Config } from '../config/config.ts';
 import type { Credits } from '../credits/admit.ts';
 import type { Admission, Call, CallKind } from '../credits/call.ts';
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
+import { isFree } from '../http/error-kind.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
@@ -59,8 +60,8 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
   authenticator: Authenticator;
   rateLimiter: RateLimiter;
   credits: Credits;
-  /** Counts an error answer to a known caller, for the account's statistics. */
-  countError(caller: Caller, problem: ProblemName): void;
+  /** Counts an error answer to a known caller, and the credits that it cost, for the account's statistics. */
+  countError(caller: Caller, problem: ProblemName, credits: number): void;
   log: Log;
 }
 
@@ -88,6 +89,7 @@ export function createPipeline(parts: PipelineParts) {
 
     let caller: Caller | null = null;
     let headers: Record<string, string> | undefined;
+    let payment = NOTHING_PAID;
     try {
       // Key. Under load a key lookup times out in our own queue.
       try {
@@ -102,7 +104,6 @@ export function createPipeline(parts: PipelineParts) {
 
       let rate: RateDecision;
       let prefetched: unknown;
-      let payment = NOTHING_PAID;
       load.admissions.enter();
       try {
         // Token.
@@ -141,12 +142,12 @@ export function createPipeline(parts: PipelineParts) {
       // A 503 costs nothing, also if the handler answers it (contract: problem details).
       if (!answer.ok && answer.problem.kind === 'service-unavailable') payment.giveBack(payment.spent);
       else trace.creditsLeft = payment.left;
-      return end(caller, answer, headers);
+      return end(caller, answer, headers, payment.spent);
     } catch (error) {
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
       log.bug(error, 'a request could not be answered');
       const answer = problem('internal-error', undefined, { cause: error });
-      return caller === null ? answer : end(caller, answer, headers);
+      return caller === null ? answer : end(caller, answer, headers, payment.spent);
     }
   }
 
@@ -167,10 +168,15 @@ export function createPipeline(parts: PipelineParts) {
     }
   }
 
-  /** The last step of every answer to a known caller. @param headers absent: the bucket could not be asked */
-  function end(caller: Caller, answer: Answer, headers: Record<string, string> = {}): Answer {
-    if (!answer.ok) countError(caller, answer.problem.kind);
-    else for (const kind of answer.itemProblems ?? []) countError(caller, kind);
+  /**
+   * The last step of every answer to a known caller. Of several items each one with a problem counts.
+   * @param headers absent: the bucket could not be asked
+   */
+  function end(caller: Caller, answer: Answer, headers: Record<string, string> = {}, spent = 0): Answer {
+    const count = (kind: ProblemName, credits: number) =>
+      countError(caller, kind, isFree(kind) ? 0 : credits);
+    if (!answer.ok) count(answer.problem.kind, spent);
+    else for (const kind of answer.itemProblems ?? []) count(kind, 1);
     const target = answer.ok ? answer : answer.problem;
     target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
     return answer;

@@ -21,6 +21,8 @@ export interface KeyDetails extends ApiKey {
   calls: Record<CallKind, number>;
   /** Error answers by kind; a kind without any is absent. `401` are calls after the end of the key or of one of its secrets. */
   errors: Partial<Record<ErrorKind, number>>;
+  /** Credits that these errors cost. */
+  errorCredits: number;
   /** The current one first, then replaced ones that are not forgotten yet, the latest first. */
   secrets: KeySecret[];
 }
@@ -34,11 +36,11 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
   const { account } = key;
   const since = sql`(now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}::integer`;
   const [counts, secrets] = await Promise.all([
-    sql<{ kind: CallKind | ErrorKind; calls: number }[]>`
-      SELECT kind, sum(calls)::bigint AS calls FROM (
-        SELECT kind, calls FROM calls_by_day WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
+    sql<{ kind: CallKind | ErrorKind; calls: number; cost: number }[]>`
+      SELECT kind, sum(calls)::bigint AS calls, sum(cost)::bigint AS cost FROM (
+        SELECT kind, calls, 0 AS cost FROM calls_by_day WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
         UNION ALL
-        SELECT kind, calls FROM daily_error_answers WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
+        SELECT kind, calls, credits FROM daily_error_answers WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
       ) AS counted GROUP BY kind ORDER BY kind`,
     sql<KeySecret[]>`
       SELECT secret.until, used_at AS "lastUsed" FROM (
@@ -55,7 +57,8 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
     debts = 0,
     ...errors
   } = Object.fromEntries(counts.map(({ kind, calls }) => [kind, calls]));
-  return { ...key, calls: { search, match, lookup, debts }, errors, secrets };
+  const errorCredits = counts.reduce((sum, { cost }) => sum + cost, 0);
+  return { ...key, calls: { search, match, lookup, debts }, errors, errorCredits, secrets };
 }
 
 /** {@link findKeyDetails} for an operator (contract: `key show`). @throws RefusedError for an unknown key */

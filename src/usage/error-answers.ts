@@ -23,6 +23,7 @@ type Counter = {
   /** UTC, by this process's clock: YYYY-MM-DD. */
   day: string;
   calls: number;
+  credits: number;
 };
 
 /**
@@ -39,14 +40,21 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
   let batchNumber = 0;
   let uncounted = 0;
 
-  /** Counts an error answer to a caller, in memory. */
-  function count({ accountId, keyId }: Pick<Caller, 'accountId' | 'keyId'>, problem: ProblemName): void {
+  /** Counts an error answer to a caller, in memory. @param credits that it cost */
+  function count(
+    { accountId, keyId }: Pick<Caller, 'accountId' | 'keyId'>,
+    problem: ProblemName,
+    credits = 0,
+  ): void {
     const day = new Date().toISOString().slice(0, 10);
     const kind = errorKindOf(problem);
     const id = `${accountId} ${day} ${keyId} ${kind}`;
     const counter = counters.get(id);
-    if (counter !== undefined) counter.calls += 1;
-    else if (counters.size < maxCounters) counters.set(id, { accountId, keyId, kind, day, calls: 1 });
+    if (counter !== undefined) {
+      counter.calls += 1;
+      counter.credits += credits;
+    } else if (counters.size < maxCounters)
+      counters.set(id, { accountId, keyId, kind, day, calls: 1, credits });
     else uncounted += 1;
   }
 
@@ -94,9 +102,9 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
 function addBatch(sql: Sql, writer: string, number: number, counters: Counter[]) {
   return sql`
     WITH entry AS (
-      SELECT "accountId" AS account_id, day, "keyId" AS key_id, kind, calls
+      SELECT "accountId" AS account_id, day, "keyId" AS key_id, kind, calls, credits
       FROM jsonb_to_recordset(${sql.json(counters)})
-        AS counter ("accountId" text, day date, "keyId" text, kind text, calls bigint)
+        AS counter ("accountId" text, day date, "keyId" text, kind text, calls bigint, credits bigint)
     ), gone AS (
       DELETE FROM error_answer_writers WHERE ${number} = 1 AND written_at < now() - interval '7 days'
     ), added AS (
@@ -104,9 +112,10 @@ function addBatch(sql: Sql, writer: string, number: number, counters: Counter[])
       ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = now() WHERE known.batch < excluded.batch
       RETURNING id
     )
-    INSERT INTO daily_error_answers AS daily (account_id, day, key_id, kind, calls)
-    SELECT account_id, day, key_id, kind, calls
+    INSERT INTO daily_error_answers AS daily (account_id, day, key_id, kind, calls, credits)
+    SELECT account_id, day, key_id, kind, calls, credits
     FROM entry JOIN accounts ON accounts.id = account_id AND deleted_at IS NULL CROSS JOIN added
     ORDER BY account_id COLLATE "C", day, key_id, kind
-    ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls`;
+    ON CONFLICT (account_id, day, key_id, kind) DO UPDATE
+      SET calls = daily.calls + excluded.calls, credits = daily.credits + excluded.credits`;
 }

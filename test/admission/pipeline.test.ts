@@ -9,6 +9,7 @@ import { createCredits } from '../../src/credits/admit.ts';
 import { reverseVoided } from '../../src/credits/void.ts';
 import { type Answer, ok, type ProblemAnswer, problem, unavailable } from '../../src/http/answer.ts';
 import type { Trace } from '../../src/http/observe.ts';
+import type { ProblemName } from '../../src/http/problems.ts';
 import { type Authenticator, createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret } from '../../src/keys/secret.ts';
 import { createLogTo } from '../../src/observability/log.ts';
@@ -28,7 +29,7 @@ let limiter: ProcessRateLimiter;
 let pipeline: Pipeline;
 let nowUs: number;
 let logged: string[];
-/** Error answers that the pipeline has counted. */
+/** Error answers that the pipeline has counted, with the credits that they cost. */
 let countedErrors: string[];
 
 const database = await createTestDatabase('pipeline');
@@ -60,7 +61,7 @@ const pipelineOf = (parts: Partial<PipelineParts>): Pipeline =>
     authenticator,
     rateLimiter: limiter,
     credits: createCredits(ledgerSql),
-    countError: ({ keyId }, problem) => void countedErrors.push(`${keyId} ${problem}`),
+    countError: ({ keyId }, problem, credits) => void countedErrors.push(`${keyId} ${problem} ${credits}`),
     log: createLogTo({ write: (line) => void logged.push(line) }),
     buyUrl: null,
     ...parts,
@@ -460,25 +461,37 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
   });
 });
 
-test('each error answer to a known caller is counted once by its key, and a 401 and a success are not', async () => {
-  const { key, keyId } = await createCaller(sql, { included: 2, limits: { requestsPerMinute: 4 } });
+test('each error answer to a known caller is counted once by its key, with its cost, and a 401 and a success are not', async () => {
+  const { key, keyId } = await createCaller(sql, { included: 4, limits: { requestsPerMinute: 6 } });
   await ask(key);
   await ask(key, async () => problem('validation'));
+  await ask(key, () => Promise.reject(new Error('no')));
+  await ask(key, async () => unavailable('later'));
+  await sql`UPDATE balances SET used = 4`;
   await ask(key);
   await ask(key, () => Promise.reject(new Error('no')), { charge: null });
   await ask(key);
   await ask(null);
   await ask(generateSecret());
   expect(countedErrors).toEqual([
-    `${keyId} validation`,
-    `${keyId} monthly-quota-exceeded`,
-    `${keyId} internal-error`,
-    `${keyId} rate-limit-exceeded`,
+    `${keyId} validation 1`,
+    `${keyId} internal-error 1`,
+    `${keyId} service-unavailable 0`,
+    `${keyId} monthly-quota-exceeded 0`,
+    `${keyId} internal-error 0`,
+    `${keyId} rate-limit-exceeded 0`,
   ]);
 });
 
-test('of a batch lookup each item with a problem is counted', async () => {
+test('of a batch lookup each item with a problem is counted, and costs a credit unless it is a 429 or 503', async () => {
   const { key, keyId } = await createCaller(sql);
-  await ask(key, async () => ({ ok: true, json: '{}', itemProblems: ['validation', 'company-not-found'] }));
-  expect(countedErrors).toEqual([`${keyId} validation`, `${keyId} company-not-found`]);
+  const itemProblems = [
+    'validation',
+    'company-lookup-failed',
+    'monthly-quota-exceeded',
+    'service-unavailable',
+  ];
+  await ask(key, async () => ({ ok: true, json: '{}', itemProblems: itemProblems as ProblemName[] }));
+  const costs = [1, 1, 0, 0];
+  expect(countedErrors).toEqual(itemProblems.map((kind, index) => `${keyId} ${kind} ${costs[index]}`));
 });

@@ -24,26 +24,26 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
   const { today, first, before } = dates!;
   await sql`INSERT INTO daily_calls VALUES (${accountId}, ${today}, ${keyId}, 'lookup', 1500)`;
   await sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls) VALUES
-      (${accountId}, ${before}, ${keyId}, '4xx', 99), (${accountId}, ${first}, '', '5xx', 2),
-      (${accountId}, ${today}, ${keyId}, '4xx', 1200), (${accountId}, ${today}, ${keyId}, 'rate-limit-exceeded', 3),
-      (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4), (${accountId}, ${today}, '', '4xx', 1)`;
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls, credits) VALUES
+      (${accountId}, ${before}, ${keyId}, '4xx', 99, 99), (${accountId}, ${first}, '', '5xx', 2, 1),
+      (${accountId}, ${today}, ${keyId}, '4xx', 1200, 1200), (${accountId}, ${today}, ${keyId}, 'rate-limit-exceeded', 3, 0),
+      (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4, 0), (${accountId}, ${today}, '', '4xx', 1, 1)`;
   const page = await visitor.get('/dashboard');
   const totals = [...page.document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
-  expect(totals).toEqual(['3', '4', '1,201', '2', '0']);
+  expect(totals).toEqual(['3', '4', '1,201', '2', '0', '1,202']);
   const rows = [...page.document.querySelectorAll('#errors tbody tr')].map((row) => [
     row.querySelector('time')!.getAttribute('datetime'),
     ...[...row.querySelectorAll('td')].map((cell) => cell.textContent),
   ]);
   expect(rows).toEqual([
-    [today, '3', '4', '1,201', '0', '0'],
-    [first, '0', '0', '0', '2', '0'],
+    [today, '3', '4', '1,201', '0', '0', '1,201'],
+    [first, '0', '0', '0', '2', '0', '1'],
   ]);
   expect(page.textOf('[data-figure=plotted]')).toBe('1,500 calls');
   expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
-    `"${first}","","dashboard",0,0,0,0,0,0,0,0,2,0`,
-    `"${today}","","dashboard",0,0,0,0,0,0,0,1,0,0`,
-    `"${today}","${keyId}","web",0,0,1500,0,1500,3,4,1200,0,0`,
+    `"${first}","","dashboard",0,0,0,0,0,0,0,0,2,0,1`,
+    `"${today}","","dashboard",0,0,0,0,0,0,0,1,0,0,1`,
+    `"${today}","${keyId}","web",0,0,1500,0,1500,3,4,1200,0,0,1200`,
   ]);
 });
 
@@ -63,5 +63,5 @@ test('a call with an error, by a key, in a batch or in the dashboard, shows up w
     const { document } = await visitor.get('/dashboard');
     return [...document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
   };
-  await eventually(shown, ['0', '0', '3', '1', '0']);
+  await eventually(shown, ['0', '0', '3', '1', '0', '4']);
 });

@@ -1,3 +1,4 @@
+import { ERROR_KINDS } from '../../http/error-kind.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { dateOf, scrollTable } from '../ui/parts.ts';
@@ -82,13 +83,14 @@ function tableOf({ messages, formats }: MemberContext, all: Series[]): Html {
 /** Names of keys have up to 200 characters: the style sheet cuts long ones. */
 const cut = (label: string) => html`<span class="cut" title="${label}">${label}</span>`;
 
-const ERROR_KINDS = ['rateLimited', 'outOfCredits', 'clientErrors', 'serverErrors', 'endedKeys'] as const;
+/** What is shown of errors: how many of each kind, and what they cost. */
+const ERROR_SUMS = [...ERROR_KINDS, 'errorCredits'] as const;
 
 /** The part of the overview about calls that got an error, by kind and day. Nothing for an account without any. */
 export function errorsSection(context: MemberContext, history: DailyHistory, range: Range): HtmlValue {
   const { messages, formats } = context;
   const { rows } = history;
-  const sumsOf = (rows: Errors[]) => ERROR_KINDS.map((kind) => rows.reduce((sum, row) => sum + row[kind], 0));
+  const sumsOf = (rows: Errors[]) => ERROR_SUMS.map((kind) => rows.reduce((sum, row) => sum + row[kind], 0));
   const totals = sumsOf(rows);
   const isSome = (counts: number[]) => counts.some((count) => count > 0);
   if (!isSome(totals)) return null;
@@ -97,12 +99,12 @@ export function errorsSection(context: MemberContext, history: DailyHistory, ran
     .filter(({ counts }) => isSome(counts))
     .map(({ day, counts }) => [dateOf(formats, day), ...counts.map(formats.number)])
     .toReversed();
-  const headings = [messages.day, ...ERROR_KINDS.map((kind) => messages.errorKinds[kind])];
+  const headings = [messages.day, ...ERROR_SUMS.map((kind) => messages.errorKinds[kind])];
   return html`
 <section class="card calls" id="errors" aria-labelledby="errors-title" data-live>
   <h2 id="errors-title">${messages.errorsTitle}</h2>
   <p class="lead">${messages.errorsLead} · ${daysShown(context, history, range)}</p>
-  <dl class="facts">${ERROR_KINDS.map(
+  <dl class="facts">${ERROR_SUMS.map(
     (kind, index) =>
       html`<div><dt>${messages.errorKinds[kind]}</dt><dd data-errors="${kind}">${formats.number(totals[index]!)}</dd></div>`,
   )}</dl>

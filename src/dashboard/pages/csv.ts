@@ -1,3 +1,4 @@
+import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { csvCell } from '../../ingest/cell.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
@@ -6,6 +7,14 @@ import { creditHistory, entriesOf, loadGrants } from '../usage/credits.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { callsOf } from '../usage/plot.ts';
 import { chosenDays, rangeOf } from '../usage/range.ts';
+
+const ERROR_COLUMNS: Record<ErrorKind, string> = {
+  'rate-limit-exceeded': 'rate_limit_exceeded',
+  'monthly-quota-exceeded': 'monthly_quota_exceeded',
+  '4xx': 'other_4xx',
+  '5xx': 'status_5xx',
+  '401': 'status_401',
+};
 
 /**
  * GET /dashboard/usage.csv: the plot's numbers, a row for each day and key that has calls or errors, with English column names in every
@@ -17,14 +26,13 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
   if (range === 'invalid') return invalidDays(context);
   const { from, to, rows } = await loadDailyCalls(tools.sql, account, range);
   const columns = ['day', 'key_id', 'key_name', 'searches', 'matches', 'lookups', 'debts', 'calls'];
-  const errors = ['rate_limit_exceeded', 'monthly_quota_exceeded', 'other_4xx', 'status_5xx', 'status_401'];
+  const errors = ERROR_KINDS.map((kind) => ERROR_COLUMNS[kind]);
   const lines = rows.map((row) => {
     const key = row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName];
     const calls = [row.searches, row.matches, row.lookups, row.debts, callsOf(row)];
-    const { rateLimited, outOfCredits, clientErrors, serverErrors, endedKeys } = row;
-    return [row.day, ...key, ...calls, rateLimited, outOfCredits, clientErrors, serverErrors, endedKeys];
+    return [row.day, ...key, ...calls, ...ERROR_KINDS.map((kind) => row[kind]), row.errorCredits];
   });
-  return csvFile(context, `calls-${from}-${to}`, [[...columns, ...errors], ...lines]);
+  return csvFile(context, `calls-${from}-${to}`, [[...columns, ...errors, 'error_credits'], ...lines]);
 }
 
 /** GET /dashboard/credits.csv: the history of purchased credits, or of chosen days. */

@@ -1,4 +1,5 @@
 import type { Actor } from '../../accounts/events.ts';
+import { ERROR_KINDS } from '../../http/error-kind.ts';
 import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../keys/details.ts';
 import { endPreviousSecrets, expireKey } from '../../keys/expire.ts';
 import { TooManyKeysError } from '../../keys/store.ts';
@@ -25,7 +26,6 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
   if (key === null) return notFoundPage(context);
   const { number } = formats;
   const fact = (label: string, value: HtmlValue) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
-  const errors = { ...key.errors };
   const body = html`
 <div class="heading"><h1>${keyName(key, messages)}</h1><span>${keyBadges(context, key)}</span></div>
 ${alert(refusal?.message)}
@@ -43,11 +43,8 @@ ${alert(refusal?.message)}
     ${fact(messages.wordSearches, number(key.calls.match))}
     ${fact(messages.lookups, number(key.calls.lookup))}
     ${fact(messages.debtChecks, number(key.calls.debts))}
-    ${fact(messages.errorKinds.endedKeys, number(errors[401] ?? 0))}
-    ${fact(messages.errorKinds.rateLimited, number(errors['rate-limit-exceeded'] ?? 0))}
-    ${fact(messages.errorKinds.outOfCredits, number(errors['monthly-quota-exceeded'] ?? 0))}
-    ${fact(messages.errorKinds.clientErrors, number(errors['4xx'] ?? 0))}
-    ${fact(messages.errorKinds.serverErrors, number(errors['5xx'] ?? 0))}
+    ${ERROR_KINDS.map((kind) => fact(messages.errorKinds[kind], number(key.errors[kind] ?? 0)))}
+    ${fact(messages.errorKinds.errorCredits, number(key.errorCredits))}
   </dl>
 </section>
 ${secretsCard(context, key)}`;

@@ -283,11 +283,12 @@ const TEXTS = {
     'Um 429 ou 503 não custa créditos; os outros erros de chamadas aceites custam',
   ],
   errorKinds: {
-    rateLimited: ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
-    outOfCredits: ['No credits left (429)', 'Sem créditos (429)'],
-    clientErrors: ['Not valid, or not found (400, 404)', 'Inválidas, ou não encontradas (400, 404)'],
-    serverErrors: ['Failed here (500 to 503)', 'Falhas do serviço (500 a 503)'],
-    endedKeys: ['Key or secret had ended (401)', 'Chave ou segredo já terminados (401)'],
+    'rate-limit-exceeded': ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
+    'monthly-quota-exceeded': ['No credits left (429)', 'Sem créditos (429)'],
+    '4xx': ['Not valid, or not found (400, 404)', 'Inválidas, ou não encontradas (400, 404)'],
+    '5xx': ['Failed here (500 to 503)', 'Falhas do serviço (500 a 503)'],
+    '401': ['Key or secret had ended (401)', 'Chave ou segredo já terminados (401)'],
+    errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
   },
 
   data: ['Data', 'Dados'],

@@ -1,17 +1,10 @@
 import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
-import type { ErrorKind } from '../../http/error-kind.ts';
+import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { Days, Range } from './range.ts';
 
-/** Error answers of a day, as src/usage/error-answers.ts counts them. */
-export interface Errors {
-  rateLimited: number;
-  outOfCredits: number;
-  clientErrors: number;
-  serverErrors: number;
-  /** Calls with a secret of a key that has ended, or that a rotation has replaced. */
-  endedKeys: number;
-}
+/** Error answers of a day by kind, as src/usage/error-answers.ts counts them, and the credits that they cost. */
+export type Errors = Record<ErrorKind | 'errorCredits', number>;
 
 /** Admitted calls of one UTC day by one key, and its error answers. */
 export interface DailyCalls extends Errors {
@@ -72,12 +65,12 @@ export async function loadDailyCalls(
         : sql`CASE WHEN key_id IN (${busiest}) THEN key_id ELSE ${OTHER_KEYS} END`;
   const rows = await sql<(DailyCalls & Omit<DailyHistory, 'rows'>)[]>`
     WITH counted AS (
-      SELECT day, key_id, kind, calls FROM calls_by_day WHERE account_id = ${id} AND day BETWEEN ${from} AND ${to}
+      SELECT day, key_id, kind, calls, 0 AS cost FROM calls_by_day WHERE account_id = ${id} AND day BETWEEN ${from} AND ${to}
       UNION ALL
-      SELECT day, key_id, kind, calls FROM daily_error_answers
+      SELECT day, key_id, kind, calls, credits FROM daily_error_answers
       WHERE account_id = ${id} AND day BETWEEN ${from} AND ${to}),
     d AS (
-      SELECT day, ${keyId} AS key_id, kind, sum(calls)::bigint AS calls FROM counted GROUP BY 1, 2, 3),
+      SELECT day, ${keyId} AS key_id, kind, sum(calls)::bigint AS calls, sum(cost) AS cost FROM counted GROUP BY 1, 2, 3),
     known AS (
       SELECT least(
         (SELECT min(day) FROM daily_calls WHERE account_id = ${id}),
@@ -86,9 +79,8 @@ export async function loadDailyCalls(
     SELECT first::text, greatest(${from}, first)::text AS from, ${to}::text AS to, d.day::text, nullif(d.key_id, '') AS "keyId",
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
       ${of('search')} AS searches, ${of('match')} AS matches, ${of('lookup')} AS lookups, ${of('debts')} AS debts,
-      ${of('rate-limit-exceeded')} AS "rateLimited", ${of('monthly-quota-exceeded')} AS "outOfCredits",
-      ${of('4xx')} AS "clientErrors", ${of('5xx')} AS "serverErrors",
-      ${of('401')} AS "endedKeys"
+      ${ERROR_KINDS.map((kind) => sql`${of(kind)} AS ${sql(kind)},`)}
+      coalesce(sum(d.cost), 0)::bigint AS "errorCredits"
     FROM known
     LEFT JOIN d ON true
     LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}

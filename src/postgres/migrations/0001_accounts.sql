@@ -239,6 +239,7 @@ CREATE TABLE daily_error_answers (
   key_id text NOT NULL, -- '' for calls made in the dashboard
   kind text NOT NULL, -- a problem with status 429, '401' for a key that has ended, or '4xx' or '5xx' for other problems
   calls bigint NOT NULL,
+  credits bigint NOT NULL DEFAULT 0, -- that they cost
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
 
