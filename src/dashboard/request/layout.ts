@@ -39,7 +39,7 @@ export async function memberPage(
   context: MemberForms,
   page: PageOptions & { body: HtmlValue },
 ): Promise<PageResponse> {
-  const { messages, tools, user, url } = context;
+  const { messages, tools, user, url, account, formats } = context;
   const section = pathBelow(url).split('/')[1] ?? '';
   const link = (name: string, label: string) =>
     html`<a href="${tools.base}${name && `/${name}`}"${section === name && html` aria-current="page"`}>${label}</a>`;
@@ -64,6 +64,7 @@ export async function memberPage(
   </div>
 </header>
 <main id="main" tabindex="-1">
+  <p class="printed">${account.name} · ${account.id} · ${formats.date(new Date())}</p>
   ${await tools.notice(context)}
   ${awaitsConfirmation(context) && confirmationNotice(context)}
   ${doneNotice(context)}
