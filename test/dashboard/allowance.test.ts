@@ -47,6 +47,13 @@ describe('the notice', () => {
       text: expect.stringContaining('purchased credits: 7 left'),
     });
 
+    // Quiet, because purchased credits last.
+    await service.sql`UPDATE balances SET credits = 100000, period_end = now() + interval '9 days' WHERE account_id = ${accountId}`;
+    expect((await notice('/keys')).state).toBeNull();
+    const overview = await visitor.get('/dashboard');
+    expect(overview.document.querySelector('.main-figure.fine')).not.toBeNull();
+    expect(overview.textOf('[data-forecast]')).toContain('last until the period ends');
+
     await service.sql`UPDATE balances SET spend_purchased = false WHERE account_id = ${accountId}`;
     expect(await notice()).toEqual({
       state: 'none',

@@ -8,14 +8,24 @@ import { availableCredits, forecast } from '../usage/credits.ts';
 const LOW_FROM = 0.8;
 
 /** `low`: 80% of the allowance or more is used; `beyond`: all of it, and calls spend purchased credits; `none`: no call is left. */
-export type AllowanceState = 'fine' | 'low' | 'beyond' | 'none';
+type AllowanceState = 'fine' | 'low' | 'beyond' | 'none';
 
-export function allowanceState(account: AccountDetails): AllowanceState {
-  const { used, includedCredits } = account;
+/** How much of an account's allowance is left. @param end of its credits, by {@link forecast} */
+function allowanceState(account: AccountDetails, end: Date | 'enough' | null): AllowanceState {
+  const { used, includedCredits, credits, spendPurchased } = account;
   if (availableCredits(account) === 0) return 'none';
+  // Purchased credits pay for what is beyond the allowance, until the forecast says that they end with the period still on.
+  if (spendPurchased && credits > 0 && !(end instanceof Date)) return 'fine';
   // An account without an allowance spends purchased credits from the start.
   if (includedCredits === 0 || used < includedCredits * LOW_FROM) return 'fine';
   return used < includedCredits ? 'low' : 'beyond';
+}
+
+/** The state of the account's credits, and in words how long they last; `null` if it spends none. */
+export async function readAllowance({ messages, formats, tools, account }: MemberContext) {
+  const end = await forecast(tools.sql, account);
+  const lasts = end && (end === 'enough' ? messages.lastsEnough : messages.lastsUntil(formats.date(end)));
+  return { state: allowanceState(account, end), lasts };
 }
 
 /** The notice of low credits on every page, with the remedy. */
@@ -23,7 +33,7 @@ export async function allowanceNotice(context: MemberContext): Promise<HtmlValue
   const { messages, formats, tools, account } = context;
   const { number } = formats;
   const { used, includedCredits, credits } = account;
-  const state = allowanceState(account);
+  const { state, lasts } = await readAllowance(context);
   if (state === 'fine') return null;
   const percent = Math.floor((used / includedCredits) * 100);
   const refused = credits === 0 ? messages.noneLeft : messages.noneLeftToSpend;
@@ -40,14 +50,7 @@ export async function allowanceNotice(context: MemberContext): Promise<HtmlValue
   const contact = contactLink(context);
   return html`
 <div class="notice ${state === 'none' ? 'bad' : 'warn'}" role="status" data-allowance="${state}">
-  <p>${message} ${state !== 'none' && (await forecastText(context))}</p>
+  <p>${message} ${state !== 'none' && lasts}</p>
   <p>${remedy}${contact && html` · ${contact}`}</p>
 </div>`;
-}
-
-/** How long the account's credits last; `null` if it spends none. */
-export async function forecastText({ messages, formats, tools, account }: MemberContext) {
-  const end = await forecast(tools.sql, account);
-  if (end === null) return null;
-  return end === 'enough' ? messages.lastsEnough : messages.lastsUntil(formats.date(end));
 }

@@ -9,7 +9,7 @@ import { availableCredits } from '../usage/credits.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { MAX_SERIES } from '../usage/plot.ts';
 import { rangeOf } from '../usage/range.ts';
-import { allowanceState, forecastText } from './allowance.ts';
+import { readAllowance } from './allowance.ts';
 import { type CallsView, callsSection, errorsSection } from './calls.ts';
 import { planEnd } from './credits.ts';
 import { daysChoice } from './days.ts';
@@ -22,12 +22,11 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
     range: range === 'invalid' ? 90 : range,
     split: url.searchParams.get('by') === 'key' ? 'key' : 'kind',
   };
-  const [rate, history, datasets, forecast, free] = await Promise.all([
+  const [rate, history, datasets, allowance, free] = await Promise.all([
     tools.rateLimiter.peek(account.id, account.requestsPerMinute),
     loadDailyCalls(tools.sql, account, view.range, view.split === 'key' ? MAX_SERIES : 0),
     datasetsLine(context),
-    // Otherwise the notice above says it.
-    allowanceState(account) === 'fine' ? forecastText(context) : null,
+    readAllowance(context),
     readPlan(tools.sql, 'free'),
   ]);
   const isNew = history.first === null && account.used === 0;
@@ -35,7 +34,7 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
 <h1>${account.name}</h1>
 ${isNew && firstSteps(context)}
 <div class="figures" id="figures" data-live>
-  ${availableCard(context, forecast)}
+  ${availableCard(context, allowance)}
   ${smallCards(context, rate.remaining, planEnd(context, free))}
 </div>
 ${daysChoice(context, history.first, { by: view.split })}
@@ -61,7 +60,10 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
 }
 
 /** The main figure: the calls that are left, the total, and the end of the period. */
-function availableCard(context: MemberContext, forecast: string | null): Html {
+function availableCard(
+  context: MemberContext,
+  { state, lasts }: Awaited<ReturnType<typeof readAllowance>>,
+): Html {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
   const { used, includedCredits, credits, period, spendPurchased } = account;
@@ -72,7 +74,7 @@ function availableCard(context: MemberContext, forecast: string | null): Html {
   const inclusiveEnd = new Date(period.end.getTime() - 1);
   const day = (at: Date) => dateOf(formats, at.toISOString().slice(0, 10));
   return html`
-<section class="card figure main-figure ${allowanceState(account)}">
+<section class="card figure main-figure ${state}">
   <div class="stock">
     <h2>${messages.available}</h2>
     <p class="big" data-figure="available">${number(availableCredits(account))}</p>
@@ -88,7 +90,7 @@ function availableCard(context: MemberContext, forecast: string | null): Html {
     <div><dt>${messages.period}</dt> <dd>${day(period.start)} – ${day(inclusiveEnd)}</dd></div>
     <div><dt>${isLastPeriod ? messages.ends : messages.reset}</dt> <dd><strong>${messages.resetIn(formats.duration(period.end.getTime() - Date.now()))}</strong><br>
       <time datetime="${period.end.toISOString()}">${formats.instant(period.end)}</time></dd></div>
-    ${forecast !== null && html`<div data-forecast><dt>${messages.forecast}</dt> <dd>${forecast}</dd></div>`}
+    ${state === 'fine' && lasts !== null && html`<div data-forecast><dt>${messages.forecast}</dt> <dd>${lasts}</dd></div>`}
   </dl>
 </section>`;
 }
