@@ -77,6 +77,9 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
     usageMails: sql`
       SELECT user_id AS member, percent, period_opened_at AS period FROM dashboard_usage_alerts
       WHERE account_id = ${id} ORDER BY user_id, percent`,
+    ownAlerts: sql`
+      SELECT email, kind, threshold, language FROM dashboard_own_alerts
+      WHERE account_id = ${id} ORDER BY email, kind, threshold`,
     sessions: sql`
       SELECT "userId" AS member, "createdAt" AS created, "updatedAt" AS updated, "expiresAt" AS expires, "ipAddress", "userAgent"
       FROM dashboard_sessions WHERE "userId" IN (${members}) ORDER BY "createdAt"`,

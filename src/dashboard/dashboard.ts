@@ -45,7 +45,8 @@ export async function createDashboard(parts: DashboardParts) {
       ? null
       : (await import('./auth/mail.ts')).createMailer(smtpUrl, mailFrom, publicUrl, log);
   const alerts =
-    mailer && createUsageAlerts({ sql, mailer, settingsUrl: `${publicUrl}/dashboard/settings`, log });
+    mailer &&
+    createUsageAlerts({ sql, mailer, dashboardUrl: `${publicUrl}/dashboard`, buyUrl: config.buyUrl, log });
   const keyMails =
     mailer &&
     startInterval(

@@ -10,6 +10,7 @@ import * as keys from './pages/keys.ts';
 import * as links from './pages/links.ts';
 import * as members from './pages/members.ts';
 import * as overview from './pages/overview.ts';
+import * as ownAlerts from './pages/own-alerts.ts';
 import * as profile from './pages/profile.ts';
 import * as publicPages from './pages/public.ts';
 import * as screen from './pages/screen.ts';
@@ -46,6 +47,7 @@ export const ROUTES: Record<string, Route> = {
   '/confirm/send': { for: 'member', POST: settings.sendConfirmationAgain },
   '/email': { for: 'anyone', ...links.newEmail },
   '/invitation': { for: 'anyone', hasPassword: true, ...links.invitation },
+  '/alerts/:id/stop': { for: 'anyone', ...ownAlerts.stopAlert },
   '': { for: 'member', GET: overview.showOverview },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },
@@ -77,5 +79,7 @@ export const ROUTES: Record<string, Route> = {
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
   '/settings/delete': { for: 'member', hasPassword: true, ...accountData.deletion },
   '/settings/spending': { for: 'member', ...spending },
+  '/settings/own-alerts': { for: 'member', ...ownAlerts.ownAlerts },
+  '/settings/own-alerts/:id/remove': { for: 'member', POST: ownAlerts.removeAlert },
   '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };

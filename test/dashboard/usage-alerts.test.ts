@@ -1,5 +1,6 @@
 /** Mails when 80% and 100% of the allowance are used (contract: usage alerts). */
 import { afterAll, beforeEach, expect, test } from 'bun:test';
+import { deleteAccount } from '../../src/account-data/delete.ts';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createMailer, type Mailer } from '../../src/dashboard/auth/mail.ts';
@@ -27,7 +28,8 @@ const alertsBy = (mailer: Mailer) =>
   createUsageAlerts({
     sql: service.sql,
     mailer,
-    settingsUrl: 'https://example.com/dashboard/settings',
+    dashboardUrl: 'https://example.com/dashboard',
+    buyUrl: 'https://shop.example.com/{account}',
     log: log(),
   });
 
@@ -153,6 +155,79 @@ test('calls of the API bring the mails about by themselves', async () => {
   for (let calls = 0; calls < 2; calls += 1) await call();
   await until('the mail at 100%', () => mail.received(email) === 1);
   expect((await mail.mailTo(email)).text).toContain('100%');
+});
+
+test('an account adds alerts: an address at a percentage, and another when purchased credits run low', async () => {
+  const { accountId, visitor, use } = await createMember();
+  const [finance, boss] = [`f-${accountId}@example.com`, `b-${accountId}@example.com`];
+  const page = '/dashboard/settings/own-alerts';
+  const add = (email: string, kind: string, threshold: string) =>
+    visitor.submit(page, { email, kind, threshold }, { form: '.narrow form' });
+  for (const wrong of ['0', '101', 'x', '']) expect((await add(finance, 'percent', wrong)).status).toBe(422);
+  expect((await add('finance', 'percent', '50')).status).toBe(422);
+  for (const _ of [1, 2]) expect((await add(finance, 'percent', '50')).status).toBe(303);
+  expect((await add(boss, 'credits', '20')).status).toBe(303);
+  expect((await visitor.get(page)).document.querySelectorAll('tbody tr')).toHaveLength(2);
+
+  await use(4);
+  await check(accountId);
+  // An account that never bought any gets no mail about purchased credits.
+  expect([mail.received(finance), mail.received(boss)]).toEqual([0, 0]);
+  await use(5);
+  await check(accountId);
+  const { text } = await mail.mailTo(finance);
+  expect(text).toContain('50% of your calls are used');
+  expect(text).toContain(`https://shop.example.com/${accountId}`);
+  for (const credits of [100, 21, 20, 0]) {
+    if (credits === 100) await grantCredits(service.sql, accountId, { credits }, 'test');
+    await service.sql`
+      UPDATE balances SET used_purchased = used_purchased + credits - ${credits}, credits = ${credits}
+      WHERE account_id = ${accountId}`;
+    await check(accountId);
+    expect(mail.received(boss)).toBe(credits > 20 ? 0 : 1);
+  }
+  expect((await mail.mailTo(boss)).text).toContain('20 purchased credits are left');
+  // A further purchase is a further alert.
+  await grantCredits(service.sql, accountId, { credits: 5 }, 'test');
+  await check(accountId);
+  expect((await mail.mailTo(boss)).text).toContain('5 purchased credits are left');
+  expect(mail.received(finance)).toBe(0);
+
+  // The reader of the mail ends it, without a session; the account removes the other.
+  const stop = new URL(/http\S+stop/.exec(text)![0]).pathname;
+  expect((await createVisitor(service.baseUrl).submit(stop, {})).text).toContain('no more of these mails');
+  await visitor.submit(page, {}, { form: 'td form' });
+  expect((await visitor.get(page)).document.querySelector('tbody')).toBeNull();
+});
+
+test('own alerts are ten at most, wait for a confirmed email, are sent again when the relay was away, and go with the account', async () => {
+  const { accountId, email, visitor, use } = await createMember();
+  const page = '/dashboard/settings/own-alerts';
+  const to = `x-${accountId}@example.com`;
+  const add = (threshold: number) =>
+    visitor.submit(
+      page,
+      { email: to, kind: 'percent', threshold: String(threshold) },
+      { form: '.narrow form' },
+    );
+  await service.sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${email}`;
+  expect((await add(1)).status).toBe(403);
+  await service.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "email" = ${email}`;
+  for (let threshold = 91; threshold <= 100; threshold += 1) expect((await add(threshold)).status).toBe(303);
+  expect((await add(50)).status).toBe(409);
+  await service.sql`DELETE FROM dashboard_own_alerts WHERE account_id = ${accountId} AND threshold > 91`;
+  await use(10);
+  const away = alertsBy(mailerTo('smtp://127.0.0.1:9'));
+  away.check([accountId]);
+  await away.close();
+  expect(mail.received(to)).toBe(0);
+  await check(accountId);
+  expect((await mail.mailTo(to)).text).toContain('91%');
+  expect(mail.received(to)).toBe(0);
+  await deleteAccount(service.sql, accountId, 'test');
+  expect(await service.sql`SELECT 1 FROM dashboard_own_alerts WHERE account_id = ${accountId}`).toHaveLength(
+    0,
+  );
 });
 
 test('the switch for purchased credits is in the settings, and the ledger says who turned it', async () => {

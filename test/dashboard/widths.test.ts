@@ -5,6 +5,7 @@ import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { invite } from '../../src/dashboard/auth/invitations.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
+import { addOwnAlert } from '../../src/dashboard/usage/own-alerts.ts';
 import { rotateKey } from '../../src/keys/rotate.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { startBrowsedDashboard } from './browser.ts';
@@ -17,7 +18,10 @@ const WIDTHS = [320, 360, 412, 480, 640, 641, 768, 929, 1000, 1057, 1280, 1920];
 const LONG = 'n'.repeat(200);
 const WORDS = 'serviço de faturação da empresa '.repeat(6).trim();
 
-const { service, browsing, stop } = await startBrowsedDashboard({ CONTACT: 'mailto:ajuda@example.com' });
+const { service, browsing, stop } = await startBrowsedDashboard({
+  CONTACT: 'mailto:ajuda@example.com',
+  BUY_URL: 'https://shop.example.com/{account}',
+});
 afterAll(() => stop());
 
 /** What is wrong with the page as it stands: boxes wider than their place, and words of up to 12 characters that stand in several lines. */
@@ -72,15 +76,13 @@ async function fill(accountId: string): Promise<string> {
     );
     await sql`UPDATE balances SET credits = credits - 187 WHERE account_id = ${accountId}`;
   }
-  const { token } = await invite(
-    sql,
-    { accountId, email: `${'m'.repeat(60)}@${accountId.slice(4)}${'x'.repeat(40)}.example.com` },
-    'test',
-  );
+  const email = `${'m'.repeat(60)}@${accountId.slice(4)}${'x'.repeat(40)}.example.com`;
+  await addOwnAlert(sql, accountId, { email, kind: 'credits', threshold: 1_000_000_000 }, 'en');
+  const { token } = await invite(sql, { accountId, email }, 'test');
   await acceptAs(service.baseUrl, token, LONG);
   await sql`UPDATE accounts SET name = ${LONG} WHERE id = ${accountId}`;
   // All included credits are used, so that each page has its longest notice.
-  await sql`UPDATE balances SET used = 5000 WHERE account_id = ${accountId}`;
+  await sql`UPDATE balances SET used = 5000, spend_purchased = false WHERE account_id = ${accountId}`;
   return ids[0]!;
 }
 

@@ -1,3 +1,5 @@
+import type { PendingQuery, Row } from 'postgres';
+import { buyAddress } from '../../config/config.ts';
 import { codeOf } from '../../errors.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Sql } from '../../postgres/connect.ts';
@@ -5,6 +7,9 @@ import { MINUTE } from '../../units.ts';
 import type { Mailer, TextMail } from '../auth/mail.ts';
 import { formatsOf, type Language, preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
+import type { OwnAlert } from './own-alerts.ts';
+
+type Fragment = PendingQuery<Row[]>;
 
 /** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
 const THRESHOLDS = [80, 100];
@@ -14,13 +19,13 @@ const PAUSE_MS = 5 * MINUTE;
 export type UsageAlerts = ReturnType<typeof createUsageAlerts>;
 
 /** A mail that is due and claimed, so that no other instance sends it. */
-interface Alert {
-  userId: string;
+interface Alert extends Pick<OwnAlert, 'kind' | 'threshold' | 'email'> {
+  /** Of a member, or of an own alert. */
+  id: string;
+  isOwn: boolean;
+  /** The period by when it was opened, in microseconds; or all credits ever purchased. */
+  sentFor: number;
   accountId: string;
-  percent: number;
-  /** As Postgres writes it, because a `Date` is less exact. */
-  openedAt: string;
-  email: string;
   language: Language | null;
   used: number;
   included: number;
@@ -29,12 +34,20 @@ interface Alert {
   spendPurchased: boolean;
 }
 
+interface AlertParts {
+  sql: Sql;
+  mailer: Mailer;
+  dashboardUrl: string;
+  buyUrl: string | null;
+  log: Log;
+}
+
 /**
- * Mails members with a confirmed email when their account's allowance is nearly used, and when it is used. Each mail is sent
- * once a period, by one of the instances. It is claimed before it is sent; a failure withdraws the claim, for a retry later.
+ * Mails members with a confirmed email when their account's allowance is nearly used, and when it is used, and the addresses of
+ * an account's own alerts. Each mail is sent once a period, or once after a purchase, by one of the instances. It is claimed before it is sent; a failure withdraws the claim, for a retry later.
  */
-export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl: string; log: Log }) {
-  const { sql, mailer, settingsUrl, log } = parts;
+export function createUsageAlerts(parts: AlertParts) {
+  const { sql, mailer, log } = parts;
   /** The accounts to check. `null` means all, after a start or a failure, because mails may be due from before. */
   let pending: Set<string> | null = null;
   let pausedUntilMs = 0;
@@ -43,8 +56,9 @@ export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl
   async function sendDue(): Promise<void> {
     const ids = pending;
     pending = new Set();
-    for (const alert of await claim(sql, ids && [...ids])) {
-      await mailer.sendText(mailOf(alert, settingsUrl)).catch(async (error) => {
+    const among = ids === null ? sql`` : sql`AND b.account_id = ANY (${[...ids]}::text[])`;
+    for (const alert of [...(await claim(sql, among)), ...(await claimOwn(sql, among))]) {
+      await mailer.sendText(mailOf(alert, parts)).catch(async (error) => {
         log.error({ kind: 'usage', code: codeOf(error) }, 'a mail was not sent');
         pending = null;
         pausedUntilMs = performance.now() + PAUSE_MS;
@@ -74,12 +88,14 @@ export function createUsageAlerts(parts: { sql: Sql; mailer: Mailer; settingsUrl
   };
 }
 
-/** Claims the due mails in one statement, so that one of several instances gets each mail. @param ids `null` means all accounts */
-function claim(sql: Sql, ids: string[] | null): Promise<Alert[]> {
-  const among = ids === null ? sql`` : sql`AND b.account_id = ANY (${ids}::text[])`;
+/** The period of an account's balance as a number that grows. */
+const PERIOD = '(extract(epoch FROM b.period_opened_at) * 1000000)::bigint';
+
+/** Claims the due mails to members in one statement, so that one of several instances gets each. @param among a condition on `b` */
+function claim(sql: Sql, among: Fragment): Promise<Alert[]> {
   return sql<Alert[]>`
     WITH due AS MATERIALIZED (
-      SELECT u."id" AS user_id, b.account_id, threshold.percent, b.period_opened_at, u."email", m.language, b.used,
+      SELECT u."id" AS user_id, threshold.percent, b.period_opened_at, ${sql.unsafe(PERIOD)} AS sent_for, b.account_id, u."email", m.language, b.used,
         coalesce(b.included_credits, plans.included_credits) AS included, b.period_end, b.credits, b.spend_purchased
       FROM balances b
       JOIN plans ON plans.name = b.period_plan
@@ -96,28 +112,66 @@ function claim(sql: Sql, ids: string[] | null): Promise<Alert[]> {
         WHERE sent.period_opened_at < excluded.period_opened_at
       RETURNING user_id, account_id, percent
     )
-    SELECT user_id AS "userId", account_id AS "accountId", percent, period_opened_at::text AS "openedAt", "email", language, used, included,
+    SELECT user_id AS id, false AS "isOwn", 'percent' AS kind, percent AS threshold, sent_for AS "sentFor",
+      account_id AS "accountId", "email", language, used, included,
       period_end AS "periodEnd", credits, spend_purchased AS "spendPurchased"
     FROM claimed JOIN due USING (user_id, account_id, percent) ORDER BY user_id, account_id, percent`;
 }
 
-async function withdraw(sql: Sql, { userId, accountId, percent, openedAt }: Alert): Promise<void> {
-  await sql`
-    DELETE FROM dashboard_usage_alerts
-    WHERE user_id = ${userId} AND account_id = ${accountId} AND percent = ${percent} AND period_opened_at = ${openedAt}::text::timestamptz`;
+/** The same for own alerts. */
+function claimOwn(sql: Sql, among: Fragment): Promise<Alert[]> {
+  return sql<Alert[]>`
+    UPDATE dashboard_own_alerts own SET sent_for = due.sent_for
+    FROM (
+      SELECT o.id, CASE o.kind WHEN 'percent' THEN ${sql.unsafe(PERIOD)} ELSE purchased END AS sent_for,
+        b.used, included, b.period_end, b.credits, b.spend_purchased
+      FROM dashboard_own_alerts o
+      JOIN balances b ON b.account_id = o.account_id
+      JOIN plans ON plans.name = b.period_plan
+      JOIN accounts a ON a.id = b.account_id
+      CROSS JOIN LATERAL (SELECT coalesce(b.included_credits, plans.included_credits) AS included,
+        b.credits + b.used_purchased + b.purchased_before AS purchased) AS sums
+      WHERE a.suspended_at IS NULL AND now() < b.period_end AND CASE o.kind
+        WHEN 'percent' THEN included > 0 AND b.used * 100 >= included * o.threshold
+        ELSE b.credits <= o.threshold END ${among}
+    ) AS due
+    WHERE own.id = due.id AND own.sent_for < due.sent_for
+    RETURNING own.id, true AS "isOwn", kind, threshold, due.sent_for AS "sentFor", account_id AS "accountId", email, language,
+      due.used, due.included, due.period_end AS "periodEnd", due.credits, due.spend_purchased AS "spendPurchased"`;
 }
 
-function mailOf(alert: Alert, settingsUrl: string): TextMail {
+async function withdraw(sql: Sql, { id, isOwn, accountId, threshold, sentFor }: Alert): Promise<void> {
+  if (isOwn) {
+    await sql`UPDATE dashboard_own_alerts SET sent_for = 0 WHERE id = ${id} AND sent_for = ${sentFor}`;
+  } else {
+    await sql`
+      DELETE FROM dashboard_usage_alerts b
+      WHERE user_id = ${id} AND account_id = ${accountId} AND percent = ${threshold} AND ${sql.unsafe(PERIOD)} = ${sentFor}`;
+  }
+}
+
+function mailOf(alert: Alert, { dashboardUrl, buyUrl }: AlertParts): TextMail {
   const language = alert.language ?? preferredLanguage(null);
   const { number, date } = formatsOf(language);
   const messages = MESSAGES[language];
+  const buy = buyAddress(buyUrl, alert.accountId);
+  const off = alert.isOwn
+    ? `${messages.mailOwnAlert(alert.accountId)}\n${dashboardUrl}/alerts/${alert.id}/stop`
+    : `${messages.mailUsageOff}\n${dashboardUrl}/settings`;
+  const end = `${buy === null ? '' : `${messages.buyCredits}: ${buy}\n\n`}${off}`;
+  const { email: to } = alert;
+  if (alert.kind === 'credits') {
+    const credits = number(alert.credits);
+    const subject = messages.mailCreditsSubject(credits);
+    return { to, subject, text: `${messages.mailCredits(credits)}\n\n${end}`, language };
+  }
   const paysOn = alert.spendPurchased && alert.credits > 0;
   const next = paysOn ? messages.mailUsagePurchased(number(alert.credits)) : messages.mailUsageStops;
   const lead = messages.mailUsage(number(alert.used), number(alert.included), date(alert.periodEnd));
   return {
-    to: alert.email,
-    subject: messages.mailUsageSubject(number(alert.percent)),
-    text: `${lead} ${next}\n\n${messages.mailUsageOff}\n${settingsUrl}`,
+    to,
+    subject: messages.mailUsageSubject(number(alert.threshold)),
+    text: `${lead} ${next}\n\n${end}`,
     language,
   };
 }

@@ -159,6 +159,18 @@ CREATE TABLE dashboard_key_mails (
   PRIMARY KEY (user_id, key_id)
 );
 
+-- Mails that an account has set up for any address (src/dashboard/usage/own-alerts.ts).
+CREATE TABLE dashboard_own_alerts (
+  id text PRIMARY KEY, -- random: the link that ends the mails has it
+  account_id text NOT NULL REFERENCES accounts (id),
+  email text NOT NULL, -- in lower case
+  kind text NOT NULL, -- 'percent' of the allowance used, or purchased 'credits' left
+  threshold bigint NOT NULL,
+  language text NOT NULL,
+  sent_for bigint NOT NULL DEFAULT 0, -- the period by when it was opened, in microseconds; or all credits ever purchased
+  UNIQUE (account_id, email, kind, threshold)
+);
+
 -- Mails when 80% and 100% of the allowance are used (src/dashboard/usage/usage-alerts.ts): the latest period that a member got each for.
 -- period_opened_at is that of balances: it changes with each period.
 CREATE TABLE dashboard_usage_alerts (
