@@ -67,6 +67,7 @@ function availableCard(
   const { messages, formats, tools, account } = context;
   const { number } = formats;
   const { used, includedCredits, credits, period, spendPurchased } = account;
+  const buy = buyLink(context);
   const includedLeft = Math.max(0, includedCredits - used);
   const beyond = Math.max(0, used - includedCredits);
   // If Plus ends with this period, the next one is of the Free plan: nothing is reset.
@@ -81,8 +82,9 @@ function availableCard(
     ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedCredits - includedLeft)}
     <ul class="legend">
       <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong></li>
-      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong> ${buyLink(context)}</li>
+      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong></li>
     </ul>
+    ${buy && html`<p>${buy}</p>`}
     ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings/spending">${messages.turnOn}</a></p>`}
   </div>
   <dl class="stock-facts">
