@@ -4,6 +4,7 @@ import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../
 import type { ItemList, ItemProblem } from '../http/item-schema.ts';
 import { type ProblemName, problemBody } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
+import type { Gate } from '../runtime/gate.ts';
 import type { Handler, Payment } from './pipeline.ts';
 import { createPostedHandler, refusalOfAll } from './posted.ts';
 
@@ -33,6 +34,8 @@ export interface ItemsParts extends ItemList {
   kind: CallKind;
   /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
   plan(asked: string[], caller: Caller): Promise<Plan>;
+  /** See {@link createPostedHandler}. */
+  gate?: Gate;
 }
 
 /**
@@ -46,6 +49,7 @@ export function createItemsHandler({
   stopping,
   kind,
   plan,
+  gate,
   list,
   item,
   max,
@@ -55,6 +59,7 @@ export function createItemsHandler({
   return createPostedHandler<string[]>({
     kind,
     stopping,
+    gate,
     read(json) {
       const texts = (json as Record<string, unknown> | null)?.[list];
       const isValid = isTexts(texts, max) && texts.length > 0;

@@ -4,6 +4,8 @@ import type { Handler } from '../../admission/pipeline.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, itemsRequestSchema } from '../../http/item-schema.ts';
 import { invalidNif, NIF_FORM, validNif } from '../../http/nif.ts';
+import { QUEUE_TIMEOUT_MS } from '../../runtime/batcher.ts';
+import { createGate, type GateLimits } from '../../runtime/gate.ts';
 import { type Debts, DebtsSchema, writeDebts } from '../bracket.ts';
 import type { Screen, Screened } from './store.ts';
 
@@ -50,15 +52,28 @@ export const debtsRoute: ApiRoute = {
   },
 };
 
+/**
+ * A list takes the process 2 ms, in parts between its waits. With one list at a time no turn of the event loop has parts of
+ * several, so that lookups beside lists wait for one part only (docs/performance.md).
+ */
+export const ONE_LIST: GateLimits = {
+  places: 1,
+  placesOfOne: 1,
+  maxWaiting: 200,
+  maxWaitMs: QUEUE_TIMEOUT_MS,
+};
+
 /** Answers with the debt brackets of a list of companies. Nothing of the list is stored. */
 export function createDebtsHandler(
   screen: Screen,
   parts: Pick<ItemsParts, 'publicUrl' | 'stopping'>,
+  gate = createGate(ONE_LIST),
 ): Handler {
   return createItemsHandler({
     ...parts,
     ...NIFS,
     kind: 'debts',
+    gate,
     async plan(asked) {
       const nifs = asked.map(validNif);
       const { debts, dates } = await screen(nifs.filter((nif) => nif !== null));
