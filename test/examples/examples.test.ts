@@ -16,6 +16,7 @@ const INSTALL_TIMEOUT_MS = 180_000;
 const DIRECTORY = `nif,legal_name
 500002576,"Ábaco & Filhos, Lda"
 500002568,Abacate Lda
+${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda"
 `;
 
 type Program = 'companies' | 'match' | 'screen' | 'follow';
@@ -307,62 +308,60 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
   });
 });
 
-/** A shell reads no CSV. */
-describe.each(Object.keys(languages).filter((language) => language !== 'shell'))(
-  'the example about names in %s',
-  (language) => {
-    const plenty = { limits: { requestsPerMinute: 1000 }, included: 10_000 };
-    // Quoted, with quotes in it, of over eight words, and found nowhere.
-    const NAMES = [
-      'Filhos Ábaco, Lda',
-      'O "Grande" Abacate',
-      'Abacate',
-      'Abaco um dois tres quatro cinco seis sete oito nove',
-      ...Array.from({ length: 246 }, (_, n) => `Desconhecida ${n}`),
-    ];
-    const csv = `Nome,Desde\n${NAMES.map((name) => `"${name.replaceAll('"', '""')}",2020\n`).join('')}`;
-    let caller: Caller;
-    let names: string;
-    let out: string;
-    beforeEach(async () => {
-      caller = await api.caller(plenty);
-      names = join(folder, 'names.csv');
-      out = join(folder, `${caller.accountId}.out`);
-      await Bun.write(names, csv);
-    });
-    const lines = async () => (await Bun.file(out).text()).trimEnd().split('\n');
-    const used = async () => (await api.ledger(caller)).used;
-    const runOn = (options: RunOptions = {}) =>
-      run(language, caller.key, { program: 'match', words: [names, out], ...options });
+describe.each(Object.keys(languages))('the example about names in %s', (language) => {
+  const plenty = { limits: { requestsPerMinute: 1000 }, included: 10_000 };
+  // Quoted, with quotes in it, of over eight words, and found nowhere.
+  const NAMES = [
+    'Filhos Ábaco, Lda',
+    'O "Grande" Abacate',
+    'Abacate',
+    'Abaco um dois tres quatro cinco seis sete oito nove',
+    'caracol «doce»',
+    ...Array.from({ length: 245 }, (_, n) => `Desconhecida ${n}`),
+  ];
+  const csv = `Nome,Desde\n${NAMES.map((name) => `"${name.replaceAll('"', '""')}",2020\n`).join('')}`;
+  let caller: Caller;
+  let names: string;
+  let out: string;
+  beforeEach(async () => {
+    caller = await api.caller(plenty);
+    names = join(folder, 'names.csv');
+    out = join(folder, `${caller.accountId}.out`);
+    await Bun.write(names, csv);
+  });
+  const lines = async () => (await Bun.file(out).text()).trimEnd().split('\n');
+  const used = async () => (await api.ledger(caller)).used;
+  const runOn = (options: RunOptions = {}) =>
+    run(language, caller.key, { program: 'match', words: [names, out], ...options });
 
-    test('gives each name its NIF; killed and run again, it pays for each name once', async () => {
-      await runOn({ killAt: 3 });
-      expect([await used(), (await lines()).length]).toEqual([200, 201]);
-      // The killed run was in the middle of a line.
-      await appendFile(out, 'Desconhec');
-      const { code, stderr, stdout } = await runOn();
-      expect([code, stderr, stdout]).toEqual([0, '', '50 names matched\n']);
-      expect(await used()).toBe(250);
-      const [header, ...rows] = await lines();
-      expect(header).toBe('name,status,matches,nif,legal_name');
-      expect(rows.slice(0, 4)).toEqual([
-        '"Filhos Ábaco, Lda",200,1,500002576,"Ábaco & Filhos, Lda"',
-        '"O ""Grande"" Abacate",200,0,,',
-        'Abacate,200,1,500002568,Abacate Lda',
-        'Abaco um dois tres quatro cinco seis sete oito nove,200,0,,',
-      ]);
-      expect(rows).toHaveLength(250);
-      expect(await runOn()).toMatchObject({ code: 0, requests: [] });
-    });
+  test('gives each name its NIF; killed and run again, it pays for each name once', async () => {
+    await runOn({ killAt: 3 });
+    expect([await used(), (await lines()).length]).toEqual([200, 201]);
+    // The killed run was in the middle of a line.
+    await appendFile(out, 'Desconhec');
+    const { code, stderr, stdout } = await runOn();
+    expect([code, stderr, stdout]).toEqual([0, '', '50 names matched\n']);
+    expect(await used()).toBe(250);
+    const [header, ...rows] = await lines();
+    expect(header).toBe('name,status,matches,nif,legal_name');
+    expect(rows.slice(0, 5)).toEqual([
+      '"Filhos Ábaco, Lda",200,1,500002576,"Ábaco & Filhos, Lda"',
+      '"O ""Grande"" Abacate",200,0,,',
+      'Abacate,200,1,500002568,Abacate Lda',
+      'Abaco um dois tres quatro cinco seis sete oito nove,200,0,,',
+      `caracol «doce»,200,1,${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda"`,
+    ]);
+    expect(rows).toHaveLength(250);
+    expect(await runOn()).toMatchObject({ code: 0, requests: [] });
+  });
 
-    test('matches what the credits suffice for, says so, and goes on when there are more', async () => {
-      caller = await api.caller({ ...plenty, included: 130 });
-      const { code, stderr } = await runOn();
-      expect([code, stderr]).toEqual([1, expect.stringContaining('monthly-quota-exceeded')]);
-      expect(await lines()).toHaveLength(131);
-      await api.command('account', 'credits', caller.accountId, '--add', '500');
-      expect(await runOn()).toMatchObject({ code: 0 });
-      expect([await used(), (await lines()).length]).toEqual([250, 251]);
-    });
-  },
-);
+  test('matches what the credits suffice for, says so, and goes on when there are more', async () => {
+    caller = await api.caller({ ...plenty, included: 130 });
+    const { code, stderr } = await runOn();
+    expect([code, stderr]).toEqual([1, expect.stringContaining('monthly-quota-exceeded')]);
+    expect(await lines()).toHaveLength(131);
+    await api.command('account', 'credits', caller.accountId, '--add', '500');
+    expect(await runOn()).toMatchObject({ code: 0 });
+    expect([await used(), (await lines()).length]).toEqual([250, 251]);
+  });
+});
