@@ -14,7 +14,7 @@ CREATE TABLE debts (
   start_amount bigint NOT NULL CHECK (start_amount >= 0),
   end_amount bigint CHECK (end_amount >= start_amount), -- NULL: open-ended
   PRIMARY KEY (nif, kind) -- a lookup asks for the debts of a company, of whatever kind
-);
+) WITH (fillfactor = 50); -- A changed bracket has room beside the old one, so its index stays (HOT): an import where all changed takes half the time.
 
 -- Changes between two datasets of a kind, for POST /debts/changes (src/debts/changes).
 
