@@ -78,7 +78,12 @@ async function main(): Promise<void> {
       machine: `${cpus().length} × ${cpus()[0]?.model}`,
     });
     process.stdout.write(text);
-    if (options.write) await Bun.write(`${import.meta.dir}/RESULTS.md`, text);
+    if (options.write) {
+      const results = Bun.file(`${import.meta.dir}/RESULTS.md`);
+      // The sections are of other programs.
+      const [, ...sections] = (await results.text()).split(/^(?=## )/m);
+      await Bun.write(results, [text, ...sections].join(sections.length > 0 ? '\n' : ''));
+    }
   } finally {
     for (const service of Object.values(services)) await service.stop();
     await stack.stop();
