@@ -220,7 +220,7 @@ describe('in a real browser', () => {
       const accountId = await enter(page.context());
       await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 5 }]);
       await page.goto(dashboard());
-      await page.click('summary');
+      await page.click('details:has(table.numbers) > summary');
       await page.evaluate('document.activeElement.blur()');
       await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'lookup', calls: 2 }]);
       await service.sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
