@@ -1,9 +1,12 @@
-/** The lists of docs/contract.md and docs/configuration.md have exactly what the code has. */
+/** The lists of docs/contract.md and docs/configuration.md have exactly what the code has, and the versions agree. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { configurationTable } from '../docs/configuration.ts';
+import manifest from '../package.json';
 import { SETTINGS } from '../src/config/config.ts';
+import { BASE_PATH } from '../src/http/api-route.ts';
+import { createOpenApi } from '../src/http/openapi.ts';
 import { createProgram } from '../src/main.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
@@ -70,4 +73,10 @@ test('docs/contract.md lists exactly the commands, their arguments and their opt
   // In brackets stands what explains a value.
   const usages = items.flatMap((item) => codeOf(item.replace(/\([^)]*\)/g, '')));
   expect(usages.map(readUsage).toSorted()).toEqual(usagesOf(createProgram()).toSorted());
+});
+
+test('the newest release of CHANGELOG.md is the version of package.json, and the reference has the version of the path', async () => {
+  const [, newest] = /^## (\d\S*) /m.exec(await Bun.file(join(ROOT, 'CHANGELOG.md')).text())!;
+  expect(newest).toBe(manifest.version);
+  expect(BASE_PATH).toBe(`/api/v${createOpenApi('https://example.test', []).info.version}`);
 });
