@@ -30,6 +30,8 @@ class Problem(Exception):
 def call(path, body=None):
     """Answers the JSON of an endpoint. Waits as long as Retry-After says, at most a minute; makes at most four attempts."""
     headers = {"Authorization": "Bearer " + os.environ["DIRECTORY_KEY"], "Content-Type": "application/json"}
+    # A body whose answer was lost is not charged again within ten minutes.
+    headers["Idempotency-Key"] = "example"
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(os.environ["DIRECTORY_URL"] + "/api/v1" + path, data, headers)
     for attempt in range(1, MAX_ATTEMPTS + 1):

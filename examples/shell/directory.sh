@@ -7,13 +7,14 @@ trap 'rm -rf "$work"' EXIT
 (umask 077 && printf 'Authorization: Bearer %s\n' "$DIRECTORY_KEY" >"$work/key")
 
 # call PATH [option of curl]...: prints the answer. Waits as long as Retry-After says, at most a minute; makes at most four attempts.
+# With the Idempotency-Key a body whose answer was lost is not charged again within ten minutes.
 call() {
   url=$DIRECTORY_URL/api/v1$1
   shift
   attempt=1
   while :; do
     status=$(curl --silent --show-error --max-time 40 --header "@$work/key" --header 'Content-Type: application/json' \
-      --dump-header "$work/headers" --output "$work/body" --write-out '%{http_code}' "$@" "$url")
+      --header 'Idempotency-Key: example' --dump-header "$work/headers" --output "$work/body" --write-out '%{http_code}' "$@" "$url")
     if [ "$status" = 200 ]; then
       cat "$work/body"
       return

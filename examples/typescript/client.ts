@@ -7,7 +7,8 @@ const { DIRECTORY_URL, DIRECTORY_KEY } = process.env;
 
 export const client = createClient<paths>({
   baseUrl: `${DIRECTORY_URL}/api/v1`,
-  headers: { Authorization: `Bearer ${DIRECTORY_KEY}` },
+  // With the key a body whose answer was lost is not charged again within ten minutes.
+  headers: { Authorization: `Bearer ${DIRECTORY_KEY}`, 'Idempotency-Key': 'example' },
   fetch: patientFetch,
 });
 
