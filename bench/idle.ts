@@ -5,7 +5,7 @@ import { connectRedis, createRedisRateLimiter } from '../src/rate-limit/redis.ts
 import { generateCompany } from './names.ts';
 import type { Service, Stack } from './stack.ts';
 
-/** One request at a time: what the service adds to what its dependencies take, medians in milliseconds. */
+/** Medians in milliseconds, with one request at a time: the whole request, and the question to each dependency alone. */
 export interface Idle {
   request: number;
   bucket: number;
@@ -16,7 +16,7 @@ export interface Idle {
 /** Of which each figure is the median. */
 export const REQUESTS = 400;
 
-/** Lookups, one after the other, through the service; and its three questions asked from here by the same modules. */
+/** Sends lookups through the service one after another, then asks its three questions from here with the same modules. */
 export async function measureIdle(stack: Stack, service: Service): Promise<Idle> {
   const sql = connectPostgres(stack.environment.DATABASE_URL!, { max: 2, pointQueries: true });
   const redis = connectRedis(stack.environment.REDIS_URL!);

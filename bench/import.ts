@@ -3,12 +3,12 @@
  * searchable in Elasticsearch, beside the floor of what the engines need for the same rows, and how a search's cost
  * grows with the directory.
  *
- * The floor: a bare COPY of the same rows, then bare `_bulk` requests of the same documents (bytes that are ready to be
- * sent) into an index of the same mapping, with the best of a grid of chunk sizes and parallelism, and a refresh. It is
- * measured in the file's order and in the order of results: an index that is sorted takes documents in its own order much
- * faster, and the import sorts them first. Only the sorted floor says what the import adds. The sorting itself is not in it.
+ * The floor is a bare COPY of the same rows, then bare `_bulk` requests of the same documents into an index of the same mapping,
+ * and a refresh. The documents are ready as bytes, and the best of a grid of chunk sizes and parallelism counts. The floor is
+ * measured in the file's order and in the order of results, because a sorted index takes documents in its own order much faster.
+ * The import sorts them first, so only the sorted floor, which has no sorting in it, says what the import adds.
  *
- * All of it is run `--runs` times in turns with the import; medians count. Servers: those of the environment (TEST_…_URL),
+ * Floor and import run `--runs` times in turns; medians count. Servers: those of the environment (TEST_…_URL),
  * or started here with durable commits. `--bulk=5000x4` takes requests of 5,000 documents, four at a time, instead of the best
  * of the grid; `--no-searches` leaves the searches out.
  */

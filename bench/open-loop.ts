@@ -108,7 +108,7 @@ async function generate(schedule: Schedule): Promise<Arrivals> {
     const nowMs = performance.now();
     const due = Math.min(total, Math.floor(((nowMs - startMs) / 1000) * perSecond));
     while (sent < due) {
-      // The one that has been free longest: each has its turn before the service would close it as idle.
+      // Use the connection that has been free longest, so that the service closes none as idle.
       let line = free.shift();
       while (line?.closed) line = free.shift();
       if (line === undefined) return;

@@ -25,7 +25,7 @@ export function residentMb(pid: number): number {
   return Number(line?.[1] ?? 0) / 1024;
 }
 
-/** Those of this node, not of others on the machine, unless it runs in a container, where it has another process id. */
+/** The process of this node; of every node on this machine if it runs in a container, because its id there is another one. */
 async function elasticsearchProcesses(url: string): Promise<number[]> {
   const answer = await fetch(`${url}/_nodes/_local/process?filter_path=nodes.*.process.id`);
   const { nodes } = (await answer.json()) as { nodes: Record<string, { process: { id: number } }> };

@@ -14,7 +14,7 @@ const ACCOUNTS = 1_000;
 const CONNECTIONS = 64;
 const SECONDS = 8;
 
-/** Whose code a frame is, by its file; the first that matches. What has none of these above it is the last's. */
+/** A sample belongs to the part of its innermost frame whose file a pattern matches, otherwise to {@link REST}. */
 const PARTS: [string, RegExp][] = [
   ['Postgres client', /node_modules\/postgres\//],
   ['Redis client', /node_modules\/(ioredis|@ioredis|redis-parser|redis-errors)\//],

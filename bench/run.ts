@@ -64,7 +64,7 @@ async function main(): Promise<void> {
         for (const scenario of scenarios) {
           if (scenario.name === 'search, autocomplete') {
             services.cached = await restartCold(services.cached, stack);
-            // Lookups: the cache of answers stays empty, and what all requests share is compiled.
+            // Lookups compile the code that all requests share, and leave the cache of answers empty.
             await runWrk(targetOf(lookup, stack, services), connections, WARM_UP_SECONDS);
           }
           runs.get(scenario)!.push(await measure(scenario, stack, services, connections));

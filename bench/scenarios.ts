@@ -25,7 +25,7 @@ export interface Scenario {
   name: ScenarioName;
   /** Which process answers. */
   on: 'ceiling' | 'bare' | 'prototype' | 'elasticsearch' | 'uncached' | 'cached';
-  /** What its rate is a multiple of. */
+  /** The scenario that this one's rate is divided by. */
   against: ScenarioName | null;
   /** Companies or names in one request, which its rate is multiplied by for the ratio; 1 when absent. */
   companiesPerRequest?: number;
@@ -135,7 +135,7 @@ function directQuery(alias: string, prefix: string): { path: string; body: strin
   return { path, body: JSON.stringify(searchBody(prefixFilter(prefix))) };
 }
 
-/** @throws unless what is asked of Elasticsearch directly answers the search: it is what searches are held against */
+/** Checks that the direct query finds the company, because the service's searches are compared with it. @throws if it doesn't */
 export async function checkDirectSearch({ servers, alias }: Stack): Promise<void> {
   const prefix = normalizeName(generateCompany(0).name).slice(0, 12);
   const { path, body } = directQuery(alias, prefix);

@@ -5,7 +5,7 @@ import manifest from '../package.json';
 import { ROOT } from './support/command.ts';
 
 interface Lockfile {
-  /** Name and version, registry (empty: the usual one), dependencies, hash; other forms come from elsewhere. */
+  /** Name and version, registry (empty means the usual one), dependencies, hash. A package from elsewhere has another form. */
   packages: Record<string, [string, string, object, string]>;
 }
 

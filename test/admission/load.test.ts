@@ -32,7 +32,7 @@ test('a crowd that comes before anything is known is not let in whole', () => {
   const stage = createStage();
   stage.begin(5000);
   expect(stage.delay.estimateMs()).toBe(1250);
-  // A quarter of a second later what gets done is known.
+  // The completion rate is known after one window, a quarter of a second.
   stage.pass(250);
   stage.finish(4000);
   expect(stage.delay.estimateMs()).toBe(62.5);

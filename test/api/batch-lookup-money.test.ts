@@ -15,7 +15,7 @@ const plenty = { limits: { requestsPerMinute: 100_000 } };
 
 const api = await startApi({ mode: 'full', proxied: ['postgres'] });
 const other = await api.startInstance();
-/** Known to the instance for long: no notification about it is on its way when Postgres goes. */
+/** Made long before Postgres goes away, so that no notification about it is under way then. */
 const known = await api.caller({ ...plenty, included: 1000 });
 for (const number of NIFS) await storeRecord(api.sql, number, 'Empresa');
 afterEach(() => api.proxies.postgres.up());

@@ -225,7 +225,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
         expect([answer.status, answer.kind]).toEqual([500, 'authentication-failed']);
         expect(answer.headers.get('RateLimit-Limit')).toBeNull();
       }
-      // What has not the form of a key is refused without asking anyone.
+      // Text that has not the form of a key is refused without a query.
       expect((await ask(api, '/usage', { key: 'svc_nonsense' })).status).toBe(401);
     } finally {
       api.proxies.postgres.up();
@@ -237,7 +237,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     const caller = await newCaller({ limits: { requestsPerMinute: perMinute } });
     const usage = async () => (await ask(api, '/usage', { key: caller.key })).status;
     try {
-      // The news of its making may still be on its way, and an answer from before it is not relied on.
+      // The notification of the key's creation may still be under way; it makes cached answers about the key invalid.
       await until('the key to be known', async () => {
         api.proxies.postgres.up();
         if ((await usage()) !== 200) return false;

@@ -5,7 +5,7 @@ import { sendRaw } from '../support/client.ts';
 import { MODES } from '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 
-/** NIF and name; the names are chosen so that each rule of matching has one that it alone finds. */
+/** NIF and name. For each rule of matching there is a name that no other rule finds. */
 const COMPANIES = {
   abaco: ['500002576', 'Ábaco & Filhos, Lda'],
   abacoSa: ['500002568', 'ABACO, S.A.'],

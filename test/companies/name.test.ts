@@ -59,7 +59,7 @@ describe('normalizeName', () => {
     ['Tratolixo, E.I.M., S.A.', 'tratolixo'],
     ['Café Sociedade Unipessoal, Lda', 'cafe'],
     ['Café Unip. Lda.', 'cafe'],
-    // While something stays in front: the whole of a name is never taken, its last word may be.
+    // A form is removed only while a word stays in front of it, so a name of forms alone keeps its beginning.
     ['Lda', 'lda'],
     ['S.A.', 's a'],
     ['SA Lda', 'sa'],

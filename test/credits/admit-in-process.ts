@@ -1,9 +1,9 @@
 /**
  * A process that spends credits, as an instance of the service would.
  *
- *   bun admit-in-process.ts DATABASE_URL ACCOUNT COUNT   waits for a line on stdin, admits COUNT at once, prints what came of them
- *   bun admit-in-process.ts DATABASE_URL ACCOUNT COUNT stay   the same, and says `voided` when its batch has been; doesn't exit
- *   bun admit-in-process.ts DATABASE_URL ACCOUNT forever admits ten at a time, a line for each that was admitted
+ *   bun admit-in-process.ts DATABASE_URL ACCOUNT COUNT   waits for a line on stdin, admits COUNT calls at once, prints the outcomes
+ *   bun admit-in-process.ts DATABASE_URL ACCOUNT COUNT stay   the same, then stays and prints `voided` once its batch is voided
+ *   bun admit-in-process.ts DATABASE_URL ACCOUNT forever   admits ten calls at a time, prints a line for each admitted one
  */
 import { writeSync } from 'node:fs';
 import { createCredits } from '../../src/credits/admit.ts';
@@ -23,7 +23,7 @@ if (count === 'forever') {
   await Promise.all(Array.from({ length: 10 }, spendOn));
 } else {
   for await (const _ of process.stdin) break;
-  // All calls share a batch, however slow the machine is: while they are queued, none of them grows older.
+  // The clock stands still while calls are queued, so that all share a batch on a slow machine, too.
   const { now } = performance;
   const nowMs = performance.now();
   performance.now = () => nowMs;

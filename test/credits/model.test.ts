@@ -21,7 +21,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What a run draws; which batch a void or a refund concerns is decided when its turn comes. */
+/** A step as fast-check draws it. The batch of a void or a refund is picked when the step runs. */
 const drawnStep = fc.oneof(
   {
     weight: 6,
@@ -145,8 +145,9 @@ function* orders<T>(items: T[]): Generator<T[]> {
 
 /**
  * Does the steps of a round at once.
- * @param before what the ledger may be: two orders can look the same until later, as when a period ends beside two equal charges
- * @returns what it may be afterwards: the results of all orders that explain what was seen
+ * @param before every state that the ledger may be in. Two orders can look the same until later, for example when a period ends
+ *   beside two equal charges
+ * @returns every state afterwards that some order of the steps explains
  */
 async function round(steps: Step[], ids: string[], before: Ledger[]): Promise<Ledger[]> {
   const outcomes = await Promise.all(

@@ -30,7 +30,7 @@ export interface Ledger {
   accounts: AccountModel[];
   /** What is charged and was not returned, by attempt and account. */
   batches: Map<string, (Part | null)[]>;
-  /** Attempts of which something was refunded. The service voids only batches without an answer, and refunds only others. */
+  /** Attempts with a refund. The service voids batches without an answer, and refunds batches with one, so no batch has both. */
   refunded: Set<string>;
 }
 

@@ -54,7 +54,7 @@ const fails = (work: Promise<unknown>): Promise<boolean> =>
     () => true,
   );
 
-/** Calls of an account, and one of each other account, that Postgres commits, but freezes before it answers them. */
+/** `count` calls of a new account and one of each other: Postgres commits them, and freezes before it answers. */
 async function commitUnheard(count: number, ...others: string[]) {
   const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
   const lock = await lockRow(sql, accountId);
@@ -68,7 +68,7 @@ async function commitUnheard(count: number, ...others: string[]) {
   return { accountId, calls };
 }
 
-/** An account that has spent a credit, of which the service lost the answer with its connection; Postgres is down then. */
+/** An account that has spent a credit. The service lost the answer with its connection, and Postgres is down afterwards. */
 async function spentUnheard(): Promise<string> {
   const { accountId, calls } = await commitUnheard(1);
   proxy.down();
@@ -86,7 +86,7 @@ describe('a frozen Postgres', () => {
     const calls = await Promise.all(Array.from({ length: 50 }, () => fails(admit(credits, accountId))));
     for (const failed of calls) expect(failed).toBe(true);
     proxy.up();
-    // Works again by itself. The batch that was held back is charged at the thaw, if at all, and returned.
+    // The service recovers by itself. If the batch that was held back is charged at the thaw, its credits are returned.
     await eventually(() => fails(admit(credits, accountId)), false);
     await reversal;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });

@@ -62,7 +62,7 @@ test('kill -9 loses none of the admissions that were acknowledged', async () => 
   spender.child.kill('SIGKILL');
   await spender.closed;
   const acknowledged = spender.lines.length;
-  // Statements that had been sent may still commit: two batches of at most ten callers in all.
+  // Statements in flight may still commit: at most two batches, with ten calls together.
   await waitUntilGone('admit-in-process');
   const { used, calls } = await ledgerOf(sql, accountId);
   expect(used).toBeGreaterThanOrEqual(acknowledged);
@@ -170,7 +170,7 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
     const ids = (
       await Promise.all(Array.from({ length: count }, () => createCaller(sql, { included: 1000 })))
     ).map(({ accountId }) => accountId);
-    // What the planner knows of a table that is small, or large: it must not matter.
+    // Statistics let the planner choose another plan for a small table than for a large one. Neither may change the order of locks.
     await sql`ANALYZE balances`;
     const few = shuffle(ids).slice(0, 40);
     const both = [few, few.toReversed()].map((order, instance) => async () => {
@@ -185,7 +185,7 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
         expect(charged).toEqual({ spent: null, purchased: null, quotas: null, left: null });
       }
     });
-    // Two that wait for each other in a circle are told so after a second: one of them fails.
+    // If two statements deadlock, Postgres fails one of them after a second, and this throws.
     await Promise.all(both.map((spend) => spend()));
   } finally {
     await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));

@@ -6,7 +6,7 @@ import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
 const api = await startApi();
-/** Before Postgres, for the instance that stops alone. The others must not hang with it, or the end of the test would, too. */
+/** Stands between Postgres and the stopping instance only. If other instances hung too, the end of the test would hang. */
 const proxy = await startProxy(api.env.DATABASE_URL!);
 
 afterAll(async () => {
@@ -29,7 +29,7 @@ test('a credit that may have been spent for a request answered 503 is logged and
   const stopping = service.stop();
   const report = () => service.logLines.find(({ msg }) => msg.startsWith('credits may have been spent'));
   await until('the report of the credit', () => report() !== undefined);
-  // Read before the voids that wait in the proxy arrive: one of them returns the credit after all.
+  // The ledger is read now, because a void that waits in the proxy returns the credit later.
   expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
   proxy.up();
   await stopping;

@@ -137,7 +137,7 @@ test('purchased credits come back before included ones, as if the voided calls h
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 2, calls: 6 });
   await voidAndReverse(sql, [first!]);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
-  // And what follows is exact: three of the five that are left are spent, and returned.
+  // A later charge is exact, too: it spends three of the five credits left, and its void returns them.
   await admitMany(credits, accountId, 3);
   const last = (await attemptsOf(sql, accountId)).at(-1)!;
   await voidAndReverse(sql, [last]);

@@ -40,8 +40,8 @@ test('one account with 600 forms in flight costs nobody else an answer or a page
     const lock = await lockRow(sql, accountId, 'accounts');
     const crowd = await startCrowd({ ...address, connections: FORMS, request, isRepeated: false });
     try {
-      // Two wait for the lock, and some for these two. The others are refused, before the API is asked: this is about places
-      // and connections, and not about the speed of the machine (bench/dashboard-load.ts).
+      // Two forms wait for the lock, some for these two, and the rest are refused. Only then is the API asked, because this test is
+      // about places and connections, not about the speed of the machine (bench/dashboard-load.ts).
       const refused = () => (crowd.answers[503] ?? 0) + (crowd.answers[429] ?? 0);
       await until('the refusals', () => refused() >= FORMS - TAKEN);
       const answers = await Promise.all([

@@ -33,7 +33,7 @@ const alertsBy = (mailer: Mailer) =>
     log: log(),
   });
 
-/** An account of the test's own with an allowance of 10, whose service's own roll-up has nothing to report. */
+/** A new account with an allowance of 10. The service's own roll-up sends no alert about it. */
 async function createMember(language = 'en') {
   const visitor = createVisitor(service.baseUrl, { language });
   const person = await signUpByMail(visitor, mail);

@@ -116,7 +116,7 @@ describe.each(MODES)('in the mode %s', (mode) => {
   }
 });
 
-/** The dataset that the changes make of the first one. Each change must fit what was there before it. */
+/** Applies the changes to the first dataset. Each change must fit the state before it. @returns the last dataset */
 function replay(first: Dataset, changes: Seen[], kind: Kind): Record<string, unknown> {
   const state: Record<string, unknown> = Object.fromEntries(
     Object.entries(first).map(([company, [start, end]]) => [company, { start, end }]),

@@ -31,7 +31,7 @@ async function startDemo() {
       PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
       DATA_DIR: dataDir,
       PORT: '0',
-      // Whatever is set around it, the demo takes no server of anybody's, and sends its key to nobody else.
+      // The demo ignores these settings: it uses no server of another service, and sends no key to one.
       ...OF_ANOTHER_SERVICE,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -297,7 +297,7 @@ test.each([
     for (const writing of [child.stdin.write(text), child.stdin.flush()])
       Promise.resolve(writing).catch(() => {});
     const isReading = async () => {
-      // By `state`: of a connection that idles, or is just closing, it shows the statement that it ran last.
+      // `state` is checked, because an idle connection still shows its last statement.
       const rows = await bench.database.sql`
       SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND state = 'active' AND query LIKE 'COPY%'`;

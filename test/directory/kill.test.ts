@@ -51,8 +51,8 @@ for (const mode of MODES) {
         const way = round % ways.length;
         const moment = { fraction: round / ROUNDS, total: totals[way]! };
         await killCommandAt(moment, env(bench), ...(await ways[way]!(next)));
-        // Twenty names of one directory, none of the others. A run that died between Postgres's change and the alias's is
-        // served when the next run has repaired the alias, so an earlier name than the last may come.
+        // The search finds the twenty names of one directory and none of another. That may be an earlier one than the last: if a run
+        // died between Postgres's change and the alias's, its directory is served once the next run has repaired the alias.
         names.push(next);
         const found = await Promise.all(names.map((name) => bench.search(name)));
         expect(found.map((hits) => hits.length).filter((hits) => hits > 0)).toEqual([20]);

@@ -74,7 +74,7 @@ test('the same file again after Elasticsearch failed brings searches up to date 
   expect(await bench.rows()).toHaveLength(10);
 }, 60_000); // the import waits ten seconds for Elasticsearch
 
-/** Takes Elasticsearch away when the alias is about to be moved, or right behind that: Postgres has changed by then. */
+/** Takes Elasticsearch away right before or right after the alias moves. Postgres has the new directory by then. */
 function downWithAlias(when: 'before' | 'after'): void {
   const { indices } = bench.tools.elasticsearch!;
   const move = indices.updateAliases.bind(indices) as (...args: unknown[]) => Promise<unknown>;

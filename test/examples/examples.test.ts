@@ -288,7 +288,7 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
     expect(await follow()).toMatchObject({ code: 0, stdout: '' });
     expect([await used(), (await lines()).length]).toEqual([before + 251, 252]);
 
-    // Of two changes the second is cut off, as by a kill: it alone is asked for, and paid, again.
+    // The second of two changes is cut off, as by a kill: the program asks and pays for it alone again.
     await importBrackets(api.sql, { ...brackets(2), [nif(1)]: [3, null], [nif(2)]: [3, null] });
     await follow();
     expect(await used()).toBe(before + 253);

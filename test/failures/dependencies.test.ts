@@ -16,7 +16,7 @@ beforeAll(async () => {
     mode: 'full',
     proxied: ['postgres', 'elasticsearch', 'redis'],
     directory: csv(1, 4),
-    // Every search is asked of Elasticsearch: what is kept would hide that it is away.
+    // Without a cache every search asks Elasticsearch; a cached answer would hide that it is away.
     env: { SEARCH_CACHE_MB: '0' },
   });
   api.provider.answer(FOUND, nifPtFound(FOUND));
@@ -34,7 +34,7 @@ const get = (path: string, key = caller.key) => ask(api, path, { key });
 const ready = async () => {
   const answer = await fetch(`${api.baseUrl}/health/ready`);
   const text = await answer.text();
-  // Nobody learns from it where the dependencies are.
+  // The answer does not tell the addresses of the dependencies.
   expect(text).not.toMatch(/127\.0\.0\.1|localhost|:\d{4,5}\b|ECONN|password/i);
   const { dependencies } = JSON.parse(text) as { dependencies: Record<string, { status: string }> };
   return { status: answer.status, dependencies };

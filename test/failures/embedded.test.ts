@@ -88,7 +88,7 @@ test('after kill -9 of the server the next command recovers, with everything tha
   running = null;
   expect(await used()).toBe(before + 1);
   expect(await command('companies', 'show', nif(2))).toMatchObject({ nif: Number(nif(2)) });
-  // Whoever leaves last stops it.
+  // The last process that uses Postgres stops it.
   await until('Postgres to stop', () => postgresPid(dataDir) === null);
 });
 

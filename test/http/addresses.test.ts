@@ -160,8 +160,8 @@ test('a long query is a search that finds nothing and costs its credit, up to 64
   expect(await api.ledger(caller)).toEqual(before);
 });
 
-test('what Bun tells in development mode is nothing of the service', async () => {
-  // It tells it to whoever calls it localhost.
+test('the page that Bun has in development mode is no page of the service', async () => {
+  // Bun answers it to requests for the host localhost.
   const answer = await sendRaw(api, 'GET /bun:info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
   expect(answer).toStartWith('HTTP/1.1 404');
   expect(answer).toContain(`"type":"${api.baseUrl}/problems/not-found"`);

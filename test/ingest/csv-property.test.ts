@@ -30,7 +30,7 @@ interface Written {
   rows: { line: number; values: string[] }[];
 }
 
-/** Rows written as RFC 4180 has it, with freedom: quotes where there need be none, blank lines, either line break. */
+/** Rows as RFC 4180 allows them: with needless quotes, blank lines, and both kinds of line break. */
 const written: fc.Arbitrary<Written> = fc
   .record({
     delimiter: fc.constantFrom(',', ';', '\t'),
@@ -89,7 +89,7 @@ describe('any CSV that another program wrote', () => {
   });
 });
 
-/** TSV as it is meant: what is quoted from end to end is unquoted, every other field runs to the next tab or line break. */
+/** A plain reader of TSV: a field in quotes from end to end is unquoted, every other field runs to the next tab or line break. */
 function readPlainly(text: string): Written['rows'] {
   const quoted = /"((?:[^"]|"")*)" *(?=\t|\r?\n|\r?$)/y;
   const plain = /[^\t\n]*/y;

@@ -181,9 +181,9 @@ describe('quotes that make no sense', () => {
   });
 
   test('on every line of a file cost time in proportion to its length', async () => {
-    // Read from outside and from inside a quoted field, each of these lines ends in an open quote.
+    // Each of these lines ends in an open quote, whether it begins inside a quoted field or not.
     const lines = 400_000;
-    // Read again from every line, 64 KiB each time, it would take minutes, and the test would time out.
+    // A reader that went back to every line, and read 64 KiB each time, would take minutes, and the test would time out.
     const { rows, rejected } = await readCsv(`${HEADER}${'x","\n'.repeat(lines)}1,a\n`);
     expect(rejected.length + rows.length).toBeGreaterThan(lines / 2);
     expect(rows.at(-1)).toEqual({ line: lines + 2, values: ['1', 'a'], raw: '1,a' });

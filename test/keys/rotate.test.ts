@@ -25,7 +25,7 @@ const clock = async () => (await sql<{ now: Date }[]>`SELECT clock_timestamp() A
 
 /**
  * Asks again and again until the secret is refused.
- * @returns whether any question that was sent at or after `end`, by Postgres's clock, was answered with a caller
+ * @returns whether the secret was accepted in a question that was sent at or after `end`, by Postgres's clock
  */
 async function isAcceptedAfter(secret: string, end: Date): Promise<boolean> {
   let late = false;

@@ -45,7 +45,7 @@ async function take(leases: ReturnType<typeof createRefreshLeases>, number: stri
   return lease.attempt;
 }
 
-/** Has a lease whose `store` is stuck on its connection until the lease has run out, and `meanwhile` has happened. */
+/** Stores a record too late: the statement hangs on its connection until the lease has expired and `meanwhile` has run. */
 async function storeLate(number: string, meanwhile: () => Promise<unknown>): Promise<void> {
   const late = createRefreshLeases(slow, LEASE_MS);
   const other = nif(next++);
@@ -87,7 +87,7 @@ test('a lease that was taken when nobody waited for it any more is given back', 
   proxy.hang();
   await expect(leases.acquire(number)).rejects.toThrow('did not answer');
   proxy.up();
-  // The first statement behind it is the one that gives it back.
+  // The lease is returned on this connection, before the second of these.
   await slow`SELECT 1`;
   await slow`SELECT 1`;
   await take(createRefreshLeases(database.sql, LEASE_MS), number);
@@ -184,7 +184,7 @@ test('a caller whose time is up begins nothing: no source is asked, no budget ta
     [] as never,
   );
   await eventually(() => leases.read(number), null);
-  // One that follows another instance doesn't wait for its lease.
+  // A lookup that follows another instance's refresh doesn't wait until that lease expires.
   await take(createRefreshLeases(database.sql, 60_000), number);
   await expect(refresh(number, late, performance.now() + 100)).rejects.toThrow('did not end in time');
   expect(asked).toEqual([]);

@@ -14,7 +14,7 @@ const entries = testEntries();
 const oracle = createMatchOracle(entries);
 const nothing = { entries: [], index: 'one' };
 
-/** Answers from a cache before the oracle, and counts what the oracle is asked. */
+/** A cache of answers in front of the oracle, which counts its queries. */
 function createAnswers(limit: number) {
   const cache = createAnswerCache(50_000_000);
   let asked = 0;

@@ -64,7 +64,7 @@ test('a charged call says how many credits are left, included and purchased; a f
   expect(await left('get_company', { nif: nif(1) })).toBe(4);
   expect(await left('get_companies', { nifs: [nif(1), nif(1)] })).toBe(2);
   expect(await left('get_usage', {})).toBeUndefined();
-  // One that nothing was paid for says nothing: the problem does.
+  // The last of these calls is refused, so it costs nothing and has no `credits_left`.
   expect(await left('get_company', { nif: '1' })).toBe(1);
   expect(await left('get_company', { nif: nif(1) })).toBe(0);
   expect(await left('get_company', { nif: nif(1) })).toBeUndefined();

@@ -1,6 +1,6 @@
 /**
- * Calls are read and answered without the SDK, which takes three times the CPU of a lookup. Here a server of the SDK alone answers the same
- * messages: what it takes for a call is one here, and the results are the same.
+ * The service reads and answers calls without the SDK, which takes three times the CPU of a lookup. Here a server of the SDK gets the
+ * same messages: both take the same messages for calls, and give the same results.
  */
 import { expect, test } from 'bun:test';
 import {

@@ -93,7 +93,7 @@ test('a host that accepts connections and ends them is not asked without a pause
   const pool = connectPostgres(`postgres://user@127.0.0.1:${port}/name`, { max: 1 });
   await expect(withTimeout(pool`SELECT 1`, 1000, 'Postgres')).rejects.toThrow('did not answer');
   expect(attempts).toBeWithin(2, 6);
-  // An attempt may have been in flight. With a query in the queue there would be some in every 0.7 s.
+  // One attempt may have been in flight. A query in the queue would cause further ones in every 0.7 s.
   let before: number;
   for (let wait = 0; wait < 10; wait += 1) {
     before = attempts;

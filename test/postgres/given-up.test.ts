@@ -1,4 +1,4 @@
-/** What waits for a connection of a hung Postgres when nobody waits for it any more must not run when it is back. */
+/** A statement that waits for a connection of a hung Postgres must not run later, once its caller has given up. */
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { generateSecret } from '../../src/keys/secret.ts';

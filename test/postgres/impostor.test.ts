@@ -1,3 +1,4 @@
+/** A process under the PID of a Postgres that was killed, with the command line of that Postgres. */
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
@@ -7,7 +8,6 @@ import { prepareLayout } from '../../src/postgres/embedded/paths.ts';
 import { findRunning } from '../../src/postgres/embedded/server.ts';
 import { disposeSeed, layUsedDataDir, query, temporaryDirectory } from './embedded-support.ts';
 
-/** A process under the PID of a Postgres that was killed, with the command line of that Postgres. */
 setDefaultTimeout(60_000);
 
 const NOBODY = 65_534;
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 afterAll(disposeSeed);
 
-/** Starts `executable` as Postgres would be called, and leaves its PID in `postmaster.pid`. */
+/** Starts `executable` under the name `postgres`, and writes its PID into `postmaster.pid`. */
 async function startImpostor(executable: string, uid: number): Promise<number> {
   const layout = prepareLayout(dataDir);
   const child = spawn(executable, ['60'], {
@@ -66,7 +66,7 @@ test('another program of the same user is not taken for Postgres', async () => {
 });
 
 test('a program called postgres of another user is not taken for ours, nor killed', async () => {
-  // Only root can start a process of another user; any other user's Postgres belongs to somebody else for sure.
+  // Only root can start a process of another user. For any other user this repeats the test above.
   const pid = await startImpostor(process.getuid?.() === 0 ? copyOfSleep() : '/bin/sleep', NOBODY);
   await isNotTaken();
   expect(process.kill(pid, 0)).toBe(true);

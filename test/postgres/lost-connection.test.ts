@@ -6,8 +6,8 @@ import type { Sql } from '../../src/postgres/connect.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 /**
- * What patches/postgres@3.4.9.patch is there for. The sockets are real, but the test says when they fail and close: in the
- * turn in which a query has just been put off to the next one, which otherwise takes luck.
+ * The faults that patches/postgres@3.4.9.patch mends. The sockets are real, but the test decides when they fail and close: in
+ * the turn in which a query was put off to the next turn, which otherwise takes luck.
  */
 
 let sql: Sql;

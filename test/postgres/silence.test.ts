@@ -94,7 +94,7 @@ test('a server that freezes for seconds is waited for, answers again, and gets n
     ),
   );
   expect(silences).toBe(1);
-  // It would refuse new ones if each silence left all connections of the pool open for seconds.
+  // Postgres would refuse new connections if each silence left a whole pool open for seconds.
   const idle = () => database.sql`
     SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'company-directory'`;
   await until('the end of the replaced connections', async () => (await idle()).length <= 2, 1500);
@@ -114,7 +114,7 @@ test('a server that lets in and then says nothing holds no connection for good',
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
-    // AuthenticationOk and ReadyForQuery: the next question, for the server's types, is postgres.js's own.
+    // Answers AuthenticationOk and ReadyForQuery, then falls silent at postgres.js's query for the server's types.
     socket.once('data', () => socket.write(Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1')));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));

@@ -129,7 +129,7 @@ describe('Redis answers late, or now and then', () => {
         await untilChangedTo('back');
         admitted += await admittedOf(account, 1);
       }
-      // That of the process is empty, and that of Redis has given one token each time.
+      // The process's bucket is empty, and Redis's bucket has given one token each time.
       expect(admitted).toBeLessThanOrEqual(bucketSince(startMs) + 4);
       // All together: never more than both.
       admitted += await admittedOf(account, 3 * LIMIT);

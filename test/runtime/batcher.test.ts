@@ -22,7 +22,7 @@ function doubling(options: Partial<BatchOptions> = {}) {
   return { ask, runs, sizes: () => runs.map(({ items }) => items.length) };
 }
 
-/** Until what was set off has begun: a run that has ended begins the next one at the end of the turn after it. */
+/** Resolves once the next run has begun, which is at the end of the turn after the one in which a run ended. */
 const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
 test('what is asked in one turn shares a run, and each gets its own answer', async () => {

@@ -13,7 +13,7 @@ function createTask() {
   return { task, finish, begun: () => finish.length };
 }
 
-/** Until whoever waited for a promise has gone on. */
+/** Resolves once the code behind an `await` of a settled promise has run. */
 const turn = async () => {
   for (let step = 0; step < 10; step += 1) await Promise.resolve();
 };

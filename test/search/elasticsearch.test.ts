@@ -101,7 +101,7 @@ describe('Elasticsearch behind a proxy', () => {
       elasticsearchApiKey: null,
     })!;
     const adapter = createElasticsearchSearch(stuck, alias);
-    // More than runs may be under way at once: had one of them not ended, the later ones would never begin.
+    // These are more than the runs that may be in flight at once: if one never ended, the later ones would never begin.
     for (let round = 0; round < 2; round += 1) {
       const attempts = Array.from({ length: 100 }, () => outcomeOf(searchEntries(adapter, 'azul')));
       for (const outcome of await Promise.all(attempts)) expect(outcome).toBeInstanceOf(Error);
@@ -125,7 +125,7 @@ test('names of one batch that share the search for their equals each get all of 
   const oracle = createOracleSearch(crowd);
   const search = createElasticsearchSearch(client, alias);
   await searchEntries(search, 'rosa'); // it knows the index from here on
-  // 130 equals of the first fill the room of six names; of the last two there is room for all.
+  // The shared search for six names answers 120 entries at most, and the first name alone has 130 equals. The others are not cut off.
   for (const batch of [
     ['azul', 'verde', 'rosa', 'r', 'azul 07', 'nada'],
     ['azul'],
@@ -168,7 +168,7 @@ describe('an index that can not answer', () => {
 });
 
 test('while the alias moves and old indices go, every answer is of one index as a whole', async () => {
-  // The same NIFs and beginnings in both, with other exact matches, so that any mixture shows.
+  // Both directories have the same NIFs and beginnings but other exact matches, so that any mixture shows.
   const names = (exact: readonly number[], mark: string) =>
     Array.from({ length: 40 }, (_, i) =>
       exact.includes(i) ? `Azul, ${i % 2 ? 'Lda' : 'S.A.'}` : `Azul ${i} ${mark}`,
@@ -210,7 +210,7 @@ test('while the alias moves and old indices go, every answer is of one index as 
       await pointAlias(client, alias, `${alias}-${generation}`);
       await client.indices.delete({ index: `${alias}-${generation - 1}` });
     }
-    // Quick ones as well, without a pause for building. A search gives up when it has seen three, so each searcher ends one first.
+    // Quick moves as well, between two built indices. A search gives up after three moves, so each searcher ends one before the next.
     await createSearchIndex(client, `${alias}-7`, directories[1]!);
     for (let move = 0; move < 20; move += 1) {
       const before = [...searches];

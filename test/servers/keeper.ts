@@ -22,7 +22,7 @@ const request = JSON.parse(process.argv[2] ?? '{}') as StartRequest;
 
 let leaving: Promise<never> | undefined;
 
-// Nobody may be listening any more: then there is nobody to tell.
+// The reader of this output may be gone, and its messages with it.
 process.stdout.on('error', () => {});
 process.stderr.on('error', () => {});
 const tell = (message: KeeperMessage) => void process.stdout.write(`${JSON.stringify(message)}\n`);

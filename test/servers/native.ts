@@ -80,7 +80,7 @@ async function missingParts(name: ServerName, { cache, user, say }: NativeContex
   ];
 }
 
-/** Names what all servers would need, so that nobody learns it in instalments. */
+/** An error that names the missing parts of all servers at once. */
 async function incomplete(context: NativeContext): Promise<Error> {
   const missing = [
     ...(await missingParts('elasticsearch', context)),

@@ -13,7 +13,7 @@ const REQUESTS = 61;
 const services: ServiceProcess[] = [];
 const environment = await createTestEnvironment({ mode: 'full' });
 afterEach(() => {
-  // Whatever a test that failed has left: first what would start the others again.
+  // Kills what a failed test has left: the parent first, because it would start its workers again.
   for (const service of services) {
     for (const pid of [service.pid, ...workersOf(service).map(({ pid }) => pid)]) killIfThere(pid);
   }

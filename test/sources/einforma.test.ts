@@ -152,7 +152,7 @@ describe('the time-out', () => {
     provider.hold();
     const first = faultOf(hurried.find(NIF));
     await provider.arrived(1);
-    await Bun.sleep(1000); // so much longer the second one has, and so much later it may begin
+    await Bun.sleep(1000); // the second one starts, and times out, this much later
     const second = hurried.find(NIF);
     expect((await first).reason).toBe('timeout');
     await provider.arrived(2);

@@ -79,7 +79,7 @@ export async function createSearchTable(
   await sql`VACUUM ANALYZE ${sql(table)}`;
 }
 
-/** Makes the table the one that searches see. */
+/** Lets searches see this table. */
 export async function showTable(sql: Sql, table: string): Promise<void> {
   await sql`
     CREATE OR REPLACE VIEW directory_entries AS

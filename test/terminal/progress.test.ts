@@ -142,7 +142,7 @@ test('planned work tells its phase of how many, and the time left of all of it',
   progress.phase('storing the rows');
   pass(6_000);
   expect(progress.describe()).toBe('phase 2 of 3: storing the rows  1 min 24 s left');
-  // Slower than planned: what is left is at least what comes after it.
+  // A phase that takes longer than planned has nothing left; the estimate is that of the later phases.
   pass(40_000);
   expect(progress.describe()).toBe('phase 2 of 3: storing the rows  1 min 10 s left');
   progress.phase('indexing');

@@ -6,7 +6,7 @@ import { createAccount } from '../../src/accounts/store.ts';
 import { bareEnvironment, createCommandLine, ROOT, runBun, runCommand, runHere } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
 
-/** A Postgres that isn't there: what ends before it is asked for must not notice. */
+/** The address of no Postgres: a command that ends before it connects works with it. */
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' };
 
 const COMMANDS = [
