@@ -84,13 +84,13 @@ function startClients() {
         answer = await ask(n);
       }
       if (answer[0] !== 200 || answer[1] === undefined) lost.push(answer);
-      await Bun.sleep(5); // leaves the nodes some of the machine
+      await Bun.sleep(20); // leaves the nodes most of the machine
     }
   });
   return {
     more: async () => {
       const before = searches;
-      await until('more searches', () => searches > before + 200, 30_000);
+      await until('more searches', () => searches > before + 100, 30_000);
     },
     /** @returns the searches that were lost */
     async stop() {

@@ -151,7 +151,7 @@ describe.each(adapters)('matches by %s', (_, adapter) => {
       fc.asyncProperty(queries.filter(isForWords), async (q) => {
         expect(await matches(q)).toEqual(oracle(q));
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
@@ -163,7 +163,7 @@ describe.each(adapters)('matches by %s', (_, adapter) => {
           expect(await matches(q)).toEqual(oracle(q));
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 120 },
     );
   });
 
