@@ -157,7 +157,8 @@ export function createPipeline(parts: PipelineParts) {
     call: Pick<Call, 'kind' | 'credits' | 'identity' | 'wantsLeft'>,
   ): Promise<Payment> {
     try {
-      const { quota, ...paid } = await credits.admit({ ...caller, ...call, signal });
+      const { accountId, keyId } = caller;
+      const { quota, ...paid } = await credits.admit({ accountId, keyId, ...call, signal });
       return {
         ...paid,
         refusal: quota && refusals.quotaExceeded(quota, buyAddress(parts.buyUrl, caller.accountId)),
@@ -173,13 +174,15 @@ export function createPipeline(parts: PipelineParts) {
    * @param headers absent: the bucket could not be asked
    */
   function end(caller: Caller, answer: Answer, headers: Record<string, string> = {}, spent = 0): Answer {
-    const count = (kind: ProblemName, credits: number) =>
-      countError(caller, kind, isFree(kind) ? 0 : credits);
-    if (!answer.ok) count(answer.problem.kind, spent);
-    else for (const kind of answer.itemProblems ?? []) count(kind, 1);
+    if (!answer.ok) count(caller, answer.problem.kind, spent);
+    else for (const kind of answer.itemProblems ?? []) count(caller, kind, 1);
     const target = answer.ok ? answer : answer.problem;
     target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
     return answer;
+  }
+
+  function count(caller: Caller, kind: ProblemName, credits: number): void {
+    countError(caller, kind, isFree(kind) ? 0 : credits);
   }
 
   return { serve };
