@@ -3,10 +3,10 @@
  * same process. Prints the CPU of each for a right answer, and the medians of the ratios. Wants wrk.
  */
 import { parseArgs } from 'node:util';
-import { generateCompany, seededRandom } from './names.ts';
-import { cpuSeconds, storeProcesses } from './processes.ts';
-import { startProcess, startStack } from './stack.ts';
-import { get, post, runWrk } from './wrk.ts';
+import { generateCompany, seededRandom } from './lib/names.ts';
+import { cpuSeconds, storeProcesses } from './lib/processes.ts';
+import { startProcess, startStack } from './lib/stack.ts';
+import { get, post, runWrk } from './lib/wrk.ts';
 
 const { values: options } = parseArgs({
   options: {

@@ -16,8 +16,8 @@ import { wordsQuery } from '../src/matches/query.ts';
 import { searchDocument } from '../src/search/document.ts';
 import { MAX_RESULTS } from '../src/search/search.ts';
 import { startServers } from '../test/servers/servers.ts';
-import { type GeneratedCompany, seededRandom } from './names.ts';
-import { createRealNames, EXAMPLES, readNames } from './real-names.ts';
+import { type GeneratedCompany, seededRandom } from './lib/names.ts';
+import { createRealNames, EXAMPLES, readNames } from './lib/real-names.ts';
 
 const NAMES = Number(process.argv[2] ?? 200_000);
 const [QUERIES, WARM_UP, BULK] = [1_000, 300, 5_000];

@@ -4,9 +4,9 @@
  * screened; `--single` and `--several` name other scenarios (scenarios.ts), `--in-postgres` searches without Elasticsearch.
  */
 import { parseArgs } from 'node:util';
-import { createScenarios, type ScenarioName, targetOf } from './scenarios.ts';
-import { startProcess, startStack } from './stack.ts';
-import { type Load, runWrk } from './wrk.ts';
+import { createScenarios, type ScenarioName, targetOf } from './lib/scenarios.ts';
+import { startProcess, startStack } from './lib/stack.ts';
+import { type Load, runWrk } from './lib/wrk.ts';
 
 const { values: options } = parseArgs({
   options: {

@@ -10,14 +10,14 @@ import { parseArgs } from 'node:util';
 import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
 import { watchInterrupts } from '../src/terminal/interrupt.ts';
 import { type RunningServers, startServers } from '../test/servers/servers.ts';
-import { type Burst, type Pair, scenarioTable } from './compare-report.ts';
-import { type ComparedScenario, comparedScenarios } from './compare-scenarios.ts';
-import { cpuSeconds, storeProcesses } from './processes.ts';
-import { underLock } from './quiet.ts';
-import { type Checkout, checkOut, run } from './revision.ts';
+import { type Burst, type Pair, scenarioTable } from './lib/compare-report.ts';
+import { type ComparedScenario, comparedScenarios } from './lib/compare-scenarios.ts';
+import { cpuSeconds, storeProcesses } from './lib/processes.ts';
+import { underLock } from './lib/quiet.ts';
+import { type Checkout, checkOut, run, SEED } from './lib/revision.ts';
+import { createDatabase, runCommand, type Service, startProcess, writeDirectory } from './lib/stack.ts';
+import { runWrk } from './lib/wrk.ts';
 import type { SeededKeys } from './seed.ts';
-import { createDatabase, runCommand, type Service, startProcess, writeDirectory } from './stack.ts';
-import { runWrk } from './wrk.ts';
 
 const { values: options, positionals: revisions } = parseArgs({
   allowPositionals: true,
@@ -137,7 +137,7 @@ async function startSide(
     SEARCH_CACHE_MB,
   };
   await runCommand(['companies', 'import', join(folder, 'companies.csv')], environment, checkout.folder);
-  const seed = [process.execPath, 'bench/seed.ts', String(records), options.accounts];
+  const seed = [process.execPath, SEED, String(records), options.accounts];
   const keys = JSON.parse(await run(seed, checkout.folder, environment)) as SeededKeys;
   const service = await startProcess(['src/main.ts', 'serve'], environment, checkout.folder);
   cleanups.push(service.stop);

@@ -5,10 +5,10 @@
 import { parseArgs } from 'node:util';
 import { pageRequest, startCrowd } from '../test/dashboard/crowd.ts';
 import { createVisitor, signUp } from '../test/dashboard/visitor.ts';
-import { generateCompany } from './names.ts';
-import { runOpenLoop } from './open-loop.ts';
-import { type Service, startProcess, startStack } from './stack.ts';
-import { get } from './wrk.ts';
+import { generateCompany } from './lib/names.ts';
+import { runOpenLoop } from './lib/open-loop.ts';
+import { type Service, startProcess, startStack } from './lib/stack.ts';
+import { get } from './lib/wrk.ts';
 
 const { values: options } = parseArgs({
   options: {

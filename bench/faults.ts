@@ -12,16 +12,16 @@ import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
 import { watchInterrupts } from '../src/terminal/interrupt.ts';
 import { type RunningServers, startServers } from '../test/servers/servers.ts';
 import { nifPtFound, startProvider } from '../test/support/provider.ts';
-import { createKnownAccounts, type KnownAccount } from './faults/accounts.ts';
-import { type AuditRow, audit, auditTable } from './faults/audit.ts';
-import { type Changes, startChanges } from './faults/changes.ts';
-import { type Fleet, type Instance, startFleet } from './faults/fleet.ts';
-import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './faults/inject.ts';
-import { type Load, startLoad } from './faults/load.ts';
-import { generateCompany } from './names.ts';
-import { underLock } from './quiet.ts';
-import { checkOut } from './revision.ts';
-import { createDatabase, runCommand, writeDirectory } from './stack.ts';
+import { createKnownAccounts, type KnownAccount } from './lib/faults/accounts.ts';
+import { type AuditRow, audit, auditTable } from './lib/faults/audit.ts';
+import { type Changes, startChanges } from './lib/faults/changes.ts';
+import { type Fleet, type Instance, startFleet } from './lib/faults/fleet.ts';
+import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './lib/faults/inject.ts';
+import { type Load, startLoad } from './lib/faults/load.ts';
+import { generateCompany } from './lib/names.ts';
+import { underLock } from './lib/quiet.ts';
+import { checkOut } from './lib/revision.ts';
+import { createDatabase, runCommand, writeDirectory } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {

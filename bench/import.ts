@@ -28,7 +28,7 @@ import { createElasticsearchSearch } from '../src/search/elasticsearch.ts';
 import { parseQuery } from '../src/search/query.ts';
 import { count } from '../src/terminal/progress.ts';
 import { startServers } from '../test/servers/servers.ts';
-import { generateCompany } from './names.ts';
+import { generateCompany } from './lib/names.ts';
 
 const RUNS = Number(process.argv.find((word) => word.startsWith('--runs='))?.slice(7) ?? 3);
 const GIVEN_BULK = /^--bulk=(\d+)x(\d+)$/m.exec(process.argv.join('\n'));

@@ -17,9 +17,9 @@ import { parseMatchQuery } from '../src/matches/query.ts';
 import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
 import { MAX_RESULTS } from '../src/search/search.ts';
 import { startServers } from '../test/servers/servers.ts';
-import { type GeneratedCompany, seededRandom } from './names.ts';
-import { createRealNames, EXAMPLES, readNames, writeRealNames } from './real-names.ts';
-import { createDatabase, runCommand } from './stack.ts';
+import { type GeneratedCompany, seededRandom } from './lib/names.ts';
+import { createRealNames, EXAMPLES, readNames, writeRealNames } from './lib/real-names.ts';
+import { createDatabase, runCommand } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {

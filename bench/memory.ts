@@ -4,12 +4,12 @@
  * the machine can be used for something else meanwhile. Wants wrk.
  */
 import { parseArgs } from 'node:util';
-import { generateCompany } from './names.ts';
-import { runOpenLoop } from './open-loop.ts';
-import { residentMb } from './processes.ts';
-import { type Service, startProcess, startStack } from './stack.ts';
-import { randomPrefixes } from './traffic.ts';
-import { get, runWrk } from './wrk.ts';
+import { generateCompany } from './lib/names.ts';
+import { runOpenLoop } from './lib/open-loop.ts';
+import { residentMb } from './lib/processes.ts';
+import { type Service, startProcess, startStack } from './lib/stack.ts';
+import { randomPrefixes } from './lib/traffic.ts';
+import { get, runWrk } from './lib/wrk.ts';
 
 const { values: options } = parseArgs({
   options: {

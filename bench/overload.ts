@@ -3,11 +3,11 @@
  * capacity and at twice it. What can't be served in time is to be refused quickly and to cost nothing. Wants wrk.
  */
 import { parseArgs } from 'node:util';
-import { generateCompany } from './names.ts';
-import { type Arrivals, runOpenLoop } from './open-loop.ts';
-import { residentMb } from './processes.ts';
-import { type Service, type Stack, startProcess, startStack } from './stack.ts';
-import { get, runWrk } from './wrk.ts';
+import { generateCompany } from './lib/names.ts';
+import { type Arrivals, runOpenLoop } from './lib/open-loop.ts';
+import { residentMb } from './lib/processes.ts';
+import { type Service, type Stack, startProcess, startStack } from './lib/stack.ts';
+import { get, runWrk } from './lib/wrk.ts';
 
 const { values: options } = parseArgs({
   options: {

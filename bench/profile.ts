@@ -5,9 +5,9 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createScenarios } from './scenarios.ts';
-import { startProcess, startStack } from './stack.ts';
-import { runWrk } from './wrk.ts';
+import { createScenarios } from './lib/scenarios.ts';
+import { startProcess, startStack } from './lib/stack.ts';
+import { runWrk } from './lib/wrk.ts';
 
 const NAMES = 20_000;
 const ACCOUNTS = 1_000;

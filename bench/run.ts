@@ -4,12 +4,12 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { measureIdle } from './idle.ts';
-import { cpuSeconds, residentMb, storeProcesses } from './processes.ts';
-import { median, type Row, report } from './report.ts';
-import { checkDirectSearch, createScenarios, type Scenario, targetOf } from './scenarios.ts';
-import { type Service, type Stack, startProcess, startStack } from './stack.ts';
-import { runWrk } from './wrk.ts';
+import { measureIdle } from './lib/idle.ts';
+import { cpuSeconds, residentMb, storeProcesses } from './lib/processes.ts';
+import { median, type Row, report } from './lib/report.ts';
+import { checkDirectSearch, createScenarios, type Scenario, targetOf } from './lib/scenarios.ts';
+import { type Service, type Stack, startProcess, startStack } from './lib/stack.ts';
+import { runWrk } from './lib/wrk.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -38,9 +38,9 @@ async function main(): Promise<void> {
   say(`starting the stack with ${names} names`);
   const stack = await startStack(names, records, Number(options.accounts));
   const services: Services = {
-    ceiling: await startProcess(['bench/ceiling.ts'], {}),
-    bare: await startProcess(['bench/bare.ts'], {}),
-    prototype: await startProcess(['bench/prototype.ts'], stack.environment),
+    ceiling: await startProcess(['bench/lib/ceiling.ts'], {}),
+    bare: await startProcess(['bench/lib/bare.ts'], {}),
+    prototype: await startProcess(['bench/lib/prototype.ts'], stack.environment),
     uncached: await startProcess(['src/main.ts', 'serve'], { ...stack.environment, SEARCH_CACHE_MB: '0' }),
     cached: await startProcess(['src/main.ts', 'serve'], stack.environment),
   };

@@ -4,7 +4,7 @@
  *
  * The model: a request costs the service what it cost at 64 connections. Stores are asked by batches, and an instance has one batch of
  * each kind in flight. So with more instances batches get smaller, and a store pays more for the same load. What a batch and an item
- * cost a store is measured by `bench/micro/run.ts`.
+ * cost a store is measured by `bench/micro.ts`.
  */
 import { join } from 'node:path';
 

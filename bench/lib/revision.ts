@@ -1,7 +1,10 @@
 import { cp, exists } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const REPOSITORY = join(import.meta.dir, '..');
+const REPOSITORY = join(import.meta.dir, '../..');
+
+/** Never moves, because `compare` runs each revision’s file from this path. */
+export const SEED = 'bench/seed.ts';
 
 /** A revision of this repository in a separate folder, its packages installed. */
 export interface Checkout {
@@ -18,8 +21,8 @@ export async function checkOut(revision: string, folder: string): Promise<Checko
   const remove = async () => void (await run(['git', 'worktree', 'remove', '--force', folder], REPOSITORY));
   try {
     await run([process.execPath, 'install', '--frozen-lockfile'], folder);
-    const seed = join(folder, 'bench/seed.ts');
-    if (!(await exists(seed))) await cp(join(import.meta.dir, 'seed.ts'), seed);
+    const seed = join(folder, SEED);
+    if (!(await exists(seed))) await cp(join(REPOSITORY, SEED), seed);
   } catch (error) {
     await remove();
     throw error;

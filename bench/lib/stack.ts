@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
-import { freePort } from '../src/service/listen.ts';
-import { type RunningServers, startServers } from '../test/servers/servers.ts';
+import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { freePort } from '../../src/service/listen.ts';
+import { type RunningServers, startServers } from '../../test/servers/servers.ts';
+import { createAccounts, storeRecords, UNBOUND } from '../seed.ts';
 import { generateCompany } from './names.ts';
-import { createAccounts, storeRecords, UNBOUND } from './seed.ts';
 
-const ROOT = join(import.meta.dir, '..');
+const ROOT = join(import.meta.dir, '../..');
 const ALIAS = 'bench';
 
 /** The full stack as a benchmark needs it: real servers, one loaded directory, accounts with high limits. */

@@ -107,7 +107,7 @@ Machine: ${options.machine}, shared by the load generator (wrk, one thread), the
 
 ${[heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}
 
-CPU in sum is that of the service and its stores, for each company of a request with several. The prototype is \`bench/prototype.ts\`, whose sum is
+CPU in sum is that of the service and its stores, for each company of a request with several. The prototype is \`bench/lib/prototype.ts\`, whose sum is
 that of the least code that meters a lookup. The floor is nobody's code of ours: the bare route's CPU, what the prototype takes Redis and Postgres,
 and for searches what a search asked directly takes Elasticsearch, all at the same number of connections.
 

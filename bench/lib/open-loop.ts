@@ -5,7 +5,7 @@
  * It shares the machine with the service, so it keeps to buffers: a request over 15,000 connections takes it 13 to 17 µs, 10 to 14 of
  * them in the kernel.
  *
- * `bun bench/open-loop.ts` reads a {@link Schedule} from stdin and writes an {@link Arrivals} to stdout. It is a separate
+ * `bun bench/lib/open-loop.ts` reads a {@link Schedule} from stdin and writes an {@link Arrivals} to stdout. It is a separate
  * process, so that nothing else delays it.
  */
 import { readFileSync } from 'node:fs';

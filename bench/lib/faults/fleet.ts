@@ -1,4 +1,4 @@
-import { startProxy, type TcpProxy } from '../../test/support/proxy.ts';
+import { startProxy, type TcpProxy } from '../../../test/support/proxy.ts';
 import { type Service, startProcess } from '../stack.ts';
 
 /** One process of an instance, from its start to its end. */

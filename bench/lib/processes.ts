@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Sql } from 'postgres';
-import type { RunningServers } from '../test/servers/servers.ts';
+import type { RunningServers } from '../../test/servers/servers.ts';
 
 const TICKS_PER_SECOND = 100; // Linux's USER_HZ
 

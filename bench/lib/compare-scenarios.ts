@@ -1,6 +1,6 @@
-import { normalizeName } from '../src/companies/name.ts';
+import { normalizeName } from '../../src/companies/name.ts';
+import type { SeededKeys } from '../seed.ts';
 import { generateCompany, seededRandom } from './names.ts';
-import type { SeededKeys } from './seed.ts';
 import { get, post } from './wrk.ts';
 
 /** One kind of load that two revisions are held against each other under. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Plan } from '../../src/accounts/plan.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
+import type { Plan } from '../../../src/accounts/plan.ts';
+import type { Sql } from '../../../src/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
 import { runDirectory } from './directory.ts';
 

@@ -1,12 +1,12 @@
 /**
- * `bun bench/micro/run.ts`: what a batch of each stage costs, and what each item in it adds. One process asks one batch after
+ * `bun bench/micro.ts`: what a batch of each stage costs, and what each item in it adds. One process asks one batch after
  * the other with the service's own modules. CPU is that of this process and of the store's, fitted over batches of several sizes.
  */
 import { parseArgs } from 'node:util';
-import { storeProcesses } from '../processes.ts';
-import { type Stack, startStack } from '../stack.ts';
-import { cpuUs, fit } from './fit.ts';
-import { openStages, type Stage } from './stages.ts';
+import { cpuUs, fit } from './lib/micro/fit.ts';
+import { openStages, type Stage } from './lib/micro/stages.ts';
+import { storeProcesses } from './lib/processes.ts';
+import { type Stack, startStack } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {

@@ -1,7 +1,7 @@
-import { createCredits } from '../src/credits/admit.ts';
-import { createCompanyReader } from '../src/lookup/store.ts';
-import { connectPostgres } from '../src/postgres/connect.ts';
-import { connectRedis, createRedisRateLimiter } from '../src/rate-limit/redis.ts';
+import { createCredits } from '../../src/credits/admit.ts';
+import { createCompanyReader } from '../../src/lookup/store.ts';
+import { connectPostgres } from '../../src/postgres/connect.ts';
+import { connectRedis, createRedisRateLimiter } from '../../src/rate-limit/redis.ts';
 import { generateCompany } from './names.ts';
 import type { Service, Stack } from './stack.ts';
 

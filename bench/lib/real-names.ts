@@ -4,7 +4,7 @@
  * words, or invented ones, so that a large directory has as many distinct words for its size as a real one.
  */
 import { join } from 'node:path';
-import { sortKey } from '../src/companies/name.ts';
+import { sortKey } from '../../src/companies/name.ts';
 import { type GeneratedCompany, nifOf, seededRandom } from './names.ts';
 
 /** A word with as many names is frequent. */
@@ -69,7 +69,7 @@ export async function readNames(csv: string): Promise<string[]> {
 }
 
 /** The example directory. */
-export const EXAMPLES = join(import.meta.dir, '../examples/companies.csv');
+export const EXAMPLES = join(import.meta.dir, '../../examples/companies.csv');
 
 /** Writes a directory file of so many companies in no order, as in a register's export. */
 export async function writeRealNames(

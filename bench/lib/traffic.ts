@@ -1,4 +1,4 @@
-import { normalizeName } from '../src/companies/name.ts';
+import { normalizeName } from '../../src/companies/name.ts';
 import { generateCompany, seededRandom } from './names.ts';
 
 /** Beginnings of 1 to 24 characters of names chosen at random. */
