@@ -119,35 +119,8 @@ test('after ten minutes it is a new request, whether its old charge is still in 
 });
 
 describe('a charge whose outcome is unknown', () => {
-  test('costs nothing, whether it had arrived or arrives later; the next sending is charged', async () => {
-    const proxy = await startProxy(database.url);
-    const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
-    const ledger = createCredits(pool);
-    const { accountId } = await createCaller(sql, { included: 100 });
-    const request = call(accountId, randomUUID(), 5);
-    const lock = await lockRow(sql, accountId);
-    const admission = ledger.admit(request);
-    await waitingForLock(sql, 1);
-    proxy.hang();
-    await lock.release();
-    await expect(admission).rejects.toThrow();
-    expect((await ledgerOf(sql, accountId)).used).toBe(5);
-    proxy.up();
-    await eventually(
-      async () => {
-        await reverseVoided(sql);
-        return ledgerOf(sql, accountId);
-      },
-      { used: 0, credits: 0, calls: 0 },
-    );
-    await sendAndReturn(pools[0]!, request, 0);
-    expect((await ledgerOf(sql, accountId)).used).toBe(5);
-    await ledger.close(5000);
-    await pool.end({ timeout: 1 });
-    await proxy.close();
-  });
-
-  test('stays charged when another sending has used it meanwhile', async () => {
+  /** Loses the answer to a charge that has arrived. Until `up` its instance can't return it. */
+  async function chargeUnanswered() {
     const proxy = await startProxy(database.url);
     const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
     const ledger = createCredits(pool);
@@ -159,13 +132,37 @@ describe('a charge whose outcome is unknown', () => {
     proxy.hang();
     await lock.release();
     await eventually(async () => (await ledgerOf(sql, accountId)).used, 5);
+    const end = async () => {
+      await ledger.close(5000);
+      await pool.end({ timeout: 1 });
+      await proxy.close();
+    };
+    return { accountId, request, admission, up: () => proxy.up(), end };
+  }
+
+  test('costs nothing; the next sending is charged', async () => {
+    const { accountId, request, admission, up, end } = await chargeUnanswered();
+    await expect(admission).rejects.toThrow();
+    up();
+    await eventually(
+      async () => {
+        await reverseVoided(sql);
+        return ledgerOf(sql, accountId);
+      },
+      { used: 0, credits: 0, calls: 0 },
+    );
+    await sendAndReturn(pools[0]!, request, 0);
+    expect((await ledgerOf(sql, accountId)).used).toBe(5);
+    await end();
+  });
+
+  test('stays charged when another sending has used it meanwhile', async () => {
+    const { accountId, request, admission, up, end } = await chargeUnanswered();
     await sendAndReturn(pools[0]!, request, 0);
     await expect(admission).rejects.toThrow();
-    proxy.up();
-    await ledger.close(5000);
+    up();
+    await end();
     await reverseVoided(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
-    await pool.end({ timeout: 1 });
-    await proxy.close();
   });
 });
