@@ -9,7 +9,8 @@ import { isEmail } from '../request/form.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { invitationMail, mailOnce, publicUrlOf } from './command-mail.ts';
 import { invite, listInvitations, withdrawInvitation } from './invitations.ts';
-import { listMembers, type Role, removeMember, resetSecondFactor } from './members.ts';
+import { listMembers, removeMember, resetSecondFactor } from './members.ts';
+import type { Role } from './page-context.ts';
 
 /** Commands about the members of an account, and about invitations (contract, Command line). */
 export function memberCommands(program: Command): void {

@@ -3,7 +3,8 @@ import { recordEvent } from '../../accounts/events.ts';
 import { lockAccount, requireAccount, unknownAccount } from '../../accounts/store.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from './link-token.ts';
-import { actorOf, type Role } from './members.ts';
+import { actorOf } from './members.ts';
+import type { Role } from './page-context.ts';
 
 const VALID_DAYS = 7;
 

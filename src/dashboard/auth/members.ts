@@ -4,14 +4,12 @@ import type { Sql, Transaction } from '../../postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
 import { admitChange } from './limits.ts';
+import type { Role } from './page-context.ts';
 
 /** The actor of a user's changes in the ledger. */
 export function actorOf(user: Pick<User, 'id'>): Actor {
   return `dashboard:${user.id}`;
 }
-
-/** An owner invites and removes members, and deletes the account. Everything else is open to all members. */
-export type Role = 'owner' | 'member';
 
 /**
  * The account that a user sees. A user without one gets a Free one. A sign-up makes its account by this, and a sign-up that failed

@@ -6,7 +6,9 @@ import type { RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Gate } from '../../runtime/gate.ts';
 import type { FormContext, FormTools, MemberForms } from '../request/context.ts';
 import type { Auth, AuthParts } from './auth.ts';
-import type { Role } from './members.ts';
+
+/** An owner invites and removes members, and deletes the account. Everything else is open to all members. */
+export type Role = 'owner' | 'member';
 
 /** The parts of the service that the dashboard works with. */
 export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
