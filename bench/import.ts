@@ -109,7 +109,7 @@ async function measureSize(servers: Servers, folder: string, rows: number): Prom
     const parts: string[] = [];
     for (const order of ['unsorted', 'sorted'] as const) {
       const source = () => (order === 'sorted' ? inOrder : companies(rows));
-      const copySeconds = await bareCopy(servers.sql, folder, source());
+      const copySeconds = await bareCopy(servers.postgresUrl, folder, source());
       const bulkSeconds = await bareBulk(servers.client, source(), grid);
       floors[order].push(copySeconds + bulkSeconds);
       parts.push(`${order}: COPY ${copySeconds.toFixed(1)} s + bulk ${bulkSeconds.toFixed(1)} s`);
@@ -158,8 +158,8 @@ async function writeAll(file: Bun.BunFile, ...parts: Iterable<string>[]): Promis
   await writer.end();
 }
 
-async function bareCopy(sql: Sql, folder: string, source: Iterable<Company>): Promise<number> {
-  const connection = openDedicated(sql, 'bench');
+async function bareCopy(databaseUrl: string, folder: string, source: Iterable<Company>): Promise<number> {
+  const connection = openDedicated(databaseUrl, {});
   try {
     await connection`DROP TABLE IF EXISTS bench_copy`;
     await connection.unsafe(

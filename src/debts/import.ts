@@ -29,7 +29,7 @@ interface DebtsReport extends ImportReport, Pick<DebtDifference, 'appeared' | 'c
  * a date after tomorrow (UTC)
  */
 export function importDebts(
-  tools: Pick<CommandTools, 'sql' | 'signal' | 'actor'>,
+  tools: Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal' | 'actor'>,
   source: RowSource,
   { kind, date, force, dryRun, ...file }: DebtsImportOptions,
   progress: Progress,

@@ -13,7 +13,7 @@ export const EXAMPLE_DEBTORS = ['599900016', '599900024', '599900040'];
 
 /** Imports both files, as the commands of docs/imports.md would. */
 export async function importExampleDebts(
-  tools: Pick<CommandTools, 'sql' | 'signal' | 'actor'>,
+  tools: Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal' | 'actor'>,
   progress: Progress,
 ): Promise<void> {
   for (const [kind, file] of Object.entries(FILES) as [DebtKind, string][]) {

@@ -5,6 +5,7 @@ import type { Sql } from '../postgres/connect.ts';
 /** The resources of work on the directory; the command line's CommandTools have them. */
 export interface DirectoryContext {
   config: Pick<Config, 'elasticsearchAlias'>;
+  databaseUrl: string;
   sql: Sql;
   /** `null` means that the directory is searched in Postgres. */
   elasticsearch: Client | null;

@@ -133,7 +133,7 @@ export async function finishTable(sql: Sql, table: string): Promise<void> {
 export async function buildSearchIndexes(
   sql: Sql,
   table: string,
-  context: Pick<DirectoryContext, 'sql' | 'signal'>,
+  context: Pick<DirectoryContext, 'databaseUrl' | 'sql' | 'signal'>,
 ): Promise<void> {
   const [inOrder, ...others] = searchIndexStatements(table).map((statement) =>
     statement.replace('CREATE INDEX ', 'CREATE INDEX IF NOT EXISTS '),

@@ -18,7 +18,7 @@ const CHECK_EVERY_MS = 15 * SECOND;
  * @returns the result of the last check
  */
 export async function watchDirectory(
-  context: Pick<DirectoryContext, 'config' | 'sql' | 'elasticsearch'>,
+  context: Pick<DirectoryContext, 'config' | 'databaseUrl' | 'sql' | 'elasticsearch'>,
   log: Log,
   cleanup: Cleanup,
 ): Promise<() => DirectoryHealth> {

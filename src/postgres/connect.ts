@@ -11,6 +11,12 @@ export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 export const LOCK_NOT_AVAILABLE = '55P03';
 export const UNIQUE_VIOLATION = '23505';
 
+/** Options of postgres.js for a connection that differs from a pool's. */
+export type ClientOptions = Pick<
+  postgres.Options<Record<string, postgres.PostgresType>>,
+  'idle_timeout' | 'max_lifetime' | 'fetch_types' | 'connection' | 'onclose'
+> & { onnotify?: () => void };
+
 const POINT_QUERY_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',
   random_page_cost: 1,
@@ -41,7 +47,7 @@ export interface PostgresOptions {
  * The server's timeouts end slow statements. The caller bounds its wait for a frozen server with `withTimeout`
  * (src/runtime/timeout.ts). A server process opens its pools by `createPools`, which notices a lost host.
  */
-export function connectPostgres(url: string, options: PostgresOptions = {}): Sql {
+export function connectPostgres(url: string, options: PostgresOptions = {}, more: ClientOptions = {}): Sql {
   const {
     max = 10,
     applicationName = 'company-directory',
@@ -58,6 +64,7 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
     backoff: () => 0.25,
     onnotice: () => {},
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+    ...more,
     connection: {
       application_name: applicationName,
       TimeZone: 'UTC',
@@ -66,6 +73,7 @@ export function connectPostgres(url: string, options: PostgresOptions = {}): Sql
       // Of commands, too: a lost one would hold its account's lock until the kernel notices, for hours.
       idle_in_transaction_session_timeout: 30 * SECOND,
       ...(pointQueries ? POINT_QUERY_SETTINGS : {}),
+      ...more.connection,
     },
   });
 }

@@ -1,5 +1,4 @@
-import postgres from 'postgres';
-import type { Sql } from './connect.ts';
+import { type ClientOptions, connectPostgres, type PostgresOptions, type Sql } from './connect.ts';
 import { isSessionLost, sessionLost, watchSession } from './session-watch.ts';
 
 /** Memory for sorting and for building indexes, which run one at a time. */
@@ -7,37 +6,29 @@ const WORK_MEM = '128MB';
 const MAINTENANCE_WORK_MEM = '256MB';
 
 /**
- * A dedicated connection to the database of `sql`, for work that belongs to a session: advisory locks, temporary tables, COPY.
+ * A dedicated connection, for work that belongs to a session: advisory locks, temporary tables, COPY.
  * By default it has no statement timeout, and is never closed because it is idle, old or silent.
  *
  * If it is lost, postgres.js silently reconnects at the next query, and the session's locks and tables are lost. A caller
  * that relies on a lock compares `pg_backend_pid()`.
  *
- * @param more further options of postgres.js
  * @returns a pool of exactly one connection; the caller ends it
  */
 export function openDedicated(
-  sql: Sql,
-  applicationName: string,
-  more: postgres.Options<{ bigint: postgres.PostgresType<number> }> & { onnotify?: () => void } = {},
+  databaseUrl: string,
+  options: Omit<PostgresOptions, 'max'>,
+  more: Omit<ClientOptions, 'connection'> = {},
 ): Sql {
-  const { options } = sql;
-  return postgres({
-    // postgres.js 3.4.9 accepts the parsed options of another pool (parseOptions: `shared`).
-    ...(options as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
-    max: 1,
-    idle_timeout: undefined,
-    max_lifetime: null,
-    ...more,
-    connection: {
-      ...options.connection,
-      application_name: applicationName,
-      statement_timeout: 0,
-      lock_timeout: 0,
-      idle_in_transaction_session_timeout: 0,
-      ...more.connection,
+  return connectPostgres(
+    databaseUrl,
+    { ...options, max: 1 },
+    {
+      idle_timeout: undefined,
+      max_lifetime: null,
+      ...more,
+      connection: { idle_in_transaction_session_timeout: 0 },
     },
-  });
+  );
 }
 
 /**
@@ -53,14 +44,15 @@ const WATCH_OPTIONS = { idle_timeout: 10, fetch_types: false };
  * Work that has made its change calls `changed`. After that no statement is cancelled, and the work doesn't fail with the
  * signal's reason, so that this reason always means that nothing has changed.
  *
+ * @param context.sql a pool on the same database, for the cancellation
  * @throws RefusedError within 15 s when the connection is lost, or Postgres stops answering
  */
 export async function withDedicated<T>(
-  { sql: pool, signal }: { sql: Sql; signal: AbortSignal },
+  { databaseUrl, sql: pool, signal }: { databaseUrl: string; sql: Sql; signal: AbortSignal },
   work: (sql: Sql, changed: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  const sql = openDedicated(pool, 'company-directory import');
+  const sql = openDedicated(databaseUrl, { applicationName: 'company-directory import' });
   let backend = 0;
   let isChanged = false;
   let cancelling: Promise<unknown> | null = null;
@@ -83,7 +75,9 @@ export async function withDedicated<T>(
     const [row] = await sql<{ pid: number; startedAt: string }[]>`
       SELECT pid, backend_start::text AS "startedAt" FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
     backend = row!.pid;
-    watch = await watchSession(() => openDedicated(pool, 'company-directory watch', WATCH_OPTIONS), row!);
+    const openWatch = () =>
+      openDedicated(databaseUrl, { applicationName: 'company-directory watch' }, WATCH_OPTIONS);
+    watch = await watchSession(openWatch, row!);
     signal.throwIfAborted();
     return await Promise.race([work(sql, changed), watch.lost]);
   } catch (error) {

@@ -18,16 +18,17 @@ const MIGRATION_LOCK = 7_205_440_331;
  * @returns the names of those applied now, e.g. `['0001_accounts']`
  * @throws RefusedError when the database has migrations that this version doesn't know, or the role may not make them
  */
-export async function migrate(sql: Sql): Promise<string[]> {
+export async function migrate(databaseUrl: string): Promise<string[]> {
   // A migration may take long, so its connection has no other timeout.
-  const connection = openDedicated(sql, 'company-directory migration', {
-    connection: { lock_timeout: 60 * SECOND },
+  const connection = openDedicated(databaseUrl, {
+    applicationName: 'company-directory migration',
+    lockTimeoutMs: 60 * SECOND,
   });
   try {
     return await applyMissing(connection);
   } catch (error) {
     if (!(error instanceof postgres.PostgresError)) throw error;
-    const { database, user } = sql.options;
+    const { database, user } = connection.options;
     throw new RefusedError(
       `the database ${database} can't be migrated by the role ${user}: ${messageOf(error)}: check DATABASE_URL`,
       { cause: error },

@@ -1,5 +1,4 @@
 import { openAsker } from '../postgres/asker.ts';
-import type { Sql } from '../postgres/connect.ts';
 import { openDedicated } from '../postgres/dedicated.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { SECOND } from '../units.ts';
@@ -17,7 +16,7 @@ const READ_TIMEOUT_MS = 2 * SECOND;
  *
  * The next read notices a silently lost connection within three seconds.
  */
-export function watchCurrentIndex(sql: Sql) {
+export function watchCurrentIndex(databaseUrl: string) {
   let current: string | null = null;
   // Counts notifications and lost connections, which make a read out of date.
   let changes = 0;
@@ -30,15 +29,18 @@ export function watchCurrentIndex(sql: Sql) {
 
   // postgres.js's `listen` would not say when its connection is lost.
   const listener = openAsker(() =>
-    openDedicated(sql, 'company-directory index watch', {
-      // Otherwise each read that waits for a lock would leave a process of the server behind.
-      connection: { statement_timeout: READ_TIMEOUT_MS },
-      onclose: change,
-      onnotify: () => {
-        change();
-        void reads.run();
+    openDedicated(
+      databaseUrl,
+      // Without the timeout, each read that waits for a lock would leave a process of the server behind.
+      { applicationName: 'company-directory index watch', statementTimeoutMs: READ_TIMEOUT_MS },
+      {
+        onclose: change,
+        onnotify: () => {
+          change();
+          void reads.run();
+        },
       },
-    }),
+    ),
   );
 
   async function read(): Promise<void> {

@@ -1,8 +1,7 @@
-import type { Client } from '@elastic/elasticsearch';
 import type { Config } from '../config/config.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import type { Sql } from '../postgres/connect.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';
+import type { Stores } from '../stores/stores.ts';
 import { MIB } from '../units.ts';
 import { type AnswerQuery, answerCached, answerDirectly, type Finder, type Keeping } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
@@ -22,7 +21,7 @@ export interface OpenDirectory {
 /** The directory that the configuration asks for: Elasticsearch, or an index in Postgres. All kinds of queries share its cache. */
 export function openDirectory(
   config: Pick<Config, 'elasticsearchAlias' | 'searchCacheMb'>,
-  { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
+  { databaseUrl, sql, elasticsearch }: Pick<Stores, 'databaseUrl' | 'sql' | 'elasticsearch'>,
   cleanup: Cleanup,
   metrics: Metrics,
 ): OpenDirectory {
@@ -31,7 +30,7 @@ export function openDirectory(
   if (config.searchCacheMb === 0) return { search, answering: answerDirectly };
   const cache = createAnswerCache(config.searchCacheMb * MIB);
   metrics.observeSearchCache(cache);
-  const currentIndex = watchCurrentIndex(sql);
+  const currentIndex = watchCurrentIndex(databaseUrl);
   cleanup.add('the watch of the current index', () => currentIndex.close());
   return { search, answering: (finder, keeping) => answerCached(finder, keeping, cache, currentIndex.name) };
 }

@@ -14,6 +14,8 @@ import { SECOND } from '../units.ts';
 
 /** The two stores that both the server and the commands work on. */
 export interface Stores {
+  /** Also of the embedded Postgres. It holds a password. */
+  databaseUrl: string;
   sql: Sql;
   /** `null` means search by an index in Postgres. */
   elasticsearch: Client | null;
@@ -71,10 +73,11 @@ export async function openStores(config: Config, options: StoreOptions = {}): Pr
       );
     });
     requireUsable(rows[0]!, options.postgres);
-    const migrated = await migrate(sql);
+    const migrated = await migrate(databaseUrl);
     const elasticsearch = createElasticsearch(config);
     if (elasticsearch !== null) cleanup.add('Elasticsearch', () => elasticsearch.close());
-    return { sql, elasticsearch, openPool: pools.open, migrated, close: () => cleanup.runInReverse() };
+    const close = () => cleanup.runInReverse();
+    return { databaseUrl, sql, elasticsearch, openPool: pools.open, migrated, close };
   } catch (error) {
     await cleanup.runInReverse();
     throw error;

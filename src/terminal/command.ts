@@ -16,6 +16,7 @@ import { printable, printableJson } from './text.ts';
 
 export interface CommandTools {
   config: Config;
+  databaseUrl: string;
   sql: Sql;
   /** `null` means that the directory is searched in Postgres. */
   elasticsearch: Client | null;

@@ -48,10 +48,10 @@ test('without any change the answer is empty, has a `next`, and costs one credit
 test('the first dataset of a kind writes no change, and neither does one that is imported twice', async () => {
   const dataset = { [nif(1)]: LOW, [nif(2)]: LOW, [nif(3)]: HIGH };
   for (const kind of ['tax', 'social-security'] as const) {
-    expect(await importBrackets(api.sql, dataset, { kind })).toMatchObject({
+    expect(await importBrackets(api.database, dataset, { kind })).toMatchObject({
       ...{ appeared: 0, changed: 0, ended: 0 },
     });
-    expect(await importBrackets(api.sql, dataset, { kind, date: '2026-11-01' })).toMatchObject({
+    expect(await importBrackets(api.database, dataset, { kind, date: '2026-11-01' })).toMatchObject({
       ...{ appeared: 0, changed: 0, ended: 0 },
     });
   }
@@ -61,7 +61,7 @@ test('the first dataset of a kind writes no change, and neither does one that is
 test('a change says what was before and since when, in the order in which they were written', async () => {
   const since = Date.now();
   const dataset = { [nif(1)]: LOW, [nif(2)]: HIGH, [nif(4)]: LOW };
-  const report = await importBrackets(api.sql, dataset, { date: '2026-11-10' });
+  const report = await importBrackets(api.database, dataset, { date: '2026-11-10' });
   expect(report).toMatchObject({ appeared: 1, changed: 1, ended: 1, removed: 1 });
   const { body } = await changes({ after: 'chg_0' });
   const [low, high] = [
@@ -93,13 +93,13 @@ test('natural persons are in the dataset and in no change', async () => {
   const after = await head();
   const dataset = { [nif(1)]: LOW, [nif(2)]: HIGH, [nif(4)]: LOW };
   const persons = Object.fromEntries(NATURAL.map((person) => [person, LOW]));
-  expect(await importBrackets(api.sql, { ...dataset, ...persons })).toMatchObject({
+  expect(await importBrackets(api.database, { ...dataset, ...persons })).toMatchObject({
     imported: 7,
     appeared: 0,
   });
   const changed = Object.fromEntries(NATURAL.map((person) => [person, HIGH]));
-  expect(await importBrackets(api.sql, { ...dataset, ...changed })).toMatchObject({ changed: 0 });
-  expect(await importBrackets(api.sql, dataset)).toMatchObject({ removed: 4, ended: 0 });
+  expect(await importBrackets(api.database, { ...dataset, ...changed })).toMatchObject({ changed: 0 });
+  expect(await importBrackets(api.database, dataset)).toMatchObject({ removed: 4, ended: 0 });
   expect((await changes({ after })).body.data).toEqual([]);
 });
 
@@ -107,9 +107,9 @@ describe('with changes of both kinds', () => {
   let start: string;
   beforeAll(async () => {
     start = await head();
-    await importBrackets(api.sql, { [nif(1)]: HIGH, [nif(5)]: LOW });
-    await importBrackets(api.sql, { [nif(1)]: HIGH, [nif(6)]: LOW }, { kind: 'social-security' });
-    await importBrackets(api.sql, { [nif(5)]: LOW });
+    await importBrackets(api.database, { [nif(1)]: HIGH, [nif(5)]: LOW });
+    await importBrackets(api.database, { [nif(1)]: HIGH, [nif(6)]: LOW }, { kind: 'social-security' });
+    await importBrackets(api.database, { [nif(5)]: LOW });
   });
 
   test('`kinds` and `nifs` leave the others out; a NIF that stands there twice has each change once', async () => {
@@ -164,7 +164,7 @@ describe('with changes of both kinds', () => {
 
 test('250 changes are three pages, each from the `next` of the one before, with a filter too', async () => {
   const start = await head();
-  await importBrackets(api.sql, { [nif(5)]: LOW, ...companies(1000, 1250, LOW) });
+  await importBrackets(api.database, { [nif(5)]: LOW, ...companies(1000, 1250, LOW) });
   const nifs = Array.from({ length: 1000 }, (_, n) => nif(1000 + n));
   for (const filter of [{}, { nifs }, { kinds: ['tax'] }]) {
     const ids: string[] = [];

@@ -33,10 +33,10 @@ test('before any dataset was imported, every bracket and both dates are null', a
 
 describe('with both datasets', () => {
   beforeAll(async () => {
-    await importBrackets(api.sql, { [TAX]: [7500, 25_000], [BOTH]: [1_000_000, null] });
+    await importBrackets(api.database, { [TAX]: [7500, 25_000], [BOTH]: [1_000_000, null] });
     const kind = 'social-security';
     await importBrackets(
-      api.sql,
+      api.database,
       { [SOCIAL]: [0, 0], [BOTH]: [5, 9_007_199_254_740_991] },
       { kind, date: '2026-11-02' },
     );
@@ -135,7 +135,7 @@ describe('with both datasets', () => {
 
   test('an import is in the next answer, with its date', async () => {
     const { key } = await api.caller(plenty);
-    await importBrackets(api.sql, { [TAX]: [7500, 25_000], [LATER]: [1, 2] }, { date: '2026-11-10' });
+    await importBrackets(api.database, { [TAX]: [7500, 25_000], [LATER]: [1, 2] }, { date: '2026-11-10' });
     const { body } = await screen(key, [TAX, LATER, BOTH]);
     const dated = { last_updated: '2026-11-10' };
     expect(body.data[0].debts.tax_debt).toEqual({ ...TAX_DEBT, ...dated });

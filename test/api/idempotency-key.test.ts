@@ -9,7 +9,7 @@ import { callTool } from '../support/mcp.ts';
 
 const NIFS = [nif(1), nif(2), nif(3)];
 const api = await startApi();
-await importBrackets(api.sql, { [NIFS[0]!]: [7500, 25_000] });
+await importBrackets(api.database, { [NIFS[0]!]: [7500, 25_000] });
 afterAll(() => api.stop());
 
 const post = (key: string, path: string, body: unknown, idempotencyKey?: string) =>

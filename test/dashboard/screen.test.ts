@@ -79,7 +79,8 @@ describe('Screen a list', () => {
   });
 
   test('shows companies with debts first, charges each company once, and gives the list as CSV', async () => {
-    await importBrackets(service.sql, { [nif(3)]: [7500, 25_000], [nif(5)]: [1_000_000, null] });
+    const database = { url: service.databaseUrl, sql: service.sql };
+    await importBrackets(database, { [nif(3)]: [7500, 25_000], [nif(5)]: [1_000_000, null] });
     const visitor = createVisitor(service.baseUrl);
     const { accountId } = await signUp(visitor);
     const list = [1, 2, 3, 4, 5].map(nif).join('\n');

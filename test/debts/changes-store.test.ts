@@ -36,7 +36,7 @@ test.each([
   'of 200,000 changes, the page %s reads a few rows by an index',
   async (_name, options, found) => {
     // Statistics are counted by each session.
-    const session = openDedicated(database.sql, 'test');
+    const session = openDedicated(database.url, {});
     const read = async () => {
       await session`SELECT pg_stat_force_next_flush()`;
       const [row] = await session<{ scans: number; rows: number }[]>`
@@ -73,7 +73,7 @@ test('old changes are removed in small steps, oldest first, and none while an im
   const [left] = await sql`SELECT count(*) AS rows FROM debt_changes`;
   expect(left!.rows).toBe(CHANGES - purged);
   // Numbers go on behind those that were removed.
-  await importBrackets(sql, { [nif(1)]: [1, null] });
-  await importBrackets(sql, { [nif(1)]: [2, null] });
+  await importBrackets(database, { [nif(1)]: [1, null] });
+  await importBrackets(database, { [nif(1)]: [2, null] });
   expect((await page({ after: CHANGES })).changes.map(({ number }) => number)).toEqual([CHANGES + 1]);
 });

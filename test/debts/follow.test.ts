@@ -41,7 +41,7 @@ describe.each(MODES)('in the mode %s', (mode) => {
 
   test('a reader that goes on from `next` sees every change once, in order, whatever is imported meanwhile', async () => {
     const start = datasetOf(0);
-    for (const kind of KINDS) await importBrackets(api.sql, start, { kind });
+    for (const kind of KINDS) await importBrackets(api.database, start, { kind });
     const { key } = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
     let isDone = false;
     let answers = 0;
@@ -103,8 +103,8 @@ describe.each(MODES)('in the mode %s', (mode) => {
         ...kills.map(async (kill) =>
           killCommandAt({ fraction: 1 - (kill + 1) / total, total }, env, ...(await wordsOf(round))),
         ),
-        ...KINDS.map((kind) => importBrackets(api.sql, datasetOf(round + 1), { kind })),
-        importBrackets(api.sql, datasetOf(round + 1), { kind: 'tax', date: '2026-11-01' }),
+        ...KINDS.map((kind) => importBrackets(api.database, datasetOf(round + 1), { kind })),
+        importBrackets(api.database, datasetOf(round + 1), { kind: 'tax', date: '2026-11-01' }),
       ]);
     }
   }

@@ -33,7 +33,8 @@ async function importText(
   } = {},
 ) {
   await Bun.write(join(folder, file), text);
-  const tools = { sql: database.sql, signal: new AbortController().signal, actor: 'test' };
+  const { url: databaseUrl, sql } = database;
+  const tools = { databaseUrl, sql, signal: new AbortController().signal, actor: 'test' };
   const { read, imported, rejected, removed } = await importDebts(
     tools,
     { path: join(folder, file) },

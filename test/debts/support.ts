@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importDebts } from '../../src/debts/import.ts';
 import type { DebtKind } from '../../src/debts/kind.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
+import type { TestDatabase } from '../support/database.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 
 /** A bracket: where it starts, and its end; `null` means open-ended. */
@@ -17,7 +17,7 @@ export function debtsFile(brackets: Record<string, Amounts>): string {
 
 /** Makes a dataset the present one of its kind, whatever was there before. */
 export async function importBrackets(
-  sql: Sql,
+  { url, sql }: Pick<TestDatabase, 'url' | 'sql'>,
   brackets: Record<string, Amounts>,
   {
     kind = 'tax',
@@ -29,7 +29,7 @@ export async function importBrackets(
   try {
     const path = join(folder, 'debts.csv');
     await Bun.write(path, debtsFile(brackets));
-    const tools = { sql, signal: new AbortController().signal, actor: 'test' };
+    const tools = { databaseUrl: url, sql, signal: new AbortController().signal, actor: 'test' };
     return await importDebts(tools, { path }, { kind, date, dryRun, force: 2 }, NO_PROGRESS);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -31,7 +31,12 @@ async function stuckImport() {
   await blocker`BEGIN`;
   // The import's comparison waits for it.
   await blocker.unsafe('LOCK TABLE directory_generations IN ACCESS EXCLUSIVE MODE');
-  const importing = importCompanies({ ...bench.tools, sql }, { path: rows }, {}, NO_PROGRESS).then(
+  const importing = importCompanies(
+    { ...bench.tools, databaseUrl: proxy.url(bench.database.url), sql },
+    { path: rows },
+    {},
+    NO_PROGRESS,
+  ).then(
     () => 'done',
     (error: Error) => error.message,
   );

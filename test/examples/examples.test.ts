@@ -215,8 +215,8 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
     run(language, caller.key, { program, words: [suppliers, out], ...options });
 
   test('screens a file of suppliers; killed and run again, it pays for each company once', async () => {
-    await importBrackets(api.sql, { [nif(7)]: [7500, 25_000], [nif(8)]: [1_000_000, null] });
-    await importBrackets(api.sql, { [nif(8)]: [1, 2] }, { kind: 'social-security', date: '2026-11-02' });
+    await importBrackets(api.database, { [nif(7)]: [7500, 25_000], [nif(8)]: [1_000_000, null] });
+    await importBrackets(api.database, { [nif(8)]: [1, 2] }, { kind: 'social-security', date: '2026-11-02' });
     await runOn('screen', { killAt: 3 });
     expect(await lines()).toHaveLength(201);
     expect(await used()).toBe(200);
@@ -263,7 +263,7 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
   });
 
   test('follows changes from run to run; killed, it has each change once and pays for each once', async () => {
-    await importBrackets(api.sql, brackets(1));
+    await importBrackets(api.database, brackets(1));
     const follow = (options: RunOptions = {}) => runOn('follow', options);
     // What other tests have changed before.
     await follow();
@@ -274,7 +274,7 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
     await api.sql`UPDATE call_journal SET spent_at = spent_at - interval '11 minutes'`;
     const before = await used();
 
-    await importBrackets(api.sql, brackets(2));
+    await importBrackets(api.database, brackets(2));
     await follow({ killAt: 3 });
     expect([await used(), (await lines()).length]).toEqual([before + 200, 200]);
     const { code, stderr, stdout } = await follow();
@@ -291,7 +291,7 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
     expect([await used(), (await lines()).length]).toEqual([before + 251, 252]);
 
     // Two changes, of which the last run has paid one. The second is cut off, as by a kill: the program asks for it alone again.
-    await importBrackets(api.sql, { ...brackets(2), [nif(1)]: [3, null], [nif(2)]: [3, null] });
+    await importBrackets(api.database, { ...brackets(2), [nif(1)]: [3, null], [nif(2)]: [3, null] });
     await follow();
     expect(await used()).toBe(before + 252);
     const file = await Bun.file(out).text();

@@ -74,7 +74,7 @@ test('every request of a client that repeats ends in its answer, and the books a
   expect(await readiness()).toBe(200);
   const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
   const { signal } = new AbortController();
-  const importing = withDedicated({ sql, signal }, async (session) => {
+  const importing = withDedicated({ databaseUrl: pair.url, sql, signal }, async (session) => {
     await killed;
     // Its connection is lost, and the next one finds no primary.
     for (;;)

@@ -112,7 +112,7 @@ test('every session but a dedicated one ends by itself when it is idle in a tran
   };
   // As commands open their pool.
   expect(await limitOf(sql)).toBe('30s');
-  const dedicated = openDedicated(sql, 'test');
+  const dedicated = openDedicated(database.url, {});
   expect(await limitOf(dedicated)).toBe('0');
   await dedicated.end();
 });

@@ -8,7 +8,7 @@ import { waitingForLock } from '../support/locks.ts';
 let connection: Sql;
 const database = await createTestDatabase('copy');
 beforeEach(async () => {
-  connection = openDedicated(database.sql, 'test copy');
+  connection = openDedicated(database.url, {});
   await database.sql`CREATE TABLE copied (n integer UNIQUE DEFERRABLE INITIALLY DEFERRED)`;
 });
 afterEach(async () => {

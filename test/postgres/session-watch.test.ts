@@ -24,12 +24,14 @@ afterEach(async () => {
 const OPTIONS = { idle_timeout: 1, fetch_types: false };
 const QUICK = { everyMs: 30, timeoutMs: 20 };
 
+const openWatch = () => openDedicated(proxy.url(database.url), {}, OPTIONS);
+
 /** Watches a session of the test's own pool through the proxy. */
 async function watch(pace = QUICK) {
   const session = await database.sql.reserve();
   const [row] = await session<{ pid: number; startedAt: string }[]>`
     SELECT pid, backend_start::text AS "startedAt" FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
-  const watched = await watchSession(() => openDedicated(sql, 'watch', OPTIONS), row!, pace);
+  const watched = await watchSession(openWatch, row!, pace);
   return {
     lost: watched.lost.catch((error: RefusedError) => error),
     async stop() {
@@ -64,11 +66,7 @@ test('looks that a busy process had no time to read do not count', async () => {
 });
 
 test('the first look is made before the work: a session that is gone is known at once', async () => {
-  const watched = await watchSession(
-    () => openDedicated(sql, 'watch', OPTIONS),
-    { pid: 1, startedAt: 'never' },
-    QUICK,
-  );
+  const watched = await watchSession(openWatch, { pid: 1, startedAt: 'never' }, QUICK);
   await expect(watched.lost).rejects.toThrow('the connection to Postgres was lost');
   await watched.stop();
 });

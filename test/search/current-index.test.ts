@@ -2,26 +2,22 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { makeCurrent, nextGeneration, readDirectory } from '../../src/directory/generations.ts';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
 import { watchCurrentIndex } from '../../src/search/current-index.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
-let watched: Sql;
 let current: ReturnType<typeof watchCurrentIndex>;
 
 const database = await createTestDatabase('current_index');
 const proxy = await startProxy(database.url);
 beforeEach(() => {
-  watched = connectPostgres(proxy.url(database.url), { max: 1, statementTimeoutMs: 5000 });
-  current = watchCurrentIndex(watched);
+  current = watchCurrentIndex(proxy.url(database.url));
 });
 afterEach(async () => {
   proxy.up();
   await current.close();
-  await watched.end({ timeout: 1 });
 });
 afterAll(async () => {
   await proxy.close();
@@ -30,8 +26,8 @@ afterAll(async () => {
 
 /** Makes a generation current, as an import does: the next empty table with this index. */
 async function change(index: string | null): Promise<void> {
-  const { sql } = database;
-  const tools = { sql, signal: new AbortController().signal, actor: 'test' };
+  const { url: databaseUrl, sql } = database;
+  const tools = { databaseUrl, sql, signal: new AbortController().signal, actor: 'test' };
   await withDirectoryLock(tools as Parameters<typeof withDirectoryLock>[0], 'test', async (lock) => {
     const next = await nextGeneration(sql);
     await sql.unsafe(`CREATE TABLE ${next.tableName} (LIKE directory_g000001 INCLUDING ALL)`);

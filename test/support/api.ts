@@ -11,6 +11,7 @@ import type { Sql } from '../../src/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
 import { checkLog } from './ask.ts';
 import { runHere } from './command.ts';
+import type { TestDatabase } from './database.ts';
 import type { Mode } from './modes.ts';
 import { NO_PROGRESS } from './progress.ts';
 import { type Provider, startProvider } from './provider.ts';
@@ -45,6 +46,8 @@ export type Caller = { accountId: string; keyId: string; key: string };
 
 export interface Api extends Instance {
   mode: Mode;
+  /** Past every proxy. */
+  database: TestDatabase;
   /** A pool of the test's own, past every proxy. */
   sql: Sql;
   /** What an instance or a command of this service needs. */
@@ -77,7 +80,8 @@ export interface ApiOptions {
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { mode = 'postgres', proxied = [] } = options;
   const environment = await createTestEnvironment({ mode });
-  const { sql } = environment.database;
+  const { database } = environment;
+  const { sql } = database;
   const provider = await startProvider();
   const direct = { ...environment.env };
   const env: Record<string, string> = {
@@ -101,11 +105,12 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     return instance;
   };
 
-  if (options.directory !== undefined) await importDirectory(sql, direct, options.directory);
+  if (options.directory !== undefined) await importDirectory(database, direct, options.directory);
   const first = await startInstance();
   return {
     ...first,
     mode,
+    database,
     sql,
     env,
     provider,
@@ -117,7 +122,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       return instance;
     },
     caller: (given) => createCaller(sql, given),
-    importDirectory: (csv) => importDirectory(sql, direct, csv),
+    importDirectory: (csv) => importDirectory(database, direct, csv),
     command: (...words) => runHere(direct, ...words),
     async ledger({ accountId }) {
       const { used, credits } = (await findAccount(sql, accountId))!;
@@ -149,14 +154,19 @@ async function startInProcess(env: Record<string, string>): Promise<Instance> {
   return { url: `${baseUrl}/api/v1`, baseUrl, config, logLines, stop };
 }
 
-async function importDirectory(sql: Sql, env: Record<string, string>, csv: string): Promise<void> {
+async function importDirectory(
+  { url, sql }: TestDatabase,
+  env: Record<string, string>,
+  csv: string,
+): Promise<void> {
   const config = readConfig(env);
   const elasticsearch = createElasticsearch(config);
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
   try {
     const path = join(folder, 'companies.csv');
     await Bun.write(path, csv);
-    const tools = { config, sql, elasticsearch, signal: new AbortController().signal, actor: 'test' };
+    const { signal } = new AbortController();
+    const tools = { config, databaseUrl: url, sql, elasticsearch, signal, actor: 'test' };
     const how = { replace: true, force: true };
     await importCompanies(tools, { path }, how, NO_PROGRESS);
   } finally {

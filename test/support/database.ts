@@ -76,12 +76,7 @@ async function ensureTemplate(sql: Sql): Promise<string> {
     const unfinished = `${template}_unfinished`;
     await sql`DROP DATABASE IF EXISTS ${sql(unfinished)} WITH (FORCE)`;
     await sql`CREATE DATABASE ${sql(unfinished)} TEMPLATE template0`;
-    const connection = connectPostgres(databaseUrl(unfinished), { max: 2 });
-    try {
-      await migrate(connection);
-    } finally {
-      await connection.end({ timeout: 5 });
-    }
+    await migrate(databaseUrl(unfinished));
     await waitUntilUnused(sql, unfinished);
     await sql`ALTER DATABASE ${sql(unfinished)} RENAME TO ${sql(template)}`;
     return template;

@@ -69,6 +69,7 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
       : null;
   const tools: DirectoryContext = {
     config: { elasticsearchAlias: alias },
+    databaseUrl: database.url,
     sql: database.sql,
     elasticsearch,
     signal: options.signal ?? new AbortController().signal,

@@ -78,8 +78,8 @@ test('a dataset of debts goes out and in again without a change', async () => {
     [nif(2)]: [7500, null],
     [nif(3)]: [1, Number.MAX_SAFE_INTEGER],
   } as const;
-  await importBrackets(database.sql, brackets, { date: '2026-10-31' });
-  await importBrackets(database.sql, { [nif(4)]: [1, 2] }, { kind: 'social-security' });
+  await importBrackets(database, brackets, { date: '2026-10-31' });
+  await importBrackets(database, { [nif(4)]: [1, 2] }, { kind: 'social-security' });
 
   const { stdout, stderr } = await run('debts', 'export', '--kind', 'tax');
   expect(stderr).toContain('the tax dataset of 2026-10-31: 3 companies');
@@ -92,11 +92,11 @@ test('a dataset of debts goes out and in again without a change', async () => {
 });
 
 test('an export is of one moment, and waits for a reader that is slow', async () => {
-  const { sql, url } = database;
+  const { url } = database;
   const companies = Object.fromEntries(
     Array.from({ length: 30_000 }, (_, n) => [nif(n), [1, null] as const]),
   );
-  await importBrackets(sql, companies);
+  await importBrackets(database, companies);
   const child = Bun.spawn([process.execPath, 'src/main.ts', 'debts', 'export', '--kind', 'tax'], {
     env: { ...bareEnvironment(), DATABASE_URL: url },
     stdout: 'pipe',
@@ -104,7 +104,7 @@ test('an export is of one moment, and waits for a reader that is slow', async ()
   });
   const reader = child.stdout.getReader();
   const chunks = [(await reader.read()).value!];
-  await importBrackets(sql, { [nif(0)]: [2, null] });
+  await importBrackets(database, { [nif(0)]: [2, null] });
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
@@ -120,7 +120,7 @@ test('a reader that leaves ends the export with one line', async () => {
   const companies = Object.fromEntries(
     Array.from({ length: 30_000 }, (_, n) => [nif(n), [1, null] as const]),
   );
-  await importBrackets(database.sql, companies);
+  await importBrackets(database, companies);
   const main = `'${process.execPath}' src/main.ts debts export --kind tax`;
   const child = Bun.spawn(['bash', '-c', `${main} 2>'${at('stderr')}' | head -1; echo \${PIPESTATUS[0]}`], {
     env: { ...bareEnvironment(), DATABASE_URL: database.url },
