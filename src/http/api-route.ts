@@ -66,6 +66,8 @@ export interface ApiRoute {
   body?: TObject;
   /** The body of the 200. */
   success: TSchema;
+  /** The body of the 200 to the example request. test/api/example-answers.test.ts compares it with the service's answer. */
+  exampleAnswer(publicUrl: string): unknown;
   /** Headers of the success beyond those that every answer has. */
   successHeaders?: Record<string, string>;
   /** Problems beyond those of the pipeline. */

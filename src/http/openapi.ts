@@ -47,7 +47,7 @@ export interface Operation {
 interface Answer {
   description: string;
   headers: Json;
-  content: Record<string, { schema: Schema; examples?: Json }>;
+  content: Record<string, { schema: Schema; example?: unknown; examples?: Json }>;
 }
 
 export interface Schema {
@@ -102,7 +102,12 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
     200: {
       description: 'Success.',
       headers: headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...route.successHeaders }),
-      content: { 'application/json': { schema: reference(route.success, schemas) } },
+      content: {
+        'application/json': {
+          schema: reference(route.success, schemas),
+          example: route.exampleAnswer(publicUrl),
+        },
+      },
     },
   };
   for (const status of [...new Set(kinds.map((kind) => PROBLEMS[kind].status))].sort()) {

@@ -5,9 +5,10 @@ import { unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { type ItemList, itemSchema, itemsRequestSchema } from '../http/item-schema.ts';
 import { invalidNif, NIF_FORM, validNif } from '../http/nif.ts';
+import { problemBody } from '../http/problems.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
-import { CompanySchema } from './schema.ts';
+import { CompanySchema, EXAMPLE_COMPANY } from './schema.ts';
 import type { FindCompanies, StoredCompany } from './store.ts';
 
 const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 100 };
@@ -34,6 +35,12 @@ export const lookupsRoute: ApiRoute = {
     { data: Type.Array(LookupItemSchema, { description: 'One element a NIF, in the order asked.' }) },
     { $id: 'LookupsAnswer', additionalProperties: false },
   ),
+  exampleAnswer: (publicUrl) => ({
+    data: [
+      { nif: '500002576', status: 200, company: EXAMPLE_COMPANY },
+      { nif: '500002577', status: 400, problem: problemBody(publicUrl, invalidNif().problem) },
+    ],
+  }),
   problems: ['validation'],
   charge: 'lookup',
   cost: 'one credit for each NIF that gets an answer',

@@ -6,7 +6,7 @@ import { invalidNif, NIF_PATTERN, validNif } from '../http/nif.ts';
 import { pathBehind } from '../http/url.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
-import { CompanyAnswerSchema } from './schema.ts';
+import { CompanyAnswerSchema, EXAMPLE_COMPANY } from './schema.ts';
 import type { FindCompany } from './store.ts';
 
 /** GET /companies/{nif} */
@@ -20,6 +20,7 @@ export const lookupRoute: ApiRoute = {
     }),
   }),
   success: CompanyAnswerSchema,
+  exampleAnswer: () => ({ result: 'success', data: EXAMPLE_COMPANY }),
   successHeaders: {
     'X-Record-Source': 'Where the record is from: `nif.pt`, `vies` or `einforma`.',
     'Last-Modified': 'When it was fetched there.',

@@ -4,8 +4,15 @@ import { type ProblemAnswer, problem } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { MISSING_Q, qOf, searchProblem } from '../search/route.ts';
-import { SearchAnswerSchema } from '../search/schema.ts';
+import { EXAMPLE_ENTRY, SearchAnswerSchema } from '../search/schema.ts';
 import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
+
+/** What the example query finds in the example directory. */
+export const EXAMPLE_MATCH = {
+  ...EXAMPLE_ENTRY,
+  nif: '503027790',
+  legal_name: 'Gaia Pinto - Construções, Lda',
+};
 
 /** GET /matches?q= (contract: matches) */
 export const matchesRoute: ApiRoute = {
@@ -18,6 +25,7 @@ export const matchesRoute: ApiRoute = {
     }),
   }),
   success: SearchAnswerSchema,
+  exampleAnswer: () => ({ data: [EXAMPLE_MATCH], error: null }),
   problems: ['validation', 'search-failed'],
   charge: 'match',
   detail: {

@@ -8,7 +8,7 @@ import type { AnswerQuery } from '../search/answer.ts';
 import { entriesOf, SearchEntrySchema } from '../search/schema.ts';
 import { MAX_OF_SEVERAL } from './matches.ts';
 import { MAX_WORDS, type MatchQuery } from './query.ts';
-import { answerMatch } from './route.ts';
+import { answerMatch, EXAMPLE_MATCH } from './route.ts';
 
 const QUERIES: ItemList = { list: 'queries', item: 'q', max: 100 };
 
@@ -34,6 +34,16 @@ export const matchesOfSeveralRoute: ApiRoute = {
     { data: Type.Array(MatchItemSchema, { description: 'One element a query, in the order asked.' }) },
     { $id: 'MatchesAnswer', additionalProperties: false },
   ),
+  exampleAnswer: () => ({
+    data: [
+      { q: 'construções gaia', status: 200, companies: [EXAMPLE_MATCH] },
+      {
+        q: 'A.J. Costa Irmãos',
+        status: 200,
+        companies: [{ ...EXAMPLE_MATCH, nif: '500002576', legal_name: 'A.J.COSTA (IRMÃOS), LDA.' }],
+      },
+    ],
+  }),
   problems: ['validation'],
   charge: 'match',
   cost: 'one credit for each query that gets an answer',

@@ -5,7 +5,7 @@ import type { ApiRoute } from '../http/api-route.ts';
 import { searchOf } from '../http/url.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
-import { SearchAnswerSchema } from './schema.ts';
+import { EXAMPLE_ENTRY, SearchAnswerSchema } from './schema.ts';
 import { DirectoryAwayError } from './search.ts';
 
 /** GET /companies?q= */
@@ -15,10 +15,11 @@ export const searchRoute: ApiRoute = {
     q: Type.String({
       description: 'Company name or NIF; not empty after trimming.',
       pattern: '\\S',
-      examples: ['abaco'],
+      examples: ['padaria'],
     }),
   }),
   success: SearchAnswerSchema,
+  exampleAnswer: () => ({ data: [EXAMPLE_ENTRY], error: null }),
   problems: ['validation', 'search-failed'],
   charge: 'search',
   detail: {

@@ -25,6 +25,15 @@ export const SearchAnswerSchema = Type.Object(
 
 export type SearchAnswer = Static<typeof SearchAnswerSchema>;
 
+/** What the reference's example of a search finds. */
+export const EXAMPLE_ENTRY: SearchAnswer['data'][number] = {
+  nif: '500845115',
+  legal_name: 'PADARIA DE DUME',
+  status: '',
+  locality: '',
+  primary_cae: '',
+};
+
 /** The body of a search's answer, as JSON (specification, Company search entry). */
 export function writeAnswer(entries: SearchEntry[]): string {
   const data = entries.map(

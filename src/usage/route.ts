@@ -10,6 +10,20 @@ import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
 export const usageRoute: ApiRoute = {
   path: '/usage',
   success: UsageAnswerSchema,
+  exampleAnswer: (): UsageAnswer => ({
+    success: true,
+    data: {
+      plan: 'free',
+      credits: 0,
+      resetAt: '2026-12-01T00:00:00.000Z',
+      rateLimit: { limit: 20, remaining: 19 },
+      period: { start: '2026-11-01', end: '2026-11-30' },
+      quotas: {
+        requests: { used: 0, limit: 500, unit: 'calls' },
+        apiKeys: { used: 1, limit: 2, unit: 'keys' },
+      },
+    },
+  }),
   problems: [],
   charge: null,
   detail: {

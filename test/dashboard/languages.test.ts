@@ -35,6 +35,8 @@ async function readPages(language: Language): Promise<Map<string, string>> {
   const read = async (path: string) => {
     const { document, status } = await visitor.get(path);
     expect([path, status]).toEqual([path, 200]);
+    // Answers of the API are in English everywhere.
+    for (const answer of document.querySelectorAll('pre[lang=en]')) answer.remove();
     const attributes = [...document.querySelectorAll('[aria-label], [title]')].map(
       (element) => `${element.getAttribute('aria-label')} ${element.getAttribute('title')}`,
     );

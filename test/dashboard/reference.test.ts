@@ -47,6 +47,9 @@ test('is in the navigation of the dashboard, and only of those who are signed in
   expect(page.textOf('nav [aria-current]')).toBe('Reference');
   const operations = await operationsOf();
   expect(page.document.querySelectorAll('.endpoint').length).toBe(operations.length);
+  const targets = [...page.document.querySelectorAll('.side a')].map((link) => link.getAttribute('href')!);
+  expect(targets).toContain(`#${operations[0]!.operationId}`);
+  expect(targets.filter((target) => page.document.querySelector(target) === null)).toEqual([]);
 });
 
 test('shows examples in four languages, and those of a shell and of JavaScript run as they stand', async () => {
@@ -84,6 +87,8 @@ for (const viewport of [
   test(`at ${viewport.width} pixels it is accessible, fits, and one choice of a language is for all examples`, () =>
     browsing.inBrowser({ viewport, locale: 'pt-PT' }, async (page) => {
       await browsing.enter(page.context());
+      await page.goto(`${service.baseUrl}/openapi`);
+      expect(await page.isVisible('.side a')).toBe(viewport.width === 1280);
       for (const address of ['/openapi', '/problems/validation', '/dashboard/reference']) {
         await page.goto(service.baseUrl + address);
         await browsing.inspect(page);

@@ -33,14 +33,37 @@ export function referenceBody(messages: Messages, document: OpenApi, root: strin
     <div><dt>${messages.forAgents}</dt><dd><code>${base.replace(BASE_PATH, MCP_PATH)}</code></dd></div>
     <div><dt>OpenAPI 3.1</dt><dd><a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}</dd></div>
   </dl>
-  <ul class="contents">${operations.map(({ operationId, summary }) => html`<li><a href="#${operationId}">${summary}</a></li>`)}<li><a href="#problems">${messages.problems}</a></li><li><a href="#schemas">${messages.schemas}</a></li></ul>
 </section>
+<div class="reference">
+${sideNavigation(messages, operations, Object.keys(document.components.schemas))}
+<div>
 ${operations.map((operation) => endpoint(messages, base, operation))}
 ${problemsSection(messages, root)}
 <section class="card" aria-labelledby="schemas">
   <h2 id="schemas">${messages.schemas}</h2>
   ${Object.entries(document.components.schemas).map(([name, schema]) => schemaTables(messages, name, schema))}
-</section>`;
+</section>
+</div>
+</div>`;
+}
+
+/** Links to everything on the page. */
+function sideNavigation(messages: Messages, operations: Endpoint[], schemas: string[]): Html {
+  const list = (links: [id: string, text: HtmlValue][]) =>
+    html`<ul>${links.map(([id, text]) => html`<li><a href="#${id}">${text}</a></li>`)}</ul>`;
+  const codes = (prefix: string, names: string[]) =>
+    list(names.map((name) => [prefix + name, html`<code>${name}</code>`]));
+  return html`
+<nav class="card side" aria-label="${messages.onThisPage}">
+  <details>
+    <summary>${messages.onThisPage}</summary>
+    ${list(operations.map(({ operationId, summary }) => [operationId, summary]))}
+    <p><a href="#problems">${messages.problems}</a></p>
+    ${codes('problem-', Object.keys(PROBLEMS))}
+    <p><a href="#schemas">${messages.schemas}</a></p>
+    ${codes('schema-', schemas)}
+  </details>
+</nav>`;
 }
 
 type Endpoint = Operation & { path: string; method: string };
@@ -51,6 +74,7 @@ function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
   // The badge says what a call costs.
   const paragraphs = description.split('\n\n').filter((text) => text !== `Costs ${cost}.`);
   const body = requestBody?.content['application/json'];
+  const answer = responses[200]!.content['application/json']!;
   const call: SampleCall = { id: operationId, method, address: addressOf(base, path, parameters) };
   if (body !== undefined) call.body = body.example;
   const headings = [messages.parameter, messages.place, messages.meaning];
@@ -72,10 +96,14 @@ function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
     ${paragraphs.map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
     ${rows.length > 0 && scrollTable(`${messages.parameters}: ${summary}`, headings, rows)}
     ${body !== undefined && html`<p>${messages.requestBody}: ${typeOf(body.schema)}</p>`}
-    <p>${messages.answer}: <code>200</code> ${typeOf(responses[200]!.content['application/json']!.schema)}</p>
+    <p>${messages.answer}: <code>200</code> ${typeOf(answer.schema)}</p>
     <p class="hint contents">${kinds.map(({ status, kind }) => html`<a href="#problem-${kind}"><code>${status} ${kind}</code></a> `)}</p>
   </div>
-  ${codeSamples(messages, call)}
+  <div>
+    ${codeSamples(messages, call)}
+    <h3>${messages.exampleAnswer}</h3>
+    <pre lang="en" tabindex="0" role="group" aria-label="${messages.exampleAnswer}: ${summary}">${JSON.stringify(answer.example, null, 2)}</pre>
+  </div>
 </section>`;
 }
 

@@ -46,6 +46,8 @@ const TEXTS = {
   meaning: ['Meaning', 'Significado'],
   requestBody: ['Body', 'Corpo'],
   example: ['Example', 'Exemplo'],
+  exampleAnswer: ['Example answer', 'Exemplo de resposta'],
+  onThisPage: ['On this page', 'Nesta página'],
   problems: ['Problems', 'Problemas'],
   problemsLead: [
     'Failures are `application/problem+json` (RFC 9457). The last segment of `type` is the kind.',

@@ -20,6 +20,22 @@ export const debtChangesRoute: ApiRoute = {
   path: '/debts/changes',
   body: DebtChangesRequestSchema,
   success: DebtChangesAnswerSchema,
+  exampleAnswer: (): DebtChangesAnswer => ({
+    data: [
+      {
+        id: 'chg_1',
+        at: '2026-11-02T11:20:14.083Z',
+        kind: 'tax',
+        nif: '599900016',
+        change: 'changed',
+        before: { start: 10_000, end: 25_000 },
+        after: { start: 25_001, end: 50_000 },
+        date: '2026-10-31',
+      },
+    ],
+    next: 'chg_3',
+    more: false,
+  }),
   problems: ['validation', 'changes-expired'],
   charge: 'debts',
   cost: 'one credit for each change, and at least one',

@@ -28,7 +28,7 @@ export const DebtChangesRequestSchema = Type.Object(
       Type.Array(Kind, { minItems: 1, description: 'Of these lists alone. Absent: of both.' }),
     ),
   },
-  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['500002576'], kinds: ['tax'] }] },
+  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599900016'], kinds: ['tax'] }] },
 );
 
 const AmountsOrNull = (description: string) =>

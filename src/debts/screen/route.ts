@@ -4,6 +4,7 @@ import type { Handler } from '../../admission/pipeline.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, itemsRequestSchema } from '../../http/item-schema.ts';
 import { invalidNif, NIF_FORM, validNif } from '../../http/nif.ts';
+import { problemBody } from '../../http/problems.ts';
 import { QUEUE_TIMEOUT_MS } from '../../runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../runtime/gate.ts';
 import { type Debts, DebtsSchema, writeDebts } from '../bracket.ts';
@@ -29,7 +30,7 @@ export const debtsRoute: ApiRoute = {
   body: itemsRequestSchema(NIFS, {
     $id: 'DebtsRequest',
     form: NIF_FORM,
-    example: ['500002576', '500002577'],
+    example: ['599900024', '500002577'],
   }),
   success: Type.Object(
     {
@@ -41,6 +42,20 @@ export const debtsRoute: ApiRoute = {
     },
     { $id: 'DebtsAnswer', additionalProperties: false },
   ),
+  exampleAnswer: (publicUrl) => ({
+    data: [
+      {
+        nif: '599900024',
+        status: 200,
+        debts: {
+          tax_debt: { start: 5_000_001, end: null, last_updated: '2026-10-31' },
+          social_security_debt: { start: 250_001, end: 500_000, last_updated: '2026-11-02' },
+        },
+      },
+      { nif: '500002577', status: 400, problem: problemBody(publicUrl, invalidNif().problem) },
+    ],
+    datasets: { tax: '2026-10-31', social_security: '2026-11-02' },
+  }),
   problems: ['validation'],
   charge: 'debts',
   cost: 'one credit for each NIF that gets an answer',
