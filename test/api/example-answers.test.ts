@@ -21,8 +21,13 @@ const api = await startApi({ directory: await Bun.file(join(ROOT, 'examples/comp
 afterAll(() => api.stop());
 api.provider.answer('500002576', nifPtFound('500002576'));
 // One company has another bracket in the example list, so that there is a change.
-await importBrackets(api.sql, { 599900016: [10_000, 25_000] }, { date: '2026-09-30' });
-const tools = { sql: api.sql, signal: new AbortController().signal, actor: 'test' };
+await importBrackets(api.database, { 599900016: [10_000, 25_000] }, { date: '2026-09-30' });
+const tools = {
+  sql: api.sql,
+  databaseUrl: api.database.url,
+  signal: new AbortController().signal,
+  actor: 'test',
+};
 await importExampleDebts(tools, NO_PROGRESS);
 
 const { paths } = (await (await fetch(`${api.baseUrl}/openapi/json`)).json()) as {
