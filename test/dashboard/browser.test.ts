@@ -2,6 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { createAccount } from '../../src/accounts/store.ts';
 import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { rotateKey } from '../../src/keys/rotate.ts';
 import { nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
 import { type Browsing, startBrowsedDashboard } from './browser.ts';
@@ -328,7 +329,14 @@ describe('in a real browser', () => {
           const [key] = await service.sql<
             { id: string }[]
           >`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-          for (const change of ['', '/revoke', '/expiry']) await inspect(page, `/keys/${key!.id}${change}`);
+          await rotateKey(service.sql, key!.id, 86_400, 'test');
+          for (const change of ['', '/revoke', '/expiry', '/rename', '/rotate', '/end-secret'])
+            await inspect(page, `/keys/${key!.id}${change}`);
+          expect(page.url()).toEndWith('/end-secret');
+          for (const path of ['second-factor/codes', 'second-factor/off', 'accounts', 'own-alerts'])
+            await inspect(page, `/settings/${path}`);
+          expect(page.url()).toBe(dashboard('/settings/own-alerts'));
+          await inspect(page, '/credits?from=2026-01-01&to=2026-01-31');
           await storeCalls(service.sql, accountId, [
             { daysAgo: 3, keyId: key!.id, kind: 'search', calls: 12_345 },
             { daysAgo: 30, keyId: '', kind: 'lookup', calls: 4321 },
