@@ -16,6 +16,7 @@ import { until } from '../support/until.ts';
 
 let pair: PostgresPair;
 let service: RunningService;
+let databaseUrl: string;
 let sql: Sql;
 beforeAll(async () => {
   pair = await startPostgresPair();
@@ -27,7 +28,8 @@ beforeAll(async () => {
     REGISTRY: 'none',
   });
   service = await startService(config, { log: createLogTo({ write: () => {} }) });
-  sql = connectPostgres(config.databaseUrl!, { statementTimeoutMs: 2000 });
+  databaseUrl = config.databaseUrl!;
+  sql = connectPostgres(databaseUrl, { statementTimeoutMs: 2000 });
 }, 60_000);
 afterAll(async () => {
   await sql.end({ timeout: 1 });
@@ -74,7 +76,7 @@ test('every request of a client that repeats ends in its answer, and the books a
   expect(await readiness()).toBe(200);
   const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
   const { signal } = new AbortController();
-  const importing = withDedicated({ databaseUrl: pair.url, sql, signal }, async (session) => {
+  const importing = withDedicated({ databaseUrl, sql, signal }, async (session) => {
     await killed;
     // Its connection is lost, and the next one finds no primary.
     for (;;)
