@@ -44,6 +44,7 @@ export type RefreshBudget = ReturnType<typeof createRefreshBudget>;
  */
 export function createRefreshBudget(sql: Sql, allPerDay: number | null, log: Pick<Log, 'warn'>) {
   let last = { day: '', refreshes: 0 };
+  const counted = () => (last.day === utcDay() ? last.refreshes : 0);
 
   return {
     /**
@@ -61,14 +62,15 @@ export function createRefreshBudget(sql: Sql, allPerDay: number | null, log: Pic
       const [taken] = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
       const { refused, roomAt, waitS, today } = taken!;
       if (refused !== null) throw new OverBudgetError(refused, roomAt, Math.max(1, waitS));
-      last = { day: utcDay(), refreshes: today };
+      // Answers may come in another order than their refreshes were taken in.
+      last = { day: utcDay(), refreshes: Math.max(counted(), today) };
       // One instance takes this very refresh.
       if (allPerDay !== null && today === Math.ceil(allPerDay / 2)) {
         log.warn({ refreshes: today, of: allPerDay }, 'half of the refreshes of the day are used up');
       }
     },
     /** Refreshes of all accounts on this day, as this process last took one. */
-    today: () => (last.day === utcDay() ? last.refreshes : 0),
+    today: counted,
   };
 }
 
