@@ -19,8 +19,9 @@ function directory(version: number): string {
 }
 
 async function nameOn(instance: Instance): Promise<string> {
-  const { body } = await ask(instance, '/companies?q=azul', { key: caller.key });
-  return body.data[0].legal_name;
+  const { status, body } = await ask(instance, '/companies?q=azul', { key: caller.key });
+  // The search of a busy machine may fail; then it is asked again.
+  return status === 200 ? body.data[0].legal_name : nameOn(instance);
 }
 
 async function cacheHits({ baseUrl }: Instance): Promise<number> {

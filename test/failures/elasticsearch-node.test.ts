@@ -70,7 +70,7 @@ async function ask(n: number): Promise<[status: number, name: string | undefined
   return [answer.status, data?.[0]?.legal_name];
 }
 
-/** Clients that search all the time, and repeat a 503 once. */
+/** Clients that search all the time. They repeat a 503 once, and the `search-failed` of a busy machine. */
 function startClients() {
   const lost: unknown[] = [];
   let searches = 0;
@@ -79,7 +79,7 @@ function startClients() {
     while (!isOver) {
       const n = searches++;
       let answer = await ask(n);
-      if (answer[0] === 503) {
+      if (answer[0] === 503 || answer[0] === 500) {
         await Bun.sleep(1000); // as its Retry-After says
         answer = await ask(n);
       }
