@@ -11,7 +11,7 @@ import { createProgram } from '../src/main.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
 
-/** What stands before the arrows of the list items below a heading. */
+/** The texts before the arrows, of the list items below a heading. */
 async function listedCommands(file: string, heading: string): Promise<string[]> {
   const text = await Bun.file(join(ROOT, file)).text();
   const [section] = text.slice(text.indexOf(`\n${heading}\n`) + heading.length).split('\n## ');

@@ -7,7 +7,7 @@ import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Admission, Call } from './call.ts';
 import { chargeOnce, returnShare, type Share } from './once.ts';
-import { type Charge, chargeCalls } from './spend.ts';
+import { type Charge, chargeCalls, paidOf } from './spend.ts';
 import { refundCredits, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
@@ -122,13 +122,12 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     }
   }
 
-  /** An account that is gone got nothing, and has no quota either. */
   function admissionsOf(attempt: string, calls: Call[], charged: Charge): Map<Call, Admission> {
     const purchased = charged.purchased ?? {};
     const admissions = new Map<Call, Admission>();
     for (const [index, call] of calls.entries()) {
       const spent = charged.spent?.[index] ?? call.credits;
-      const quota = spent < call.credits ? charged.quotas?.[call.accountId] : null;
+      const paid = paidOf(call, spent, charged);
       // The purchased credits of the batch come back first.
       const giveBack = (credits: number) => {
         const back = Math.min(purchased[call.accountId] ?? 0, credits);
@@ -136,8 +135,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
         const part = { ...call, credits };
         refund(part, (id) => refundCredits(sql, id, part, attempt, back));
       };
-      const left = call.wantsLeft ? (charged.left?.[call.accountId] ?? 0) : null;
-      if (quota !== undefined) admissions.set(call, { spent, quota, left, giveBack });
+      if (paid !== undefined) admissions.set(call, { ...paid, giveBack });
     }
     return admissions;
   }

@@ -4,7 +4,7 @@ import { codeOf } from '../errors.ts';
 import { type Sql, UNIQUE_VIOLATION } from '../postgres/connect.ts';
 import type { Bound } from '../runtime/timeout.ts';
 import type { Admission, Call } from './call.ts';
-import { type Charge, chargeCalls } from './spend.ts';
+import { type Charge, chargeCalls, paidOf } from './spend.ts';
 
 /**
  * A request with an identity is charged once, however often it is sent (contract: Idempotency-Key). The id of its charge is made
@@ -65,11 +65,11 @@ export async function chargeOnce(
   sql: Sql,
   { call, user, shares, bound, runForUnlocked }: ChargeOnceParts,
 ): Promise<Omit<Admission, 'giveBack'> | undefined> {
-  const { accountId, credits, identity } = call;
+  const { credits, identity } = call;
   const attempts = Array.from({ length: MAX_CHARGES }, (_, number) =>
     uuidOf(createHash('sha256').update(`${identity} ${number}`)),
   );
-  let missing = credits;
+  let missing: number;
   let charged: Charge | undefined;
   for (;;) {
     missing = credits;
@@ -102,9 +102,7 @@ export async function chargeOnce(
     shares.sort((a, b) => attempts.indexOf(a.attempt) - attempts.indexOf(b.attempt));
     break;
   }
-  const quota = missing > 0 ? charged?.quotas?.[accountId] : null;
-  const left = call.wantsLeft ? (charged?.left?.[accountId] ?? 0) : null;
-  return quota === undefined ? undefined : { spent: credits - missing, quota, left };
+  return paidOf(call, credits - missing, charged);
 }
 
 /** As Postgres writes it. */

@@ -1,6 +1,6 @@
 import { periodAt } from '../accounts/plan.ts';
 import type { Sql } from '../postgres/connect.ts';
-import type { Call, Quota } from './call.ts';
+import type { Admission, Call, Quota } from './call.ts';
 
 /** The outcome of {@link chargeCalls}. */
 export interface Charge {
@@ -102,4 +102,18 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string, user?: str
   ];
   if (user === undefined) return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
   return sql.unsafe<Charge[]>(CHARGE_FOR_USER, [...parameters, user], { prepare: true });
+}
+
+/**
+ * A call's part of a charge.
+ * @returns undefined for an account that is gone: it got nothing, and has no quota either
+ */
+export function paidOf(
+  { accountId, credits, wantsLeft }: Call,
+  spent: number,
+  charged: Charge | undefined,
+): Omit<Admission, 'giveBack'> | undefined {
+  const quota = spent < credits ? charged?.quotas?.[accountId] : null;
+  if (quota === undefined) return undefined;
+  return { spent, quota, left: wantsLeft ? (charged?.left?.[accountId] ?? 0) : null };
 }

@@ -7,7 +7,7 @@ import { MISSING_Q, qOf, searchProblem } from '../search/route.ts';
 import { EXAMPLE_ENTRY, SearchAnswerSchema } from '../search/schema.ts';
 import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
 
-/** What the example query finds in the example directory. */
+/** The answer of the example directory to the example query. */
 export const EXAMPLE_MATCH = {
   ...EXAMPLE_ENTRY,
   nif: '503027790',

@@ -53,7 +53,8 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
   async function answerCall(call: Call, { headers, signal }: Request, trace: RequestTrace): Promise<Answer> {
     const { route, name } = call.tool;
     const sent = requestOf(route, call.input, forwarded(headers), signal);
-    const identify = (accountId: string) => identityOf(sent, accountId, JSON.stringify(call.input));
+    const body = headers.has('idempotency-key') ? JSON.stringify(call.input) : '';
+    const identify = (accountId: string) => identityOf(sent, accountId, body);
     const refusal = refusalOf(call.tool, call.input) ?? (identify('') === null ? INVALID_KEY : null);
     const refusing = { charge: route.charge, handle: async () => problem('validation', refusal!) };
     const handler = { ...(refusal === null ? handlers.get(route)! : refusing), tellsLeft: true, identify };

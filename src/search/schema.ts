@@ -25,7 +25,7 @@ export const SearchAnswerSchema = Type.Object(
 
 export type SearchAnswer = Static<typeof SearchAnswerSchema>;
 
-/** What the reference's example of a search finds. */
+/** The entry in the reference's example answer of a search. */
 export const EXAMPLE_ENTRY: SearchAnswer['data'][number] = {
   nif: '500845115',
   legal_name: 'PADARIA DE DUME',

@@ -83,7 +83,7 @@ function tableOf({ messages, formats }: MemberContext, all: Series[]): Html {
 /** Names of keys have up to 200 characters: the style sheet cuts long ones. */
 const cut = (label: string) => html`<span class="cut" title="${label}">${label}</span>`;
 
-/** What is shown of errors: how many of each kind, and what they cost. */
+/** The columns of the errors: their number by kind, and the credits that they cost. */
 const ERROR_SUMS = [...ERROR_KINDS, 'errorCredits'] as const;
 
 /** The part of the overview about calls that got an error, by kind and day. Nothing for an account without any. */
