@@ -22,10 +22,6 @@ export function createMatchOracle(entries: readonly SearchEntry[]) {
         words.slice(0, -1).every((word) => row.words.has(word)) &&
         [...row.words].some((word) => word.startsWith(last)),
     );
-    const rest = (found: typeof rows, ...before: (typeof rows)[]) =>
-      found.filter((row) => !before.some((earlier) => earlier.includes(row)));
-    return [...begins, ...rest(whole, begins), ...rest(all, begins, whole)]
-      .slice(0, limit)
-      .map(({ entry }) => entry);
+    return [...new Set([...begins, ...whole, ...all])].slice(0, limit).map(({ entry }) => entry);
   };
 }

@@ -1,6 +1,7 @@
 /** What matches by Postgres read, and what they do when the directory changes, has no lists, or Postgres hangs. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { messageOf } from '../../src/errors.ts';
+import { MATCH_BATCHES } from '../../src/matches/matches.ts';
 import { createPostgresMatches } from '../../src/matches/postgres.ts';
 import { wordsTable } from '../../src/matches/word-lists.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
@@ -10,7 +11,7 @@ import { startProxy } from '../support/proxy.ts';
 import { readDuring } from '../support/read-during.ts';
 import { until } from '../support/until.ts';
 import { createMatchOracle } from './oracle.ts';
-import { BATCHES, createMatchTable, makeTableCurrent, matchEntries, swappedDirectories } from './support.ts';
+import { createMatchTable, makeTableCurrent, matchEntries, swappedDirectories } from './support.ts';
 
 const NAMES = 30_000;
 const TABLE = 'directory_g900000';
@@ -36,7 +37,7 @@ afterAll(() => database.drop());
 test('a query reads a fraction of the 30,000 names, whatever its words', async () => {
   const one = connectPostgres(database.url, { max: 1 });
   try {
-    const find = createPostgresMatches(one, BATCHES);
+    const find = createPostgresMatches(one, MATCH_BATCHES.match);
     const rowsRead = async () => {
       await one`SELECT pg_stat_force_next_flush()`;
       const [counts] = await one<{ read: number }[]>`
@@ -74,7 +75,7 @@ test('while the directory is swapped and old tables go, every answer is of one d
     await createMatchTable(own.sql, tableOf(0), directories[0]!, 10);
     await makeTableCurrent(own.sql, tableOf(0));
     const seen = new Set<number>();
-    const find = createPostgresMatches(reader, BATCHES);
+    const find = createPostgresMatches(reader, MATCH_BATCHES.match);
     const read = async () => {
       for (const [i, q] of queries.entries()) {
         const from = allowed[i]!.indexOf(JSON.stringify(await matchEntries(find, q)));
@@ -102,7 +103,7 @@ test('while the directory is swapped and old tables go, every answer is of one d
 test('after a swap no query is answered from the directory before', async () => {
   const own = await createTestDatabase('matches_after');
   try {
-    const find = createPostgresMatches(own.sql, BATCHES);
+    const find = createPostgresMatches(own.sql, MATCH_BATCHES.match);
     for (const [generation, name] of ['Azul Antigo', 'Azul Novo', 'Novo Azul'].entries()) {
       const table = `directory_g${800_000 + generation}`;
       await createMatchTable(own.sql, table, numbered(500_000_000, [name]));
@@ -120,7 +121,7 @@ test('a directory without lists fails, it does not find nothing', async () => {
     await createMatchTable(own.sql, TABLE, numbered(500_000_000, ['Azul']));
     await own.sql`DROP TABLE ${own.sql(wordsTable(TABLE))}`;
     await makeTableCurrent(own.sql, TABLE);
-    const find = createPostgresMatches(own.sql, BATCHES);
+    const find = createPostgresMatches(own.sql, MATCH_BATCHES.match);
     const failure = () => matchEntries(find, 'azul').then(() => 'found', messageOf);
     // On a busy machine the first answers may be too late.
     await until('the reason', async () => {
@@ -137,7 +138,7 @@ test('Postgres frozen: queries fail within their bound, and work again when it i
   const proxy = await startProxy(database.url);
   const sql = connectPostgres(proxy.url(database.url), { max: 2 });
   try {
-    const find = createPostgresMatches(sql, BATCHES);
+    const find = createPostgresMatches(sql, MATCH_BATCHES.match);
     expect(await matchEntries(find, 'silva braga')).toEqual(oracle('silva braga'));
     proxy.hang();
     const attempts = Array.from({ length: 50 }, () => matchEntries(find, 'silva'));

@@ -7,15 +7,6 @@ import { numbered } from '../search/entries.ts';
 import { createSearchTable } from '../support/search-index.ts';
 import { createMatchOracle } from './oracle.ts';
 
-/** How matches are put into batches in tests: a busy machine sheds none. */
-export const BATCHES = {
-  name: 'the test',
-  maxBatch: 32,
-  maxConcurrentBatches: 2,
-  queueTimeoutMs: 20_000,
-  timeoutMs: 20_000,
-};
-
 /** What matches find for `q`, as a caller types it. */
 export async function matchEntries(find: FindMatches, q: string, limit = 20): Promise<SearchEntry[]> {
   const query = parseMatchQuery(q);
