@@ -1,13 +1,11 @@
 /** Readers of changes that never stop, on two instances, while datasets are imported, repeated, forced and killed. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { type Api, type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { countMessages, killCommandAt } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
-import { MODES } from '../support/modes.ts';
+import { createFolder } from '../support/folder.ts';
 import { type Amounts, debtsFile, importBrackets } from './support.ts';
 
 const KINDS = ['tax', 'social-security'] as const;
@@ -25,96 +23,92 @@ function datasetOf(round: number): Dataset {
   return Object.fromEntries(has.map((company, n) => [company, [100 * ((n + round) % 4), null] as const]));
 }
 
-describe.each(MODES)('in the mode %s', (mode) => {
-  let api: Api;
-  let other: Instance;
-  let folder: string;
-  beforeAll(async () => {
-    api = await startApi({ mode });
-    other = await api.startInstance();
-    folder = await mkdtemp(join(tmpdir(), 'follow-test-'));
-  });
-  afterAll(async () => {
-    await api.stop();
-    await rm(folder, { recursive: true, force: true });
-  });
-
-  test('a reader that goes on from `next` sees every change once, in order, whatever is imported meanwhile', async () => {
-    const start = datasetOf(0);
-    for (const kind of KINDS) await importBrackets(api.database, start, { kind });
-    const { key } = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
-    let isDone = false;
-    let answers = 0;
-
-    /** Reads until the imports are over, and then to the end. Each request goes to the other instance. */
-    async function follow(filter: { kinds?: string[]; nifs?: string[] }): Promise<Seen[]> {
-      const seen: Seen[] = [];
-      let next = 'chg_0';
-      for (;;) {
-        const isLast = isDone;
-        const at = answers++ % 2 === 0 ? api : other;
-        const headers = { 'Content-Type': 'application/json' };
-        const body = JSON.stringify({ after: next, ...filter });
-        const answer = await ask(at, '/debts/changes', { key, method: 'POST', headers, body });
-        if (answer.status === 503) continue; // a busy machine's: asked again, as a reader does
-        expect(answer.status).toBe(200);
-        seen.push(...answer.body.data);
-        next = answer.body.next;
-        if (isLast && !answer.body.more) return seen;
-      }
-    }
-
-    const followed = COMPANIES.filter((_, n) => n % 5 === 0);
-    const reading = Promise.all([
-      follow({}),
-      follow({ kinds: ['tax'] }),
-      follow({ nifs: followed, kinds: ['social_security'] }),
-    ]);
-    try {
-      await importAll();
-    } finally {
-      isDone = true;
-    }
-    const [all, ofTax, ofFollowed] = await reading;
-
-    const ids = all.map(({ id }) => Number(id.slice('chg_'.length)));
-    expect(ids).toEqual(Array.from({ length: ids.length }, (_, n) => n + 1));
-    expect(ids.length).toBeGreaterThan(ROUNDS);
-    expect(ofTax).toEqual(all.filter(({ kind }) => kind === 'tax'));
-    expect(ofFollowed).toEqual(
-      all.filter((change) => change.kind === 'social_security' && followed.includes(change.nif)),
-    );
-    for (const kind of KINDS) expect(replay(start, all, kind)).toEqual(await stored(kind));
-  }, 120_000);
-
-  /** Imports of both kinds at once, each twice; and between them imports that are killed at every stage. */
-  async function importAll(): Promise<void> {
-    const env = { DATABASE_URL: api.env.DATABASE_URL! };
-    const wordsOf = async (round: number) => {
-      const path = join(folder, `${round}.csv`);
-      await Bun.write(path, debtsFile(datasetOf(round)));
-      return ['debts', 'import', path, '--kind', 'tax', '--date', '2026-10-31', '--force', '--force'];
-    };
-    const total = await countMessages(env, ...(await wordsOf(1)));
-    for (let round = 2; round < ROUNDS; round += 1) {
-      const kills = round % 2 === 0 && round / 2 <= KILLS ? [round / 2 - 1] : [];
-      await Promise.all([
-        // The last messages of an import are its transaction.
-        ...kills.map(async (kill) =>
-          killCommandAt({ fraction: 1 - (kill + 1) / total, total }, env, ...(await wordsOf(round))),
-        ),
-        ...KINDS.map((kind) => importBrackets(api.database, datasetOf(round + 1), { kind })),
-        importBrackets(api.database, datasetOf(round + 1), { kind: 'tax', date: '2026-11-01' }),
-      ]);
-    }
-  }
-
-  async function stored(kind: Kind): Promise<Record<string, unknown>> {
-    const rows = await api.sql<{ nif: string; start: number; end: number | null }[]>`
-      SELECT nif, start_amount AS start, end_amount AS end FROM debts WHERE kind = ${kind}`;
-    return Object.fromEntries(rows.map(({ nif, start, end }) => [nif, { start, end }]));
-  }
+let api: Api;
+let other: Instance;
+const folder = createFolder('follow');
+beforeAll(async () => {
+  api = await startApi();
+  other = await api.startInstance();
 });
+afterAll(async () => {
+  await api.stop();
+});
+
+test('a reader that goes on from `next` sees every change once, in order, whatever is imported meanwhile', async () => {
+  const start = datasetOf(0);
+  for (const kind of KINDS) await importBrackets(api.database, start, { kind });
+  const { key } = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+  let isDone = false;
+  let answers = 0;
+
+  /** Reads until the imports are over, and then to the end. Each request goes to the other instance. */
+  async function follow(filter: { kinds?: string[]; nifs?: string[] }): Promise<Seen[]> {
+    const seen: Seen[] = [];
+    let next = 'chg_0';
+    for (;;) {
+      const isLast = isDone;
+      const at = answers++ % 2 === 0 ? api : other;
+      const headers = { 'Content-Type': 'application/json' };
+      const body = JSON.stringify({ after: next, ...filter });
+      const answer = await ask(at, '/debts/changes', { key, method: 'POST', headers, body });
+      if (answer.status === 503) continue; // a busy machine's: asked again, as a reader does
+      expect(answer.status).toBe(200);
+      seen.push(...answer.body.data);
+      next = answer.body.next;
+      if (isLast && !answer.body.more) return seen;
+    }
+  }
+
+  const followed = COMPANIES.filter((_, n) => n % 5 === 0);
+  const reading = Promise.all([
+    follow({}),
+    follow({ kinds: ['tax'] }),
+    follow({ nifs: followed, kinds: ['social_security'] }),
+  ]);
+  try {
+    await importAll();
+  } finally {
+    isDone = true;
+  }
+  const [all, ofTax, ofFollowed] = await reading;
+
+  const ids = all.map(({ id }) => Number(id.slice('chg_'.length)));
+  expect(ids).toEqual(Array.from({ length: ids.length }, (_, n) => n + 1));
+  expect(ids.length).toBeGreaterThan(ROUNDS);
+  expect(ofTax).toEqual(all.filter(({ kind }) => kind === 'tax'));
+  expect(ofFollowed).toEqual(
+    all.filter((change) => change.kind === 'social_security' && followed.includes(change.nif)),
+  );
+  for (const kind of KINDS) expect(replay(start, all, kind)).toEqual(await stored(kind));
+}, 120_000);
+
+/** Imports of both kinds at once, each twice; and between them imports that are killed at every stage. */
+async function importAll(): Promise<void> {
+  const env = { DATABASE_URL: api.env.DATABASE_URL! };
+  const wordsOf = async (round: number) => {
+    const path = join(folder, `${round}.csv`);
+    await Bun.write(path, debtsFile(datasetOf(round)));
+    return ['debts', 'import', path, '--kind', 'tax', '--date', '2026-10-31', '--force', '--force'];
+  };
+  const total = await countMessages(env, ...(await wordsOf(1)));
+  for (let round = 2; round < ROUNDS; round += 1) {
+    const kills = round % 2 === 0 && round / 2 <= KILLS ? [round / 2 - 1] : [];
+    await Promise.all([
+      // The last messages of an import are its transaction.
+      ...kills.map(async (kill) =>
+        killCommandAt({ fraction: 1 - (kill + 1) / total, total }, env, ...(await wordsOf(round))),
+      ),
+      ...KINDS.map((kind) => importBrackets(api.database, datasetOf(round + 1), { kind })),
+      importBrackets(api.database, datasetOf(round + 1), { kind: 'tax', date: '2026-11-01' }),
+    ]);
+  }
+}
+
+async function stored(kind: Kind): Promise<Record<string, unknown>> {
+  const rows = await api.sql<{ nif: string; start: number; end: number | null }[]>`
+    SELECT nif, start_amount AS start, end_amount AS end FROM debts WHERE kind = ${kind}`;
+  return Object.fromEntries(rows.map(({ nif, start, end }) => [nif, { start, end }]));
+}
 
 /** Applies the changes to the first dataset. Each change must fit the state before it. @returns the last dataset */
 function replay(first: Dataset, changes: Seen[], kind: Kind): Record<string, unknown> {

@@ -1,6 +1,4 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importDebts } from '../../src/debts/import.ts';
 import type { DebtKind } from '../../src/debts/kind.ts';
@@ -8,18 +6,16 @@ import { DAY } from '../../src/units.ts';
 import { createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { createFolder } from '../support/folder.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 
 const database = await createTestDatabase('debts');
-const folder = await mkdtemp(join(tmpdir(), 'debts-test-'));
+const folder = createFolder('debts');
 beforeEach(async () => {
   await database.sql`DELETE FROM debts`;
   await database.sql`DELETE FROM debt_datasets`;
 });
-afterAll(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => database.drop());
 
 async function importText(
   text: string,

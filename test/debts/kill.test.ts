@@ -1,20 +1,16 @@
 import { afterAll, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { countMessages, killCommandAt, runCommand } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { createFolder } from '../support/folder.ts';
 
 const ROUNDS = 6;
-const ROWS = 20_000;
+const ROWS = 2_000;
 
 const database = await createTestDatabase('debts_kill');
-const folder = await mkdtemp(join(tmpdir(), 'debts-kill-test-'));
-afterAll(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = createFolder('debts-kill');
+afterAll(() => database.drop());
 
 /** A debtors' document in which every bracket starts at `start`. */
 async function debtors(start: number): Promise<string> {

@@ -6,8 +6,8 @@ import { MODES } from '../support/modes.ts';
 import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../support/workbench.ts';
 
 /** Moments at which a process is killed. */
-const ROUNDS = 12;
-const ROWS = 4_000;
+const ROUNDS = 9;
+const ROWS = 1_000;
 
 const COLUMNS = 'nif=id,legal_name=is.named';
 

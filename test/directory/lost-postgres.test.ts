@@ -26,7 +26,7 @@ afterEach(async () => {
 
 /** An import that waits for its next row until the test is over, through the proxy. */
 async function stuckImport() {
-  const rows = await bench.write('rows.csv', csv(0, 200_000));
+  const rows = await bench.write('rows.csv', csv(0, 10));
   const blocker = await bench.database.sql.reserve();
   await blocker`BEGIN`;
   // The import's comparison waits for it.
@@ -53,17 +53,6 @@ async function stuckImport() {
   return { importing, release };
 }
 
-test('a Postgres that stops answering ends the import', async () => {
-  const { importing, release } = await stuckImport();
-  proxy.mute();
-  proxy.hang();
-  expect(await importing).toBe(
-    'Postgres has not answered for 10 s: readers see the old data or the new, never a mix; run the command again when it answers (DATABASE_URL)',
-  );
-  await release();
-  expect(await bench.rows()).toHaveLength(3);
-}, 30_000);
-
 test('a connection that is lost while the server answers ends the import', async () => {
   const { importing, release } = await stuckImport();
   // The session's own connection is never told.
@@ -77,7 +66,7 @@ test('a connection that is lost while the server answers ends the import', async
   await release();
   proxy.up();
   expect((await bench.importText(csv(0, 5))).imported).toBe(2);
-}, 30_000);
+});
 
 test('a connection that is reset is named as what it is', async () => {
   const { importing, release } = await stuckImport();

@@ -1,7 +1,7 @@
 /** Every command of docs/imports.md, as it stands there, on a miniature of its dataset. */
 import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { bareEnvironment, MAIN, ROOT } from '../support/command.ts';
+import { bareEnvironment, createCommandLine, MAIN, ROOT } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { createWorkbench } from '../support/workbench.ts';
 import { OPEN_DATA } from './open-data-files.ts';
@@ -71,10 +71,14 @@ test('the commands of docs/imports.md import what they say, in their order', asy
 });
 
 test('without --columns each file is refused with the columns that it takes', async () => {
+  const { refusal } = createCommandLine(bench.database.url);
   for (const command of await documentedCommands()) {
-    const [, columns] = /--columns ('[^']+'|\S+)/.exec(command)!;
-    const refusal = await run(command.replace(columns!, '').replace('--columns', '')).catch(String);
-    const file = Object.keys(OPEN_DATA).find((name) => command.split(/\s+/).includes(name));
-    expect([file, refusal]).toEqual([file, expect.stringContaining(`for instance --columns ${columns}`)]);
+    const words = command.split('bun directory ')[1]!.match(/'[^']+'|[^\s\\]+/g)!;
+    const [, columns] = words.splice(words.indexOf('--columns'), 2);
+    const inFolder = words.map((word) => (word in OPEN_DATA ? bench.path(word) : word));
+    const { stderr } = await refusal(
+      ...inFolder.map((word) => (word === '-' ? bench.path('gleif.csv') : word)),
+    );
+    expect([words, stderr]).toEqual([words, expect.stringContaining(`for instance --columns ${columns}`)]);
   }
 });
