@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { copyFile, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readConfig } from '../src/config/config.ts';
 import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/runtime/shutdown.ts';
 import { SECOND } from '../src/units.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
+import { createFolder } from './support/folder.ts';
 
 interface Compose {
   services: Record<
@@ -105,16 +105,14 @@ test('only the API is published, and the stores have a password each and no way 
 });
 
 describe('deploy/make-secrets', () => {
-  let folder: string;
+  const folder = createFolder('secrets');
   const run = () => Bun.$`sh ${join(folder, 'deploy/make-secrets')}`.cwd('/').text();
   const read = (name: string) => Bun.file(join(folder, 'secrets', name)).text();
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'secrets-'));
     await mkdir(join(folder, 'deploy'));
     await copyFile(join(ROOT, 'deploy/make-secrets'), join(folder, 'deploy/make-secrets'));
     await run();
   });
-  afterAll(() => rm(folder, { recursive: true }));
 
   test('makes exactly the files that the compose file names', async () => {
     const named = Object.values(secrets).map(({ file }) => /:-\.\/secrets\/(.+)\}$/.exec(file)![1]!);

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config/config.ts';
 import { ConfigError, userName } from '../../src/config/environment.ts';
 import { bareEnvironment, MAIN, ROOT } from '../support/command.ts';
+import { createFolder } from '../support/folder.ts';
 
 type Environment = Record<string, string>;
 
@@ -263,16 +262,12 @@ const SECRETS = {
 } as const;
 
 describe('NAME_FILE', () => {
-  let folder: string;
+  const folder = createFolder('config');
   const file = async (content: string) => {
     const path = join(folder, crypto.randomUUID());
     await Bun.write(path, content);
     return path;
   };
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'config-'));
-  });
-  afterAll(() => rm(folder, { recursive: true }));
 
   for (const [name, [member, value]] of Object.entries(SECRETS)) {
     test(`${name}_FILE gives ${name}, without the line break at its end`, async () => {

@@ -74,7 +74,7 @@ test('what is left in the end is what the sending used that returned the fewest 
         expect(await ledgerOf(sql, accountId)).toEqual({ used, credits, calls: used });
       },
     ),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
 });
 

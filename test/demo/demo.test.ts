@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -19,10 +19,12 @@ const OF_ANOTHER_SERVICE = {
   SIGN_UP: 'closed',
 };
 
-/** As its user runs it: a data directory that isn't there yet, and a shell for the lines that it prints. */
+const directory = temporaryDirectory('demo');
+/** Not there yet when the first demo starts. */
+const dataDir = join(directory.path, 'data');
+
+/** As its user runs it: with a shell for the lines that it prints. */
 async function startDemo() {
-  const directory = temporaryDirectory('demo');
-  const dataDir = join(directory.path, 'data');
   const child = spawn(process.execPath, ['run', 'demo'], {
     cwd: ROOT,
     env: {
@@ -48,7 +50,6 @@ async function startDemo() {
   await until('the greeting', () => stdout.includes('Ctrl-C') || isOver(), 40_000);
   if (isOver()) throw new Error(`the demo ended with ${child.exitCode}\n${stderr}`);
   return {
-    dataDir,
     stdout,
     address: /running at ([^\s,]+)/.exec(stdout)![1]!,
     /** Signals `bun run` alone, and waits until it is gone. */
@@ -56,19 +57,21 @@ async function startDemo() {
       child.kill(signal);
       await exited;
     },
-    async dispose() {
-      child.kill('SIGTERM');
-      await exited;
-      await directory.dispose();
-    },
   };
 }
 
-let demo: Awaited<ReturnType<typeof startDemo>>;
-beforeAll(async () => {
-  demo = await startDemo();
+type Demo = Awaited<ReturnType<typeof startDemo>>;
+let demo: Demo;
+/** Null after a test that ended it. */
+let running: Demo | null = null;
+beforeEach(async () => {
+  running ??= await startDemo();
+  demo = running;
 }, 60_000);
-afterAll(() => demo.dispose());
+afterAll(async () => {
+  await running?.end('SIGTERM');
+  await directory.dispose();
+});
 
 const curlLines = () => demo.stdout.split('\n').filter((line) => line.startsWith('curl'));
 
@@ -154,21 +157,6 @@ test('it says where the names are from and that the example provider leaves the 
   expect(demo.stdout).toMatch(/leaves? the rest empty/);
 });
 
-test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
-  '%s of its launcher stops all of it',
-  async (signal) => {
-    const own = await startDemo();
-    try {
-      await own.end(signal);
-      await until('Postgres to stop', () => postgresPid(own.dataDir) === null);
-      expect(await fetch(`${own.address}/health/live`).catch(() => 'refused')).toBe('refused');
-    } finally {
-      await own.dispose();
-    }
-  },
-  60_000,
-);
-
 test('without DATA_DIR it keeps to a separate folder, and a taken port leaves no account there', async () => {
   const directory = temporaryDirectory('demo');
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
@@ -198,3 +186,10 @@ test('without DATA_DIR it keeps to a separate folder, and a taken port leaves no
     await directory.dispose();
   }
 }, 60_000);
+
+test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)('%s of its launcher stops all of it', async (signal) => {
+  running = null;
+  await demo.end(signal);
+  await until('Postgres to stop', () => postgresPid(dataDir) === null);
+  expect(await fetch(`${demo.address}/health/live`).catch(() => 'refused')).toBe('refused');
+});

@@ -1,10 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config/config.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createLogTo } from '../../src/observability/log.ts';
+import { createFolder } from '../support/folder.ts';
 import { startTestService } from '../support/service.ts';
 
 const PASSWORD = 'pa:ss/w@rd%1';
@@ -13,7 +12,7 @@ const ENCODED = encodeURIComponent(PASSWORD);
 
 /** Answers as Elasticsearch does when it asks for a password; keeps what it was sent. */
 const given: (string | null)[] = [];
-const folder = await mkdtemp(join(tmpdir(), 'credentials-'));
+const folder = createFolder('credentials');
 const server = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
@@ -31,10 +30,7 @@ const server = Bun.serve({
     );
   },
 });
-afterAll(async () => {
-  await server.stop(true);
-  await rm(folder, { recursive: true });
-});
+afterAll(() => server.stop(true));
 
 const addressWith = (password: string, port = server.port) => `http://elastic:${password}@127.0.0.1:${port}`;
 const ALWAYS = { elasticsearchApiKey: null };

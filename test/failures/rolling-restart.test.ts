@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 const POLL_MS = 250;
 /** A balancer on a busy machine must have looked by then. */
-const DELAY_S = 4;
+const DELAY_S = 2;
 
 const api = await startApi({ mode: 'full', directory: csv(1, 3) });
 afterAll(() => api.stop());

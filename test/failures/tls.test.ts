@@ -1,8 +1,6 @@
 /** Connections to the dependencies by TLS, with certificates of an authority of the test's own. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import { withTimeout } from '../../src/runtime/timeout.ts';
@@ -12,6 +10,7 @@ import { runCommand } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { postgresUrl } from '../support/database.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
+import { createFolder } from '../support/folder.ts';
 import { nifPtFound, startProvider } from '../support/provider.ts';
 import { createTestIndexAlias } from '../support/search-index.ts';
 import { startSecurePostgres, startSecureRedis, startTlsProxy } from '../support/secure-servers.ts';
@@ -31,7 +30,7 @@ const others = createAuthority('Authority of others');
 const index = createTestIndexAlias();
 const closing: (() => unknown)[] = [];
 
-const folder = await mkdtemp(join(tmpdir(), 'tls-test-'));
+const folder = createFolder('tls');
 await Bun.write(join(folder, 'ca.pem'), authority.cert);
 const good = authority.issue(HOSTS);
 const postgres = await startSecurePostgres(good);
@@ -54,7 +53,6 @@ afterAll(async () => {
   await provider.close();
   await index.cleanup();
   await postgres.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Redis, Elasticsearch and nif.pt with one certificate. */

@@ -130,9 +130,9 @@ test('a server that lets in and then says nothing holds no connection for good',
 test('a process that was busy takes no server for gone', async () => {
   const sql = await openAll(1);
   const before = await backendOf(sql);
-  for (let i = 0; i < 3; i += 1) {
+  for (let i = 0; i < 2; i += 1) {
     await Bun.sleep(300);
-    Bun.sleepSync(1500);
+    Bun.sleepSync(1000);
   }
   expect(await backendOf(sql)).toBe(before);
   expect(silences).toBe(0);

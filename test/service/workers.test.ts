@@ -104,18 +104,10 @@ test('on a taken port, or where HOST is none of this machine, they don’t start
   }
 });
 
-test('two workers share the connections to one port; SIGTERM ends both, exit 0, and the port is free', async () => {
-  const service = await startTwo();
-  expect(sum(await sharesOf(service))).toBe(REQUESTS);
-  expect(await service.kill('SIGTERM')).toBe(0);
-  expect(isPortFree(portOf(service))).toBe(true);
-  await until('their last lines', () => said(service, 'stopping') === 2);
-  expect(workersOf(service)).toHaveLength(2);
-});
-
-test('a worker that was killed is started again, and answers', async () => {
+test('two workers share the connections to one port, also when one was killed; SIGTERM ends both, exit 0, and the port is free', async () => {
   const service = await startTwo();
   const [victim] = workersOf(service);
+  // One that was killed is started again, and answers.
   process.kill(victim!.pid, 'SIGKILL');
   await until('the third', () => said(service, 'listening') === 3);
   const [, , third] = workersOf(service);
@@ -123,6 +115,9 @@ test('a worker that was killed is started again, and answers', async () => {
   expect(third!.pid).not.toBe(victim!.pid);
   expect(sum(await sharesOf(service))).toBe(REQUESTS);
   expect(await service.kill('SIGTERM')).toBe(0);
+  expect(isPortFree(portOf(service))).toBe(true);
+  await until('their last lines', () => said(service, 'stopping') === 2);
+  expect(workersOf(service)).toHaveLength(3);
 });
 
 test('after kill -9 of their parent they stop as by SIGTERM, and the next start has the port', async () => {

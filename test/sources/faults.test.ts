@@ -102,17 +102,6 @@ describe.each(SOURCES)('%s', (name) => {
     expectNothingOfTheirs(fault);
   });
 
-  test.each(FAULTS.filter(({ mode }) => mode !== 'wrong-company'))(
-    'so is one whose very first answer is $fault: $reason',
-    async ({ mode, reason }) => {
-      await provider.mode(mode);
-      source = sourceAt(provider, name);
-      const fault = await faultOf(source.find(NIF));
-      expect([fault.source, fault.reason]).toEqual([name, reason]);
-      expectNothingOfTheirs(fault);
-    },
-  );
-
   test.each(['hung', 'dripping'] as const)(
     'gives a provider that is %s its time and no more, and drops the connection',
     async (mode) => {
@@ -229,6 +218,17 @@ describe.each(SOURCES)('%s', (name) => {
     await until('their end', () => provider.unanswered() === 0);
   });
 });
+
+test.each(FAULTS.filter(({ mode }) => mode !== 'wrong-company'))(
+  'a provider of a token that fails by $fault is the fault $reason, too',
+  async ({ mode, reason }) => {
+    await provider.mode(mode);
+    source = sourceAt(provider, 'einforma');
+    const fault = await faultOf(source.find(NIF));
+    expect([fault.source, fault.reason]).toEqual(['einforma', reason]);
+    expectNothingOfTheirs(fault);
+  },
+);
 
 describe('a provider that accepts connections and never completes TLS', () => {
   test.each(SOURCES)('%s: is a time-out within the time, and the connection is dropped', async (name) => {
