@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import {
-  disposeSeed,
-  layUsedDataDir,
-  postgresPid,
-  temporaryDirectory,
-} from '../postgres/embedded-support.ts';
+import { disposeSeed, postgresPid, temporaryDirectory, usedDataDir } from '../postgres/embedded-support.ts';
 import { ask, checkLog } from '../support/ask.ts';
 import { runCommand } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -26,8 +21,7 @@ let account: string;
 const services: ServiceProcess[] = [];
 beforeAll(async () => {
   directory = temporaryDirectory('service');
-  dataDir = join(directory.path, 'data');
-  await layUsedDataDir(dataDir);
+  dataDir = await usedDataDir();
   provider = await startProvider();
   provider.answerAll((number) => nifPtFound(number));
   env = { DATA_DIR: dataDir, NIF_PT_URL: `${provider.url}/`, REGISTRY: 'none' };

@@ -14,6 +14,7 @@ import {
   startHolder,
   superuserUrl,
   temporaryDirectory,
+  usedDataDir,
 } from './embedded-support.ts';
 
 // Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
@@ -38,7 +39,7 @@ const answers = (url: string) =>
 
 describe('after a kill -9', () => {
   test('of the only user, the next one joins the Postgres left behind, and stops it when it leaves', async () => {
-    await layUsedDataDir(dataDir);
+    dataDir = await usedDataDir();
     const holder = await startHolder(dataDir);
     const pid = postgresPid(dataDir);
     await holder.kill('SIGKILL');
@@ -51,7 +52,7 @@ describe('after a kill -9', () => {
   });
 
   test('of everything, the next one recovers what was committed', async () => {
-    await layUsedDataDir(dataDir);
+    dataDir = await usedDataDir();
     const holder = await startHolder(dataDir);
     await query(holder.url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');
     const pid = postgresPid(dataDir)!;
@@ -65,16 +66,16 @@ describe('after a kill -9', () => {
   });
 
   test('of Postgres alone, the next one starts it again at the address that its users know', async () => {
-    await layUsedDataDir(dataDir);
+    dataDir = await usedDataDir();
     const holders = await Promise.all([startHolder(dataDir), startHolder(dataDir)]);
     const url = holders[0]!.url;
-    await query(url, 'CREATE TABLE kept AS SELECT 7 AS n');
+    await query(url, 'CREATE TABLE alone AS SELECT 7 AS n');
     const pid = postgresPid(dataDir)!;
     process.kill(pid, 'SIGKILL');
     await until('the end', () => postgresPid(dataDir) === null);
     const next = await openEmbeddedPostgres(dataDir);
     expect(next.url).toBe(url);
-    expect(await query(url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+    expect(await query(url, 'SELECT n FROM alone')).toEqual([{ n: 7 }]);
     await next.close();
     expect(postgresPid(dataDir)).not.toBeNull();
     for (const holder of holders) expect(await holder.end('close')).toBe(0);
@@ -105,7 +106,7 @@ describe('after a kill -9', () => {
 
 describe('what others did', () => {
   test('Ctrl-C in the terminal of the one that started it does not stop it while another uses it', async () => {
-    await layUsedDataDir(dataDir);
+    dataDir = await usedDataDir();
     const starter = await startHolder(dataDir);
     const other = await startHolder(dataDir);
     const session = (pid: number) =>
@@ -120,7 +121,7 @@ describe('what others did', () => {
   });
 
   test('a PID file whose number now belongs to another process is not believed', async () => {
-    await layUsedDataDir(dataDir);
+    dataDir = await usedDataDir();
     const stale = `${process.pid}\n/somewhere\n1700000000\n5432\n.\n\n  1  1\nready   \n`;
     writeFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), stale);
     const embedded = await openEmbeddedPostgres(dataDir);
@@ -142,7 +143,7 @@ describe('what others did', () => {
   });
 
   test('a copy of DATA_DIR that was made while Postgres ran starts beside it', async () => {
-    await layUsedDataDir(dataDir);
+    dataDir = await usedDataDir();
     const first = await openEmbeddedPostgres(dataDir);
     const copy = join(directory.path, 'copy');
     expect(Bun.spawnSync(['cp', '-a', dataDir, copy]).exitCode).toBe(0);
@@ -153,7 +154,7 @@ describe('what others did', () => {
   });
 
   test('a missing database (killed before it was made) is made', async () => {
-    await layUsedDataDir(dataDir);
+    dataDir = await usedDataDir();
     const before = await openEmbeddedPostgres(dataDir);
     await query(superuserUrl(dataDir, 'postgres'), 'DROP DATABASE company_directory WITH (FORCE)');
     await before.close();
@@ -174,7 +175,7 @@ describe('what can’t work ends with one line that says what to do', () => {
   };
 
   test('data of another Postgres version', async () => {
-    await layUsedDataDir(dataDir);
+    dataDir = await usedDataDir();
     const file = join(dataDir, 'postgres', 'cluster', 'PG_VERSION');
     const version = readFileSync(file, 'utf8');
     writeFileSync(file, '17\n');

@@ -1,20 +1,15 @@
-import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
-import { disposeSeed, layUsedDataDir, query, superuserUrl, temporaryDirectory } from './embedded-support.ts';
+import { disposeSeed, query, superuserUrl, usedDataDir } from './embedded-support.ts';
 
 // Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
 setDefaultTimeout(60_000);
 
-let directory: ReturnType<typeof temporaryDirectory>;
 let dataDir: string;
 
-beforeEach(async () => {
-  directory = temporaryDirectory('role');
-  dataDir = join(directory.path, 'data');
-  await layUsedDataDir(dataDir);
+beforeAll(async () => {
+  dataDir = await usedDataDir();
 });
-afterEach(() => directory.dispose());
 afterAll(disposeSeed);
 
 describe('the service is no superuser', () => {

@@ -32,11 +32,15 @@ export function temporaryDirectory(name = 'embedded'): { path: string; dispose()
 
 let seed: Promise<ReturnType<typeof temporaryDirectory>> | null = null;
 
-/** Lays a DATA_DIR that has been started and stopped once, for tests that are not about the first start: it is faster. */
-export async function layUsedDataDir(dataDir: string): Promise<void> {
+/** The file's DATA_DIR that has been started and stopped once, for tests that leave it in order: a first start takes seconds. */
+export async function usedDataDir(): Promise<string> {
   seed ??= makeSeed();
-  const { path } = await seed;
-  const copied = Bun.spawnSync(['cp', '-a', join(path, 'data'), dataDir]);
+  return join((await seed).path, 'data');
+}
+
+/** Lays a copy of {@link usedDataDir}. */
+export async function layUsedDataDir(dataDir: string): Promise<void> {
+  const copied = Bun.spawnSync(['cp', '-a', await usedDataDir(), dataDir]);
   if (copied.exitCode !== 0) throw new Error(copied.stderr.toString());
 }
 
@@ -46,7 +50,7 @@ async function makeSeed() {
   return directory;
 }
 
-/** For `afterAll` of every file that uses {@link layUsedDataDir}. */
+/** For `afterAll` of every file that uses {@link usedDataDir}. */
 export async function disposeSeed(): Promise<void> {
   const made = seed;
   seed = null;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { prepareLayout } from '../../src/postgres/embedded/paths.ts';
 import { findRunning } from '../../src/postgres/embedded/server.ts';
-import { disposeSeed, layUsedDataDir, query, temporaryDirectory } from './embedded-support.ts';
+import { disposeSeed, query, temporaryDirectory, usedDataDir } from './embedded-support.ts';
 
 setDefaultTimeout(60_000);
 
@@ -17,8 +17,7 @@ const children: ChildProcess[] = [];
 
 beforeEach(async () => {
   directory = temporaryDirectory('impostor');
-  dataDir = join(directory.path, 'data');
-  await layUsedDataDir(dataDir);
+  dataDir = await usedDataDir();
 });
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
