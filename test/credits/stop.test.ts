@@ -1,8 +1,10 @@
 import { afterAll, expect, test } from 'bun:test';
+import { MINUTE } from '../../src/units.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy } from '../support/proxy.ts';
+import { stopClock } from '../support/stopped-clock.ts';
 import { until } from '../support/until.ts';
 
 const api = await startApi();
@@ -26,9 +28,13 @@ test('a credit that may have been spent for a request answered 503 is logged and
   proxy.hang();
   await lock.release();
   expect((await answer).status).toBe(503);
-  const stopping = service.stop();
   const report = () => service.logLines.find(({ msg }) => msg.startsWith('credits may have been spent'));
+  const clock = stopClock();
+  const stopping = service.stop();
+  await until('the stop', () => service.logLines.some(({ msg }) => msg === 'stopping'));
+  clock.pass(MINUTE); // longer than a stop takes
   await until('the report of the credit', () => report() !== undefined);
+  clock.restore();
   // The ledger is read now, because a void that waits in the proxy returns the credit later.
   expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
   proxy.up();
