@@ -1,24 +1,20 @@
-/** Batch lookups are exact: at the same moment on two instances, with Postgres away, and with clients that leave. */
-import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+/** Batch lookups are exact: at the same moment on two instances, and with clients that leave. */
+import { afterAll, describe, expect, test } from 'bun:test';
 import { ledgerOf } from '../credits/ledger.ts';
 import { type Caller, type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
-import { lockRow, waitingForLock } from '../support/locks.ts';
 import '../support/modes.ts';
 import { storeRecord } from '../support/records.ts';
-import { eventually, until } from '../support/until.ts';
+import { until } from '../support/until.ts';
 
 const NIFS = Array.from({ length: 50 }, (_, index) => nif(index));
 const plenty = { limits: { requestsPerMinute: 100_000 } };
 
-const api = await startApi({ mode: 'full', proxied: ['postgres'] });
+const api = await startApi({ mode: 'full' });
 const other = await api.startInstance();
-/** Made long before Postgres goes away, so that no notification about it is under way then. */
-const known = await api.caller({ ...plenty, included: 1000 });
 for (const number of NIFS) await storeRecord(api.sql, number, 'Empresa');
-afterEach(() => api.proxies.postgres.up());
 afterAll(() => api.stop());
 
 const lookUp = (at: Instance, { key }: Pick<Caller, 'key'>, nifs: string[] = NIFS) =>
@@ -62,40 +58,6 @@ test('batches and single lookups of one account at once share its credits exactl
   );
   expect(answered.filter((status) => status === 200)).toHaveLength(137);
   expect(await ledgerOf(api.sql, caller.accountId)).toEqual({ used: 137, credits: 0, calls: 137 });
-});
-
-describe.each(['down', 'hang'] as const)('with Postgres %s', (how) => {
-  test('a batch is a 503 within a few seconds, and nothing is charged', async () => {
-    const caller = known;
-    await until('Postgres', async () => (await lookUp(api, caller, NIFS.slice(0, 1))).status === 200);
-    const { used } = await api.ledger(caller);
-    await ask(api, '/usage', caller);
-    api.proxies.postgres[how]();
-    const { status, kind } = await lookUp(api, caller);
-    expect([status, kind]).toEqual([503, 'service-unavailable']);
-    api.proxies.postgres.up();
-    let after = 0;
-    await until('Postgres', async () => {
-      const { status } = await lookUp(api, caller, NIFS.slice(0, 3));
-      if (status === 200) after += 3;
-      return status === 200;
-    });
-    await eventually(async () => (await api.ledger(caller)).used, used + after);
-  });
-});
-
-test('Postgres commits the charge of a batch and freezes before it answers: a 503, and all its credits come back', async () => {
-  const caller = await api.caller({ ...plenty, included: 20, credits: 100 });
-  await until('Postgres', async () => (await lookUp(api, caller, NIFS.slice(0, 1))).status === 200);
-  const lock = await lockRow(api.sql, caller.accountId);
-  const batch = lookUp(api, caller);
-  await waitingForLock(api.sql, 1);
-  api.proxies.postgres.hang();
-  await lock.release();
-  await eventually(() => ledgerOf(api.sql, caller.accountId), { used: 51, credits: 69, calls: 51 });
-  expect((await batch).kind).toBe('service-unavailable');
-  api.proxies.postgres.up();
-  await eventually(() => ledgerOf(api.sql, caller.accountId), { used: 1, credits: 100, calls: 1 });
 });
 
 describe('a client that is slow', () => {

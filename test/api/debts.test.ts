@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { importBrackets } from '../debts/support.ts';
 import { startApi } from '../support/api.ts';
-import { ask, keepSecret, linesSince } from '../support/ask.ts';
+import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 
 const [TAX, BOTH, SOCIAL, CLEAN, LATER] = [nif(1), nif(2), nif(3), nif(4), nif(5)];
@@ -95,44 +95,6 @@ describe('with both datasets', () => {
     expect(api.provider.lookups()).toEqual([]);
   });
 
-  test('credits for some items only: the first ones get them, the others are refused in their place', async () => {
-    const { accountId, key } = await api.caller({ ...plenty, included: 1, credits: 2 });
-    const { body } = await screen(key, ['abc', TAX, CLEAN, TAX, 'abc']);
-    expect(statuses(body)).toEqual([400, 200, 200, 429, 429]);
-    expect(body.data[3].problem).toEqual({
-      type: `${api.baseUrl}/problems/monthly-quota-exceeded`,
-      title: expect.any(String),
-      status: 429,
-      detail: expect.stringMatching(/again at \d{4}-\d\d-01T00:00:00.000Z/),
-    });
-    expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
-  });
-
-  test('no credit at all: the whole answer is the 429 of a single call', async () => {
-    const { accountId, key } = await api.caller({ ...plenty, included: 0 });
-    for (const nifs of [[TAX, TAX], ['abc'], []]) {
-      const { status, kind, body } = await screen(key, nifs);
-      expect([status, kind]).toEqual([429, 'monthly-quota-exceeded']);
-      expect(body).toMatchObject({ quota: 'monthly_credits', limit: 0 });
-    }
-    expect((await api.ledger({ accountId })).used).toBe(0);
-  });
-
-  test.each([
-    ['is absent', ''],
-    ['is no object', `["${TAX}"]`],
-    ['is null', 'null'],
-    ['has no NIF', '{"nifs":[]}'],
-    ['has a NIF that is no text', `{"nifs":[${TAX}]}`],
-    ['has 1,001 NIFs', JSON.stringify({ nifs: Array(1001).fill(TAX) })],
-    ['is over 64 KiB', JSON.stringify({ nifs: [TAX], more: 'x'.repeat(64 * 1024) })],
-  ])('a body that %s is a validation that costs a token and one credit', async (_name, body) => {
-    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 1 } });
-    const answer = await post(key, body);
-    expect([answer.status, answer.kind, remaining(answer)]).toEqual([400, 'validation', 0]);
-    expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
-  });
-
   test('an import is in the next answer, with its date', async () => {
     const { key } = await api.caller(plenty);
     await importBrackets(api.database, { [TAX]: [7500, 25_000], [LATER]: [1, 2] }, { date: '2026-11-10' });
@@ -142,21 +104,5 @@ describe('with both datasets', () => {
     expect(body.data[1].debts.tax_debt).toEqual({ start: 1, end: 2, ...dated });
     expect(body.data[2].debts.tax_debt).toBeNull();
     expect(body.datasets).toEqual({ tax: '2026-11-10', social_security: '2026-11-02' });
-  });
-
-  test('it is a POST; it is logged under its route, without anything of its body', async () => {
-    const { accountId, keyId, key } = await api.caller(plenty);
-    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
-      const { status, headers } = await ask(api, '/debts', { key, method });
-      expect([status, headers.get('Allow')]).toEqual([405, 'POST']);
-    }
-    const from = api.logLines.length;
-    keepSecret('unsaid text');
-    await screen(key, [TAX, 'unsaid text']);
-    expect(linesSince(api, from)).toEqual([
-      expect.objectContaining({ route: '/api/v1/debts', status: 200, account: accountId, key_id: keyId }),
-    ]);
-    expect((await post(null, `{"nifs":["${TAX}"]}`)).kind).toBe('unauthorized');
-    expect((await api.ledger({ accountId })).used).toBe(2);
   });
 });

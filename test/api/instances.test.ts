@@ -5,8 +5,10 @@ import { csv } from '../support/companies.ts';
 import '../support/modes.ts';
 import { until } from '../support/until.ts';
 
+/** Each costs half a second of CPU, and three tell what more would. */
+const PROCESSES = 3;
 const api = await startApi({ mode: 'full', directory: csv(1, 3) });
-const processes = await Promise.all(Array.from({ length: 4 }, () => api.spawnInstance()));
+const processes = await Promise.all(Array.from({ length: PROCESSES }, () => api.spawnInstance()));
 afterAll(() => api.stop());
 const plenty = { limits: { requestsPerMinute: 1_000_000 } };
 
@@ -28,29 +30,25 @@ async function storm(instances: { url: string }[], each: number, key: string) {
 }
 
 test.each([
-  [1, 'of included and purchased credits', { included: 100, credits: 37 }],
-  [3, 'of included and purchased credits', { included: 100, credits: 37 }],
-  [4, 'of included and purchased credits', { included: 100, credits: 37 }],
-  [4, 'of included credits', { included: 137 }],
-  [4, 'of purchased credits', { included: 0, credits: 137 }],
-])(
-  '%d processes with 200 requests each at once admit exactly the 137 %s that are left',
-  async (count, _name, terms) => {
-    const caller = await api.caller({ ...plenty, ...terms });
-    const outcome = await storm(processes.slice(0, count), 200, caller.key);
-    expect(outcome).toEqual({ admitted: 137, overQuota: count * 200 - 137, overRate: 0, other: [] });
-    expect(await api.ledger(caller)).toEqual({ used: 137, credits: 0 });
-  },
-);
+  ['included and purchased credits', { included: 100, credits: 37 }],
+  ['included credits', { included: 137 }],
+  ['purchased credits', { included: 0, credits: 137 }],
+])('processes with 100 requests each at once admit exactly the 137 that %s pay', async (_, terms) => {
+  const caller = await api.caller({ ...plenty, ...terms });
+  const outcome = await storm(processes, 100, caller.key);
+  const overQuota = processes.length * 100 - 137;
+  expect(outcome).toEqual({ admitted: 137, overQuota, overRate: 0, other: [] });
+  expect(await api.ledger(caller)).toEqual({ used: 137, credits: 0 });
+});
 
-test('four processes share one bucket: 80 requests at once get the 60 tokens of a Plus account', async () => {
+test('processes share one bucket: 90 requests at once get the 60 tokens of a Plus account', async () => {
   const { key } = await api.caller({ plan: 'plus' });
   const startMs = performance.now();
-  const { admitted, overRate, other } = await storm(processes, 20, key);
-  // A token flows back each second. With a bucket for each process all 80 would get one.
+  const { admitted, overRate, other } = await storm(processes, 30, key);
+  // A token flows back each second. With a bucket for each process all 90 would get one.
   const flowedBack = Math.ceil((performance.now() - startMs) / 1000);
   expect(admitted).toBeWithin(60, 61 + flowedBack);
-  expect([admitted + overRate, other]).toEqual([80, []]);
+  expect([admitted + overRate, other]).toEqual([90, []]);
 });
 
 test('a revoked key and a suspended account are refused on running instances within five seconds', async () => {
@@ -77,32 +75,6 @@ test('a revoked key and a suspended account are refused on running instances wit
       async () => (await ask(instance, '/usage', { key: suspended.key })).status === 200,
     );
   }
-});
-
-test('a changed plan and changed limits are in force on running instances within five seconds; the bucket is capped', async () => {
-  const { accountId, key } = await api.caller();
-  for (const instance of processes) await ask(instance, '/usage', { key });
-  expect((await api.command('account', 'plan', accountId, 'plus')).code).toBe(0);
-  for (const instance of processes) {
-    await until('Plus', async () => {
-      const { headers, body } = await ask(instance, '/usage', { key });
-      return body.data.plan === 'plus' && headers.get('RateLimit-Limit') === '60';
-    });
-  }
-  const words = ['--requests-per-minute', '7', '--included-credits', '3'];
-  expect((await api.command('account', 'limits', accountId, ...words)).code).toBe(0);
-  for (const instance of processes) {
-    await until('the limits', async () => {
-      const { headers } = await ask(instance, '/usage', { key });
-      return headers.get('RateLimit-Policy') === '7;w=60' && Number(headers.get('RateLimit-Remaining')) < 7;
-    });
-  }
-  const back = ['--requests-per-minute', 'plan', '--included-credits', 'plan'];
-  expect((await api.command('account', 'limits', accountId, ...back)).code).toBe(0);
-  await until('the plan again', async () => {
-    const { headers } = await ask(processes[0]!, '/usage', { key });
-    return headers.get('RateLimit-Limit') === '60';
-  });
 });
 
 test('a key that was refused before it was made works at once on every instance', async () => {

@@ -1,9 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { createCredits } from '../../src/credits/admit.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { chargeCalls } from '../../src/credits/spend.ts';
@@ -13,86 +10,39 @@ import { createTestDatabase } from '../support/database.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
-import { eventually, until } from '../support/until.ts';
+import { eventually } from '../support/until.ts';
 import { admit, admitMany, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('processes');
 const sql = database.sql;
 afterAll(() => database.drop());
 
-/** Starts admit-in-process.ts and collects the lines that it writes after `ready`. */
-async function spawnSpender(accountId: string, count: string, url = database.url, ...more: string[]) {
-  const script = join(import.meta.dir, 'admit-in-process.ts');
-  const child: ChildProcess = spawn(process.execPath, [script, url, accountId, count, ...more], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const lines: string[] = [];
-  const closed = once(child.stdout!, 'close');
-  const ready = new Promise<void>((resolve) => {
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      if (line === 'ready') resolve();
-      else lines.push(line);
-    });
-  });
-  await ready;
-  return { child, lines, closed };
-}
-
-for (const [name, terms] of [
-  ['all of them included', { included: 137 }],
-  ['all of them purchased', { included: 0, credits: 137 }],
-  ['100 included and 37 purchased', { included: 100, credits: 37 }],
-] as const) {
-  test(`4 processes that ask for 200 credits each get exactly the 137 that are left: ${name}`, async () => {
-    const { accountId } = await createCaller(sql, terms);
-    const spenders = await Promise.all(Array.from({ length: 4 }, () => spawnSpender(accountId, '200')));
-    for (const { child } of spenders) child.stdin!.end('go\n');
-    await Promise.all(spenders.map(({ closed }) => closed));
-    const outcomes = spenders.map(({ lines }) => JSON.parse(lines[0]!));
-    const total = (what: string) => outcomes.reduce((sum, outcome) => sum + outcome[what], 0);
-    expect([total('admitted'), total('refused'), total('failed')]).toEqual([137, 663, 0]);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 137, credits: 0, calls: 137 });
-  });
-}
-
-test('kill -9 loses none of the admissions that were acknowledged', async () => {
-  const { accountId } = await createCaller(sql, { included: 1_000_000 });
-  const spender = await spawnSpender(accountId, 'forever');
-  await until('300 admissions', () => spender.lines.length >= 300);
-  spender.child.kill('SIGKILL');
-  await spender.closed;
-  const acknowledged = spender.lines.length;
-  // Statements in flight may still commit: at most two batches, with ten calls together.
-  await waitUntilGone('admit-in-process');
-  const { used, calls } = await ledgerOf(sql, accountId);
-  expect(used).toBeGreaterThanOrEqual(acknowledged);
-  expect(used).toBeLessThanOrEqual(acknowledged + 10);
-  expect(calls).toBe(used);
-});
-
 describe('a process that is killed when Postgres has charged its batch, but the answer is lost,', () => {
-  /** A process whose batch of three calls is charged, and which can reach Postgres only by a new connection. */
+  /** A process whose batch of three credits is charged, and which can reach Postgres only by a new connection. */
   async function chargedUnheard() {
     const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
     const proxy = await startProxy(database.url);
-    const spender = await spawnSpender(accountId, '3', proxy.url(database.url), 'stay');
     const lock = await lockRow(sql, accountId);
-    spender.child.stdin!.end('go\n');
+    const script = join(import.meta.dir, 'admit-in-process.ts');
+    const spender = Bun.spawn([process.execPath, script, proxy.url(database.url), accountId], {
+      stdout: 'pipe',
+    });
     await waitingForLock(sql, 1);
     proxy.mute();
     await lock.release();
     await eventually(async () => (await ledgerOf(sql, accountId)).used, 3);
     const kill = async () => {
-      spender.child.kill('SIGKILL');
-      await spender.closed;
+      spender.kill('SIGKILL');
+      await spender.exited;
       await proxy.close();
     };
-    return { accountId, lines: spender.lines, kill };
+    return { accountId, stdout: spender.stdout, kill };
   }
 
   test('after its void was acknowledged: any other process returns the credits', async () => {
-    const { accountId, lines, kill } = await chargedUnheard();
-    await until('the void', () => lines.includes('voided'));
+    const { accountId, stdout, kill } = await chargedUnheard();
+    const { value } = await stdout.getReader().read();
+    expect(new TextDecoder().decode(value)).toBe('voided\n');
     await kill();
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
     await rollUpCalls(sql);
@@ -101,21 +51,13 @@ describe('a process that is killed when Postgres has charged its batch, but the 
   });
 
   test('before it could void it: that one batch stays charged, and its calls are counted', async () => {
-    const { accountId, lines, kill } = await chargedUnheard();
+    const { accountId, stdout, kill } = await chargedUnheard();
     await kill();
-    expect(lines).toEqual([]);
+    expect(await new Response(stdout).text()).toBe('');
     await reverseVoided(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
   });
 });
-
-async function waitUntilGone(applicationName: string): Promise<void> {
-  await until('the end of its connections', async () => {
-    const rows = await sql`SELECT 1 FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name = ${applicationName}`;
-    return rows.length === 0;
-  });
-}
 
 test('a period that has ended is opened once by two instances at once, and its credits are exact', async () => {
   const pools = [1, 2].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));

@@ -1,8 +1,6 @@
 /** The role that deploy/postgres-role.sql makes, and that the service needs no more than it. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config/config.ts';
 import { createLogTo } from '../../src/observability/log.ts';
@@ -11,9 +9,7 @@ import { startService } from '../../src/service/serve.ts';
 import { call } from '../support/client.ts';
 import { createCommandLine, ROOT } from '../support/command.ts';
 import { createEmptyDatabase, postgresUrl } from '../support/database.ts';
-import { elasticsearchUrl } from '../support/elasticsearch.ts';
-import { redisUrl } from '../support/redis.ts';
-import { createTestIndexAlias } from '../support/search-index.ts';
+import { createFolder } from '../support/folder.ts';
 
 const role = `directory_role_${randomBytes(4).toString('hex')}`;
 const passwordFile = `/tmp/${role}`;
@@ -37,15 +33,13 @@ async function runScript(password: string): Promise<string> {
 }
 
 let url: string;
-let folder: string;
+const folder = createFolder('ordinary-role');
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ordinary-role-'));
   database = await createEmptyDatabase('ordinary_role');
   superuser = connectPostgres(database.url, { max: 1 });
   url = await runScript('first-password');
 });
 afterAll(async () => {
-  await rm(folder, { recursive: true });
   await superuser.unsafe(`COPY (SELECT 1) TO PROGRAM 'rm ${passwordFile}'`);
   await superuser.end({ timeout: 5 });
   await database.drop();
@@ -85,51 +79,37 @@ test('the script runs again, and the password is then the one in the file', asyn
   url = await runScript('first-password');
 });
 
-describe.each(['full', 'postgres'] as const)('in mode %s', (mode) => {
-  test('migrations, imports, rebuild, rollback and requests need no superuser', async () => {
-    const index = createTestIndexAlias();
-    const env: Record<string, string> = {
-      DATABASE_URL: url,
-      REGISTRY: 'none',
-      NIF_PT_URL: 'http://127.0.0.1:9/',
-      AUTH_SECRET: 'x'.repeat(40),
-      PORT: '0',
-    };
-    if (mode === 'full') {
-      Object.assign(env, {
-        ELASTICSEARCH_URL: elasticsearchUrl,
-        ELASTICSEARCH_ALIAS: index.alias,
-        REDIS_URL: redisUrl,
-      });
-    }
-    const { json } = createCommandLine(url, env);
-    try {
-      await json('migrate');
-      const examples = join(ROOT, 'examples/companies.csv');
-      expect(await json('companies', 'import', examples, '--replace')).toMatchObject({ read: 620 });
-      expect(await json('index', 'rebuild')).toMatchObject({ documents: 620 });
-      const debts = join(folder, 'tax.csv');
-      await Bun.write(debts, 'nif,start,end\n500845115,5000,25000\n');
-      const dataset = ['--kind', 'tax', '--date', '2026-10-31'];
-      expect(await json('debts', 'import', debts, ...dataset)).toMatchObject({ imported: 1 });
-      const account = await json('account', 'create', '--name', 'Padaria');
-      const { secret } = await json('key', 'create', account.id);
+test('migrations, imports, rebuild, rollback and requests need no superuser', async () => {
+  const env: Record<string, string> = {
+    DATABASE_URL: url,
+    REGISTRY: 'none',
+    NIF_PT_URL: 'http://127.0.0.1:9/',
+    AUTH_SECRET: 'x'.repeat(40),
+    PORT: '0',
+  };
+  const { json } = createCommandLine(url, env);
+  await json('migrate');
+  const examples = join(ROOT, 'examples/companies.csv');
+  expect(await json('companies', 'import', examples, '--replace')).toMatchObject({ read: 620 });
+  expect(await json('index', 'rebuild')).toMatchObject({ documents: 620 });
+  const debts = join(folder, 'tax.csv');
+  await Bun.write(debts, 'nif,start,end\n500845115,5000,25000\n');
+  const dataset = ['--kind', 'tax', '--date', '2026-10-31'];
+  expect(await json('debts', 'import', debts, ...dataset)).toMatchObject({ imported: 1 });
+  const account = await json('account', 'create', '--name', 'Padaria');
+  const { secret } = await json('key', 'create', account.id);
 
-      const log = createLogTo({ write: () => {} });
-      const service = await startService(readConfig(env), { log });
-      try {
-        const address = `http://127.0.0.1:${service.port}/api/v1`;
-        const found = await call(address, '/companies?q=padaria', { key: secret });
-        expect([found.status, found.body.data[0].legal_name]).toEqual([200, 'PADARIA DE DUME']);
-        expect((await call(address, '/companies/500845115', { key: secret })).status).toBe(502);
-        const usage = await call(address, '/usage', { key: secret });
-        expect(usage.body.data.quotas.requests.used).toBe(2);
-      } finally {
-        await service.stop();
-      }
-      await json('index', 'rollback');
-    } finally {
-      await index.cleanup();
-    }
-  }, 60_000);
+  const log = createLogTo({ write: () => {} });
+  const service = await startService(readConfig(env), { log });
+  try {
+    const address = `http://127.0.0.1:${service.port}/api/v1`;
+    const found = await call(address, '/companies?q=padaria', { key: secret });
+    expect([found.status, found.body.data[0].legal_name]).toEqual([200, 'PADARIA DE DUME']);
+    expect((await call(address, '/companies/500845115', { key: secret })).status).toBe(502);
+    const usage = await call(address, '/usage', { key: secret });
+    expect(usage.body.data.quotas.requests.used).toBe(2);
+  } finally {
+    await service.stop();
+  }
+  await json('index', 'rollback');
 });

@@ -9,6 +9,8 @@ describe('parseQuery', () => {
       '509.442-013',
       'NIF 509442013',
       '509\u00a0442\u00a0013 lda',
+      '5-0 9.4 -. 4\t2\u00a00 1 3',
+      '\u202bPT509442013\u202c, Lisboa',
     ]) {
       expect(parseQuery(q)).toEqual({ kind: 'nif', nif: '509442013' });
     }
@@ -19,6 +21,7 @@ describe('parseQuery', () => {
   test('more or fewer digits in a run are part of a name', () => {
     expect(parseQuery('5094420131')).toEqual({ kind: 'name', normalized: '5094420131' });
     expect(parseQuery('50944201')).toEqual({ kind: 'name', normalized: '50944201' });
+    expect(parseQuery('٥٠٩٤٤٢٠١٣').kind).toBe('name');
     expect(parseQuery('509/442/013')).toEqual({ kind: 'name', normalized: '509 442 013' });
   });
 

@@ -132,14 +132,6 @@ describe('account plan', () => {
     expect((await cli.json('account', 'show', id)).used).toBe(0);
   });
 
-  test('Free to Free changes nothing', async () => {
-    const id = await create();
-    await database.sql`UPDATE balances SET used = 5 WHERE account_id = ${id}`;
-    const { period } = await cli.json('account', 'show', id);
-    expect(await cli.json('account', 'plan', id, 'free')).toEqual({ id, plan: 'free', period });
-    expect((await cli.json('account', 'show', id)).used).toBe(5);
-  });
-
   test('--until cuts the period and is exclusive', async () => {
     const id = await create();
     const until = new Date(Date.now() + 3_600_000).toISOString();
@@ -195,16 +187,6 @@ describe('account limits', () => {
       spendPurchased: true,
     });
     expect((await cli.refusal('account', 'limits', id, '--spend-purchased', 'maybe')).code).toBe(2);
-  });
-
-  test('a limit of an account’s own outlives a change of plan', async () => {
-    const id = await create();
-    await cli.json('account', 'limits', id, '--requests-per-minute', '7');
-    await cli.json('account', 'plan', id, 'plus');
-    expect(await cli.json('account', 'show', id)).toMatchObject({
-      requestsPerMinute: 7,
-      includedCredits: 1250,
-    });
   });
 
   test('a limit that makes no sense is wrong usage', async () => {

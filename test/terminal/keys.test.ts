@@ -78,18 +78,6 @@ test('key revoke answers {id, revoked} with the first date, however often', asyn
   expect((await cli.json('account', 'show', account)).keys).toBe(0);
 });
 
-test('a key beyond the plan’s quota is refused with exit code 1', async () => {
-  const account = await createAccount();
-  await cli.json('key', 'create', account);
-  await cli.json('key', 'create', account);
-  expect(await cli.refusal('key', 'create', account, '--json')).toEqual({
-    code: 1,
-    stderr: 'error: the account has 2 keys, and its plan allows 2: revoke one first\n',
-  });
-  await cli.json('account', 'plan', account, 'plus');
-  await cli.json('key', 'create', account);
-});
-
 test('without --json the secret stands alone on the first line', async () => {
   const { stdout } = await cli.run('key', 'create', await createAccount());
   expect(stdout.split('\n')[0]).toMatch(/^svc_[a-z2-7]{40}$/);

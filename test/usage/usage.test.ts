@@ -12,10 +12,8 @@ import {
   releaseTestClock,
 } from '../accounts/account-at.ts';
 import { admitMany } from '../credits/ledger.ts';
-import { call } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runHandler } from '../support/handler.ts';
-import { createCaller, startTestService, type TestService } from '../support/service.ts';
 
 describe('the usage object', () => {
   let database: TestDatabase;
@@ -116,56 +114,13 @@ describe('the usage object', () => {
       quotas: { requests: { used: 0, limit: 500 }, apiKeys: { limit: 2 } },
     });
   });
-});
 
-describe('GET /usage', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  afterAll(() => service.stop());
-
-  const usage = async (key: string) => {
-    const { status, body, headers } = await call(service.url, '/usage', { key });
-    expect(status).toBe(200);
-    expect(String(body.data.rateLimit.remaining)).toBe(headers.get('RateLimit-Remaining')!);
-    return body.data;
-  };
-
-  test('is exact after every admission, past the allowance into purchased credits and to the end', async () => {
-    const { key } = await createCaller(service.sql, { included: 2, credits: 1, plan: 'plus' });
-    const seen = [];
-    for (let request = 0; request < 5; request += 1) {
-      const { credits, quotas } = await usage(key);
-      seen.push([quotas.requests.used, quotas.requests.limit, credits]);
-      await call(service.url, '/companies/1', { key });
-    }
-    expect(seen).toEqual([
-      [0, 2, 1],
-      [1, 2, 1],
-      [2, 2, 1],
-      [3, 2, 0],
-      [3, 2, 0],
-    ]);
-  });
-
-  test('costs a token and no credit, and reports the bucket after itself', async () => {
-    const { key } = await createCaller(service.sql);
-    expect((await usage(key)).rateLimit).toEqual({ limit: 20, remaining: 19 });
-    const { rateLimit, quotas } = await usage(key);
-    expect([rateLimit.remaining, quotas.requests.used]).toEqual([18, 0]);
-  });
-
-  test('counts keys that are not revoked, and says the quota of the plan', async () => {
-    const { accountId, key } = await createCaller(service.sql);
-    const second = await createKey(service.sql, accountId, '', 'test');
-    expect((await usage(key)).quotas.apiKeys).toEqual({ used: 2, limit: 2, unit: 'keys' });
-    await revokeKey(service.sql, second.id, 'test');
-    expect((await usage(key)).quotas.apiKeys).toEqual({ used: 1, limit: 2, unit: 'keys' });
-  });
-
-  test('takes no notice of a query', async () => {
-    const { key } = await createCaller(service.sql);
-    expect((await call(service.url, '/usage?q=x&account=other', { key })).status).toBe(200);
+  test('counts keys that are not revoked', async () => {
+    const id = await createAccountAt(sql, new Date('2026-03-05T00:00:00Z'), { plan: 'free' });
+    const keysOf = async () => (await usageAt(id, '2999-01-01T00:00:00Z')).quotas.apiKeys;
+    const key = await createKey(sql, id, '', 'test');
+    expect(await keysOf()).toEqual({ used: 1, limit: 2, unit: 'keys' });
+    await revokeKey(sql, key.id, 'test');
+    expect((await keysOf()).used).toBe(0);
   });
 });
