@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { IDEMPOTENCY_KEY } from '../http/api-route.ts';
+import { pathOf, searchOf } from '../http/url.ts';
 
 const KEY = new RegExp(IDEMPOTENCY_KEY);
 
@@ -15,9 +16,8 @@ export function identityOf({ headers, url }: Request, accountId: string, body: s
   const key = headers.get('idempotency-key');
   if (key === null) return undefined;
   if (!KEY.test(key)) return null;
-  const { pathname, search } = new URL(url);
   return createHash('sha256')
-    .update(`${accountId}\n${key}\n${pathname}${search}\n`)
+    .update(`${accountId}\n${key}\n${pathOf(url)}${searchOf(url)}\n`)
     .update(body)
     .digest('hex');
 }
