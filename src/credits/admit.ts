@@ -6,7 +6,7 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Admission, Call } from './call.ts';
-import { chargeOnce, returnShare, type Share } from './once.ts';
+import { chargeOnce, returnAll, returnPart } from './once.ts';
 import { type Charge, chargeCalls, paidOf } from './spend.ts';
 import { refundCredits, voidAttempt } from './void.ts';
 
@@ -75,9 +75,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       const admissions = admissionsOf(attempt, charged, outcome);
       return calls.map((call) => admissions.get(call));
     } catch (error) {
-      if (mode === 'open') mode = 'in doubt';
-      onEvent?.('failed');
-      void settle('voided', attempt, () => voidAttempt(sql, attempt));
+      doubt(attempt, () => voidAttempt(sql, attempt));
       throw error;
     }
   }
@@ -92,34 +90,27 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     throwUnlessOpen();
     if (call.signal?.aborted) return [];
     const user = randomUUID();
-    const shares: Share[] = [];
+    const attempts: string[] = [];
     unsettled.set(user, [call]);
     try {
-      const charged = await chargeOnce(sql, { call, user, shares, bound, runForUnlocked });
-      onEvent?.('charged');
-      return [charged && { ...charged, giveBack: (credits) => giveBackShares(call, shares, user, credits) }];
-    } catch (error) {
-      if (mode === 'open') mode = 'in doubt';
-      onEvent?.('failed');
-      for (const share of shares) {
-        const id = `${user} ${share.attempt}`;
-        unsettled.set(id, [{ ...call, credits: share.used }]);
-        void settle('voided', id, () => returnShare(sql, share, share.used, user));
-      }
-      throw error;
-    } finally {
+      const { paid, shares } = await chargeOnce(sql, { call, user, attempts, bound, runForUnlocked });
       unsettled.delete(user);
+      const giveBack = (credits: number) =>
+        refund({ ...call, credits }, () => returnPart(sql, user, shares, credits));
+      if (paid === undefined) giveBack(call.credits);
+      else onEvent?.('charged');
+      return [paid && { ...paid, giveBack }];
+    } catch (error) {
+      doubt(user, () => returnAll(sql, user, attempts));
+      throw error;
     }
   }
 
-  /** The latest charge is returned first. */
-  function giveBackShares(call: Call, shares: Share[], user: string, credits: number): void {
-    let left = credits;
-    for (const share of shares.toReversed()) {
-      const back = Math.min(left, share.used);
-      left -= back;
-      refund({ ...call, credits: back }, () => returnShare(sql, share, back, user));
-    }
+  /** The outcome of a charge is unknown. Nothing is charged until Postgres has acknowledged its void. */
+  function doubt(id: string, sendVoid: () => PromiseLike<unknown>): void {
+    if (mode === 'open') mode = 'in doubt';
+    onEvent?.('failed');
+    void settle('voided', id, sendVoid);
   }
 
   function admissionsOf(attempt: string, calls: Call[], charged: Charge): Map<Call, Admission> {

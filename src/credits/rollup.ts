@@ -2,15 +2,10 @@ import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { startInterval } from '../runtime/interval.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';
-import { MINUTE, SECOND } from '../units.ts';
-import { reverseVoided } from './void.ts';
+import { SECOND } from '../units.ts';
+import { reverseVoided, VOID_WINDOW_MS } from './void.ts';
 
 const ROLL_UP_EVERY_MS = 5 * SECOND;
-/**
- * A void may come this long after its charge. Until then the row stays: a void that misses it would return nothing. The same
- * goes for a charge that arrives after its void.
- */
-const VOID_WINDOW_MS = 10 * MINUTE;
 /** Rows of the journal in one statement. With 500 calls each it takes a tenth of its timeout. */
 const ROWS_AT_ONCE = 400;
 /** Nothing is purged for this long after a start or an outage, because voids of earlier batches may still be on their way. */

@@ -1,7 +1,14 @@
 import { findLocked } from '../accounts/locked.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
+import { MINUTE } from '../units.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './spend.ts';
+
+/**
+ * A void or a refund may come this long after its charge. Until then the charge's row stays: a void that misses it would return
+ * nothing. So does the row of a void, for a charge that arrives after it.
+ */
+export const VOID_WINDOW_MS = 10 * MINUTE;
 
 /**
  * Voids an attempt to charge whose outcome is unknown, so that its calls cost nothing. Idempotent, and takes no account's lock.
@@ -19,8 +26,8 @@ export function voidAttempt(sql: Sql, attempt: string) {
 
 /**
  * Refunds credits of one call: inserts a voided batch of them with the time of the original charge, which the roll-up reverses
- * like any other. They count as rolled up, because the original batch is counted with all its calls. A batch older than ten
- * minutes is gone from the journal, and nothing of it can be refunded.
+ * like any other. They count as rolled up, because the original batch is counted with all its calls. A batch older than
+ * {@link VOID_WINDOW_MS} may be gone from the journal, and nothing of it can be refunded.
  * @param id UUID of this refund, which is idempotent by it @param purchased purchased credits among those of the call
  */
 export function refundCredits(sql: Sql, id: string, call: Call, attempt: string, purchased: number) {

@@ -97,6 +97,33 @@ test('a request whose credits sufficed for a part is charged the rest when it is
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 10, credits: 13, calls: 10 });
 });
 
+test('a request that was paid in twenty parts is answered again, and charged what is missing', async () => {
+  const { accountId } = await createCaller(sql, { included: 0 });
+  const request = call(accountId, randomUUID(), 22);
+  for (let part = 1; part <= 20; part += 1) {
+    await sql`UPDATE balances SET credits = 1 WHERE account_id = ${accountId}`;
+    const { spent, left } = await ledgers[part % 2]!.admit({ ...request, wantsLeft: part % 3 === 0 });
+    expect([spent, left]).toEqual([part, part % 3 === 0 ? 0 : null]);
+  }
+  const repeat = { ...request, credits: 20 };
+  expect(await ledgers[0]!.admit(repeat)).toMatchObject({ spent: 20, quota: null });
+  expect(await ledgers[0]!.admit({ ...repeat, wantsLeft: true })).toMatchObject({ spent: 20, left: 0 });
+  await sql`UPDATE balances SET credits = 5 WHERE account_id = ${accountId}`;
+  expect(await ledgers[1]!.admit(request)).toMatchObject({ spent: 22, quota: null });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 22, credits: 3, calls: 22 });
+});
+
+test('credits come back though fifty sendings have used them at once', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = call(accountId, randomUUID(), 5);
+  const ledger = createCredits(pools[0]!);
+  const admissions = await Promise.all(Array.from({ length: 50 }, () => ledger.admit(request)));
+  for (const { giveBack } of admissions) giveBack(5);
+  await ledger.close(5000);
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+});
+
 test('after ten minutes it is a new request, whether its old charge is still in the journal or not', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
   const request = call(accountId, randomUUID(), 5);
@@ -154,6 +181,33 @@ describe('a charge whose outcome is unknown', () => {
     await sendAndReturn(pools[0]!, request, 0);
     expect((await ledgerOf(sql, accountId)).used).toBe(5);
     await end();
+  });
+
+  test('of which not even the search for earlier charges was answered closes the ledger for a moment only', async () => {
+    const proxy = await startProxy(database.url);
+    const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
+    const ledger = createCredits(pool);
+    const { accountId } = await createCaller(sql, { included: 100 });
+    const request = call(accountId, randomUUID(), 5);
+    const other = await ledgers[0]!.admit(request);
+    await ledger.admit(call(accountId, randomUUID(), 1));
+    proxy.hang();
+    await expect(ledger.admit(request)).rejects.toThrow();
+    proxy.up();
+    const unkeyed = { ...request, identity: undefined, credits: 1 };
+    await eventually(() => ledger.admit(unkeyed).then(({ spent }) => spent, String), 1);
+    // The sending that failed does not keep the credits that the other one returns.
+    other.giveBack(5);
+    await eventually(
+      async () => {
+        await reverseVoided(sql);
+        return ledgerOf(sql, accountId);
+      },
+      { used: 2, credits: 0, calls: 2 },
+    );
+    await ledger.close(5000);
+    await pool.end({ timeout: 1 });
+    await proxy.close();
   });
 
   test('stays charged when another sending has used it meanwhile', async () => {
