@@ -3,7 +3,6 @@ import type { Sql } from '../postgres/connect.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import type { CompanyDetails, SourceName } from '../sources/types.ts';
 import { MINUTE, SECOND } from '../units.ts';
-import { writeDetails } from './present.ts';
 import { type CompanyRow, companiesOf, type StoredCompany } from './store.ts';
 
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
@@ -97,7 +96,7 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
         RETURNING nif
       ), c AS (
         INSERT INTO companies (nif, details, source, fetched_at)
-        SELECT nif, ${writeDetails(details)}::text::json, ${source}, clock_timestamp() FROM owned
+        SELECT nif, ${JSON.stringify(details)}::text::json, ${source}, clock_timestamp() FROM owned
         ON CONFLICT (nif) DO UPDATE SET
           details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
         RETURNING *

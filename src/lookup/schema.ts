@@ -1,24 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { DebtsSchema } from '../debts/bracket.ts';
+import { DETAILS_SCHEMA } from '../sources/types.ts';
 
 export const CompanySchema = Type.Object(
   {
     nif: Type.Integer({ minimum: 0, maximum: 999_999_999, description: 'The NIF as a number.' }),
-    title: Type.String({ description: 'Legal name.' }),
-    address: Type.String({ description: 'Address.' }),
-    zipcode: Type.String({ description: 'Postal code.' }),
-    city: Type.String({ description: 'City or locality.' }),
-    activity: Type.String({ description: 'Activity description.' }),
-    status: Type.String({ description: 'Status text of the data provider; free text.' }),
-    cae: Type.String({ description: 'Primary economic activity code.' }),
-    structure: Type.Object(
-      {
-        nature: Type.String({ description: 'Legal nature.' }),
-        capital: Type.String({ description: 'Share capital, a decimal string; `0` when not supplied.' }),
-        capital_currency: Type.String({ description: 'Currency of the capital; `EUR` when not supplied.' }),
-      },
-      { additionalProperties: false },
-    ),
+    ...DETAILS_SCHEMA,
     ...DebtsSchema,
   },
   { $id: 'Company', additionalProperties: false },

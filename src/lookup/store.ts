@@ -4,12 +4,12 @@ import type { Sql } from '../postgres/connect.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../runtime/batcher.ts';
 import type { Bound } from '../runtime/timeout.ts';
-import type { SourceName } from '../sources/types.ts';
+import type { CompanyDetails, SourceName } from '../sources/types.ts';
 
 /** A stored company record, with the debts that are imported apart from it. */
 export interface StoredCompany {
   nif: string;
-  /** As `writeDetails` (present.ts) wrote them. */
+  /** A source's {@link CompanyDetails} as JSON. */
   details: string;
   source: SourceName;
   /** As Postgres writes a time in UTC: `2026-11-20 10:00:00.123+00`. */

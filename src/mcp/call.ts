@@ -1,6 +1,7 @@
 /** The call of a tool as a client sends it, and its result (protocol: Tools, Streamable HTTP, per-request metadata). */
 import type { Answer } from '../http/answer.ts';
 import { explain, problemJson } from '../http/problems.ts';
+import { isObject } from '../runtime/json.ts';
 import { TOOLS, type Tool } from './tools.ts';
 
 /** The first revision without a handshake: each request carries what the handshake said, in `_meta` and in headers. */
@@ -37,9 +38,6 @@ export function callOf(message: unknown, headers: Headers): Call | null {
   const isRepeated = headers.get('mcp-method') === method && headers.get('mcp-name') === name;
   return isSpoken && (isRepeated || !isModern) ? { id: id as Call['id'], tool, input, isModern } : null;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The result of a call, as JSON: the body that the route answers, as data and as text. The text of a problem is for a model.

@@ -32,3 +32,8 @@ function isTooDeep(bytes: Uint8Array): boolean {
 }
 
 const nestingOf = (byte: number) => (byte === OPENING ? 1 : byte === CLOSING ? -1 : 0);
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,15 +1,9 @@
-import { createBreaker } from './breaker.ts';
 import { capitalText } from './capital.ts';
-import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
+import { cleanTexts, joinTexts } from './clean-text.ts';
 import { createTokens } from './einforma-token.ts';
-import { createJsonClient, type JsonObject, type Question, urlUnder } from './http.ts';
-import {
-  type CompanyDetails,
-  type CompanySource,
-  type SourceAnswer,
-  SourceError,
-  type SourcesConfig,
-} from './types.ts';
+import { type JsonObject, nifText, type Question, urlUnder } from './http.ts';
+import { createSource } from './source.ts';
+import { type CompanyDetails, type CompanySource, SourceError, type SourcesConfig } from './types.ts';
 
 /**
  * The members of a report. They are documented for Spain, and unconfirmed for Portugal; this is the one place to change them.
@@ -37,9 +31,6 @@ const CODE_AND_ACTIVITY = /^(\d{2,6})(?:\s*[-–:.]\s*|\s+)(\S.*)$/;
  * accepted token, is a definite "no such company". After a 401 the token is renewed once, within the same timeout.
  */
 export function createEinforma(config: SourcesConfig, now: () => number): CompanySource {
-  const name = 'einforma';
-  const client = createJsonClient(name, config.providerTimeoutMs);
-  const guarded = createBreaker(name, now);
   const tokens = createTokens(config, now);
 
   async function report(nif: string, token: string, question: Question) {
@@ -48,23 +39,17 @@ export function createEinforma(config: SourcesConfig, now: () => number): Compan
     return question.ask({ url, headers, accept: [404], bare: [401] });
   }
 
-  async function ask(nif: string, question: Question): Promise<SourceAnswer> {
+  return createSource('einforma', config.providerTimeoutMs, now, async (nif, question) => {
     const token = await tokens.get(question);
     let answer = await report(nif, token, question);
     if (answer.status === 401) {
       tokens.forget(token);
       answer = await report(nif, await tokens.get(question), question);
     }
-    if (answer.status === 401) throw new SourceError(name, 'bad-key');
+    if (answer.status === 401) throw new SourceError('einforma', 'bad-key');
     if (answer.status === 404) return { kind: 'not-found' };
     return { kind: 'found', details: detailsOf(answer.body, nif) };
-  }
-
-  return {
-    name,
-    find: (nif, admit = async () => {}) => guarded(nif, () => ask(nif, client.begin(admit))),
-    close: () => client.close(),
-  };
+  });
 }
 
 function detailsOf(report: JsonObject, nif: string): CompanyDetails {
@@ -87,9 +72,11 @@ function detailsOf(report: JsonObject, nif: string): CompanyDetails {
     activity: first(REPORT.activity) || codeActivity,
     status: first(REPORT.status),
     cae: code,
-    nature: first(REPORT.nature),
-    capital: capitalText(report[REPORT.capital[0]]),
-    capitalCurrency: 'EUR',
+    structure: {
+      nature: first(REPORT.nature),
+      capital: capitalText(report[REPORT.capital[0]]),
+      capital_currency: 'EUR',
+    },
   };
 }
 
@@ -99,8 +86,7 @@ function texts(report: JsonObject, members: readonly string[]): string[] {
 
 /** An identifier without separators and the country's prefix; '' if it is absent. */
 function identifier(value: unknown): string {
-  if (typeof value === 'number') return String(value).padStart(9, '0');
-  return cleanText(value)
+  return nifText(value)
     .replace(/[\s.-]/g, '')
     .replace(/^PT/i, '');
 }

@@ -5,9 +5,10 @@ import { Agent } from 'undici/index.js';
 import { certificateFault } from '../config/tls.ts';
 import { codeOf } from '../errors.ts';
 import { createGate } from '../runtime/gate.ts';
-import { parseUntrusted } from '../runtime/json.ts';
+import { isObject, parseUntrusted } from '../runtime/json.ts';
 import { setTimeoutAfterIo } from '../runtime/timeout.ts';
 import { KIB, MIB } from '../units.ts';
+import { cleanText } from './clean-text.ts';
 import { type Admit, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
 
 /** Enough for a burst of lookups. Further ones wait for a connection, for half of their timeout at most. */
@@ -179,10 +180,6 @@ function parseObject(bytes: Uint8Array): JsonObject {
   return value;
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function reasonOf(error: unknown): SourceErrorReason {
   if (error instanceof BodyError) return error.reason;
   const code = codeOf(error);
@@ -199,4 +196,9 @@ export function urlUnder(base: string, path: string): URL {
   const url = new URL(base);
   url.pathname = url.pathname.replace(/\/+$/, '') + path;
   return url;
+}
+
+/** A NIF as a provider writes it. One that is a number has lost its leading zeros. */
+export function nifText(value: unknown): string {
+  return typeof value === 'number' ? String(value).padStart(9, '0') : cleanText(value);
 }

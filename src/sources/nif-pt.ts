@@ -1,15 +1,14 @@
 import { DEFAULT_NIF_PT_URL } from '../config/config.ts';
+import { isObject } from '../runtime/json.ts';
 import { DAY, HOUR, MINUTE } from '../units.ts';
-import { createBreaker } from './breaker.ts';
 import { capitalText, currencyText } from './capital.ts';
 import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
-import { createJsonClient, isObject, type JsonObject } from './http.ts';
+import { type JsonObject, nifText } from './http.ts';
+import { createSource } from './source.ts';
 import {
-  type Admit,
   type CompanyDetails,
   type CompanySource,
   isOfSource,
-  type SourceAnswer,
   SourceError,
   type SourcesConfig,
 } from './types.ts';
@@ -42,8 +41,6 @@ export function createNifPt(
   onLimit: (window: LimitWindow) => void,
 ): CompanySource {
   const name = 'nif.pt';
-  const client = createJsonClient(name, providerTimeoutMs);
-  const guarded = createBreaker(name, now);
   let limitedUntilMs = Number.NEGATIVE_INFINITY;
   let nextProbeMs = Number.NEGATIVE_INFINITY;
 
@@ -54,8 +51,8 @@ export function createNifPt(
     return new SourceError(name, 'limit');
   }
 
-  async function ask(nif: string, admit: Admit): Promise<SourceAnswer> {
-    const { body } = await client.begin(admit).ask({ url: questionUrl(nifPtUrl, nif, nifPtKey) });
+  const source = createSource(name, providerTimeoutMs, now, async (nif, question) => {
+    const { body } = await question.ask({ url: questionUrl(nifPtUrl, nif, nifPtKey) });
     if (body.result === 'success') return { kind: 'found', details: detailsOf(ownRecord(body.records, nif)) };
     if (body.result !== 'error') throw new SourceError(name, 'unexpected');
     const message = cleanText(body.message);
@@ -63,17 +60,17 @@ export function createNifPt(
     const window = LIMIT.exec(message)?.[1];
     if (window) throw limitReached(window.toLowerCase() as LimitWindow);
     throw new SourceError(name, BAD_KEY.test(message) ? 'bad-key' : 'provider-error');
-  }
+  });
 
   return {
-    name,
-    async find(nif, admit = async () => {}) {
+    ...source,
+    async find(nif, admit) {
       const isProbe = now() < limitedUntilMs;
-      if (!isProbe) return guarded(nif, () => ask(nif, admit));
+      if (!isProbe) return source.find(nif, admit);
       if (now() < nextProbeMs) throw new SourceError(name, 'skipped');
       nextProbeMs = now() + PROBE_EVERY_MS;
       try {
-        const answer = await guarded(nif, () => ask(nif, admit));
+        const answer = await source.find(nif, admit);
         limitedUntilMs = Number.NEGATIVE_INFINITY;
         return answer;
       } catch (error) {
@@ -82,7 +79,6 @@ export function createNifPt(
         throw error;
       }
     },
-    close: () => client.close(),
   };
 }
 
@@ -104,9 +100,7 @@ function ownRecord(records: unknown, nif: string): JsonObject {
       Object.keys(records).some((key) => key !== nif) ? 'wrong-company' : 'unexpected',
     );
   }
-  // A NIF that is a number has lost its leading zeros.
-  const own = typeof record.nif === 'number' ? String(record.nif).padStart(9, '0') : cleanText(record.nif);
-  if (own !== nif) throw new SourceError('nif.pt', 'wrong-company');
+  if (nifText(record.nif) !== nif) throw new SourceError('nif.pt', 'wrong-company');
   return record;
 }
 
@@ -122,8 +116,10 @@ function detailsOf(record: JsonObject): CompanyDetails {
     activity: joinTexts(cleanTexts(record.activity)),
     status: cleanText(record.status),
     cae: cleanText(record.cae),
-    nature: cleanText(structure.nature),
-    capital: capitalText(structure.capital),
-    capitalCurrency: currencyText(structure.capital_currency),
+    structure: {
+      nature: cleanText(structure.nature),
+      capital: capitalText(structure.capital),
+      capital_currency: currencyText(structure.capital_currency),
+    },
   };
 }

@@ -1,3 +1,4 @@
+import { type Static, type TObject, Type } from '@sinclair/typebox';
 import type { Config } from '../config/config.ts';
 
 export type SourcesConfig = Pick<
@@ -13,22 +14,27 @@ export type SourcesConfig = Pick<
 >;
 
 /**
- * A company as a source describes it (specification, Company record). Every text is clean (no tags, entities or control
- * characters), and '' if the source doesn't supply it. `capital` is a decimal string, '0' if unknown; `capitalCurrency` is
- * 'EUR' if unknown.
+ * The members of a company record that come from a source (specification, Company record). Every text is clean (no tags, entities
+ * or control characters), and '' if the source doesn't supply it.
  */
-export interface CompanyDetails {
-  title: string;
-  address: string;
-  zipcode: string;
-  city: string;
-  activity: string;
-  status: string;
-  cae: string;
-  nature: string;
-  capital: string;
-  capitalCurrency: string;
-}
+export const DETAILS_SCHEMA = {
+  title: Type.String({ description: 'Legal name.' }),
+  address: Type.String({ description: 'Address.' }),
+  zipcode: Type.String({ description: 'Postal code.' }),
+  city: Type.String({ description: 'City or locality.' }),
+  activity: Type.String({ description: 'Activity description.' }),
+  status: Type.String({ description: 'Status text of the data provider; free text.' }),
+  cae: Type.String({ description: 'Primary economic activity code.' }),
+  structure: Type.Object(
+    {
+      nature: Type.String({ description: 'Legal nature.' }),
+      capital: Type.String({ description: 'Share capital, a decimal string; `0` when not supplied.' }),
+      capital_currency: Type.String({ description: 'Currency of the capital; `EUR` when not supplied.' }),
+    },
+    { additionalProperties: false },
+  ),
+};
+export type CompanyDetails = Static<TObject<typeof DETAILS_SCHEMA>>;
 
 export type SourceName = 'nif.pt' | 'vies' | 'einforma';
 

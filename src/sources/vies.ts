@@ -1,14 +1,7 @@
-import { createBreaker } from './breaker.ts';
 import { cleanLines, cleanText, joinTexts } from './clean-text.ts';
-import { createJsonClient, type JsonObject, urlUnder } from './http.ts';
-import {
-  type Admit,
-  type CompanyDetails,
-  type CompanySource,
-  type SourceAnswer,
-  SourceError,
-  type SourcesConfig,
-} from './types.ts';
+import { type JsonObject, nifText, urlUnder } from './http.ts';
+import { createSource } from './source.ts';
+import { type CompanyDetails, type CompanySource, SourceError, type SourcesConfig } from './types.ts';
 
 const POSTAL_LINE = /^(\d{4}(?:-\d{3})?)(?:\s+(.*))?$/;
 
@@ -17,39 +10,20 @@ const POSTAL_LINE = /^(\d{4}(?:-\d{3})?)(?:\s+(.*))?$/;
  * inside the EU. So "invalid" is `unknown`, never a 404 (contract: not found). It answers faults with HTTP 200, too.
  */
 export function createVies(config: SourcesConfig, now: () => number): CompanySource {
-  const name = 'vies';
-  const client = createJsonClient(name, config.providerTimeoutMs);
-  const guarded = createBreaker(name, now);
-
-  async function ask(nif: string, admit: Admit): Promise<SourceAnswer> {
-    const { body } = await client.begin(admit).ask({ url: urlUnder(config.viesUrl, `/ms/PT/vat/${nif}`) });
-    if (body.actionSucceed === false || hasMembers(body.errorWrappers))
-      throw new SourceError(name, 'provider-error');
-    if (typeof body.isValid !== 'boolean') throw new SourceError(name, 'unexpected');
+  return createSource('vies', config.providerTimeoutMs, now, async (nif, question) => {
+    const { body } = await question.ask({ url: urlUnder(config.viesUrl, `/ms/PT/vat/${nif}`) });
+    const hasErrors = Array.isArray(body.errorWrappers) && body.errorWrappers.length > 0;
+    if (body.actionSucceed === false || hasErrors) throw new SourceError('vies', 'provider-error');
+    if (typeof body.isValid !== 'boolean') throw new SourceError('vies', 'unexpected');
     const verdict = cleanText(body.userError).toUpperCase();
-    if (!isAbout(body, nif)) throw new SourceError(name, 'wrong-company');
+    // VIES repeats the number. An answer without one is accepted.
+    const own = nifText(body.vatNumber);
+    if (own !== '' && own !== nif && own !== `PT${nif}`) throw new SourceError('vies', 'wrong-company');
     if (body.isValid && (verdict === 'VALID' || verdict === ''))
       return { kind: 'found', details: detailsOf(body) };
     if (!body.isValid && verdict === 'INVALID') return { kind: 'unknown' };
-    throw new SourceError(name, 'provider-error');
-  }
-
-  return {
-    name,
-    find: (nif, admit = async () => {}) => guarded(nif, () => ask(nif, admit)),
-    close: () => client.close(),
-  };
-}
-
-function hasMembers(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0;
-}
-
-/** Whether the answer is about this NIF. VIES repeats the number; an answer without one is accepted. */
-function isAbout(body: JsonObject, nif: string): boolean {
-  const { vatNumber } = body;
-  const number = typeof vatNumber === 'number' ? String(vatNumber).padStart(9, '0') : cleanText(vatNumber);
-  return number === '' || number === nif || number === `PT${nif}`;
+    throw new SourceError('vies', 'provider-error');
+  });
 }
 
 function detailsOf(body: JsonObject): CompanyDetails {
@@ -65,9 +39,7 @@ function detailsOf(body: JsonObject): CompanyDetails {
     activity: '',
     status: '',
     cae: '',
-    nature: '',
-    capital: '0',
-    capitalCurrency: 'EUR',
+    structure: { nature: '', capital: '0', capital_currency: 'EUR' },
   };
 }
 

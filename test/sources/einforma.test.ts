@@ -172,9 +172,7 @@ describe('a report', () => {
       activity: 'Programação informática',
       status: 'Ativa',
       cae: '6201',
-      nature: 'Sociedade por quotas',
-      capital: '5000',
-      capitalCurrency: 'EUR',
+      structure: { nature: 'Sociedade por quotas', capital: '5000', capital_currency: 'EUR' },
     });
   });
 
@@ -185,7 +183,7 @@ describe('a report', () => {
         activity: '',
         zipcode: '',
         city: 'Lisboa',
-        capital: '5000.50',
+        structure: { capital: '5000.50' },
       },
     );
   });

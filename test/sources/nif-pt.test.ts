@@ -70,9 +70,7 @@ describe('a found company', () => {
       activity: 'Programação informática',
       status: 'active',
       cae: '62010',
-      nature: 'LDA',
-      capital: '5000.00',
-      capitalCurrency: 'EUR',
+      structure: { nature: 'LDA', capital: '5000.00', capital_currency: 'EUR' },
     });
   });
 
@@ -97,14 +95,10 @@ describe('a found company', () => {
     ['a list', ['x']],
     ['absent', undefined],
   ])('whose nature, capital and currency are %s has no wrong figure', async (_, value) => {
-    const { nature, capital, capitalCurrency } = await detailsFor({
+    const { structure } = await detailsFor({
       structure: { nature: null, capital: value, capital_currency: null },
     });
-    expect({ nature, capital, capitalCurrency }).toEqual({
-      nature: '',
-      capital: '0',
-      capitalCurrency: 'EUR',
-    });
+    expect(structure).toEqual({ nature: '', capital: '0', capital_currency: 'EUR' });
   });
 
   test('has its first CAE, however the list is written', async () => {

@@ -1,4 +1,3 @@
-import { writeDetails } from '../../src/lookup/present.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import type { CompanyDetails } from '../../src/sources/types.ts';
 
@@ -11,9 +10,7 @@ export const NO_DETAILS: CompanyDetails = {
   activity: '',
   status: '',
   cae: '',
-  nature: '',
-  capital: '0',
-  capitalCurrency: 'EUR',
+  structure: { nature: '', capital: '0', capital_currency: 'EUR' },
 };
 
 /** Stores a company's record as a refresh would have, so that no source is asked while it is fresh. */
@@ -23,7 +20,7 @@ export async function storeRecord(
   title: string,
   fetchedAt: Date = new Date(),
 ): Promise<void> {
-  const details = writeDetails({
+  const details = JSON.stringify({
     title,
     address: 'Rua A',
     zipcode: '1000-001',
@@ -31,10 +28,8 @@ export async function storeRecord(
     activity: '',
     status: 'active',
     cae: '62010',
-    nature: 'LDA',
-    capital: '5000.00',
-    capitalCurrency: 'EUR',
-  });
+    structure: { nature: 'LDA', capital: '5000.00', capital_currency: 'EUR' },
+  } satisfies CompanyDetails);
   await sql`
     INSERT INTO companies (nif, details, source, fetched_at)
     VALUES (${nif}, ${details}::text::json, 'nif.pt', ${fetchedAt})

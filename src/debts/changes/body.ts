@@ -1,5 +1,6 @@
 import { isTexts } from '../../admission/items.ts';
 import { validNif } from '../../http/nif.ts';
+import { isObject } from '../../runtime/json.ts';
 import { API_KINDS, DEBT_KINDS } from '../kind.ts';
 import { readCursor } from './cursor.ts';
 import { MAX_NIFS } from './schema.ts';
@@ -9,8 +10,8 @@ const FORM = `The body is not {"after": "chg_…" or null, "nifs": ["…", …],
 
 /** The page that a request asks for, or the detail of its problem (contract: changes of debts). */
 export function readChangesBody(json: unknown): { input: PageOptions } | { invalid: string } {
-  if (typeof json !== 'object' || json === null) return { invalid: FORM };
-  const { after, nifs, kinds } = json as Record<string, unknown>;
+  if (!isObject(json)) return { invalid: FORM };
+  const { after, nifs, kinds } = json;
   const isAsked = after === null || typeof after === 'string';
   if (!isAsked || (nifs !== undefined && !isTexts(nifs, MAX_NIFS))) return { invalid: FORM };
   if (kinds !== undefined && !(isTexts(kinds, DEBT_KINDS.length) && kinds.length > 0))

@@ -1,5 +1,6 @@
 /** Reads the members of JSON objects that an import needs, for JSON Lines and JSON lists (contract, Files). */
 
+import { isObject } from '../../runtime/json.ts';
 import { FileError } from '../../terminal/file-error.ts';
 import { columnAdvice, comparable, type FileColumn, shownNames } from '../columns.ts';
 import { REASONS } from '../rows.ts';
@@ -58,14 +59,8 @@ export function createObjectReader(fileName: string, columns: readonly FileColum
   };
 }
 
-type JsonObject = Record<string, unknown>;
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** A member by its name, without regard to case and to spaces around it, as with the headers of CSV. */
-function memberNamed(object: JsonObject, name: string): unknown {
+function memberNamed(object: Record<string, unknown>, name: string): unknown {
   if (Object.hasOwn(object, name)) return object[name];
   const wanted = comparable(name);
   for (const key of Object.keys(object)) {
@@ -74,7 +69,7 @@ function memberNamed(object: JsonObject, name: string): unknown {
   return undefined;
 }
 
-function memberAt(object: JsonObject, path: readonly string[]): unknown {
+function memberAt(object: Record<string, unknown>, path: readonly string[]): unknown {
   if (path.length === 1) return undefined;
   let value: unknown = object;
   for (const name of path) {
