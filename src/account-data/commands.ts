@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { iso } from '../accounts/plan.ts';
-import { defineCommand, print, subcommand } from '../terminal/command.ts';
+import { defineCommand, existingCommand, print } from '../terminal/command.ts';
 import { textTable } from '../terminal/text.ts';
 import { deleteAccount } from './delete.ts';
 import { exportAccount } from './export.ts';
@@ -8,7 +8,7 @@ import { type HistoryEntry, loadHistory } from './history.ts';
 
 /** `account history`, `account export` and `account delete` (contract, Command line). */
 export function accountDataCommands(program: Command): void {
-  const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
+  const account = existingCommand(program, 'account');
   defineCommand(
     account
       .command('history')

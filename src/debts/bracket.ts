@@ -1,23 +1,12 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TObject, Type } from '@sinclair/typebox';
 import type { DebtKind } from './kind.ts';
-
-/** A range of debt, as the dataset of that date has it. */
-interface Bracket {
-  /** Lower amount, whole units of the dataset's currency. */
-  start: number;
-  /** `null` means open-ended. */
-  end: number | null;
-  /** YYYY-MM-DD */
-  lastUpdated: string;
-}
-
-/** The brackets of a company; an absent one is in no dataset. */
-export type Debts = { [kind in DebtKind]?: Bracket };
 
 export const AmountsSchema = {
   start: Type.Integer({ description: 'Lower amount of the bracket.' }),
   end: Type.Union([Type.Integer(), Type.Null()], { description: 'Upper amount; null: open-ended.' }),
 };
+
+export type Amounts = Static<TObject<typeof AmountsSchema>>;
 
 const DebtBracketSchema = Type.Object(
   {
@@ -26,7 +15,9 @@ const DebtBracketSchema = Type.Object(
   },
   { $id: 'DebtBracket', additionalProperties: false },
 );
-type DebtBracket = Static<typeof DebtBracketSchema>;
+
+/** The brackets of a company; an absent one is in no dataset. */
+export type Debts = { [kind in DebtKind]?: Static<typeof DebtBracketSchema> };
 
 const OptionalBracket = (description: string) =>
   Type.Union([DebtBracketSchema, Type.Null()], { description });
@@ -40,12 +31,6 @@ export const DebtsSchema = {
 };
 
 /** The members as JSON, without braces. */
-export function writeDebts(debts: Debts): string {
-  return `"tax_debt":${writeBracket(debts.tax)},"social_security_debt":${writeBracket(debts['social-security'])}`;
-}
-
-function writeBracket(debt: Bracket | undefined): string {
-  if (debt === undefined) return 'null';
-  const bracket: DebtBracket = { start: debt.start, end: debt.end, last_updated: debt.lastUpdated };
-  return JSON.stringify(bracket);
+export function writeDebts({ tax, 'social-security': social }: Debts): string {
+  return `"tax_debt":${JSON.stringify(tax ?? null)},"social_security_debt":${JSON.stringify(social ?? null)}`;
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
 import { defineImport } from '../ingest/import-command.ts';
-import { type CommandTools, defineCommand, subcommand } from '../terminal/command.ts';
+import { type CommandTools, defineCommand } from '../terminal/command.ts';
 import { defineExport } from '../terminal/export-command.ts';
 import { count, type Progress, withProgress } from '../terminal/progress.ts';
 import { fields, toSecond } from '../terminal/text.ts';
@@ -14,14 +14,12 @@ import { type IndexStatus, type StatusReport, statusReport } from './status.ts';
 
 /** `companies import`, `companies export` and `index …` (contract, Command line). */
 export function directoryCommands(program: Command): void {
-  const companies = subcommand(
-    program,
-    'companies',
-    'the directory of companies, and stored company records',
-  );
+  const companies = program
+    .command('companies')
+    .description('the directory of companies, and stored company records');
   importCommand(companies);
   exportCommand(companies);
-  const index = subcommand(program, 'index', 'what searches go to');
+  const index = program.command('index').description('what searches go to');
   indexCommand(
     index,
     'rebuild',

@@ -25,24 +25,26 @@ const PIPELINE_PROBLEMS: ProblemName[] = [
   'internal-error',
 ];
 
-/** Of a problem that is the whole answer or that of an item. */
-export const BuySchema = Type.Optional(
-  Type.String({
-    format: 'uri',
-    description: 'Where the account buys credits, if the service has such an address.',
-  }),
-);
+/** The members of a problem that is the whole answer or that of an item. */
+export const PROBLEM_MEMBERS = {
+  type: Type.String({ format: 'uri', description: 'Identifies the kind; the address of a page about it.' }),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String(),
+  buy: Type.Optional(
+    Type.String({
+      format: 'uri',
+      description: 'Where the account buys credits, if the service has such an address.',
+    }),
+  ),
+};
 
 export const ProblemSchema = Type.Object(
   {
-    type: Type.String({ format: 'uri', description: 'Identifies the kind; the address of a page about it.' }),
-    title: Type.String(),
-    status: Type.Integer(),
-    detail: Type.String(),
+    ...PROBLEM_MEMBERS,
     quota: Type.Optional(Type.Literal('monthly_credits')),
     limit: Type.Optional(Type.Integer({ description: 'The included allowance.' })),
     reset: Type.Optional(Type.String({ format: 'date-time' })),
-    buy: BuySchema,
     oldest: Type.Optional(
       Type.String({ description: 'The cursor after which all changes that are kept follow.' }),
     ),

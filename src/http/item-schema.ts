@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { BuySchema } from './api-route.ts';
+import { PROBLEM_MEMBERS } from './api-route.ts';
 
 /** The list that a request of several items has. */
 export interface ItemList {
@@ -28,16 +28,11 @@ export function itemsRequestSchema(
   );
 }
 
-const ItemProblemSchema = Type.Object(
-  {
-    type: Type.String({ format: 'uri' }),
-    title: Type.String(),
-    status: Type.Integer(),
-    detail: Type.String(),
-    buy: BuySchema,
-  },
-  { $id: 'ItemProblem', additionalProperties: false, description: 'A problem of a single item.' },
-);
+const ItemProblemSchema = Type.Object(PROBLEM_MEMBERS, {
+  $id: 'ItemProblem',
+  additionalProperties: false,
+  description: 'A problem of a single item.',
+});
 
 /** The problem of one item. */
 export type ItemProblem = Static<typeof ItemProblemSchema>;

@@ -1,19 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { RefusedError } from '../errors.ts';
 import { validNif } from '../http/nif.ts';
-import { defineCommand, subcommand } from '../terminal/command.ts';
+import { defineCommand, existingCommand } from '../terminal/command.ts';
 import { printableJson } from '../terminal/text.ts';
 import { writeCompany } from './present.ts';
 import type { Company } from './schema.ts';
-import { findCompanies, forgetCompany } from './store.ts';
+import { createCompanyReader, forgetCompany } from './store.ts';
 
 /** `companies show` and `companies forget`: the stored records. */
 export function recordCommands(program: Command): void {
-  const companies = subcommand(
-    program,
-    'companies',
-    'the directory of companies, and stored company records',
-  );
+  const companies = existingCommand(program, 'companies');
 
   defineCommand(
     companies
@@ -22,8 +18,8 @@ export function recordCommands(program: Command): void {
       .description('the stored record of a company')
       .addHelpText('after', '\nExample:\n  bun directory companies show 500002576'),
     async ({ sql, config }, nif: string) => {
-      const company = (await findCompanies(sql, [nif], config.recordMaxAgeS)).get(nif);
-      if (company === undefined) throw new RefusedError(`no record of ${nif} is stored`);
+      const company = await createCompanyReader(sql, config.recordMaxAgeS).findCompany(nif);
+      if (company === null) throw new RefusedError(`no record of ${nif} is stored`);
       return {
         ...(JSON.parse(writeCompany(company)) as Company),
         fetchedAt: new Date(company.fetchedAt).toISOString(),

@@ -58,15 +58,6 @@ export function createCompanyReader(sql: Sql, maxAgeS: number, timeoutMs = Numbe
   return { findCompany, findCompanies };
 }
 
-/** The stored records of these NIFs, by NIF; for commands. */
-export async function findCompanies(
-  sql: Sql,
-  nifs: string[],
-  maxAgeS: number,
-): Promise<Map<string, StoredCompany>> {
-  return companiesOf(await companiesQuery(sql, nifs, maxAgeS));
-}
-
 /**
  * A company's record, and one of its debts or none; `companiesQuery` selects it, and so does `lease.ts`. Arrays and the time as text
  * take a fifth less than objects and a `Date`.
@@ -100,9 +91,9 @@ const NO_DEBTS: Debts = {};
 /** The companies of the rows, by NIF. */
 export function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {
   const companies = new Map<string, StoredCompany>();
-  for (const [nif, details, source, fetchedAt, fresh, kind, start, end, lastUpdated] of rows) {
+  for (const [nif, details, source, fetchedAt, fresh, kind, start, end, last_updated] of rows) {
     let debts = NO_DEBTS;
-    if (kind !== null) debts = { ...companies.get(nif)?.debts, [kind]: { start, end, lastUpdated } };
+    if (kind !== null) debts = { ...companies.get(nif)?.debts, [kind]: { start, end, last_updated } };
     companies.set(nif, { nif, details, source, fetchedAt, fresh, debts });
   }
   return companies;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { messageOf, RefusedError } from '../errors.ts';
 import { SECOND } from '../units.ts';
-import type { Sql, Transaction } from './connect.ts';
+import type { Transaction } from './connect.ts';
 import { openDedicated } from './dedicated.ts';
 
 const MIGRATIONS = join(import.meta.dir, 'migrations');
@@ -12,8 +12,7 @@ const MIGRATIONS = join(import.meta.dir, 'migrations');
 const MIGRATION_LOCK = 7_205_440_331;
 
 /**
- * Applies the missing migrations in the order of their numbers. Each has a transaction, which takes the lock and then checks
- * whether another process has applied it, so that a connection that is lost in between does no harm.
+ * Applies the missing migrations in the order of their numbers, all or none: one transaction, under the lock.
  *
  * @returns the names of those applied now, e.g. `['0001_accounts']`
  * @throws RefusedError when the database has migrations that this version doesn't know, or the role may not make them
@@ -25,7 +24,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
     lockTimeoutMs: 60 * SECOND,
   });
   try {
-    return await applyMissing(connection);
+    return await connection.begin(applyMissing);
   } catch (error) {
     if (!(error instanceof postgres.PostgresError)) throw error;
     const { database, user } = connection.options;
@@ -38,42 +37,25 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   }
 }
 
-async function applyMissing(sql: Sql): Promise<string[]> {
-  const underLock = <T>(work: (sql: Transaction) => Promise<T>) =>
-    sql.begin(async (sql) => {
-      await sql`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`;
-      return work(sql);
-    });
-  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
-  const known = files.map((file) => file.slice(0, -'.sql'.length));
-  const seen = await underLock(readApplied);
-  const unknown = [...seen].filter((name) => !known.includes(name));
-  if (unknown.length > 0) {
-    throw new RefusedError(
-      `the database was migrated by a newer version (${unknown.join(', ')}): start that one`,
-    );
-  }
-  const applied: string[] = [];
-  for (const name of known) {
-    if (seen.has(name)) continue;
-    const statements = await Bun.file(join(MIGRATIONS, `${name}.sql`)).text();
-    const isApplied = await underLock(async (sql) => {
-      if ((await readApplied(sql)).has(name)) return false;
-      await sql.unsafe(statements);
-      await sql`INSERT INTO schema_migrations (name) VALUES (${name})`;
-      return true;
-    });
-    if (isApplied) applied.push(name);
-  }
-  return applied;
-}
-
-async function readApplied(sql: Transaction): Promise<Set<string>> {
+async function applyMissing(sql: Transaction): Promise<string[]> {
+  await sql`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`;
   await sql`
     CREATE TABLE IF NOT EXISTS schema_migrations (
       name text PRIMARY KEY,
       applied_at timestamptz NOT NULL DEFAULT now()
     )`;
-  const rows = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
-  return new Set(rows.map((row) => row.name));
+  const applied = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
+  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
+  const missing = new Set(files.map((file) => file.slice(0, -'.sql'.length)));
+  const unknown = applied.map(({ name }) => name).filter((name) => !missing.delete(name));
+  if (unknown.length > 0) {
+    throw new RefusedError(
+      `the database was migrated by a newer version (${unknown.join(', ')}): start that one`,
+    );
+  }
+  for (const name of missing) {
+    await sql.unsafe(await Bun.file(join(MIGRATIONS, `${name}.sql`)).text());
+    await sql`INSERT INTO schema_migrations (name) VALUES (${name})`;
+  }
+  return [...missing];
 }

@@ -94,10 +94,7 @@ export async function leave(): Promise<never> {
   process.exit();
 }
 
-/** The program's command of that name, created if it doesn't exist, so that two features can share a command. */
-export function subcommand(program: Command, name: string, description: string): Command {
-  return (
-    program.commands.find((command) => command.name() === name) ??
-    program.command(name).description(description)
-  );
+/** The command of that name, which another feature has defined before (src/main.ts). */
+export function existingCommand(program: Command, name: string): Command {
+  return program.commands.find((command) => command.name() === name)!;
 }

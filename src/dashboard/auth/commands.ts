@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { iso } from '../../accounts/plan.ts';
 import { requireAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
-import { defineCommand, subcommand } from '../../terminal/command.ts';
+import { defineCommand, existingCommand } from '../../terminal/command.ts';
 import { printable, textTable } from '../../terminal/text.ts';
 import { oneOfWords } from '../../terminal/values.ts';
 import { isEmail } from '../request/form.ts';
@@ -14,7 +14,7 @@ import type { Role } from './page-context.ts';
 
 /** Commands about the members of an account, and about invitations (contract, Command line). */
 export function memberCommands(program: Command): void {
-  const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
+  const account = existingCommand(program, 'account');
   const inviteCommand = account
     .command('invite')
     .argument('<id>')

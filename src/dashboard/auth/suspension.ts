@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { setSuspended } from '../../accounts/changes.ts';
 import { requireAccount } from '../../accounts/store.ts';
-import { defineCommand, subcommand } from '../../terminal/command.ts';
+import { defineCommand, existingCommand } from '../../terminal/command.ts';
 import { name } from '../../terminal/values.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { mailOnce } from './command-mail.ts';
@@ -9,7 +9,7 @@ import { listMembers } from './members.ts';
 
 /** `account suspend` and `account resume` (contract, Command line). */
 export function suspensionCommands(program: Command): void {
-  const account = subcommand(program, 'account', 'accounts, their plans, limits and credits');
+  const account = existingCommand(program, 'account');
   defineCommand(
     account
       .command('suspend')

@@ -1,6 +1,7 @@
 import type { Sql } from '../../postgres/connect.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
+import type { Amounts } from '../bracket.ts';
 import type { DebtKind } from '../kind.ts';
 
 /** One company whose bracket differs between a dataset and the one before. */
@@ -14,12 +15,6 @@ export interface Change {
   after: Amounts | null;
   /** Of the dataset that the change came with, YYYY-MM-DD. */
   date: string;
-}
-
-interface Amounts {
-  start: number;
-  /** `null` means open-ended. */
-  end: number | null;
 }
 
 /** Changes after a number, and which ones there are, all at one moment. */

@@ -41,7 +41,7 @@ function screenedOf(rows: Row[]): Screened {
   const debts = new Map<string, Debts>();
   for (const [kind, , nif, start, end] of rows) {
     if (nif === null) continue;
-    debts.set(nif, { ...debts.get(nif), [kind]: { start, end, lastUpdated: dates[kind]! } });
+    debts.set(nif, { ...debts.get(nif), [kind]: { start, end, last_updated: dates[kind]! } });
   }
   return { debts, dates };
 }
