@@ -15,7 +15,7 @@ const LANGUAGE_ERRORS = [TypeError, RangeError, ReferenceError, SyntaxError, URI
  * Whether an error is a fault of this program, and not of a dependency: an error that the language itself throws.
  *
  * An error with a code is never a bug. Bun's `fetch` throws a `TypeError` for every connection that fails, and Node's
- * buffers a `RangeError` for a truncated message: all of them carry a code, and the language's own errors do not.
+ * buffers a `RangeError` for a truncated message. All of them carry a code, and the language's own errors do not.
  */
 export function isBug(error: unknown): boolean {
   return LANGUAGE_ERRORS.some((kind) => error instanceof kind) && codeOf(error) === null;

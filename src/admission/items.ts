@@ -21,7 +21,7 @@ export interface Item {
   answer(): ItemAnswer | Promise<ItemAnswer>;
 }
 
-interface Plan {
+interface PlannedItems {
   items: Item[];
   /** Further members of the whole answer, as JSON: `"datasets":{…}`. */
   more?: string;
@@ -33,7 +33,7 @@ export interface ItemsParts extends ItemList {
   stopping: AbortSignal;
   kind: CallKind;
   /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
-  plan(asked: string[], caller: Caller): Promise<Plan>;
+  plan(asked: string[], caller: Caller): Promise<PlannedItems>;
   /** See {@link createPostedHandler}. */
   gate?: Gate;
 }
@@ -66,7 +66,7 @@ export function createItemsHandler({
       return isValid ? { input: texts } : { invalid };
     },
     async answer(asked, { caller, pay }) {
-      let planned: Plan;
+      let planned: PlannedItems;
       try {
         planned = await plan(asked, caller);
       } catch (cause) {
@@ -77,7 +77,10 @@ export function createItemsHandler({
     },
   });
 
-  async function write({ items, more }: Plan, { spent, refusal, giveBack }: Payment): Promise<Answer> {
+  async function write(
+    { items, more }: PlannedItems,
+    { spent, refusal, giveBack }: Payment,
+  ): Promise<Answer> {
     const itemProblems: ProblemName[] = [];
     const written: string[] = [];
     let unpaid = 0;

@@ -10,7 +10,7 @@ const UNKNOWN_PARAMETERS = ['ssl', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassw
 
 /**
  * A Postgres address whose `sslmode` postgres.js obeys. Its `prefer` and `allow` go on in plain text if the server, or
- * a machine in between, says that there is no TLS; `verify-ca` is not the one of libpq.
+ * a machine in between, says that there is no TLS. Its `verify-ca` differs from libpq's.
  *
  * @throws ConfigError without the value, which may hold a password
  */
@@ -65,7 +65,7 @@ export function certificateFault(error: unknown): string | null {
   return CERTIFICATE_FAULTS.get(codeOf(error) ?? '') ?? null;
 }
 
-/** Why TLS didn't come about: its certificate, or a server that doesn't speak TLS; `null` means something else. */
+/** Why a TLS connection failed: its certificate, or a server that doesn't speak TLS. `null` means another cause. */
 export function tlsFault(error: unknown): string | null {
   const message = error instanceof Error ? error.message : '';
   // Bun's words for a connection that is closed during the handshake.

@@ -80,11 +80,11 @@ const CHARGE_FOR_USER = charge({
 });
 
 /**
- * Charges each account for its calls, as far as its credits suffice, included ones first (specification,
- * Credits 2 to 4), and purchased ones if it spends them (`account limits --spend-purchased`). Its earlier calls are served
+ * Charges each account for its calls, as far as its credits suffice: included ones first (specification, Credits 2 to 4), then
+ * purchased ones, if it spends them (`account limits --spend-purchased`). Its earlier calls are served
  * first. An account with nothing to spend is not updated.
  *
- * Rows are updated, and so locked, in the order of the accounts' ids, so two such statements never deadlock: the planner
+ * Rows are updated, and so locked, in the order of the accounts' ids, so two such statements never deadlock. The planner
  * settings of `pointQueries` (src/postgres/connect.ts) leave no other plan. If a concurrent statement has changed a row,
  * Postgres evaluates the `SET` and the `WHERE` again on the new version.
  *

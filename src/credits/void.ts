@@ -63,8 +63,8 @@ export async function reverseVoided(sql: Sql): Promise<void> {
  *
  * Within the period of the charge, the purchased credits that the batch took come back at least. More come back if later calls
  * took purchased credits because this batch had used the allowance. A later period (`period_opened_at`) keeps its `used`, and
- * only the purchased credits of the batch come back. So whatever else happens meanwhile, an account whose batches all come back
- * has what it was granted. Both instants are Postgres's clock under the account's lock.
+ * only the purchased credits of the batch come back. So an account whose batches all come back has what it was granted,
+ * whatever happens meanwhile. Both instants are Postgres's clock under the account's lock.
  *
  * The step that locks an account reads it as it is then. The update computes from that, not from the statement's snapshot.
  */

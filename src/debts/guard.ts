@@ -6,10 +6,10 @@ import type { DebtDifference } from './difference.ts';
 import type { DebtKind } from './kind.ts';
 
 /**
- * Refuses a dataset that looks like the wrong file: for its date, or because it would end the brackets of over a tenth of the
- * companies, as a file does that was cut off. Readers of the changes would hear of each of them.
+ * Refuses a dataset whose date is suspicious, or which would end the brackets of over a tenth of the companies, as a file does
+ * that was cut off. Readers of the changes would get each of these ends.
  *
- * Each `--force` overrides one refusal, in this order. So an operator who forces an older file is still asked about its ends.
+ * Each `--force` overrides one refusal, in this order. So an older file that is forced is still refused for its ends.
  * @throws RefusedError
  */
 export function refuseSuspicious(

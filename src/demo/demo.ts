@@ -68,8 +68,8 @@ function withoutLauncher(): AbortSignal {
 const OWN_VARIABLES = ['HOST', 'PORT', 'DATA_DIR'];
 
 /**
- * The defaults, with the example provider and open sign-up. A shell or a `.env` for another service must not matter: the curl
- * lines would send the key to its PUBLIC_URL, and its sources could end the start.
+ * The defaults, with the example provider and open sign-up. Variables of a shell or a `.env` for another service are not read,
+ * because the curl lines would send the key to its PUBLIC_URL, and its sources could end the start.
  */
 function demoConfig(providerUrl: string): Config {
   const own = Object.fromEntries(OWN_VARIABLES.map((name) => [name, process.env[name]]));

@@ -25,7 +25,7 @@ import { type BuiltIndex, canClone, indexRows } from './indexing/build-index.ts'
 import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
-import { buildAnew } from './rebuild.ts';
+import { replaceIndex } from './rebuild.ts';
 import { reconcile } from './reconcile.ts';
 import { servedIndex } from './status.ts';
 import { DRY_RUN_STEPS, importSteps } from './steps.ts';
@@ -93,7 +93,7 @@ export async function importCompanies(
         changes > 0
           ? await replaceGeneration(context, lock, directory, difference, { ...options, file }, progress)
           : // The same file after a failure of Elasticsearch builds the missing index.
-            await buildAnew(context, lock, directory, progress, 'import');
+            await replaceIndex(context, lock, directory, progress, 'import');
     } finally {
       // Leftovers of a failed run, and generations older than the last two.
       await collectGarbageAfter(context, lock, progress);

@@ -58,16 +58,16 @@ export async function withDirectoryLock<T>(
   return withDedicated(context, async (sql, changed) => {
     const lock = { ...(await acquire(sql, context, doing, patienceMs)), changed };
     // On another connection, because the lock's is busy. A failure changes nothing, because this is for information only.
-    const tell = async () => {
+    const report = async () => {
       await context.sql`
         UPDATE directory SET lock_progress = ${progress?.describe() ?? null}, lock_progress_at = now()
         WHERE lock_token = ${lock.token}`.catch(() => {});
     };
-    const telling = startInterval(tell, REPORT_EVERY_MS);
+    const reports = startInterval(report, REPORT_EVERY_MS);
     try {
       return await work(lock);
     } finally {
-      await telling.stop();
+      await reports.stop();
       await release(lock).catch(() => {}); // a lost connection has released it already
     }
   });

@@ -32,7 +32,7 @@ export function rebuildIndex(context: DirectoryContext, progress: Progress): Pro
     const directory = await reconcile(context, lock);
     await withPlainErrors(() => collectGarbage(context, lock));
     try {
-      await buildAnew(context, lock, directory, progress, 'rebuild');
+      await replaceIndex(context, lock, directory, progress, 'rebuild');
     } finally {
       await collectGarbageAfter(context, lock, progress);
     }
@@ -46,7 +46,7 @@ export function rebuildIndex(context: DirectoryContext, progress: Progress): Pro
  * @param change the name of the whole change, for an operator
  * @returns the index that searches use then, or the table in embedded mode
  */
-export async function buildAnew(
+export async function replaceIndex(
   context: DirectoryContext,
   lock: DirectoryLock,
   directory: Directory,

@@ -35,8 +35,8 @@ export interface StatusReport extends IndexStatus {
 }
 
 /**
- * A report on the directory for its operator, who wants it most while Elasticsearch doesn't answer: then it has what Postgres
- * knows. Removes what a dead run has left, unless a run changes the directory now.
+ * A report on the directory. While Elasticsearch doesn't answer, it has what Postgres knows, because operators need it most then.
+ * Removes what a dead run has left, unless a run changes the directory now.
  */
 export async function statusReport(
   context: DirectoryContext,

@@ -24,7 +24,7 @@ export async function watchDirectory(
 ): Promise<() => DirectoryHealth> {
   let health: DirectoryHealth = { ok: true, warnings: [] };
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const before = health.warnings.join();
     health = await ensureSearchable(context);
     if (health.warnings.join() === before) return;
@@ -37,9 +37,9 @@ export async function watchDirectory(
     }
   }
 
-  const looks = startInterval(look, CHECK_EVERY_MS);
-  cleanup.add('the watch of the directory', looks.stop);
-  const first = looks.run();
+  const checks = startInterval(check, CHECK_EVERY_MS);
+  cleanup.add('the watch of the directory', checks.stop);
+  const first = checks.run();
   if (context.elasticsearch === null) await first;
   else {
     // The check never fails, and continues; its outcome is logged.

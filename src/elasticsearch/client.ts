@@ -5,7 +5,7 @@ import { SECOND } from '../units.ts';
 import { FetchConnection } from './connection.ts';
 import { NodePool } from './nodes.ts';
 
-/** Repeats a request also when its node gave no answer. The client hands this option on in no other way. */
+/** Retries a request also when its node gave no answer. The client passes this option on in no other way. */
 class RetryingTransport extends SniffingTransport {
   constructor(options: ConstructorParameters<typeof SniffingTransport>[0]) {
     super({ ...options, retryOnTimeout: true });
@@ -32,7 +32,7 @@ export function createElasticsearch(
     requestTimeout: 30 * SECOND,
     maxRetries: 2,
     enableMetaHeader: false,
-    // Only named members of answers are read. To look through the text for others takes as long as parsing it.
+    // Only named members of answers are read. A search of the text for `__proto__` takes as long as parsing it.
     disablePrototypePoisoningProtection: true,
   });
 }

@@ -17,7 +17,7 @@ interface Failure {
  * The nodes in turn. A node that fails a request gets no other one until it has answered a probe, so no request has to find
  * out whether it is back. If all nodes have failed, the next request goes to the one that failed the longest ago.
  *
- * The client's own pool sends a dead node nearly as many requests as before until it has failed three times, and may repeat a
+ * The client's own pool sends a dead node nearly as many requests as before, until it has failed three times. It may also retry a
  * request on the node that has just failed it.
  */
 export class NodePool extends BaseConnectionPool {

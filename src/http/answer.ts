@@ -51,8 +51,8 @@ export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
 }
 
 /**
- * The answer when a dependency has failed: its problem, but a 503 for work that queued too long in this process and never reached
- * the dependency (contract: problem details).
+ * The answer when a dependency has failed: its own problem. Work that queued too long in this process is a 503, because it never
+ * reached the dependency (contract: problem details).
  * @throws an error of the language, which is a fault of this program
  */
 export function failureAnswer(cause: unknown, itsProblem: ProblemAnswer): ProblemAnswer {
@@ -68,7 +68,10 @@ export function methodNotAllowed(allow: string): ProblemAnswer {
   return problem('method-not-allowed', undefined, { headers: { Allow: allow } });
 }
 
-/** The response of an answer; a problem as RFC 9457 has it. Headers are set on the response's own: to make them before copies them once more. */
+/**
+ * The response of an answer; a problem as RFC 9457 has it. Further headers are set on the response, because headers that a
+ * constructor gets are copied once more.
+ */
 export function responseTo(publicUrl: string, answer: Answer): Response {
   if (answer.ok) return withHeaders(new Response(answer.json, { headers: SUCCESS_HEADERS }), answer.headers);
   const { status } = PROBLEMS[answer.problem.kind];

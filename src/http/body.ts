@@ -28,7 +28,7 @@ export interface BodyLimits {
  * leaves. An incomplete body is dropped.
  *
  * Bun gathers the body, which takes 6 µs; read by its chunks it took 36. A body in chunks that is too large is read on. If it gets
- * too large for Bun, Bun answers 413 in place of whatever the caller answers. So the caller must not charge for it: the body is
+ * too large for Bun, Bun answers 413 in place of the caller's answer. So the caller must not charge for it: the body is
  * `gone`.
  */
 export async function readBody(

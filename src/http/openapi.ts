@@ -22,12 +22,12 @@ const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this req
 /** Problems that may be answered before a token was taken (src/admission/pipeline.ts), and when. No bucket is reported then. */
 const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
   'authentication-failed': 'for `authentication-failed`',
-  'service-unavailable': 'where an overloaded service took no token',
+  'service-unavailable': 'if an overloaded service took no token',
 };
 
 type Json = Record<string, unknown>;
 
-/** The members of the document that pages show. It has more, which nothing here reads. */
+/** The members of the document that pages show. It has further ones, which nothing here reads. */
 export interface OpenApi {
   servers: { url: string }[];
   paths: Record<string, Record<string, Operation>>;

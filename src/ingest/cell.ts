@@ -1,7 +1,7 @@
 /**
  * A quoted CSV field that is safe for spreadsheets and terminals. Control characters, line breaks and marks that reverse text
- * become spaces. A formula gets an apostrophe in front, also behind a semicolon or bar, because a spreadsheet that separates by
- * those begins a cell there despite the quotes.
+ * become spaces. A formula gets an apostrophe in front. So does text behind a semicolon or bar, because a spreadsheet that separates
+ * by those begins a cell there despite the quotes.
  */
 export function csvCell(text: string): string {
   const plain = text

@@ -7,14 +7,14 @@ export interface FileColumn {
   readonly source: string;
 }
 
-/** The file's names by ours. A missing name is the same in the file. */
+/** The file's name of each of our columns. A column that is missing here has the same name in the file. */
 export type ColumnNames = Readonly<Record<string, string>>;
 
 export function namedColumns(names: readonly string[], sources: ColumnNames = {}): FileColumn[] {
   return names.map((name) => ({ name, source: sources[name] ?? name }));
 }
 
-/** The form in which names are compared: trimmed, without regard to case, and accents alike however they are encoded. */
+/** The form in which names are compared: trimmed, in lower case, and with one encoding of accents. */
 export function comparable(name: string): string {
   return name.trim().toLowerCase().normalize('NFC');
 }

@@ -20,7 +20,7 @@ export interface Caller {
   requestsPerMinute: number;
 }
 
-/** What the authenticator tells about each request. Both only count in memory, because they are on the path of a request. */
+/** Called for each request. Both only count in memory, because every request waits for them. */
 export interface KeyWatch {
   /** A secret was accepted. @param hash its SHA-256 in base64 */
   used(hash: string): void;
@@ -177,8 +177,8 @@ export async function createAuthenticator(
 
   return {
     /**
-     * The caller of a key's secret ({@link bearerSecret}); `null` when the key is malformed, unknown, revoked or expired, when
-     * the secret was replaced and its overlap is over, or when the account is suspended. All are answered alike (contract: 401).
+     * The caller of a key's secret ({@link bearerSecret}). `null` means that the key is malformed, unknown, revoked or expired, that
+     * the overlap of a replaced secret is over, or that the account is suspended. All are answered alike (contract: 401).
      *
      * @throws OverloadedError when the secret queued too long for Postgres, or this process is too busy
      * @throws another error when Postgres could not be asked (problem `authentication-failed`)
@@ -200,8 +200,8 @@ export async function createAuthenticator(
 }
 
 /**
- * The callers of these secrets, by their SHA-256 in base64. A secret that never was a key's has no row; `isRefused` says that the key
- * has ended, that the secret was replaced, or that the account is suspended. One statement reads current and previous secrets, so
+ * The callers of these secrets, by their SHA-256 in base64. A secret that never was a key's has no row. `isRefused` means that the
+ * key has ended, that the secret was replaced, or that the account is suspended. One statement reads current and previous secrets, so
  * that it sees a rotation either whole or not at all. `endsInMs` is `null` if neither the key expires nor
  * the overlap of a previous secret ends.
  */

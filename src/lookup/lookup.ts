@@ -13,7 +13,7 @@ export interface LookupParts {
   refresher: Refresher;
   /** Time of a lookup from its arrival to its answer. */
   timeoutMs: number;
-  /** Told of each lookup that was refused because of a budget. */
+  /** Called for each lookup that was refused because of a budget. */
   onOverBudget?: (budget: Budget) => void;
 }
 

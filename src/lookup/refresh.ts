@@ -15,7 +15,7 @@ export interface RefresherOptions {
   budget: RefreshBudget;
   findCompany: FindCompany;
   log: Log;
-  /** Told what each question to a source came to: `found`, `not-found`, `unknown`, or the reason of its fault. */
+  /** Gets the outcome of each question to a source: `found`, `not-found`, `unknown`, or the reason of its fault. */
   onAnswer?: (source: string, outcome: string) => void;
 }
 
@@ -29,13 +29,13 @@ class LateError extends Error {
   override readonly name = 'LateError';
 }
 
-/** How often those who wait for another instance look: at first, and at most. */
+/** The pause between two reads of another instance's lease: at first, and at most. */
 const FIRST_POLL_MS = 25;
 const SLOWEST_POLL_MS = 250;
 
 export function createRefresher(options: RefresherOptions) {
   const { sql, sources, providerTimeoutMs, budget, findCompany, log, onAnswer } = options;
-  /** Longest that an attempt can take: two sources, and storing what they said. */
+  /** The longest attempt: two sources, and the storing of the record. */
   const attemptMs = 2 * providerTimeoutMs + 1 * SECOND;
   const leases = createRefreshLeases(sql, attemptMs);
   const running = new Map<string, { accountId: string; result: Promise<RefreshResult> }>();
@@ -60,7 +60,7 @@ export function createRefresher(options: RefresherOptions) {
       try {
         return await attempt.result;
       } catch (error) {
-        // The budget or the time of the caller that began says nothing about another's: this one begins the refresh itself.
+        // The first caller's budget and time say nothing about those of another caller, which begins the refresh itself.
         const isOnlyItsOwn =
           (error instanceof OverBudgetError && attempt.accountId !== caller.accountId) ||
           (error instanceof LateError && performance.now() < untilMs);
@@ -144,7 +144,7 @@ export function createRefresher(options: RefresherOptions) {
 
   return {
     refresh,
-    /** Removes the traces of ended refreshes; to be called now and then. */
+    /** Removes rows of refreshes that ended long ago. Call it at intervals. */
     sweep: leases.sweep,
   };
 }

@@ -38,8 +38,8 @@ const WRITE_CHARS = 64 * KIB;
 const WRITE_EVERY_MS = 100;
 
 /**
- * The service's log, by default on stdout. Lines of requests are gathered in a text: Bun's writer writes at the end of each
- * turn of the event loop, which took 1 µs of a lookup, and pino's took a tenth of one. All other lines are written at once.
+ * The service's log, by default on stdout. Lines of requests are buffered for up to 100 ms. To write them each turn of the event
+ * loop took 1 µs of a lookup, and pino's writer took a tenth of one. All other lines are written at once.
  * `close` writes the rest. Lines that can't be written, because their reader has gone or a disk is full, are lost, and stderr has one
  * line about it.
  */
@@ -73,7 +73,7 @@ export function createLog(target: LogTarget = 'stdout'): { log: Log; close(): Pr
   };
 }
 
-/** The same log, to streams of the caller's. @param requests gets the lines of requests */
+/** The same log, written to the caller's streams. @param requests gets the lines of requests */
 export function createLogTo(destination: pino.DestinationStream, requests = destination): Log {
   const log = pino(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: serializeError } },

@@ -14,7 +14,7 @@ export interface Asker {
 
 /**
  * Opens a connection for questions that have to be answered at once. A silent connection is replaced, because a new one may find
- * the next host, and the kernel would keep the old one for a quarter of an hour.
+ * the next host. The kernel would keep the old one for a quarter of an hour.
  * @param connect opens a pool of one connection
  */
 export function openAsker(connect: () => Sql): Asker {

@@ -11,7 +11,7 @@ const MESSAGE_BYTES = 128 * KIB;
  * Opens `COPY table (columns) FROM STDIN` on a dedicated connection (see openDedicated), with back-pressure, so that a slow
  * Postgres costs no memory.
  *
- * @param target `table (column, …)`, quoted where it must be
+ * @param target `table (column, …)`, quoted if it must be
  */
 export async function copyInto(connection: Sql | Transaction, target: string) {
   const stream: Writable = await connection.unsafe(`COPY ${target} FROM STDIN`).writable();

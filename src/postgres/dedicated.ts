@@ -32,8 +32,8 @@ export function openDedicated(
 }
 
 /**
- * The watching connection asks its one query and nothing else, such as the array types. postgres.js may open a connection after
- * the pool's end (3.4.9); that connection closes itself when it is idle.
+ * The watching connection sends its one query alone, so it does not ask for the array types. postgres.js 3.4.9 may open a connection
+ * after the pool's end, which closes itself when it is idle.
  */
 const WATCH_OPTIONS = { idle_timeout: 10, fetch_types: false };
 

@@ -17,8 +17,8 @@ export interface Pools {
 }
 
 /**
- * The pools of a server process, for a Postgres whose host may vanish without closing its connections. postgres.js would send
- * statements on such connections until the kernel gives up, a quarter of an hour later.
+ * The pools of a server process, for a Postgres whose host may vanish without closing its connections. postgres.js
+ * would send statements on such connections for a quarter of an hour, until the kernel gives up.
  *
  * One more connection, the canary, is asked a question four times a second. When it falls silent, and when it has connected again,
  * every pool is replaced by a new one. So recovery takes the same time with any number of open connections.

@@ -5,11 +5,11 @@ import { SECOND } from '../units.ts';
 import { openAsker } from './asker.ts';
 import type { Sql } from './connect.ts';
 
-const LOOK_EVERY_MS = 2 * SECOND;
-/** Shorter than the interval, so that every look is made in its turn. */
-const LOOK_TIMEOUT_MS = 1.5 * SECOND;
-/** So many looks in a row without an answer take ten seconds. A restarted server answers within this time. */
-const SILENT_LOOKS = 5;
+const CHECK_EVERY_MS = 2 * SECOND;
+/** Shorter than the interval, so that no two overlap. */
+const CHECK_TIMEOUT_MS = 1.5 * SECOND;
+/** So many checks in a row without an answer take ten seconds. A restarted server answers within this time. */
+const SILENT_CHECKS = 5;
 
 const NOTHING_HALF_DONE = 'readers see the old data or the new, never a mix; run the command again';
 
@@ -19,7 +19,7 @@ export function sessionLost(cause?: unknown): RefusedError {
 
 function postgresSilent(): RefusedError {
   return new RefusedError(
-    `Postgres has not answered for ${(SILENT_LOOKS * LOOK_EVERY_MS) / SECOND} s: ${NOTHING_HALF_DONE} when it answers (DATABASE_URL)`,
+    `Postgres has not answered for ${(SILENT_CHECKS * CHECK_EVERY_MS) / SECOND} s: ${NOTHING_HALF_DONE} when it answers (DATABASE_URL)`,
   );
 }
 
@@ -29,8 +29,8 @@ export const isSessionLost = (error: unknown): boolean => LOST.test(codeOf(error
 
 /**
  * Checks a session from a second connection every two seconds. The session itself would never notice that its host is lost,
- * or that a standby was promoted. Silence is counted in looks, not in time: a look that this process was too busy to read
- * says nothing about Postgres. The first look is made before this returns, so that the connection exists before the work.
+ * or that a standby was promoted. Silence is counted in checks, not in time, because a check whose answer this process was too busy to read
+ * says nothing about Postgres. The first check is made before this returns, so that the connection exists before the work.
  *
  * @param session.startedAt in Postgres's notation. A process id alone may have been reused, or belong to another server
  * @param connect opens a connection for the checks alone
@@ -40,33 +40,33 @@ export const isSessionLost = (error: unknown): boolean => LOST.test(codeOf(error
 export async function watchSession(
   connect: () => Sql,
   session: { pid: number; startedAt: string },
-  { everyMs, timeoutMs } = { everyMs: LOOK_EVERY_MS, timeoutMs: LOOK_TIMEOUT_MS },
+  { everyMs, timeoutMs } = { everyMs: CHECK_EVERY_MS, timeoutMs: CHECK_TIMEOUT_MS },
 ) {
   const { pid, startedAt } = session;
   const watch = openAsker(connect);
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => {});
-  let silentLooks = 0;
+  let silentChecks = 0;
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     try {
       const rows = await watch.ask(
         (sql) => sql`SELECT FROM pg_stat_activity WHERE pid = ${pid} AND backend_start::text = ${startedAt}`,
         timeoutMs,
       );
-      silentLooks = 0;
+      silentChecks = 0;
       if (rows.length === 0) reject(sessionLost());
     } catch (error) {
-      // Silence, or a restart. The next looks will tell.
-      if (!(error instanceof OverloadedError)) silentLooks += 1;
-      if (silentLooks === SILENT_LOOKS) reject(postgresSilent());
+      // Silence, or a restart: the next checks show which.
+      if (!(error instanceof OverloadedError)) silentChecks += 1;
+      if (silentChecks === SILENT_CHECKS) reject(postgresSilent());
     }
   }
 
-  const looks = startInterval(look, everyMs);
-  await looks.run();
+  const checks = startInterval(check, everyMs);
+  await checks.run();
   return {
     lost,
-    stop: () => Promise.all([looks.stop(), watch.end(0)]),
+    stop: () => Promise.all([checks.stop(), watch.end(0)]),
   };
 }

@@ -55,7 +55,7 @@ type BucketCommands = Redis & {
  * An answer of Redis only ever lowers the process's own bucket, and only time fills it. So an account gets at most the tokens of
  * the shared bucket and of one bucket in each process, however often Redis is late or away.
  *
- * @param options.onLocalDecision told of each request for a token that the process's own bucket decides
+ * @param options.onLocalDecision called for each request for a token that the process's own bucket decides
  */
 export function createRedisRateLimiter(
   redis: Redis,
@@ -71,7 +71,7 @@ export function createRedisRateLimiter(
 
   /** Takes tokens by one script, and deals them to the requests of an account in their order. */
   async function takeAll(requests: TokenRequest[]): Promise<RateDecision[]> {
-    // Requests that gathered while Redis hung have waited long enough.
+    // Requests that queued while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
     const askedAtMs = performance.now();
     const buckets = new Map<string, { limit: number; wanted: number; units: number }>();

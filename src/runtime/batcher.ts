@@ -28,8 +28,8 @@ export const BATCH_TIMEOUT_MS = 1.5 * SECOND;
 const LONGEST_TURN_MS = 10;
 
 /**
- * Turns single items into batches. A batch starts at the end of the turn of the event loop, or earlier when it is full or
- * its oldest item is older than {@link LONGEST_TURN_MS}. While `maxConcurrentBatches` are in flight, items queue, so
+ * Turns single items into batches. A batch starts at the end of the turn of the event loop. It starts earlier when it is full, or its
+ * oldest item is older than {@link LONGEST_TURN_MS}. While `maxConcurrentBatches` are in flight, items queue, so
  * batches grow with the load and a lone item waits for nothing.
  *
  * @param run answers all items in their order. Its failure is the failure of each. It passes its queries through `bound`

@@ -3,7 +3,7 @@ import { withTimeout } from './timeout.ts';
 
 export type Cleanup = ReturnType<typeof createCleanup>;
 
-/** Either way of closing takes at most this long, whatever hangs. */
+/** Each way of closing takes at most this long, even if resources hang. */
 export const CLOSE_TIMEOUT_MS = 6 * SECOND;
 /** Of that, the bound of one resource when they are closed in turn. */
 const ONE_TIMEOUT_MS = 5 * SECOND;

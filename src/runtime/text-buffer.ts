@@ -2,10 +2,10 @@
 const MAX_BYTES_PER_UNIT = 3;
 
 /**
- * Text that is put together in large amounts and sent as UTF-8: one buffer that is used again and again. Adding to a string instead makes a tree of its pieces, which is flattened,
- * encoded and thrown away for every message: that took a hundred megabytes of a large import.
+ * A reused buffer for large texts that are sent as UTF-8. A string that grows is a tree of its pieces, which is flattened, encoded
+ * and thrown away for every message. That took a hundred megabytes of a large import.
  *
- * @param capacity bytes to begin with; it grows where that is too few
+ * @param capacity bytes to begin with; it grows if that is too few
  */
 export function createTextBuffer(capacity: number) {
   let buffer = Buffer.allocUnsafeSlow(capacity);

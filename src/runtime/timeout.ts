@@ -50,7 +50,7 @@ const BUSY_MS = 250;
 
 /**
  * A timer that fires only after the answers that had arrived by then were read.
- * @param task told whether the event loop was blocked
+ * @param task gets whether the event loop was blocked
  */
 export function setTimeoutAfterIo(
   task: (isBusy: boolean) => void,

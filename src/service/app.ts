@@ -104,9 +104,9 @@ function endpointsOf(parts: AppParts): Endpoint[] {
  * The metered endpoints: each request goes through the pipeline, and the handler validates its input.
  *
  * Elysia could validate in the right order, because `derive` runs before it. A trial had admission in a `derive`, and schemas
- * for `q` and the NIF. A lookup cost the service as much (×1.00, quartiles 0.98 to 1.05), a refusal 5.5% more (1.02 to 1.11),
- * since Elysia makes a new Response of the Response that ends a `derive`. It was not kept, because the pipeline would be in two
- * places, calls from the dashboard would need another validation, and Elysia takes the last `q` of several, this API the first.
+ * for `q` and the NIF. A lookup cost the service as much (×1.00, quartiles 0.98 to 1.05). A refusal cost 5.5% more (1.02 to 1.11),
+ * because Elysia makes a new Response of the Response that ends a `derive`. It was not kept, because the pipeline would be in two
+ * places, and calls from the dashboard would need another validation. Elysia also takes the last `q` of several, this API the first.
  */
 function apiRoutes({ pipeline, observer }: Pick<AppParts, 'pipeline' | 'observer'>, endpoints: Endpoint[]) {
   const app = new Elysia({ name: 'api', prefix: BASE_PATH });

@@ -11,8 +11,8 @@ import { KIB, SECOND } from '../units.ts';
 const MAX_BODY_BYTES = 256 * KIB;
 
 /**
- * The bound of request line and headers together. Bun answers more than its default of 16 KiB with a bare 431, but a long `q`
- * is a search that finds nothing and costs a credit (specification, search).
+ * The bound of request line and headers together. Bun answers more than its default of 16 KiB with a bare 431. But a long `q` is a
+ * search that finds nothing and costs a credit (specification, search).
  */
 const MAX_HEADER_BYTES = 64 * KIB;
 

@@ -78,7 +78,7 @@ function postgresWarning(address: string): string | null {
 
 const isOf = (address: string, protocol: string) => new URL(address).protocol === protocol;
 
-/** Whether an address is outside this machine and outside a container's network, where names have no dot. */
+/** Whether an address is outside this machine and outside a container's network, whose names have no dot. */
 function isElsewhere(address: string): boolean {
   const { hostname } = new URL(address);
   return /[.:]/.test(hostname) && !isLoopbackHost(hostname);

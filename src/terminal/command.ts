@@ -37,11 +37,11 @@ const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
 
 /**
- * Defines the action of a command: it opens the stores, runs the command, and prints the answer, as one JSON document with
- * `--json` and in the words of `describe` otherwise. Adds `--json` to the command.
+ * Defines the action of a command: it opens the stores, runs the command, and prints the answer in the words of `describe`. Adds
+ * `--json` to the command, which prints the answer as one JSON document.
  *
  * A failure prints one line on stderr and nothing on stdout. The exit code is 1, or 2 if the environment makes no sense. A command
- * with no answer has printed a long one itself ({@link print}), and may have failed in the middle of it.
+ * with a long answer prints it itself ({@link print}) and returns none. It may fail in the middle.
  */
 export function defineCommand<Answer>(
   command: Command,
@@ -83,11 +83,11 @@ export function fail(error: unknown): void {
 }
 
 /**
- * Ends the process with its exit code once the output is written, whatever is still open. The kernel holds a connection to a
+ * Ends the process with its exit code once the output is written, even if connections are open. The kernel holds a connection to a
  * lost host for minutes, and a nightly job waits for the exit.
  */
 export async function leave(): Promise<never> {
-  // In this order, because an error of stdout is told on stderr.
+  // In this order, because an error of stdout is printed on stderr.
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise<void>((resolve) => stream.end(resolve));
   }

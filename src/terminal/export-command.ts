@@ -43,7 +43,7 @@ function exportRows<Options>(
   progress: Progress,
 ): Promise<void> {
   return withDedicated(tools, async (sql) => {
-    // It ends with the connection, so that a reader that has left can't keep it open.
+    // The transaction ends with the connection, so that a reader that has left can't keep it open.
     await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
     const { name, rows, select } = await find(sql, options);
     progress.note(`${name}: ${count(rows)} companies`);

@@ -23,7 +23,7 @@ const INSTANT =
 
 /**
  * Reads an RFC 3339 instant, e.g. `2026-01-31T00:00:00Z`. Wrong usage are a day that its month doesn't have, and an instant
- * outside the years 1 to 9999 in UTC: Postgres has no year 0, and JSON no year 10000. A leap second is read as the second
+ * outside the years 1 to 9999 in UTC, because Postgres has no year 0, and JSON no year 10000. A leap second is read as the second
  * after it.
  */
 export function instant(text: string): Date {

@@ -218,7 +218,7 @@ describe('the reference', () => {
       401: 'never',
       429: 'always',
       500: 'for `authentication-failed`',
-      503: 'where an overloaded service took no token',
+      503: 'if an overloaded service took no token',
     };
     expect(described('/companies')).toEqual(company);
     expect(described('/companies/{nif}')).toEqual({ ...company, 404: 'always', 502: 'always' });

@@ -13,7 +13,7 @@ const STEP_CHANGES = 1_000;
 
 /**
  * Removes changes of over {@link KEPT_DAYS} days, oldest first, in small steps. Each step records how far it came, in the
- * statement that removes them. So a reader whose place is gone is told so. While an import or another instance holds the
+ * statement that removes them. So a reader whose place is gone gets a problem. While an import or another instance holds the
  * row of numbers, nothing is removed.
  * @returns how many
  */

@@ -115,8 +115,8 @@ const SAMPLES = 12;
 const PREFIX_LENGTHS = [1, 3, 8, MAX_GRAM, MAX_GRAM + 1, MAX_GRAM + 16];
 
 /**
- * Compares an index with its table before searches use it: the number of documents, and a sample of names that must be found
- * by their prefixes and by their NIF, in the right order.
+ * Compares an index with its table before searches use it. The numbers of documents and rows must be equal, and a sample of names
+ * must be found by their prefixes, words and NIFs, in the right order.
  *
  * @throws Error naming what is wrong
  */

@@ -9,7 +9,7 @@ const COPY_TIMEOUT_MS = 5 * MINUTE;
 /** A cluster without an answer for this time is away. */
 const GONE_PATIENCE_MS = 30 * SECOND;
 const POLL_EVERY_MS = 0.25 * SECOND;
-const LOOK_TIMEOUT_MS = 5 * SECOND;
+const HEALTH_TIMEOUT_MS = 5 * SECOND;
 
 /** Shard copies that answer, primaries included; all that the index can have; and whether a shard has none. */
 interface Copies {
@@ -21,7 +21,7 @@ interface Copies {
 async function copiesOf(client: Client, name: string): Promise<Copies> {
   const health = await client.cluster.health(
     { index: name, level: 'indices' },
-    { requestTimeout: LOOK_TIMEOUT_MS, maxRetries: 1 },
+    { requestTimeout: HEALTH_TIMEOUT_MS, maxRetries: 1 },
   );
   const index = health.indices?.[name];
   if (index === undefined) return { active: 0, possible: 1, isBroken: true };

@@ -36,8 +36,8 @@ const LOADING = {
 } as const;
 
 /**
- * Settings of a complete index: closed for writing (a clone begins from here), and with a copy on every node, so that a search
- * needs only the node that it is sent to. The mapping file's replicas and refresh override them.
+ * Settings of a complete index. It is closed for writing, because only such an index can be cloned. It has a copy on every node, so
+ * that a search needs only the node that it is sent to. The mapping file's replicas and refresh override them.
  */
 function servingSettings(): estypes.IndicesIndexSettings {
   const { number_of_replicas, refresh_interval = null } = readMapping().settings.index as Record<

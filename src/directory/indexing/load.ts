@@ -20,8 +20,8 @@ export async function tablePages(sql: Sql, table: string): Promise<number> {
 }
 
 /**
- * Reads a generation's table by ranges of its pages (`ctid`), each with a short query, because a cursor over millions of rows
- * would delay the vacuum of every other table for minutes. The rows of a generation never change, so the ranges cover all of
+ * Reads a generation's table by ranges of its pages (`ctid`), each with a short query. A cursor over millions of rows would delay
+ * the vacuum of every other table for minutes. The rows of a generation never change, so the ranges cover all of
  * them. Several loops may share one reader; the first that fails ends it for all.
  */
 export async function* readPages(sql: Sql, table: string, signal: AbortSignal): AsyncGenerator<PageRow[]> {

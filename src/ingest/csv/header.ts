@@ -51,7 +51,7 @@ export function headedParser(
     if (missing(header, columns).length === 0) return useHeader(fileName, cursor, header, columns);
     if (best === null || header.names.length > best.names.length) best = header;
   }
-  // With one name, the delimiter isn't in the header: the other one, that made no sense of it, is the likelier.
+  // A header of a single name lacks the delimiter, so the file likely has the other one: report the fault found with that.
   if (best === null || (problem !== '' && best.names.length === 1)) {
     const likely = hint(cursor, columns, delimiters);
     throw new FileError(`${fileName}: the header can't be read: ${problem}${likely}`);

@@ -30,8 +30,8 @@ export interface EmbeddedPostgres {
  * Command line), in any number of processes at once.
  *
  * Each participant holds a lock that the kernel drops with the process, so a `kill -9` counts as leaving. Postgres then
- * runs on until the next participant has left. If Postgres itself is killed, the next to join starts it again on the same
- * socket, where the others find it.
+ * runs on until the next participant has left. If Postgres itself is killed, the next participant starts it again on the same
+ * socket, where all find it.
  *
  * @throws Error with one line that says what to do (DATA_DIR can't be written, disk full, package missing, data of
  *   another Postgres version, no user to run as); the signal's reason when aborted

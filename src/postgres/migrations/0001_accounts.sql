@@ -77,7 +77,7 @@ CREATE TYPE quota_period AS (
 );
 
 -- The one place where periods are computed (specification, Credits 4; contract: credits).
--- Plus: calendar months counted from the anchor in UTC (31 January, 28 February, 31 March), cut short where the
+-- Plus: calendar months counted from the anchor in UTC (31 January, 28 February, 31 March), cut short when the
 -- subscription lapses. Free: the calendar month in UTC; the first one begins where the plan did.
 CREATE FUNCTION account_period(plan text, since timestamptz, anchor timestamptz, until timestamptz, instant timestamptz)
 RETURNS quota_period LANGUAGE plpgsql IMMUTABLE AS $$
@@ -102,10 +102,9 @@ BEGIN
     (date_trunc('month', utc_instant) + interval '1 month') AT TIME ZONE 'UTC')::quota_period;
 END $$;
 
--- What a spent credit writes, apart from everything that refers to an account: of each row that an UPDATE changes, Postgres looks
--- through every foreign key to and from its table, and it reads every CHECK anew for each statement. That was a quarter of a
--- credit's time. For the same reason there is no foreign key here: the row is made with its account, and no account is ever
--- removed.
+-- The columns that a spent credit writes, in a table without foreign keys. For each row that an UPDATE changes, Postgres looks
+-- through every foreign key to and from its table, and it reads every CHECK again for each statement. That was a quarter of a
+-- credit's time. The row is made with its account, and no account is ever removed.
 CREATE TABLE balances (
   account_id text COLLATE "C" PRIMARY KEY,
   plan text NOT NULL,
@@ -117,9 +116,9 @@ CREATE TABLE balances (
   period_plan text NOT NULL,
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
-  -- By Postgres's clock, under the lock of the row: a call whose spent_at is later belongs to this period. When a call counts at,
-  -- and when a period begins, don't tell: a subscription can be renewed from an instant that has passed, and a call can wait while
-  -- its account's period changes.
+  -- By Postgres's clock, under the lock of the row. A call whose spent_at is later belongs to this period. `at` of a call and
+  -- period_start don't decide that, because a subscription can be renewed from an instant that has passed, and a call can wait
+  -- while its account's period changes.
   period_opened_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   used bigint NOT NULL DEFAULT 0,
   used_purchased bigint NOT NULL DEFAULT 0, -- among `used`: calls that are given back give these back first
@@ -132,8 +131,8 @@ CREATE TABLE balances (
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
 
 -- The quotas of accounts that a charge gave fewer credits than they need (src/credits/spend.ts), by account: the allowance, the
--- instant at which it is reset, and the whole seconds until then. A function, because a charge that everybody can pay should not
--- set this query up.
+-- instant at which it is reset, and the whole seconds until then. It is a function, so that a charge that all accounts can pay does
+-- not even prepare this query.
 CREATE FUNCTION short_quotas(ids text[], needed bigint[], spent bigint[]) RETURNS json STABLE LANGUAGE plpgsql AS $$
 BEGIN
   RETURN (
@@ -149,9 +148,9 @@ BEGIN
       SELECT call.id FROM unnest(ids, needed, spent) AS call (id, needed, spent) WHERE call.spent < call.needed));
 END $$;
 
--- Admitted calls, a row for each statement that spent credits or gave some back. The id of the attempt lets a process whose
--- connection is lost between a commit and its answer void what it has told the callers 503 for (src/credits/void.ts). A roll-up adds
--- the calls to daily_calls every few seconds: counting them there at once took as long as spending them.
+-- Admitted calls, a row for each statement that spent credits or gave some back. If a connection is lost between a commit and its
+-- answer, the calls are answered 503, and the process voids them by the id of the attempt (src/credits/void.ts). A roll-up adds the
+-- calls to daily_calls every few seconds, because counting them there at once took as long as spending them.
 CREATE TABLE call_journal (
   attempt uuid PRIMARY KEY,
   at timestamptz NOT NULL, -- when the calls count at
@@ -163,8 +162,8 @@ CREATE TABLE call_journal (
   kinds text[] NOT NULL,
   calls bigint[] NOT NULL, -- negative: given back
   purchased jsonb, -- purchased credits among those spent, by account; NULL: none
-  -- Of a request that is charged once, however often it is sent: its sendings that have not returned their credits, and the fewest
-  -- credits that one has returned.
+  -- Of a request that is charged once, however often it is sent (src/credits/once.ts). `users` are its sendings that have not
+  -- returned their credits, `unused` the fewest credits that one has returned.
   users uuid[],
   unused bigint
 ) WITH (toast_tuple_target = 8160); -- rows live a few seconds: packing the larger ones takes longer than writing them
@@ -174,7 +173,7 @@ CREATE INDEX call_journal_voided ON call_journal (attempt) WHERE voided;
 -- A sending of a request returns credits of a charge that it shares with others (src/credits/once.ts). The last one returns them for
 -- all: the fewest that any has returned, because the others have used the rest. What is returned leaves under another id, so that
 -- the request can be charged again. A charge of this sending that has not come yet is kept from coming.
-CREATE FUNCTION return_share(shared uuid, who uuid, credits bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION return_share(shared uuid, sending uuid, credits bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   charge call_journal;
   account text;
@@ -182,14 +181,14 @@ DECLARE
   back_purchased bigint;
 BEGIN
   INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, voided)
-  VALUES (who, now(), '{}', '{}', '{}', '{}', true, true) ON CONFLICT DO NOTHING;
-  SELECT * INTO charge FROM call_journal WHERE attempt = shared AND who = ANY (users) FOR UPDATE;
+  VALUES (sending, now(), '{}', '{}', '{}', '{}', true, true) ON CONFLICT DO NOTHING;
+  SELECT * INTO charge FROM call_journal WHERE attempt = shared AND sending = ANY (users) FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
   back := least(charge.unused, credits, charge.calls[1]);
   IF cardinality(charge.users) > 1 THEN
-    UPDATE call_journal SET users = array_remove(users, who), unused = back WHERE attempt = shared;
+    UPDATE call_journal SET users = array_remove(users, sending), unused = back WHERE attempt = shared;
     RETURN;
   END IF;
   account := charge.account_ids[1];
@@ -200,7 +199,7 @@ BEGIN
   IF back < charge.calls[1] THEN
     charge.calls := ARRAY[charge.calls[1] - back];
     charge.purchased := jsonb_build_object(account, (charge.purchased ->> account)::bigint - back_purchased);
-    charge.users := ARRAY['00000000-0000-0000-0000-000000000000']::uuid[]; -- somebody has used the rest, which stays
+    charge.users := ARRAY['00000000-0000-0000-0000-000000000000']::uuid[]; -- a sending has used the rest, which stays
     charge.unused := NULL;
     INSERT INTO call_journal SELECT charge.*;
   END IF;

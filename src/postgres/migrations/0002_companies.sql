@@ -7,7 +7,7 @@ CREATE TABLE companies (
   fetched_at timestamptz NOT NULL
 );
 
--- One refresh at a time for a NIF over all instances; those who wait for it read its outcome here. A row outlives
+-- One refresh at a time for a NIF over all instances. Lookups that wait for it read its outcome here. A row outlives
 -- its refresh by a minute.
 CREATE TABLE company_refreshes (
   nif text PRIMARY KEY,
@@ -108,7 +108,7 @@ CREATE TABLE directory (
   id uuid NOT NULL DEFAULT gen_random_uuid(), -- part of what tells its indices from others' (generations.ts)
   current integer NOT NULL REFERENCES directory_generations (id),
   previous integer REFERENCES directory_generations (id), -- what `index rollback` returns to
-  -- Who changes the directory now, for the message to whoever comes second. The advisory lock is what counts.
+  -- The process that changes the directory now, for the message to a second one. The advisory lock decides.
   lock_token uuid,
   lock_backend integer,
   lock_holder text,
@@ -131,8 +131,8 @@ INSERT INTO directory (current) VALUES (1);
 
 CREATE VIEW directory_entries AS SELECT nif, legal_name, normalized_name, sort_key FROM directory_g000001;
 
--- Makes a registered generation the current one, for who holds the lock: one statement, so that a lost connection can't
--- leave half of it. Readers queue behind a waiting change of the view, so it doesn't wait long; callers try again.
+-- Makes a registered generation the current one, for the holder of the lock. It is one statement, so that a lost connection can't
+-- leave half of it. Readers queue behind a waiting change of the view, so it doesn't wait long, and callers retry.
 CREATE FUNCTION directory_make_current(token uuid, backend integer, next integer, next_previous integer)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -45,8 +45,8 @@ CREATE INDEX debt_changes_by_nif ON debt_changes (nif, number);
 CREATE FUNCTION is_natural_person(nif text) RETURNS boolean IMMUTABLE
 RETURN nif COLLATE "C" BETWEEN '1' AND '4' OR nif COLLATE "C" BETWEEN '45' AND '46';
 
--- Replaces the dataset of a kind by the rows of the session's temporary table `staging`, and writes what has changed since the
--- one before: one statement, so that a lost connection can't leave half of it. Two imports take turns by the row of numbers. Rows
+-- Replaces the dataset of a kind by the rows of the session's temporary table `staging`, and writes the changes. It is one
+-- statement, so that a lost connection can't leave half of it. Two imports take turns by the row of numbers. Rows
 -- that are the same stay as they are.
 CREATE FUNCTION replace_debts(replaced_kind text, new_date date, actor text)
 RETURNS bigint LANGUAGE plpgsql AS $$
