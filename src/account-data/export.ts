@@ -74,9 +74,9 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
         u."twoFactorEnabled" AS "secondFactor", m.role, m.usage_alerts AS "usageAlerts", m.language, m.signed_in_at AS "signedIn"
       FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
       WHERE m.account_id = ${id} ORDER BY u."email"`,
-    usageMails: sql`
-      SELECT user_id AS member, percent, period_opened_at AS period FROM dashboard_usage_alerts
-      WHERE account_id = ${id} ORDER BY user_id, percent`,
+    mails: sql`
+      SELECT recipient AS member, topic, occasion FROM dashboard_sent_mails
+      WHERE account_id = ${id} AND recipient IN (${members}) ORDER BY recipient, topic`,
     ownAlerts: sql`
       SELECT email, kind, threshold, language FROM dashboard_own_alerts
       WHERE account_id = ${id} ORDER BY email, kind, threshold`,
@@ -104,9 +104,6 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
         UNION ALL
         SELECT key_id, s.secret_sha256 FROM api_key_previous_secrets s JOIN api_keys ON id = key_id WHERE account_id = ${id}
       ) AS k USING (secret_sha256) ORDER BY k.id, used_at`,
-    keyMails: sql`
-      SELECT user_id AS member, key_id AS key, stage, ends_at AS ends FROM dashboard_key_mails
-      WHERE user_id IN (${members}) ORDER BY user_id, key_id`,
     history: sql`${historyRows(sql, id)} ORDER BY e.id`,
     calls: sql`
       SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day

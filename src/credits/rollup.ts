@@ -15,10 +15,10 @@ const PURGE_PAUSE_MS = 30 * SECOND;
  * Adds the journal's calls to those of each day, by account, key and kind. The view `calls_by_day` reads both, so that a
  * reader sees no difference. Safe in any number of processes: rows that another one is rolling up are skipped.
  *
- * @returns how many rows of the journal were counted, and the accounts of their calls
+ * @returns how many rows of the journal were counted
  */
-export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE) {
-  const [row] = await sql<{ rows: number; accounts: string[] }[]>`
+export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<number> {
+  const [row] = await sql<{ rows: number }[]>`
     WITH batch AS (
       UPDATE call_journal SET counted = true
       WHERE attempt = ANY (ARRAY(
@@ -32,10 +32,9 @@ export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE) {
       GROUP BY account_id, day, key_id, kind
       ORDER BY account_id, day, key_id, kind
       ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
-      RETURNING account_id
     )
-    SELECT (SELECT count(*) FROM batch) AS rows, ARRAY (SELECT DISTINCT account_id FROM daily) AS accounts`;
-  return row!;
+    SELECT count(*) AS rows FROM batch`;
+  return row!.rows;
 }
 
 /** Deletes rows of the journal that no void can concern any more. */
@@ -48,7 +47,6 @@ export async function purgeJournal(sql: Sql): Promise<void> {
 
 /** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */
 export function startCallRollup(sql: Sql, log: Log, cleanup: Cleanup) {
-  let onCounted = (_accountIds: Set<string>) => {};
   let succeedingSinceMs = Number.POSITIVE_INFINITY;
 
   async function rollUp(): Promise<void> {
@@ -56,9 +54,7 @@ export function startCallRollup(sql: Sql, log: Log, cleanup: Cleanup) {
     succeedingSinceMs = Number.POSITIVE_INFINITY;
     await reverseVoided(sql);
     for (let rows = ROWS_AT_ONCE; rows === ROWS_AT_ONCE; ) {
-      const counted = await rollUpCalls(sql);
-      rows = counted.rows;
-      onCounted(new Set(counted.accounts));
+      rows = await rollUpCalls(sql);
     }
     if (performance.now() - sinceMs > PURGE_PAUSE_MS) await purgeJournal(sql);
     succeedingSinceMs = sinceMs;
@@ -68,11 +64,5 @@ export function startCallRollup(sql: Sql, log: Log, cleanup: Cleanup) {
     log.warn({ err: error }, 'the journal of calls was not rolled up'),
   );
   cleanup.add('the roll-up of calls', rollups.stop);
-  return {
-    run: rollups.run,
-    /** After each roll-up the listener gets the accounts whose calls were counted. */
-    onCounted(listener: typeof onCounted): void {
-      onCounted = listener;
-    },
-  };
+  return rollups;
 }

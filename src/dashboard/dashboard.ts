@@ -13,8 +13,9 @@ import type { LayoutTools } from './request/context.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
-import { sendKeyMails } from './usage/key-mails.ts';
-import { createUsageAlerts } from './usage/usage-alerts.ts';
+import { sendDueMails } from './usage/due-mails.ts';
+import { keyMails } from './usage/key-mails.ts';
+import { usageAlerts } from './usage/usage-alerts.ts';
 
 const ASSETS = '/assets/:file';
 /** Each download of account data holds a connection to Postgres until its reader has all of it. */
@@ -44,15 +45,16 @@ export async function createDashboard(parts: DashboardParts) {
     smtpUrl === null
       ? null
       : (await import('./auth/mail.ts')).createMailer(smtpUrl, mailFrom, publicUrl, log);
-  const alerts =
-    mailer &&
-    createUsageAlerts({ sql, mailer, dashboardUrl: `${publicUrl}/dashboard`, buyUrl: config.buyUrl, log });
-  const keyMails =
+  const dueMails =
     mailer &&
     startInterval(
-      () => sendKeyMails({ sql, mailer, publicUrl, log }),
+      async () => {
+        const parts = { sql, mailer, log, publicUrl, buyUrl: config.buyUrl };
+        await sendDueMails(parts, usageAlerts);
+        await sendDueMails(parts, keyMails);
+      },
       MINUTE,
-      (error) => log.warn({ err: error }, 'mails about keys were not sent'),
+      (error) => log.warn({ err: error }, 'alerts were not sent'),
     );
   const pageTools: LayoutTools = { config, publicUrl, root, base, assets };
   let opening: ReturnType<typeof open> | null = null;
@@ -97,10 +99,8 @@ export async function createDashboard(parts: DashboardParts) {
     },
     /** The pages of the service that need no sign-in. */
     publicPages: createPublicPages(pageTools, parts.openApi),
-    /** Sends usage alerts that are due to accounts that have made calls. */
-    callsCounted: (accountIds: Set<string>) => alerts?.check(accountIds),
     async close() {
-      await Promise.all([removals.stop(), keyMails?.stop(), alerts?.close()]);
+      await Promise.all([removals.stop(), dueMails?.stop()]);
       await mailer?.close();
     },
   };

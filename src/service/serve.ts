@@ -164,7 +164,6 @@ export async function startService(config: Config, options: ServiceOptions = {})
       ...debts,
       openApi,
     });
-    rollups.onCounted(dashboard.callsCounted);
     tasks.add('the dashboard', () => dashboard.close());
 
     const allProbes = [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe.probe, ...probes];

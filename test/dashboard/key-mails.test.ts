@@ -1,7 +1,8 @@
 /** Mails before a key ends, and when it has ended or was revoked (contract: usage alerts). */
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
-import { sendKeyMails } from '../../src/dashboard/usage/key-mails.ts';
+import { sendDueMails } from '../../src/dashboard/usage/due-mails.ts';
+import { keyMails } from '../../src/dashboard/usage/key-mails.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { startMailedDashboard } from './service.ts';
@@ -10,15 +11,14 @@ import { createVisitor, signUpByMail } from './visitor.ts';
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
 
-const log = createLogTo({ write() {} });
-const publicUrl = 'https://example.com';
 /** Two instances look at once. */
-const send = (url = mail.url) =>
-  Promise.all(
-    [1, 2].map(() =>
-      sendKeyMails({ sql: service.sql, mailer: createMailer(url, null, publicUrl, log), publicUrl, log }),
-    ),
-  );
+async function send(relay = mail.url): Promise<void> {
+  const log = createLogTo({ write() {} });
+  const publicUrl = 'https://example.com';
+  const mailer = createMailer(relay, null, publicUrl, log);
+  const parts = { sql: service.sql, mailer, log, publicUrl, buyUrl: null };
+  await Promise.all([sendDueMails(parts, keyMails), sendDueMails(parts, keyMails)]);
+}
 
 async function createMember(language = 'en') {
   const person = await signUpByMail(createVisitor(service.baseUrl, { language }), mail);

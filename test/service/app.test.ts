@@ -45,7 +45,6 @@ beforeAll(() => {
     dashboard: {
       handle: () => keep(page()),
       publicPages: { reference: page, problem: page },
-      callsCounted: () => {},
       close: async () => {},
     },
   };

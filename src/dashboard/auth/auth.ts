@@ -13,7 +13,8 @@ import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
 import { CODE_LOCK_MS, SESSION_MAX_MS } from './lifetimes.ts';
-import type { LinkMail, Mailer } from './mail.ts';
+import type { Mailer } from './mail.ts';
+import type { LinkMail } from './mail-text.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;

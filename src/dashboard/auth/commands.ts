@@ -7,8 +7,9 @@ import { printable, textTable } from '../../terminal/text.ts';
 import { oneOfWords } from '../../terminal/values.ts';
 import { isEmail } from '../request/form.ts';
 import { MESSAGES } from '../ui/messages.ts';
-import { invitationMail, mailOnce, publicUrlOf } from './command-mail.ts';
+import { mailOnce, publicUrlOf } from './command-mail.ts';
 import { invite, listInvitations, withdrawInvitation } from './invitations.ts';
+import { invitationMail } from './mail-text.ts';
 import { listMembers, removeMember, resetSecondFactor } from './members.ts';
 import type { Role } from './page-context.ts';
 
@@ -37,8 +38,8 @@ export function memberCommands(program: Command): void {
       const invited = { accountId: id, email: address, role: role ?? null };
       const { token, email, expires } = await invite(sql, invited, actor);
       const link = `${publicUrlOf(config)}/dashboard/invitation?token=${token}`;
-      const { name } = await requireAccount(sql, id);
-      const mailed = await mailOnce(config, invitationMail({ email, account: name, link, expires }));
+      const { name: accountName } = await requireAccount(sql, id);
+      const mailed = await mailOnce(config, invitationMail({ email, accountName, link, expires }));
       return { id, email, link, expires, mailed };
     },
     ({ email, link, expires, mailed }) =>

@@ -3,34 +3,8 @@ import { isLoopbackHost } from '../../config/addresses.ts';
 import { codeOf } from '../../errors.ts';
 import type { Log } from '../../observability/log.ts';
 import { SECOND } from '../../units.ts';
-import type { Language } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
-
-/** A message with one link in it. */
-export interface LinkMail {
-  /**
-   * `exists` answers a sign-up, or a change of email, with the email of an existing user. `new-email` confirms a change of
-   * email; `change-asked` and `changed` warn the previous address. `second-factor-on` and `second-factor-off` tell of a change.
-   */
-  kind:
-    | 'confirm'
-    | 'reset'
-    | 'exists'
-    | 'new-email'
-    | 'change-asked'
-    | 'changed'
-    | `second-factor-${'on' | 'off'}`;
-  to: string;
-  url: string;
-  language: Language;
-}
-
-export interface TextMail {
-  to: string;
-  subject: string;
-  text: string;
-  language: Language;
-}
+import { type LinkMail, linkMail, type TextMail } from './mail-text.ts';
 
 export type Mailer = ReturnType<typeof createMailer>;
 
@@ -42,17 +16,6 @@ function requiresTls(smtpUrl: string): boolean {
   const { hostname, searchParams } = new URL(smtpUrl);
   const isSaid = ['requireTLS', 'ignoreTLS', 'opportunisticTLS'].some((name) => searchParams.has(name));
   return !isSaid && !isLoopbackHost(hostname);
-}
-
-/** Sends one mail and closes the connection. @throws if the relay did not take it */
-export async function sendOnce(
-  smtpUrl: string,
-  from: string | null,
-  publicUrl: string,
-  mail: TextMail,
-): Promise<void> {
-  const mailer = createMailer(smtpUrl, from, publicUrl, { error() {} });
-  await mailer.sendText(mail).finally(() => mailer.close());
 }
 
 /** @param from `null` means `no-reply@` the host of `publicUrl` */
@@ -94,21 +57,7 @@ export function createMailer(
     sendText,
     sendSoon,
     /** See `sendSoon`. */
-    send({ kind, to, url, language }: LinkMail): void {
-      const messages = MESSAGES[language];
-      const ignore = `\n\n${messages.mailIgnore}`;
-      const [subject, lead, end] = {
-        confirm: [messages.confirmTitle, messages.mailConfirm, ignore],
-        reset: [messages.resetTitle, messages.mailReset, ignore],
-        exists: [messages.mailExistsSubject, messages.mailExists, ignore],
-        'new-email': [messages.confirmTitle, messages.mailNewEmail, ignore],
-        'change-asked': [messages.mailChangeAskedSubject, messages.mailChangeAsked, ''],
-        changed: [messages.mailChangedSubject, messages.mailChanged, ''],
-        'second-factor-on': [messages.mailSecondFactorOnSubject, messages.mailNotYou, ''],
-        'second-factor-off': [messages.mailSecondFactorOffSubject, messages.mailNotYou, ''],
-      }[kind] as [string, string, string];
-      sendSoon(kind, { to, subject, text: `${lead}\n\n${url}${end}`, language });
-    },
+    send: (mail: LinkMail) => sendSoon(mail.kind, linkMail(mail)),
     async close(): Promise<void> {
       await Promise.all(sending);
       transport.close();

@@ -25,6 +25,10 @@ export async function removeExpired(sql: Sql): Promise<void> {
     DELETE FROM api_key_uses u
     WHERE NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = u.secret_sha256)
       AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = u.secret_sha256)`;
+  await sql`
+    DELETE FROM dashboard_sent_mails s
+    WHERE NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE (m.account_id, m.user_id) = (s.account_id, s.recipient))
+      AND NOT EXISTS (SELECT 1 FROM dashboard_own_alerts o WHERE o.id = s.recipient)`;
   await sql`DELETE FROM dashboard_attempts WHERE ends_at < now()`;
   await sql`
     DELETE FROM dashboard_users u

@@ -5,6 +5,7 @@ import { defineCommand, existingCommand } from '../../terminal/command.ts';
 import { name } from '../../terminal/values.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { mailOnce } from './command-mail.ts';
+import { nameInMail } from './mail-text.ts';
 import { listMembers } from './members.ts';
 
 /** `account suspend` and `account resume` (contract, Command line). */
@@ -30,7 +31,7 @@ export function suspensionCommands(program: Command): void {
           const language = known ?? 'en';
           const { mailSuspendedSubject, suspended, suspendedReason } = MESSAGES[language];
           const parts = [suspended, reason && suspendedReason(reason), config.contact];
-          const subject = mailSuspendedSubject(account.name);
+          const subject = mailSuspendedSubject(nameInMail(account.name));
           return mailOnce(config, { to, language, subject, text: parts.filter(Boolean).join('\n\n') });
         });
       const mailed = (await Promise.all(mails)).filter(Boolean).length;

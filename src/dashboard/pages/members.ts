@@ -1,6 +1,6 @@
-import { invitationMail } from '../auth/command-mail.ts';
 import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from '../auth/invitations.ts';
 import { admitInvitation } from '../auth/limits.ts';
+import { invitationMail } from '../auth/mail-text.ts';
 import {
   type AccountMember,
   actorOf,
@@ -50,7 +50,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     const role = again ? again.role : fields('role') === 'owner' ? 'owner' : 'member';
     const { token, expires } = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
     const link = `${tools.publicUrl}/dashboard/invitation?token=${token}`;
-    tools.mailer.sendSoon('invitation', invitationMail({ email, account: account.name, link, expires }));
+    tools.mailer.sendSoon('invitation', invitationMail({ email, accountName: account.name, link, expires }));
     logSecurity(context, 'member invited', { userId: user.id, accountId: account.id });
     return redirectTo(context, `${PATH}?done=invited`);
   },

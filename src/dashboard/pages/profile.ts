@@ -1,6 +1,6 @@
 import { askEmailChange } from '../auth/email-change.ts';
 import { admitChange, admitMail, isFirstSending } from '../auth/limits.ts';
-import type { LinkMail } from '../auth/mail.ts';
+import type { LinkMail } from '../auth/mail-text.ts';
 import { renameMember } from '../auth/members.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';

@@ -149,16 +149,6 @@ CREATE TABLE dashboard_attempts (
 );
 CREATE INDEX dashboard_attempts_by_end ON dashboard_attempts (ends_at);
 
--- Mails before and when a key ends (src/dashboard/usage/key-mails.ts): the latest that a member got about each key. A key with a new
--- end gets new mails.
-CREATE TABLE dashboard_key_mails (
-  user_id text NOT NULL REFERENCES dashboard_users ("id") ON DELETE CASCADE,
-  key_id text NOT NULL REFERENCES api_keys (id),
-  stage text NOT NULL,
-  ends_at timestamptz NOT NULL,
-  PRIMARY KEY (user_id, key_id)
-);
-
 -- Mails that an account has set up for any address (src/dashboard/usage/own-alerts.ts).
 CREATE TABLE dashboard_own_alerts (
   id text PRIMARY KEY, -- random: the link that ends the mails has it
@@ -167,17 +157,15 @@ CREATE TABLE dashboard_own_alerts (
   kind text NOT NULL, -- 'percent' of the allowance used, or purchased 'credits' left
   threshold bigint NOT NULL,
   language text NOT NULL,
-  sent_for bigint NOT NULL DEFAULT 0, -- the period by when it was opened, in microseconds; or all credits ever purchased
   UNIQUE (account_id, email, kind, threshold)
 );
 
--- Mails when 80% and 100% of the allowance are used (src/dashboard/usage/usage-alerts.ts): the latest period that a member got each for.
--- period_opened_at is that of balances: it changes with each period.
-CREATE TABLE dashboard_usage_alerts (
-  user_id text NOT NULL,
-  account_id text NOT NULL,
-  percent integer NOT NULL,
-  period_opened_at timestamptz NOT NULL,
-  PRIMARY KEY (user_id, account_id, percent),
-  FOREIGN KEY (user_id, account_id) REFERENCES dashboard_members (user_id, account_id) ON DELETE CASCADE
+-- Mails that answer no request (src/dashboard/usage/due-mails.ts): the latest occasion that a recipient got one for. removeExpired
+-- deletes the rows of recipients that are gone.
+CREATE TABLE dashboard_sent_mails (
+  account_id text NOT NULL REFERENCES accounts (id),
+  recipient text NOT NULL, -- a member or an own alert
+  topic text NOT NULL, -- such as a key, or 80% of the allowance
+  occasion text NOT NULL, -- such as a period; a new one sends a new mail
+  PRIMARY KEY (account_id, recipient, topic)
 );
