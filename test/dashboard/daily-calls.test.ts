@@ -29,7 +29,7 @@ test('of thousands of keys the busiest have rows of their own, and nothing of th
   ] as const) {
     const loaded = await load(ownRows);
     expect([loaded.keys, loaded.rows]).toEqual([[...keys], 7 * keys.length]);
-    expect([loaded.sum((row) => row.searches + row.debts), loaded.sum((row) => row['4xx'])]).toEqual([
+    expect([loaded.sum((row) => row.search + row.debts), loaded.sum((row) => row['4xx'])]).toEqual([
       calls,
       3000,
     ]);

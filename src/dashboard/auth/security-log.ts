@@ -1,4 +1,4 @@
-import type { PageContext } from './page-context.ts';
+import type { MemberContext, PageContext } from './page-context.ts';
 
 /** Events that show how an account was broken into (ASVS 7.1.3, 7.2.1). */
 export type SecurityEvent =
@@ -40,4 +40,9 @@ export function logSecurity(
     },
     'security',
   );
+}
+
+/** Logs an event of a signed-in member. */
+export function logOfMember(context: MemberContext, event: SecurityEvent): void {
+  logSecurity(context, event, { userId: context.user.id, accountId: context.account.id });
 }

@@ -5,7 +5,7 @@ import { CODE_LOCK_MS } from './lifetimes.ts';
 import { type AttemptLimit, admitMail, checkGuess, type GuessOutcome, isFirstUse } from './limits.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
-import { logSecurity, type SecurityEvent } from './security-log.ts';
+import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
 import { findMember, keepSession } from './sessions.ts';
 
 /**
@@ -49,20 +49,17 @@ export async function changePasswordWith(
     return answer.cookies;
   });
   const event = outcome.isRight ? 'password changed' : (`password change ${endOf(outcome)}` as const);
-  logSecurity(context, event, { userId: user.id, accountId: account.id });
+  logOfMember(context, event);
   return outcome;
 }
 
 /** Checks the password of a member who is signed in. It counts as a guess. */
 async function checkPassword(context: MemberContext, password: string): Promise<GuessOutcome> {
-  const { tools, client, user, account } = context;
+  const { tools, client, user } = context;
   const outcome = await checkGuess(context, user, async () =>
     (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
   );
-  if (!outcome.isRight) {
-    const member = { userId: user.id, accountId: account.id };
-    logSecurity(context, `password check ${endOf(outcome)}`, member);
-  }
+  if (!outcome.isRight) logOfMember(context, `password check ${endOf(outcome)}`);
   return outcome;
 }
 

@@ -1,6 +1,6 @@
 import { browserName } from '../auth/browser-name.ts';
 import type { MemberContext } from '../auth/page-context.ts';
-import { logSecurity } from '../auth/security-log.ts';
+import { logOfMember } from '../auth/security-log.ts';
 import { endOtherSessions, listSessions, type OwnSession } from '../auth/sessions.ts';
 import { networkOf } from '../request/client-address.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -37,6 +37,6 @@ ${sessions.length > 1 && form(context, { path: '/settings/sessions', button: mes
 export async function signOutOthers(context: MemberContext): Promise<PageResponse> {
   const { tools, user, account, session } = context;
   await endOtherSessions(tools.sql, { id: user.id, accountId: account.id }, session.id);
-  logSecurity(context, 'other sessions ended', { userId: user.id, accountId: account.id });
+  logOfMember(context, 'other sessions ended');
   return redirectTo(context, '/settings/sessions?done=ended');
 }

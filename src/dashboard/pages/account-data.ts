@@ -5,7 +5,7 @@ import { MINUTE } from '../../units.ts';
 import { admitDownload } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
-import { logSecurity } from '../auth/security-log.ts';
+import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { formHandlers, presentPassword, refusalOf, tooMany } from '../request/forms.ts';
@@ -111,7 +111,7 @@ export const deletion = formHandlers({
       refusalOf({ name: !isNamed && messages.wrongAccountName }) ?? (await presentRefusal(context));
     if (refusal !== null) return refusal;
     await deleteAccount(tools.sql, account.id, actorOf(user));
-    logSecurity(context, 'account deleted', { userId: user.id, accountId: account.id });
+    logOfMember(context, 'account deleted');
     return redirectTo(context, '/sign-in?done=deleted');
   },
 });

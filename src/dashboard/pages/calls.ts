@@ -1,8 +1,8 @@
 import { ERROR_KINDS } from '../../http/error-kind.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { dateOf, scrollTable } from '../ui/parts.ts';
-import type { DailyHistory, Errors } from '../usage/daily-calls.ts';
+import { dateOf, facts, scrollTable } from '../ui/parts.ts';
+import type { Counts, DailyHistory } from '../usage/daily-calls.ts';
 import { plotDailyCalls, type Series, type Split, seriesOf } from '../usage/plot.ts';
 import { type Days, RANGES, type Range, rangeQuery } from '../usage/range.ts';
 import { separatorQuery } from './csv.ts';
@@ -24,7 +24,7 @@ export function callsSection(context: MemberContext, history: DailyHistory, view
     return html`<a href="${tools.base}?by=${split}&amp;${rangeQuery(range)}#calls"${isCurrent && html` aria-current="true"`}>${label}</a>`;
   };
   return html`
-<section class="card calls" id="calls" aria-labelledby="calls-title" data-live>
+<section class="card" id="calls" aria-labelledby="calls-title" data-live>
   <div class="heading">
     <div>
       <h2 id="calls-title">${messages.plotTitle}</h2>
@@ -90,7 +90,7 @@ const ERROR_SUMS = [...ERROR_KINDS, 'errorCredits'] as const;
 export function errorsSection(context: MemberContext, history: DailyHistory, range: Range): HtmlValue {
   const { messages, formats } = context;
   const { rows } = history;
-  const sumsOf = (rows: Errors[]) => ERROR_SUMS.map((kind) => rows.reduce((sum, row) => sum + row[kind], 0));
+  const sumsOf = (rows: Counts[]) => ERROR_SUMS.map((kind) => rows.reduce((sum, row) => sum + row[kind], 0));
   const totals = sumsOf(rows);
   const isSome = (counts: number[]) => counts.some((count) => count > 0);
   if (!isSome(totals)) return null;
@@ -101,13 +101,10 @@ export function errorsSection(context: MemberContext, history: DailyHistory, ran
     .toReversed();
   const headings = [messages.day, ...ERROR_SUMS.map((kind) => messages.errorKinds[kind])];
   return html`
-<section class="card calls" id="errors" aria-labelledby="errors-title" data-live>
+<section class="card" id="errors" aria-labelledby="errors-title" data-live>
   <h2 id="errors-title">${messages.errorsTitle}</h2>
   <p class="lead">${messages.errorsLead} · ${daysShown(context, history, range)}</p>
-  <dl class="facts">${ERROR_SUMS.map(
-    (kind, index) =>
-      html`<div><dt>${messages.errorKinds[kind]}</dt><dd data-errors="${kind}">${formats.number(totals[index]!)}</dd></div>`,
-  )}</dl>
+  ${facts(ERROR_SUMS.map((kind, index) => [messages.errorKinds[kind], html`<span data-errors="${kind}">${formats.number(totals[index]!)}</span>`]))}
   <details>
     <summary>${messages.table}</summary>
     ${scrollTable(messages.errorsTitle, headings, days, { look: 'numbers' })}

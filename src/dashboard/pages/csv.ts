@@ -1,20 +1,25 @@
+import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { csvCell } from '../../ingest/cell.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { messagePage } from '../request/layout.ts';
 import { creditHistory, entriesOf, loadGrants } from '../usage/credits.ts';
-import { loadDailyCalls } from '../usage/daily-calls.ts';
-import { callsOf } from '../usage/plot.ts';
+import { callsOf, loadDailyCalls } from '../usage/daily-calls.ts';
 import { chosenDays, rangeOf } from '../usage/range.ts';
 
-const ERROR_COLUMNS: Record<ErrorKind, string> = {
+const COLUMNS: Record<CallKind | ErrorKind, string> = {
+  search: 'searches',
+  match: 'matches',
+  lookup: 'lookups',
+  debts: 'debts',
   'rate-limit-exceeded': 'rate_limit_exceeded',
   'monthly-quota-exceeded': 'monthly_quota_exceeded',
   '4xx': 'other_4xx',
   '5xx': 'status_5xx',
   '401': 'status_401',
 };
+const columnOf = (kind: CallKind | ErrorKind) => COLUMNS[kind];
 
 /**
  * GET /dashboard/usage.csv: the plot's numbers, a row for each day and key that has calls or errors, with English column names in every
@@ -25,14 +30,17 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
   const range = rangeOf(url);
   if (range === 'invalid') return invalidDays(context);
   const { from, to, rows } = await loadDailyCalls(tools.sql, account, range);
-  const columns = ['day', 'key_id', 'key_name', 'searches', 'matches', 'lookups', 'debts', 'calls'];
-  const errors = ERROR_KINDS.map((kind) => ERROR_COLUMNS[kind]);
-  const lines = rows.map((row) => {
-    const key = row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName];
-    const calls = [row.searches, row.matches, row.lookups, row.debts, callsOf(row)];
-    return [row.day, ...key, ...calls, ...ERROR_KINDS.map((kind) => row[kind]), row.errorCredits];
-  });
-  return csvFile(context, `calls-${from}-${to}`, [[...columns, ...errors, 'error_credits'], ...lines]);
+  const [calls, errors] = [CALL_KINDS.map(columnOf), ERROR_KINDS.map(columnOf)];
+  const columns = ['day', 'key_id', 'key_name', ...calls, 'calls', ...errors, 'error_credits'];
+  const lines = rows.map((row) => [
+    row.day,
+    ...(row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName]),
+    ...CALL_KINDS.map((kind) => row[kind]),
+    callsOf(row),
+    ...ERROR_KINDS.map((kind) => row[kind]),
+    row.errorCredits,
+  ]);
+  return csvFile(context, `calls-${from}-${to}`, [columns, ...lines]);
 }
 
 /** GET /dashboard/credits.csv: the history of purchased credits, or of chosen days. */

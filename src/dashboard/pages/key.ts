@@ -1,4 +1,5 @@
 import type { Actor } from '../../accounts/events.ts';
+import { CALL_KINDS } from '../../credits/call.ts';
 import { ERROR_KINDS } from '../../http/error-kind.ts';
 import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../keys/details.ts';
 import { endPreviousSecrets, expireKey } from '../../keys/expire.ts';
@@ -10,8 +11,8 @@ import type { MemberContext } from '../auth/page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { alert, type Refusal, tooMany } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, endOf, moment, table } from '../ui/parts.ts';
+import { type Html, html } from '../ui/html.ts';
+import { type Column, endOf, type Fact, facts, moment, table } from '../ui/parts.ts';
 import { actorNames } from './actors.ts';
 import { keyForm } from './key-form.ts';
 import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
@@ -25,27 +26,24 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
   const key = await findKeyDetails(tools.sql, id, account.id);
   if (key === null) return notFoundPage(context);
   const { number } = formats;
-  const fact = (label: string, value: HtmlValue) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+  const about: Fact[] = [
+    [messages.begins, html`<code>${key.start}…</code>`],
+    [messages.keyId, html`<code>${key.id}</code>`],
+    [messages.created, moment(formats, key.created)],
+  ];
+  if (key.revoked !== null) about.push([messages.revokedBy, await revokedBy(context, key)]);
   const body = html`
 <div class="heading"><h1>${keyName(key, messages)}</h1><span>${keyBadges(context, key)}</span></div>
 ${alert(refusal?.message)}
-<dl class="card facts">
-  ${fact(messages.begins, html`<code>${key.start}…</code>`)}
-  ${fact(messages.keyId, html`<code>${key.id}</code>`)}
-  ${fact(messages.created, moment(formats, key.created))}
-  ${key.revoked !== null && fact(messages.revokedBy, await revokedBy(context, key))}
-</dl>
+${facts(about, 'card')}
 <p class="actions">${changeLinks(context, key, ['rotate', 'expiry', 'rename', 'revoke'])}</p>
 <section class="card" aria-labelledby="use-title">
   <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>
-  <dl class="facts">
-    ${fact(messages.searches, number(key.calls.search))}
-    ${fact(messages.wordSearches, number(key.calls.match))}
-    ${fact(messages.lookups, number(key.calls.lookup))}
-    ${fact(messages.debtChecks, number(key.calls.debts))}
-    ${ERROR_KINDS.map((kind) => fact(messages.errorKinds[kind], number(key.errors[kind] ?? 0)))}
-    ${fact(messages.errorKinds.errorCredits, number(key.errorCredits))}
-  </dl>
+  ${facts([
+    ...CALL_KINDS.map((kind): Fact => [messages.callKinds[kind], number(key.calls[kind])]),
+    ...ERROR_KINDS.map((kind): Fact => [messages.errorKinds[kind], number(key.errors[kind] ?? 0)]),
+    [messages.errorKinds.errorCredits, number(key.errorCredits)],
+  ])}
 </section>
 ${secretsCard(context, key)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });

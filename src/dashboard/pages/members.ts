@@ -10,7 +10,7 @@ import {
   removeMember,
 } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
-import { logSecurity } from '../auth/security-log.ts';
+import { logOfMember, logSecurity } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { emailField, form, formHandlers, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
@@ -51,7 +51,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     const { token, expires } = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
     const link = `${tools.publicUrl}/dashboard/invitation?token=${token}`;
     tools.mailer.sendSoon('invitation', invitationMail({ email, accountName: account.name, link, expires }));
-    logSecurity(context, 'member invited', { userId: user.id, accountId: account.id });
+    logOfMember(context, 'member invited');
     return redirectTo(context, `${PATH}?done=invited`);
   },
 });

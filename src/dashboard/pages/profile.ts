@@ -3,7 +3,7 @@ import { admitChange, admitMail, isFirstSending } from '../auth/limits.ts';
 import type { LinkMail } from '../auth/mail-text.ts';
 import { renameMember } from '../auth/members.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
-import { logSecurity } from '../auth/security-log.ts';
+import { logOfMember } from '../auth/security-log.ts';
 import { findMember } from '../auth/sessions.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import { redirectTo } from '../request/context.ts';
@@ -72,7 +72,7 @@ export const ownEmail = formHandlers({
   },
   checks: ['email'],
   async submit(context) {
-    const { tools, messages, fields, client, user, account } = context;
+    const { tools, messages, fields, client, user } = context;
     if (!tools.mails) return { message: messages.changeEmailNoMail, status: 403 };
     const email = fields('email').trim().toLowerCase();
     const refusal =
@@ -89,7 +89,7 @@ export const ownEmail = formHandlers({
     if (isTaken) send(context, 'exists', email, '/forgot');
     else send(context, 'new-email', email, `/email?token=${token}`);
     if (user.emailVerified) send(context, 'change-asked', user.email, '/settings');
-    logSecurity(context, 'email change asked', { userId: user.id, accountId: account.id });
+    logOfMember(context, 'email change asked');
     return done;
   },
 });

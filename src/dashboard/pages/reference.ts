@@ -4,7 +4,7 @@ import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
-import { type Column, scrollTable, table } from '../ui/parts.ts';
+import { type Column, facts, scrollTable, table } from '../ui/parts.ts';
 import { pt } from '../ui/reference-pt.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
 
@@ -27,12 +27,12 @@ export function referenceBody(messages: Messages, document: OpenApi, root: strin
 <h1>${messages.reference}</h1>
 <p class="lead">${messages.referenceLead}</p>
 <section class="card">
-  <dl class="facts">
-    <div><dt>${messages.baseAddress}</dt><dd><code>${base}</code></dd></div>
-    <div><dt>${messages.authentication}</dt><dd><code>Authorization: Bearer svc_…</code></dd></div>
-    <div><dt>${messages.forAgents}</dt><dd><code>${base.replace(BASE_PATH, MCP_PATH)}</code></dd></div>
-    <div><dt>OpenAPI 3.1</dt><dd><a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}</dd></div>
-  </dl>
+  ${facts([
+    [messages.baseAddress, html`<code>${base}</code>`],
+    [messages.authentication, html`<code>Authorization: Bearer svc_…</code>`],
+    [messages.forAgents, html`<code>${base.replace(BASE_PATH, MCP_PATH)}</code>`],
+    ['OpenAPI 3.1', html`<a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}`],
+  ])}
 </section>
 <div class="reference">
 ${sideNavigation(messages, operations, Object.keys(document.components.schemas))}

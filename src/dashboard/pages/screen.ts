@@ -1,12 +1,11 @@
 import type { Answer } from '../../http/answer.ts';
-import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
-import { TOKEN_FIELD } from '../request/csrf.ts';
 import { alert, formHandlers, type Refusal, token } from '../request/forms.ts';
-import { awaitsConfirmation, memberPage } from '../request/layout.ts';
+import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { availableCredits } from '../usage/credits.ts';
+import { callRefusal, makeOwnCall } from './own-call.ts';
 import { screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';
 
@@ -20,9 +19,9 @@ const MAX_COMPANIES = 1000;
 export const screen = formHandlers({
   show: showScreen,
   async submit(context: MemberContext) {
-    const { tools, messages, fields, account } = context;
-    if (account.suspended) return { status: 403, faults: {} };
-    if (awaitsConfirmation(context)) return { status: 403, message: messages.confirmFirst };
+    const { tools, messages, fields } = context;
+    const refusal = callRefusal(context);
+    if (refusal !== null) return refusal;
     const list = readNifList(fields('list'));
     const count = list.nifs.length;
     if (count === 0) return { status: 422, faults: { list: messages.screenNone } };
@@ -31,28 +30,15 @@ export const screen = formHandlers({
     }
     // The member has seen this price. A list that was changed since is shown again.
     if (fields('price') !== String(count)) return showScreen(context, null, { list });
-    if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
-      return { status: 409, message: messages.triedAlready };
-    }
-    const answer = await callDebts(context, list.nifs);
-    const fresh = { ...context, account: await tools.readAccount(account.id) };
-    return showScreen(fresh, null, { list, answer });
+    const request = new Request(`${tools.publicUrl}/api/v1/debts`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ nifs: list.nifs }),
+    });
+    const called = await makeOwnCall(context, request, tools.debts);
+    return 'status' in called ? called : showScreen(called.fresh, null, { list, answer: called.answer });
   },
 });
-
-function callDebts({ tools, account, trace }: MemberContext, nifs: string[]): Promise<Answer> {
-  const request = new Request(`${tools.publicUrl}/api/v1/debts`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ nifs }),
-  });
-  return tools.pipeline.serve(request, trace, tools.debts, {
-    keyId: '',
-    accountId: account.id,
-    plan: account.plan,
-    requestsPerMinute: account.requestsPerMinute,
-  });
-}
 
 async function showScreen(
   context: MemberContext,

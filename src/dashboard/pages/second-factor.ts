@@ -2,7 +2,7 @@ import encodeQR from 'qr';
 import { isFirstUse } from '../auth/limits.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
-import { logSecurity } from '../auth/security-log.ts';
+import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal, sentPassword, signInWithCode } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { type Field, form, formHandlers, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
@@ -126,8 +126,8 @@ export const newBackupCodes = passwordForm(
   '/two-factor/generate-backup-codes',
   ({ newBackupCodes, newBackupCodesLead }) => ({ title: newBackupCodes, lead: newBackupCodesLead }),
   async (context, { backupCodes }) => {
-    const { messages, tools, user, account } = context;
-    logSecurity(context, 'backup codes renewed', { userId: user.id, accountId: account.id });
+    const { messages, tools } = context;
+    logOfMember(context, 'backup codes renewed');
     return sheet(
       context,
       html`
@@ -176,7 +176,7 @@ function confirmForm(context: MemberContext, refusal: Refusal | null): Html {
 async function changed(context: MemberContext, state: 'on' | 'off'): Promise<void> {
   const { tools, messages, user, account } = context;
   await recordRepeatable(tools.sql, account.id, user, `second-factor-${state}`);
-  logSecurity(context, `second factor turned ${state}`, { userId: user.id, accountId: account.id });
+  logOfMember(context, `second factor turned ${state}`);
   const url = `${tools.publicUrl}/dashboard${PATH}`;
   if (user.emailVerified)
     tools.mailer?.send({ kind: `second-factor-${state}`, to: user.email, url, language: messages.language });

@@ -4,7 +4,8 @@ import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { form, formHandlers, newPassword, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
-import { type HtmlValue, html } from '../ui/html.ts';
+import { html } from '../ui/html.ts';
+import { type Fact, facts } from '../ui/parts.ts';
 
 /** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
 export const settings = formHandlers({
@@ -23,19 +24,24 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
   const hasOthers = (await listAccountsOf(tools.sql, user.id)).length > 1;
   const member = await memberOf(tools.sql, user.id);
   const isAlerted = member?.usageAlerts === true;
-  const fact = (label: string, value: HtmlValue) =>
-    html`<div><dt>${label}</dt><dd class="email">${value}</dd></div>`;
   const link = (path: string, label: string, name?: string) =>
     html`<a href="${tools.base}/settings/${path}"${name !== undefined && html` aria-label="${name}"`}>${label}</a>`;
+  const about: Fact[] = [
+    [messages.signedInAs, html`${user.email} · ${link('email', messages.change, messages.changeEmail)}`],
+    [messages.name, html`${user.name} · ${link('name', messages.change, messages.changeName)}`],
+    [
+      messages.account,
+      html`${account.name} <code>${account.id}</code>${hasOthers && html` · ${link('accounts', messages.change, messages.openOther)}`}`,
+    ],
+    [messages.access, html`${link('members', messages.members)} · ${link('sessions', messages.sessions)}`],
+    [
+      messages.secondFactor,
+      html`${messages[user.hasSecondFactor ? 'on' : 'off']} · ${link('second-factor', messages.change, `${messages.change}: ${messages.secondFactor}`)}`,
+    ],
+  ];
   const body = html`
 <h1>${messages.settings}</h1>
-<dl class="card facts">
-  ${fact(messages.signedInAs, html`${user.email} · ${link('email', messages.change, messages.changeEmail)}`)}
-  ${fact(messages.name, html`${user.name} · ${link('name', messages.change, messages.changeName)}`)}
-  ${fact(messages.account, html`${account.name} <code>${account.id}</code>${hasOthers && html` · ${link('accounts', messages.change, messages.openOther)}`}`)}
-  ${fact(messages.access, html`${link('members', messages.members)} · ${link('sessions', messages.sessions)}`)}
-  ${fact(messages.secondFactor, html`${messages[user.hasSecondFactor ? 'on' : 'off']} · ${link('second-factor', messages.change, `${messages.change}: ${messages.secondFactor}`)}`)}
-</dl>
+${facts(about, 'card')}
 <section class="card narrow" aria-labelledby="password-title">
   <h2 id="password-title">${messages.changePassword}</h2>
   ${form(context, {

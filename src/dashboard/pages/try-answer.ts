@@ -6,8 +6,8 @@ import { parseMatchQuery } from '../../matches/query.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { token } from '../request/forms.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, copyable, table } from '../ui/parts.ts';
+import { type Html, html } from '../ui/html.ts';
+import { type Column, copyable, type Fact, facts, table } from '../ui/parts.ts';
 import { bracketText } from './brackets.ts';
 import { problemText, prose } from './reference.ts';
 
@@ -105,7 +105,7 @@ async function details(context: MemberContext, company: Company): Promise<Html> 
     if (bracket === null) return dataset === null ? messages.dataNone : messages.noBracket;
     return `${bracketText(context, bracket)}, ${messages.dataOf} ${bracket.last_updated}`;
   };
-  const rows: [label: string, value: HtmlValue][] = [
+  const rows: Fact[] = [
     [messages.legalName, company.title],
     ['NIF', String(company.nif)],
     [
@@ -121,5 +121,5 @@ async function details(context: MemberContext, company: Company): Promise<Html> 
     [messages.dataTax, debt(company.tax_debt, debts.tax)],
     [messages.dataSocialSecurity, debt(company.social_security_debt, debts.socialSecurity)],
   ];
-  return html`<dl class="facts">${rows.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value || '–'}</dd></div>`)}</dl>`;
+  return facts(rows.map(([label, value]) => [label, value || '–']));
 }

@@ -1,14 +1,13 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
-import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
-import { TOKEN_FIELD } from '../request/csrf.ts';
 import { alert, field, formHandlers, type Refusal, token } from '../request/forms.ts';
-import { awaitsConfirmation, memberPage } from '../request/layout.ts';
+import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { exampleQuery } from '../usage/example-query.ts';
+import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;
@@ -27,28 +26,18 @@ function queryOf({ fields, url }: MemberContext): string {
 export const tryIt = formHandlers({
   show: showTry,
   async submit(context: MemberContext) {
-    const { tools, messages, fields, account, trace } = context;
-    // Each page of a suspended account says so.
-    if (account.suspended) return { status: 403, faults: {} };
-    if (awaitsConfirmation(context)) return { status: 403, message: messages.confirmFirst };
+    const { tools } = context;
+    const refusal = callRefusal(context);
+    if (refusal !== null) return refusal;
     const kind = kindOf(context);
     const query = queryOf(context);
     // The API would answer 400 and charge a credit. Here a typing error costs none.
     const fault = inputFault(context, kind, query.trim());
     if (fault !== null) return { status: 422, faults: { q: fault } };
-    if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
-      return { status: 409, message: messages.triedAlready };
-    }
     const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
-    const startedAt = performance.now();
-    const answer = await tools.pipeline.serve(new Request(address), trace, tools[kind], {
-      keyId: '',
-      accountId: account.id,
-      plan: account.plan,
-      requestsPerMinute: account.requestsPerMinute,
-    });
-    const durationMs = performance.now() - startedAt;
-    const fresh = { ...context, account: await tools.readAccount(account.id) };
+    const called = await makeOwnCall(context, new Request(address), tools[kind]);
+    if ('status' in called) return called;
+    const { answer, durationMs, fresh } = called;
     return showTry(fresh, null, { kind, query, address, durationMs, answer });
   },
 });

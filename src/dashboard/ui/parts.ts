@@ -55,6 +55,14 @@ export function dateOf(formats: Formats, at: string | Date): Html {
   return html`<time datetime="${day}">${formats.date(new Date(at))}</time>`;
 }
 
+export type Fact = [label: string, value: HtmlValue];
+
+/** Labelled values, one below the other. @param look a further class of the style sheet */
+export function facts(values: Fact[], look = ''): Html {
+  return html`
+<dl class="facts ${look}">${values.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
 /** A text with an element in the place of its value. */
 export function sentence(text: (value: string) => string, element: HtmlValue): HtmlValue {
   const [before, after] = text('\n').split('\n');

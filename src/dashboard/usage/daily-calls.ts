@@ -3,11 +3,11 @@ import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import type { Days, Range } from './range.ts';
 
-/** Error answers of a day by kind, as src/usage/error-answers.ts counts them, and the credits that they cost. */
-export type Errors = Record<ErrorKind | 'errorCredits', number>;
+/** The counts of a day: calls by kind, error answers by kind (src/usage/error-answers.ts), and the credits that errors cost. */
+export type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
 
 /** Admitted calls of one UTC day by one key, and its error answers. */
-export interface DailyCalls extends Errors {
+export interface DailyCalls extends Counts {
   /** YYYY-MM-DD */
   day: string;
   /** `null` means that the call was made in the dashboard; {@link OTHER_KEYS}. */
@@ -15,13 +15,10 @@ export interface DailyCalls extends Errors {
   keyName: string;
   /** The first characters of the key's secret; '' for the dashboard. */
   keyStart: string;
-  searches: number;
-  /** Queries for names by their words. */
-  matches: number;
-  lookups: number;
-  /** Brackets of lists of companies, and changes of brackets. */
-  debts: number;
 }
+
+/** The calls of a day and key, of every kind. */
+export const callsOf = (row: DailyCalls): number => CALL_KINDS.reduce((sum, kind) => sum + row[kind], 0);
 
 /** The days of a range: none after today by Postgres's clock, and none before the account's first call or error. */
 export interface DailyHistory extends Days {
@@ -44,8 +41,9 @@ export async function loadDailyCalls(
   range: Range,
   ownRows?: number,
 ): Promise<DailyHistory> {
-  const of = (kind: CallKind | ErrorKind) =>
-    sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint`;
+  const counts = [...CALL_KINDS, ...ERROR_KINDS].map(
+    (kind) => sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint AS ${sql(kind)},`,
+  );
   const today = sql`(now() AT TIME ZONE 'UTC')::date`;
   const [from, to] =
     typeof range === 'object'
@@ -78,8 +76,7 @@ export async function loadDailyCalls(
         (SELECT min(day) FROM d)) AS first)
     SELECT first::text, greatest(${from}, first)::text AS from, ${to}::text AS to, d.day::text, nullif(d.key_id, '') AS "keyId",
       coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
-      ${of('search')} AS searches, ${of('match')} AS matches, ${of('lookup')} AS lookups, ${of('debts')} AS debts,
-      ${ERROR_KINDS.map((kind) => sql`${of(kind)} AS ${sql(kind)},`)}
+      ${counts}
       coalesce(sum(d.cost), 0)::bigint AS "errorCredits"
     FROM known
     LEFT JOIN d ON true

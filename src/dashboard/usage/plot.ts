@@ -1,8 +1,9 @@
+import { CALL_KINDS } from '../../credits/call.ts';
 import { DAY } from '../../units.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
-import { type DailyCalls, OTHER_KEYS } from './daily-calls.ts';
+import { callsOf, type DailyCalls, OTHER_KEYS } from './daily-calls.ts';
 import type { Days } from './range.ts';
 
 /** Height of the bars' area and of the line of days below it, in CSS pixels. */
@@ -96,12 +97,7 @@ export const MAX_SERIES = 6;
 export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): Series[] {
   return split === 'key'
     ? byKey(rows, messages)
-    : [
-        series(messages.searches, rows, (row) => row.searches),
-        series(messages.wordSearches, rows, (row) => row.matches),
-        series(messages.lookups, rows, (row) => row.lookups),
-        series(messages.debtChecks, rows, (row) => row.debts),
-      ];
+    : CALL_KINDS.map((kind) => series(messages.callKinds[kind], rows, (row) => row[kind]));
 }
 
 function byKey(rows: DailyCalls[], messages: Messages): Series[] {
@@ -120,10 +116,6 @@ function byKey(rows: DailyCalls[], messages: Messages): Series[] {
     return count === 1 ? one : { ...one, label: `${one.label} (${count})` };
   });
 }
-
-/** The calls of a day and key, of every kind. */
-export const callsOf = ({ searches, matches, lookups, debts }: DailyCalls) =>
-  searches + matches + lookups + debts;
 
 function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => number): Series {
   const calls = new Map<string, number>();
