@@ -2,13 +2,13 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { sendRaw } from '../support/client.ts';
 import { createCaller } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, makeKey, newPerson, signUp, type Visitor } from './visitor.ts';
+import { createMember, createVisitor, makeKey, newPerson, signUp, type Visitor } from './visitor.ts';
 
 const MEMBER_PAGES = ['', '/keys', '/credits', '/try', '/screen', '/settings', '/usage.csv'];
 
 const service = await startDashboardService();
 const owner = createVisitor(service.baseUrl);
-const ownerAccount = (await signUp(owner, newPerson('Owner Lda'))).accountId;
+const ownerAccount = (await createMember(service, { visitor: owner, name: 'Owner Lda' })).accountId;
 await makeKey(owner, 'owned');
 const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${ownerAccount}`;
 const ownerKeyId = key!.id;
@@ -28,8 +28,7 @@ describe('who sees what', () => {
   });
 
   test("a member reaches another account's key by no address: not its page, not its revocation", async () => {
-    const other = createVisitor(service.baseUrl);
-    await signUp(other, newPerson('Other Lda'));
+    const { visitor: other } = await createMember(service, { name: 'Other Lda' });
     expect((await other.get(`/dashboard/keys/${ownerKeyId}/revoke`)).status).toBe(404);
 
     // A form with a token of their own, sent to the other's key.
@@ -43,8 +42,7 @@ describe('who sees what', () => {
   });
 
   test("ids of another account in query, form or header change nothing: every page shows the member's own", async () => {
-    const other = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(other, newPerson('Third Lda'));
+    const { visitor: other, accountId } = await createMember(service, { name: 'Third Lda' });
     for (const page of MEMBER_PAGES) {
       const query = `account=${ownerAccount}&account_id=${ownerAccount}&id=${ownerAccount}&key_id=${ownerKeyId}`;
       const answer = await other.get(`/dashboard${page}?${query}`, { 'X-Account': ownerAccount });
@@ -82,8 +80,7 @@ describe('who sees what', () => {
   });
 
   test('a session ends with the sign-out, for a copy of its cookie too', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const copy = createVisitor(service.baseUrl);
     for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
     expect((await copy.get('/dashboard')).status).toBe(200);
@@ -104,8 +101,7 @@ describe('forms', () => {
   ];
 
   test('a form without its token, or with one of another visitor, is refused and does nothing', async () => {
-    const attacker = createVisitor(service.baseUrl);
-    await signUp(attacker);
+    const { visitor: attacker } = await createMember(service);
     const page = await attacker.get('/dashboard/keys');
     const theirs = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
     const before = await stateOf(ownerAccount);

@@ -5,7 +5,7 @@ import { grantCredits } from '../../src/accounts/grant.ts';
 import { until } from '../support/until.ts';
 import { pageRequest } from './crowd.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, makeKey, signUp, type Visitor } from './visitor.ts';
+import { createMember, makeKey, type Visitor } from './visitor.ts';
 
 const DOWNLOAD = '/dashboard/settings/account.json';
 
@@ -13,8 +13,7 @@ const service = await startDashboardService();
 afterAll(() => service.stop());
 
 async function member() {
-  const visitor = createVisitor(service.baseUrl);
-  const person = await signUp(visitor);
+  const { visitor, ...person } = await createMember(service);
   const secret = await makeKey(visitor, 'production');
   await grantCredits(service.sql, person.accountId, { credits: 7, note: 'paid' }, 'cli:rui');
   return { visitor, secret, ...person };

@@ -6,7 +6,7 @@ import { creditHistory } from '../../src/dashboard/usage/credits.ts';
 import { exampleQuery, FALLBACK_QUERY } from '../../src/dashboard/usage/example-query.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createVisitor, makeKey, signUp } from './visitor.ts';
+import { createMember, createVisitor, makeKey } from './visitor.ts';
 
 const service = await startDashboardService({
   CONTACT: 'mailto:help@example.com',
@@ -21,8 +21,7 @@ const setUsed = (accountId: string, used: number) =>
 
 describe('the notice', () => {
   test('is on every page from 80% on, with a forecast, and says what to do', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const notice = async (path = '') => {
       const page = await visitor.get(`/dashboard${path}`);
       const state = page.document.querySelector('[data-allowance]')?.getAttribute('data-allowance') ?? null;
@@ -73,8 +72,7 @@ describe('the notice', () => {
   });
 
   test('the forecast divides the credits that are left by the calls a day since the first call, but at least one day', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await service.sql`UPDATE balances SET period_end = now() + interval '30 days' WHERE account_id = ${accountId}`;
     const forecast = async () => (await visitor.get('/dashboard')).textOf('[data-forecast]');
     expect(await forecast()).toBeNull();
@@ -89,8 +87,7 @@ describe('the notice', () => {
 
 describe('plan and credits', () => {
   test('both plans are shown with their limits, and who adds credits, with the account number', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const page = await visitor.get('/dashboard/credits');
     const rows = [...page.document.querySelectorAll('.plans tr')].map((row) =>
       [...row.querySelectorAll('th, td')].map((cell) => cell.textContent!.replace(/\s+/g, ' ').trim()),
@@ -106,8 +103,7 @@ describe('plan and credits', () => {
   });
 
   test('a Plus that ends is said to end, and not to be reset', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const until = new Date(Date.now() + 5 * 24 * 3600 * 1000);
     await changePlan(service.sql, accountId, 'plus', { until }, 'test');
     const overview = await visitor.get('/dashboard');
@@ -120,8 +116,7 @@ describe('plan and credits', () => {
   });
 
   test('purchased credits are switched off after a question, which says when that stops all calls', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const question = () => visitor.get('/dashboard/settings/spending');
     expect((await question()).document.querySelector('main form button')!.className).toBe('');
     expect((await question()).text).not.toContain('all calls are refused');
@@ -135,8 +130,7 @@ describe('plan and credits', () => {
   });
 
   test('keys beyond the plan are said to work, and not to be in its places', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await changePlan(service.sql, accountId, 'plus', {}, 'test');
     for (const name of ['a', 'b', 'c']) await makeKey(visitor, name);
     expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toBeNull();
@@ -149,8 +143,7 @@ describe('plan and credits', () => {
   });
 
   test('the history has each grant with its reference, and what calls spent between grants', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await grantCredits(
       service.sql,
       accountId,
@@ -221,8 +214,7 @@ describe('the example query', () => {
       INSERT INTO "${table}" (nif, legal_name, normalized_name, sort_key)
       VALUES ('500000000', '3 A', '3 a', '3 a'), ('500000018', 'Oficina X', 'oficina x', 'oficina x')`);
     expect(await exampleQuery(service.sql)).toBe('oficina');
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     await makeKey(visitor);
     const page = await visitor.submit('/dashboard/keys', { name: 'second' });
     expect(page.textOf('#sample-new-curl')).toMatch(/^curl -s .+companies\?q=/);

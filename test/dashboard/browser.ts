@@ -5,7 +5,7 @@ import axe from 'axe-core';
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, signUp } from './visitor.ts';
+import { createMember } from './visitor.ts';
 
 /** Where a system's own Chromium is found: the packaged one is for x64 Linux alone. */
 const SYSTEM_BROWSERS = [
@@ -73,8 +73,7 @@ export async function openBrowser(service: TestService): Promise<Browsing> {
   }
 
   async function enter(context: BrowserContext): Promise<string> {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await context.addCookies(
       [...visitor.cookies].map(([name, value]) => ({ name, value, url: dashboard() })),
     );

@@ -4,13 +4,13 @@ import { changeLimits } from '../../src/accounts/changes.ts';
 import { call } from '../support/client.ts';
 import { callTool } from '../support/mcp.ts';
 import { startDashboardService } from './service.ts';
-import { signUpWithKey } from './visitor.ts';
+import { createMemberWithKey } from './visitor.ts';
 
 const service = await startDashboardService({ BUY_URL: 'https://shop.example.com/buy?for={account}' });
 afterAll(() => service.stop());
 
 test('a problem for want of credits has the address, as a whole answer, in an item, and for agents', async () => {
-  const { accountId, secret: key } = await signUpWithKey(service);
+  const { accountId, secret: key } = await createMemberWithKey(service);
   const buy = `https://shop.example.com/buy?for=${accountId}`;
   await changeLimits(service.sql, accountId, { includedCredits: 1 }, 'test');
   const batch = await call(service.url, '/debts', {
@@ -37,7 +37,7 @@ test('a problem for want of credits has the address, as a whole answer, in an it
 });
 
 test('the dashboard links it: in the notice of low credits, beside the balance, and at the plans', async () => {
-  const { visitor, accountId } = await signUpWithKey(service);
+  const { visitor, accountId } = await createMemberWithKey(service);
   const buy = `https://shop.example.com/buy?for=${accountId}`;
   const links = async (path: string) =>
     (await visitor.get(`/dashboard${path}`)).document.querySelectorAll(`a[href="${buy}"]`).length;

@@ -2,14 +2,13 @@
 import { afterAll, expect, test } from 'bun:test';
 import { loadHistory } from '../../src/account-data/history.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, formTokenOf, makeKey, signUp } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, makeKey } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
 async function member() {
-  const visitor = createVisitor(service.baseUrl);
-  const person = await signUp(visitor);
+  const { visitor, ...person } = await createMember(service);
   const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
   /** The events of a kind in the ledger. */
   const events = async (kind: string) =>

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
 import { startDashboardService } from './service.ts';
-import { createVisitor, newPerson, signUp } from './visitor.ts';
+import { createMember, createVisitor, newPerson, signUp } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -34,8 +34,7 @@ test('a form that waits for its account’s lock gives up soon, says so, and is 
 });
 
 test('the dashboard has four connections to itself, however many requests come at once', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember(service);
   const answers = await Promise.all(Array.from({ length: 60 }, () => visitor.get('/dashboard')));
   const statuses = answers.map(({ status }) => status);
   // On a slow machine the last ones may wait for too long.

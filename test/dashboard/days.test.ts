@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { chosenDays, monthOf } from '../../src/dashboard/usage/range.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, type PageAnswer, signUp } from './visitor.ts';
+import { createMember, type PageAnswer } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -38,8 +38,7 @@ test('chosen days are two real days, in order and at most a year apart', () => {
 });
 
 test('last month is one link away, with its calls, its errors and a CSV of the same days', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   expect(choices(await visitor.get('/dashboard'))).toEqual([]);
   const { from, to } = LAST_MONTH;
   for (const [day, calls] of [
@@ -73,12 +72,11 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
   ).toHaveLength(3);
   expect(page.document.querySelector('.days input[name=by]')!.getAttribute('value')).toBe('kind');
   const portuguese = await visitor.get(before!, { 'Accept-Language': 'pt' });
-  expect(portuguese.textOf('.calls .lead')).toMatch(/^47 chamadas · de 1 .+ a \d+ .+, dias em UTC$/);
+  expect(portuguese.textOf('#calls .lead')).toMatch(/^47 chamadas · de 1 .+ a \d+ .+, dias em UTC$/);
 });
 
 test('days without calls say so, and days that make no sense are a fault at the form', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember(service);
   const none = await visitor.get('/dashboard?from=2020-01-01&to=2020-01-31');
   expect([none.status, none.textOf('.empty')]).toEqual([200, 'No calls on these days']);
   const wrong = '?from=2026-11-05&to=2026-11-04';
@@ -92,8 +90,7 @@ test('days without calls say so, and days that make no sense are a fault at the 
 });
 
 test('credits of last month: its grants, and spending that reaches into it', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   for (const [credits, at] of [
     [100, monthOf(TODAY, -2).from],
     [50, LAST_MONTH.to],

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/keys/store.ts';
 import { eventually, until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { formTokenOf, signUpWithKey, usageStatus } from './visitor.ts';
+import { createMemberWithKey, formTokenOf, usageStatus } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 const usage = (key: string) => usageStatus(service, key);
 
 async function withKey(name = 'production') {
-  const { visitor, accountId, secret, id } = await signUpWithKey(service, name);
+  const { visitor, accountId, secret, id } = await createMemberWithKey(service, name);
   const expire = (at: Date) => service.sql`UPDATE api_keys SET expires_at = ${at} WHERE id = ${id}`;
   const notice = async (language = 'en') =>
     (await visitor.get('/dashboard', { 'Accept-Language': language })).textOf(`[data-key=${id}]`);

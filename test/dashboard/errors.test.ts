@@ -3,20 +3,18 @@ import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/keys/store.ts';
 import { eventually } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, makeKey, signUp } from './visitor.ts';
+import { createMember, makeKey } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
 test('an account without errors has no section about them', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember(service);
   expect((await visitor.get('/dashboard')).textOf('#errors')).toBeNull();
 });
 
 test('errors of 90 days are summed by kind, listed by day, and stand beside the calls in the CSV', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   const { id: keyId } = await createKey(service.sql, accountId, 'web', 'test');
   const { sql } = service;
   const [dates] = await sql`SELECT today::text, (today - 89)::text AS first, (today - 90)::text AS before
@@ -48,8 +46,7 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
 });
 
 test('a call with an error, by a key, in a batch or in the dashboard, shows up within seconds; one without a key never', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember(service);
   const key = await makeKey(visitor);
   await fetch(`${service.url}/companies`, { headers: { Authorization: `Bearer ${key}` } });
   await fetch(`${service.url}/companies`);

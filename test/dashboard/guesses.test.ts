@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { startDashboardService } from './service.ts';
 import { type MailServer, startMailServer } from './smtp.ts';
-import { createVisitor, linkTo, newPerson, type Person, signUp, signUpByMail } from './visitor.ts';
+import { createMember, createVisitor, linkTo, newPerson, type Person } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -24,7 +24,7 @@ const all = (times: number, status: number) => Array.from({ length: times }, () 
 
 describe('an address', () => {
   test('is not charged for right passwords', async () => {
-    const person = await signUp(createVisitor(service.baseUrl));
+    const person = await createMember(service);
     for (let index = 0; index < 12; index += 1) expect(await signIn(person, true, '203.0.113.20')).toBe(303);
     expect(await signIn(person, false, '203.0.113.20')).toBe(401);
   });
@@ -37,14 +37,14 @@ describe('an address', () => {
     );
     expect(more.filter((status) => status === 401).length).toBeLessThanOrEqual(2);
     expect(await fail(11, newPerson(), '203.0.113.22')).toEqual([...all(10, 401), 429]);
-    const person = await signUp(createVisitor(service.baseUrl));
+    const person = await createMember(service);
     expect(await signIn(person, true, '203.0.113.22')).toBe(429);
     expect(await signIn(person, true, '203.0.113.23')).toBe(303);
   });
 
   test('that is not public keeps nobody out but the emails that failed', async () => {
-    const attacked = await signUp(createVisitor(service.baseUrl));
-    const other = await signUp(createVisitor(service.baseUrl));
+    const attacked = await createMember(service);
+    const other = await createMember(service);
     expect(await fail(11, attacked, '172.17.0.1')).toEqual([...all(10, 401), 429]);
     expect(await signIn(attacked, true, '172.17.0.1')).toBe(429);
     expect(await signIn(other, true, '172.17.0.1')).toBe(303);
@@ -56,7 +56,7 @@ describe('an address', () => {
   test('of a proxy that TRUST_PROXY does not name keeps nobody out, and is warned about once', async () => {
     const behind = await startDashboardService({ TRUST_PROXY: '' });
     try {
-      const victim = await signUp(createVisitor(behind.baseUrl));
+      const victim = await createMember(behind);
       expect(await fail(11, newPerson(), '203.0.113.30', behind)).toEqual([...all(10, 401), 429]);
       expect(await signIn(victim, true, '203.0.113.31', behind)).toBe(303);
       const warnings = behind.logLines.filter((line) => line.msg.startsWith('X-Forwarded-For is ignored'));
@@ -76,7 +76,7 @@ const hashOf = (email: string) => createHash('sha256').update(email).digest('hex
 
 describe('an email', () => {
   test('is refused after thirty guesses in an hour from anywhere, whether or not it has an account', async () => {
-    const person = await signUp(createVisitor(service.baseUrl));
+    const person = await createMember(service);
     for (const { email } of [person, newPerson()]) {
       expect(await fail(1, { ...person, email })).toEqual([401]);
       await setGuesses('guess', { ...person, email }, 29);
@@ -89,15 +89,14 @@ describe('an email', () => {
   });
 
   test('has right guesses counted too, so that a password opens thirty sessions an hour', async () => {
-    const person = await signUp(createVisitor(service.baseUrl));
+    const person = await createMember(service);
     await setGuesses('guess', person, 28);
     expect([await signIn(person, true), await signIn(person, true)]).toEqual([303, 303]);
     expect(await signIn(person, true)).toBe(429);
   });
 
   test('signs in where its user has signed in before, and in their open session, whatever is guessed elsewhere', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const person = await signUp(visitor);
+    const { visitor, ...person } = await createMember(service);
     await setGuesses('guess', person, 30);
     expect(await signIn(person, true)).toBe(429);
     const next = 'another long password';
@@ -113,7 +112,10 @@ describe('an email', () => {
 
   test('is not known to the browser of another user, nor to one that makes a cookie up', async () => {
     const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
-    const [person, { email }] = [await signUp(visitor), await signUp(other)];
+    const [person, { email }] = [
+      await createMember(service, { visitor }),
+      await createMember(service, { visitor: other }),
+    ];
     for (const one of [visitor, other]) one.cookies.delete('dashboard.session_token');
     await setGuesses('guess', person, 30);
     expect((await other.submit('/dashboard/sign-in', { ...person })).status).toBe(429);
@@ -137,7 +139,7 @@ describe('an email', () => {
     const mail: MailServer = await startMailServer();
     const mailing = await startDashboardService({ SMTP_URL: mail.url });
     try {
-      const person = await signUpByMail(createVisitor(mailing.baseUrl), mail);
+      const person = await createMember(mailing);
       await setGuesses('guess', person, 30, mailing);
       expect(await signIn(person, true, undefined, mailing)).toBe(429);
       const visitor = createVisitor(mailing.baseUrl);
@@ -153,7 +155,7 @@ describe('an email', () => {
 });
 
 test('a password that an earlier version took still signs in', async () => {
-  const person = await signUp(createVisitor(service.baseUrl));
+  const person = await createMember(service);
   const password = 'short pass'; // ten characters
   const { hashPassword } = await import('better-auth/crypto');
   await service.sql`

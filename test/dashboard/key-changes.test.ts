@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from 'bun:test';
 import { until } from '../support/until.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createVisitor, formTokenOf, signUp, signUpWithKey, usageStatus } from './visitor.ts';
+import { createMember, createMemberWithKey, formTokenOf, usageStatus } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const usage = (key: string) => usageStatus(service, key);
-const withKey = (name?: string) => signUpWithKey(service, name);
+const withKey = (name?: string) => createMemberWithKey(service, name);
 
 test('a rotation shows the new secret once; the previous one works on, and the page says until when', async () => {
   const { visitor, secret, id } = await withKey();
@@ -43,8 +43,7 @@ test('a rotation form that is sent twice rotates once, and both answers show the
 });
 
 test('a key gets a last day, which must not be over', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   for (const expires of ['2020-01-01', '2027-02-30', 'soon']) {
     expect((await visitor.submit('/dashboard/keys', { name: 'x', expires })).status).toBe(422);
   }

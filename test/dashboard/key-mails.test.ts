@@ -6,7 +6,7 @@ import { keyMails } from '../../src/dashboard/usage/key-mails.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { startMailedDashboard } from './service.ts';
-import { createVisitor, signUpByMail } from './visitor.ts';
+import { createMember } from './visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
@@ -20,8 +20,8 @@ async function send(relay = mail.url): Promise<void> {
   await Promise.all([sendDueMails(parts, keyMails), sendDueMails(parts, keyMails)]);
 }
 
-async function createMember(language = 'en') {
-  const person = await signUpByMail(createVisitor(service.baseUrl, { language }), mail);
+async function createKeyOwner(language = 'en') {
+  const person = await createMember(service, { language });
   const { id } = await createKey(service.sql, person.accountId, 'produção', 'test');
   const expire = (hours: number, createdDaysAgo = 30) => service.sql`
     UPDATE api_keys SET expires_at = now() + ${hours} * interval '1 hour',
@@ -30,7 +30,7 @@ async function createMember(language = 'en') {
 }
 
 test('a member gets one mail 7 days before a key ends, one a day before, and one when it has ended', async () => {
-  const { email, id, expire } = await createMember();
+  const { email, id, expire } = await createKeyOwner();
   await expire(8 * 24);
   await send();
   expect(mail.received(email)).toBe(0);
@@ -50,7 +50,7 @@ test('a member gets one mail 7 days before a key ends, one a day before, and one
 });
 
 test('keys of one stage share a mail; a revoked key has one, and a key that was made for a short time none before its end', async () => {
-  const { email, accountId, id, expire } = await createMember('pt-PT');
+  const { email, accountId, id, expire } = await createKeyOwner('pt-PT');
   const { id: second } = await createKey(service.sql, accountId, 'segunda', 'test');
   for (const key of [id, second]) await revokeKey(service.sql, key, 'test');
   await send();
@@ -65,7 +65,7 @@ test('keys of one stage share a mail; a revoked key has one, and a key that was 
 });
 
 test('no mail goes to a member who turned them off; one that the relay does not take is sent later', async () => {
-  const { email, id } = await createMember();
+  const { email, id } = await createKeyOwner();
   await service.sql`
     UPDATE dashboard_members SET usage_alerts = false
     WHERE user_id = (SELECT "id" FROM dashboard_users WHERE "email" = ${email})`;

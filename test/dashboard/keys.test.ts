@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { changePlan, setSuspended } from '../../src/accounts/changes.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
+import { createMember, createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -11,8 +11,7 @@ const usage = (key: string) =>
   fetch(`${service.url}/usage`, { headers: { Authorization: `Bearer ${key}` } }).then(({ status }) => status);
 
 test('a key works at once; its secret is on one page only, in no log, and stored nowhere', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   const created = await visitor.submit('/dashboard/keys', { name: 'production' });
   const secret = created.textOf('#new-secret')!;
   expect(secret).toMatch(/^svc_[a-z2-7]{40}$/);
@@ -30,8 +29,7 @@ test('a key works at once; its secret is on one page only, in no log, and stored
 });
 
 test('the lines of a new key work as they stand', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember(service);
   const page = await visitor.submit('/dashboard/keys', { name: 'shell' });
   const lines = ['#new-export', '#sample-new-curl'].map((id) => page.document.querySelector(id)!.textContent);
   const shell = Bun.spawn(['sh', '-c', lines.join('\n')], { stdout: 'pipe' });
@@ -43,8 +41,7 @@ test('the keys say how an agent is connected, in both languages', async () => {
     ['en', 'Connect an agent'],
     ['pt', 'Ligar um agente'],
   ] as const) {
-    const visitor = createVisitor(service.baseUrl, { language });
-    await signUp(visitor);
+    const { visitor } = await createMember(service, { language });
     const page = await visitor.get('/dashboard/keys');
     expect(page.textOf('#agent-title')).toBe(title);
     expect(page.textOf('#agent-address')).toBe(`${service.baseUrl}/mcp`);
@@ -53,8 +50,7 @@ test('the keys say how an agent is connected, in both languages', async () => {
 });
 
 test('a key is listed with its name, its first characters, when it was made and when it was last used', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember(service);
   const secret = await makeKey(visitor, 'nightly');
   const row = async () => (await visitor.get('/dashboard/keys')).textOf('.list tbody tr');
   const created = new Date();
@@ -66,8 +62,7 @@ test('a key is listed with its name, its first characters, when it was made and 
 });
 
 test('the Free quota of 2 is shown and enforced, also when many tabs press at once', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   await makeKey(visitor, 'first');
   expect((await visitor.get('/dashboard/keys')).textOf('[data-figure=quota]')).toBe('1 of 2 in use');
 
@@ -100,8 +95,7 @@ const storeKeys = (accountId: string, count: number, state: 'active' | 'revoked'
   FROM generate_series(1, ${count}::integer) AS n`;
 
 test('Plus has room for 10,000 keys; they are listed by pages', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   await changePlan(service.sql, accountId, 'plus', {}, 'test');
   await makeKey(visitor, 'newest');
   await storeKeys(accountId, 9_998, 'active');
@@ -124,8 +118,7 @@ test('Plus has room for 10,000 keys; they are listed by pages', async () => {
 });
 
 test('more keys than a plan may create in a day are refused with the reason, and only the latest that ended are listed', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   await makeKey(visitor, 'first');
   await storeKeys(accountId, 120, 'revoked');
   const refused = await visitor.submit('/dashboard/keys', { name: 'one more' });
@@ -145,8 +138,7 @@ test('more keys than a plan may create in a day are refused with the reason, and
 });
 
 test('an expired key gives its place to another, and stands with those that ended', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   for (const name of ['short', 'long']) await makeKey(visitor, name);
   await service.sql`UPDATE api_keys SET expires_at = now() WHERE account_id = ${accountId} AND name = 'short'`;
   const page = await visitor.get('/dashboard/keys');
@@ -181,8 +173,7 @@ test('a key is revoked after a question, by whom is in the ledger, and its place
 });
 
 test('a name must be one: white space, control characters and over 200 characters are refused', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor);
+  const { visitor, accountId } = await createMember(service);
   for (const name of ['', '   ', 'a\u0007b', 'a\nb', 'x'.repeat(201)]) {
     const answer = await visitor.submit('/dashboard/keys', { name });
     expect([name, answer.status]).toEqual([name, 422]);
@@ -191,8 +182,7 @@ test('a name must be one: white space, control characters and over 200 character
 });
 
 test('a suspended account is told so after signing in again, and gets no key and no call', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId, ...person } = await signUp(visitor);
+  const { visitor, accountId, ...person } = await createMember(service);
   await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');
   expect((await visitor.get('/dashboard')).status).toBe(303);
   await visitor.submit('/dashboard/sign-in', { ...person });

@@ -6,7 +6,7 @@ import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { pt } from '../../src/dashboard/ui/reference-pt.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createVisitor, makeKey, signUp } from './visitor.ts';
+import { createMember, createVisitor, makeKey } from './visitor.ts';
 
 const service = await startDashboardService({ CONTACT: 'mailto:help@example.com' });
 afterAll(() => service.stop());
@@ -45,7 +45,7 @@ async function readPages(language: Language): Promise<Map<string, string>> {
   for (const path of ['/dashboard/sign-in', '/dashboard/sign-up', '/dashboard/forgot', '/openapi'])
     await read(path);
   for (const kind of Object.keys(PROBLEMS)) await read(`/problems/${kind}`);
-  const { accountId } = await signUp(visitor);
+  const { accountId } = await createMember(service, { visitor });
   await read('/dashboard');
   await makeKey(visitor);
   const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;

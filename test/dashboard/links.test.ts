@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { startMailedDashboard } from './service.ts';
-import { createVisitor, formTokenOf, linkTo, newPerson, signUpByMail } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, linkTo, newPerson, signUpByMail } from './visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
@@ -26,7 +26,7 @@ describe('a token of a wrong shape', () => {
 
 describe('a link of the right shape that no longer works', () => {
   test('says so when it is opened, and when its form is sent: reset', async () => {
-    const person = await signUpByMail(createVisitor(service.baseUrl), mail);
+    const person = await createMember(service);
     const visitor = createVisitor(service.baseUrl);
     await visitor.submit('/dashboard/forgot', { email: person.email });
     const link = await linkTo(mail, person.email);

@@ -9,7 +9,7 @@ import {
 } from '../../src/dashboard/auth/invitations.ts';
 import { listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, newPerson, type Person, signUp, type Visitor } from './visitor.ts';
+import { createMember, createVisitor, newPerson, type Person, type Visitor } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -18,8 +18,7 @@ const MEMBERS = '/dashboard/settings/members';
 
 /** An account with two members, both signed in. */
 async function twoMembers() {
-  const ana = createVisitor(service.baseUrl);
-  const { accountId, ...person } = await signUp(ana);
+  const { visitor: ana, accountId, ...person } = await createMember(service);
   const [rui, other] = [createVisitor(service.baseUrl), newPerson('Rui')];
   await createUser(service.sql, accountId, other, 'cli:operator');
   await rui.submit('/dashboard/sign-in', { ...other });
@@ -48,8 +47,7 @@ test('the list has every member with their name, since when, and their last sign
 });
 
 test('the only member can’t be removed: the list offers it not, and the form refuses it', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const person = await signUp(visitor);
+  const { visitor, ...person } = await createMember(service);
   expect((await visitor.get(MEMBERS)).document.querySelectorAll('a[href$="/remove"]')).toHaveLength(0);
   const answer = await visitor.submit(`${MEMBERS}/${await idOf(person)}/remove`, {
     present: person.password,

@@ -11,7 +11,7 @@ import { createTestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { spawnService, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { createVisitor, newPerson, signUp } from './visitor.ts';
+import { createMember, createVisitor, newPerson, signUp } from './visitor.ts';
 
 const database = await createTestDatabase('outages');
 const proxy = await startProxy(database.url);
@@ -30,8 +30,7 @@ afterAll(async () => {
 });
 
 test('Postgres hung or away: pages and forms say so within seconds, and work again when it is back', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember({ ...service, sql: database.sql });
   const page = await visitor.get('/dashboard/keys');
   const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
   for (const take of [() => proxy.hang(), () => proxy.down()]) {
@@ -72,8 +71,7 @@ test('Postgres away: a confirmation link is not called dead, and works when Post
 });
 
 test('an instance whose first visitor comes while Postgres is away serves the next one when it is back', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember({ ...service, sql: database.sql });
   const env = { DATABASE_URL: proxy.url(database.url), AUTH_SECRET: 'x'.repeat(40), REGISTRY: 'none' };
   const instance = await spawnService(env);
   try {
@@ -138,8 +136,7 @@ test('a sign-up that fails in its middle leaves nothing behind, and can be repea
 });
 
 test('sessions, links and old invitations are forgotten when their time is over, and no others', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember({ ...service, sql: database.sql });
   const { sql } = database;
   await sql`
     INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "updatedAt", "userId")

@@ -4,7 +4,7 @@ import { grantCredits } from '../../src/accounts/grant.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { call } from '../support/client.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createVisitor, makeKey, type PageAnswer, signUp, type Visitor } from './visitor.ts';
+import { createMember, makeKey, type PageAnswer, type Visitor } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -27,8 +27,7 @@ async function shown(visitor: Visitor) {
 
 describe('the overview', () => {
   test('agrees exactly with GET /usage: within the allowance, beyond it, and with nothing left', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const key = await makeKey(visitor);
     await changeLimits(service.sql, accountId, { includedCredits: 3, requestsPerMinute: 1000 }, 'test');
     await grantCredits(service.sql, accountId, { credits: 2 }, 'test');
@@ -51,8 +50,7 @@ describe('the overview', () => {
   });
 
   test("shows the bucket's present state and takes no token for it", async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const key = await makeKey(visitor);
     await changeLimits(service.sql, accountId, { requestsPerMinute: 2 }, 'test');
     const remaining = async () => figure(await visitor.get('/dashboard'), 'remaining');
@@ -63,8 +61,7 @@ describe('the overview', () => {
   });
 
   test('shows a Plus period with its exact reset', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const periodStart = new Date(Date.now() - 40 * 86_400_000);
     await changePlan(service.sql, accountId, 'plus', { periodStart }, 'test');
     const key = await makeKey(visitor);
@@ -76,8 +73,7 @@ describe('the overview', () => {
   });
 
   test('says how old the directory and the debts are, in both languages', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const line = async (language: string) =>
       (await visitor.get('/dashboard', { 'Accept-Language': language })).textOf('.datasets')!;
     expect(await line('en')).toBe(
@@ -96,11 +92,10 @@ describe('the overview', () => {
   });
 
   test('a new account is told what to do first', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const overview = await visitor.get('/dashboard');
     expect(overview.textOf('.steps')).toContain('Create an API key');
-    expect(overview.textOf('.calls')).toContain('No calls yet');
+    expect(overview.textOf('#calls')).toContain('No calls yet');
     expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
     expect((await visitor.get('/dashboard/credits')).text).toContain('No purchased credits yet');
   });
@@ -108,8 +103,7 @@ describe('the overview', () => {
 
 describe('calls a day', () => {
   test('plot, table and CSV hold the same numbers: 90 days, each kind of calls apart, and by key', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const first = await createKey(service.sql, accountId, 'first, "the best"', 'test');
     const second = await createKey(service.sql, accountId, 'x;=2+5;', 'test');
     await storeCalls(service.sql, accountId, [
@@ -159,8 +153,7 @@ describe('calls a day', () => {
   });
 
   test('begin with the first call, and with the days or the period that the reader chooses', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
     const look = async (query = '') => {
       const page = await visitor.get(`/dashboard${query}`);
@@ -168,7 +161,7 @@ describe('calls a day', () => {
         days: tableOf(page)
           .slice(1, -1)
           .map(([name]) => name),
-        since: /since (\d+ \w+ \d+)/.exec(page.textOf('.calls .lead')!)![1],
+        since: /since (\d+ \w+ \d+)/.exec(page.textOf('#calls .lead')!)![1],
         current: [...page.document.querySelectorAll('.tabs [aria-current]')].map((tab) => tab.textContent),
       };
     };
@@ -210,8 +203,7 @@ describe('calls a day', () => {
   });
 
   test('with many keys the busiest five have a colour of their own, and nothing is left out', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await changePlan(service.sql, accountId, 'plus', {}, 'test');
     for (let index = 1; index <= 9; index += 1) {
       const { id } = await createKey(
@@ -237,8 +229,7 @@ describe('calls a day', () => {
   });
 
   test('the page with a full plot of 90 days stays under 100 kB, with all that it loads', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const calls = Array.from({ length: 90 }, (_, daysAgo) =>
       (['search', 'lookup'] as const).map((kind) => ({ daysAgo, keyId: '', kind, calls: 100 + daysAgo })),
     );

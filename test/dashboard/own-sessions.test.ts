@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { browserName } from '../../src/dashboard/auth/browser-name.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, signUp, type Visitor } from './visitor.ts';
+import { createMember, createVisitor, type Visitor } from './visitor.ts';
 
 const SESSIONS = '/dashboard/settings/sessions';
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0';
@@ -25,12 +25,11 @@ async function signIn(person: { email: string; password: string }, address: stri
 }
 
 test('the list has browser, times and address of each session, tells which is the present one, and holds no secret', async () => {
-  const own = createVisitor(service.baseUrl);
-  const person = await signUp(own);
+  const { visitor: own, ...person } = await createMember(service);
   const other = await signIn(person, '203.0.113.7', FIREFOX);
   const third = await signIn(person, '2001:db8:1:2:3:4:5:6', `<script>${'x'.repeat(500)}`);
   await createVisitor(service.baseUrl).get('/dashboard');
-  await signUp(createVisitor(service.baseUrl));
+  await createMember(service);
   await service.sql`
     UPDATE dashboard_sessions SET "createdAt" = now() - interval '31 days' WHERE "ipAddress" = '203.0.113.99'`;
   const page = await own.get(SESSIONS);
@@ -48,10 +47,9 @@ test('the list has browser, times and address of each session, tells which is th
 });
 
 test('“sign out the others” ends every other session of the member at once, and nobody else’s', async () => {
-  const own = createVisitor(service.baseUrl);
-  const person = await signUp(own);
+  const { visitor: own, ...person } = await createMember(service);
   const [other, stranger] = [await signIn(person, '203.0.113.8', FIREFOX), createVisitor(service.baseUrl)];
-  await signUp(stranger);
+  await createMember(service, { visitor: stranger });
   const answer = await own.submit(SESSIONS, {}, { form: `form[action$="${SESSIONS}"]` });
   expect([answer.status, answer.headers.get('location')]).toEqual([303, `${SESSIONS}?done=ended`]);
   expect([await statusOf(own), await statusOf(other), await statusOf(stranger)]).toEqual([200, 303, 200]);
@@ -66,8 +64,7 @@ test('“sign out the others” ends every other session of the member at once, 
 });
 
 test('the last use is exact to ten minutes', async () => {
-  const own = createVisitor(service.baseUrl);
-  const { email } = await signUp(own);
+  const { visitor: own, email } = await createMember(service);
   const usedMinutesAgo = async () => {
     const [row] = await service.sql`
       SELECT (extract(epoch FROM now() - s."updatedAt") / 60)::integer AS minutes

@@ -2,15 +2,14 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { storeRecord } from '../support/records.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createVisitor, makeKey, signUp } from './visitor.ts';
+import { createMember, createVisitor, makeKey, signUp } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
 describe('credit history', () => {
   test('lists every grant with date, amount, reference and note, the latest first', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await grantCredits(
       service.sql,
       accountId,
@@ -42,8 +41,7 @@ describe('credit history', () => {
   });
 
   test('long lists have pages of 100 rows, and a link to the rest', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await service.sql`
       INSERT INTO account_events (account_id, kind, actor, credits, balance, note)
       SELECT ${accountId}, 'credits', 'test', 1, n, 'grant ' || n FROM generate_series(1, 250) AS n`;
@@ -74,8 +72,7 @@ describe('credit history', () => {
   });
 
   test('a spreadsheet adds the amounts of the CSV up to the balance, and reads it as UTF-8 in both languages', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await grantCredits(service.sql, accountId, { credits: 500, note: '-187' }, 'test');
     await service.sql`UPDATE balances SET credits = credits - 187 WHERE account_id = ${accountId}`;
     for (const separator of ['comma', 'semicolon']) {
@@ -125,8 +122,7 @@ describe('text from outside', () => {
   });
 
   test('nothing from an address gets into a page', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     for (const path of [`?done=${HOSTILE}&by=${HOSTILE}`, `/keys/${HOSTILE}/revoke`, `/${HOSTILE}`]) {
       const { text } = await visitor.get(`/dashboard${encodeURI(path)}`);
       expect(text).not.toContain('alert(1)');
@@ -135,8 +131,7 @@ describe('text from outside', () => {
 });
 
 test('a name of what every object has is no notice, nor is the notice of another page', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember(service);
   for (const name of ['constructor', '__proto__', 'toString', 'deleted', 'revoked']) {
     const page = await visitor.get(`/dashboard/settings?done=${name}`);
     expect(page.textOf('[role=status]')).toBeNull();
@@ -145,8 +140,7 @@ test('a name of what every object has is no notice, nor is the notice of another
 
 describe('languages', () => {
   test('Portuguese and English by the preference of the browser, with their numbers and dates', async () => {
-    const visitor = createVisitor(service.baseUrl, { language: 'fr, pt-PT;q=0.8, en;q=0.5' });
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service, { language: 'fr, pt-PT;q=0.8, en;q=0.5' });
     await grantCredits(service.sql, accountId, { credits: 12345 }, 'test');
     const portuguese = await visitor.get('/dashboard');
     expect(portuguese.headers.get('content-language')).toBe('pt-PT');

@@ -6,7 +6,7 @@ import { findInvitation, invite } from '../../src/dashboard/auth/invitations.ts'
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import { startDashboardService } from './service.ts';
 import { startMailServer } from './smtp.ts';
-import { createVisitor, linkTo, newPerson, signUp, signUpByMail } from './visitor.ts';
+import { createMember, createVisitor, linkTo, newPerson } from './visitor.ts';
 
 const NAME = '/dashboard/settings/name';
 const EMAIL = '/dashboard/settings/email';
@@ -22,8 +22,7 @@ afterAll(async () => {
 const visit = () => createVisitor(service.baseUrl);
 const newEmail = () => newPerson().email;
 async function member() {
-  const visitor = visit();
-  const person = await signUpByMail(visitor, mail);
+  const { visitor, ...person } = await createMember(service);
   const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
   return { visitor, userId: user!.id as string, ...person };
 }
@@ -204,8 +203,7 @@ describe('the email', () => {
 test('without mail the page says whom to ask, and the form changes nothing', async () => {
   const silent = await startDashboardService({ CONTACT: 'mailto:ajuda@example.com' });
   try {
-    const visitor = createVisitor(silent.baseUrl);
-    const person = await signUp(visitor);
+    const { visitor, ...person } = await createMember(silent);
     const page = await visitor.get(EMAIL);
     expect(page.textOf('main')).toContain('This service sends no mail');
     expect(page.textOf('main')).toContain('ajuda@example.com');

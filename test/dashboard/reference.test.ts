@@ -3,7 +3,7 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { pt } from '../../src/dashboard/ui/reference-pt.ts';
 import type { OpenApi } from '../../src/http/openapi.ts';
 import { startBrowsedDashboard } from './browser.ts';
-import { createVisitor, makeKey, signUp } from './visitor.ts';
+import { createMember, createVisitor, makeKey } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
@@ -42,7 +42,7 @@ test('is kept without what the first visitor’s address had', async () => {
 test('is in the navigation of the dashboard, and only of those who are signed in', async () => {
   const visitor = createVisitor(service.baseUrl);
   expect((await visitor.get('/dashboard/reference')).status).toBe(303);
-  await signUp(visitor);
+  await createMember(service, { visitor });
   const page = await visitor.get('/dashboard/reference');
   expect(page.textOf('nav [aria-current]')).toBe('Reference');
   const operations = await operationsOf();
@@ -53,8 +53,7 @@ test('is in the navigation of the dashboard, and only of those who are signed in
 });
 
 test('shows examples in four languages, and those of a shell and of JavaScript run as they stand', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  await signUp(visitor);
+  const { visitor } = await createMember(service);
   const env = { ...process.env, API_KEY: await makeKey(visitor) };
   const { document } = await visitor.get('/openapi');
   for (const { operationId } of await operationsOf()) {

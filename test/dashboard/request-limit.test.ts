@@ -4,7 +4,7 @@ import { createRequestLimit } from '../../src/dashboard/request/request-limit.ts
 import { createProcessRateLimiter } from '../../src/rate-limit/process.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, signUp } from './visitor.ts';
+import { createMember, createVisitor } from './visitor.ts';
 
 function setUp() {
   let nowMs = 1000;
@@ -91,8 +91,8 @@ describe('over HTTP', () => {
 
   test('a member who asks for too many pages is told to wait; other members and the API bucket are not touched', async () => {
     const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
-    await signUp(visitor);
-    await signUp(other);
+    await createMember(service, { visitor });
+    await createMember(service, { visitor: other });
     let answer = await visitor.get('/dashboard/settings');
     for (let count = 0; count < 200 && answer.status === 200; count += 1) {
       answer = await visitor.get('/dashboard/settings');

@@ -5,7 +5,7 @@ import { createAccount } from '../../src/accounts/store.ts';
 import { createUser, listInvitations } from '../../src/dashboard/auth/invitations.ts';
 import { listMembers } from '../../src/dashboard/auth/members.ts';
 import { startDashboardService, startMailedDashboard } from './service.ts';
-import { createVisitor, linkTo, newPerson, type Person, signUpByMail, type Visitor } from './visitor.ts';
+import { createMember, createVisitor, linkTo, newPerson, type Person, type Visitor } from './visitor.ts';
 
 const MEMBERS = '/dashboard/settings/members';
 const INVITE = 'main section form';
@@ -27,7 +27,7 @@ const accountOf = async (visitor: Visitor) => (await visitor.get('/dashboard/set
 /** An owner, and a member that they have invited by mail; both are signed in. */
 async function ownerAndMember() {
   const [ana, rui, other] = [visit(), visit(), newPerson('Rui')];
-  const person = await signUpByMail(ana, mail);
+  const person = await createMember(service, { visitor: ana });
   const invitation = { email: other.email, role: 'member', present: person.password };
   const answer = await ana.submit(MEMBERS, invitation, { form: INVITE });
   expect(answer.headers.get('location')).toBe('/dashboard/settings/members?done=invited');
@@ -36,8 +36,7 @@ async function ownerAndMember() {
 }
 
 test('an owner invites by mail: the invitation is pending, is sent again, and is dead when it is withdrawn', async () => {
-  const ana = visit();
-  const { accountId, email, password } = await signUpByMail(ana, mail);
+  const { visitor: ana, accountId, email, password } = await createMember(service);
   const invite = (fields: Record<string, string>) => ana.submit(MEMBERS, fields, { form: INVITE });
   expect((await invite({ email, present: password })).textOf('#email-fault')).toBe(
     'This address is of a member.',
@@ -107,7 +106,7 @@ test('the last owner stays, with members or alone', async () => {
 
 test('a user joins a second account with their password, sees one of the two, and stays when they leave one', async () => {
   const { accountId, ana, person } = await ownerAndMember();
-  const [eva, second] = [visit(), await signUpByMail(visit(), mail)];
+  const [eva, second] = [visit(), await createMember(service)];
   await signIn(eva, second);
   await ana.submit(MEMBERS, { email: second.email, present: person.password }, { form: INVITE });
   const keys = await eva.get('/dashboard/keys');

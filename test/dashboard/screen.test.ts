@@ -4,7 +4,7 @@ import { readNifList } from '../../src/dashboard/pages/screen-list.ts';
 import { importBrackets } from '../debts/support.ts';
 import { nif } from '../support/companies.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, signUp, type Visitor } from './visitor.ts';
+import { createMember, type Visitor } from './visitor.ts';
 
 const WRONG_CHECK_DIGIT = '500002577';
 
@@ -44,8 +44,7 @@ describe('a pasted list', () => {
 
 describe('Screen a list', () => {
   test('says what a list costs before it is charged, and what is left out', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const page = await read(visitor, `${nif(1)}\n${nif(2)}\n${nif(2)} ${WRONG_CHECK_DIGIT}`);
     expect(page.status).toBe(200);
     expect(page.textOf('[data-price]')).toBe(
@@ -59,16 +58,14 @@ describe('Screen a list', () => {
   });
 
   test('a list that was changed after its price was shown gets its new price, and is not charged', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const page = await run(visitor, `${nif(1)} ${nif(2)} ${nif(3)}`, 2);
     expect(page.textOf('[data-price]')).toBe('3 companies cost 3 credits.');
     expect(await used(accountId)).toBe(0);
   });
 
   test('before any list was imported, the answer says that it means nothing', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const page = await run(visitor, nif(1), 1);
     expect(page.textOf('#answer-title')).toBe('0 of 1 companies are on a list of debtors');
     const notes = [...page.document.querySelectorAll('.notice')].map((note) => note.textContent);
@@ -81,8 +78,7 @@ describe('Screen a list', () => {
   test('shows companies with debts first, charges each company once, and gives the list as CSV', async () => {
     const database = { url: service.databaseUrl, sql: service.sql };
     await importBrackets(database, { [nif(3)]: [7500, 25_000], [nif(5)]: [1_000_000, null] });
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const list = [1, 2, 3, 4, 5].map(nif).join('\n');
     const page = await run(visitor, list, 5);
     expect(page.textOf('#answer-title')).toBe('2 of 5 companies are on a list of debtors');
@@ -112,8 +108,7 @@ describe('Screen a list', () => {
   });
 
   test('with credits for some, the others are named and not charged; with none it says why', async () => {
-    const visitor = createVisitor(service.baseUrl, { language: 'pt' });
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service, { language: 'pt' });
     await changeLimits(service.sql, accountId, { includedCredits: 2 }, 'test');
     const page = await run(visitor, [1, 2, 3].map(nif).join('\n'), 3);
     expect(page.textOf('main')).toContain(`não cobradas: 1.${nif(3)}`);
@@ -124,8 +119,7 @@ describe('Screen a list', () => {
   });
 
   test('a list without a NIF, and one of over 1,000, is refused at its field and costs nothing', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const many = Array.from({ length: 1001 }, (_, n) => nif(n)).join('\n');
     for (const [list, fault] of [
       ['Padaria Central', 'There is no NIF in it'],
@@ -143,8 +137,7 @@ describe('Screen a list', () => {
   });
 
   test('the same form sent again is not charged again', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const { document } = await visitor.get('/dashboard/screen');
     const form_token = document.querySelector('main input[name=form_token]')!.getAttribute('value')!;
     const sent = { form_token, list: nif(1), price: '1' };
@@ -154,8 +147,7 @@ describe('Screen a list', () => {
   });
 
   test('what a member pastes comes back as text, and nothing of it is stored', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const page = await read(visitor, '</textarea><script>alert(1)</script>');
     expect(page.document.querySelectorAll('script:not([src])')).toHaveLength(0);
     expect(page.text).toContain('>&#60;/textarea&#62;&#60;script&#62;alert(1)&#60;/script&#62;</textarea>');

@@ -6,12 +6,12 @@ import { invite } from '../../src/dashboard/auth/invitations.ts';
 import { resetSecondFactor } from '../../src/dashboard/auth/members.ts';
 import { startMailedDashboard } from './service.ts';
 import {
+  createMember,
   createVisitor,
   linkTo,
   newPerson,
   type PageAnswer,
   type Person,
-  signUpByMail,
   type Visitor,
 } from './visitor.ts';
 
@@ -33,8 +33,7 @@ function codeOf(secret: string, steps = 0): string {
 
 /** A member who has turned the second factor on; the code of `codeOf(secret)` is used. */
 async function enrolled() {
-  const visitor = createVisitor(service.baseUrl);
-  const person = await signUpByMail(visitor, mail);
+  const { visitor, ...person } = await createMember(service);
   const page = await visitor.submit(`${PAGE}/set-up`, { present: person.password });
   const secret = page.textOf('#secret')!;
   const codes = page.document.querySelector('#backup-codes')!.textContent!.split('\n');
@@ -59,7 +58,7 @@ const idOf = async ({ email }: Person) =>
 
 test('it is set up by a picture or a text, after a code; other sessions end, and a mail and the history say so', async () => {
   const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
-  const person = await signUpByMail(visitor, mail);
+  const person = await createMember(service, { visitor });
   await signIn(other, person);
   const refused = await visitor.submit(`${PAGE}/set-up`, { present: 'not the password' });
   expect([refused.status, refused.textOf('#present-fault')]).toEqual([422, 'The current password is wrong.']);

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { until } from '../support/until.ts';
 import { startBrowsedDashboard } from './browser.ts';
-import { createVisitor, formTokenOf, newPerson, signUp } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, newPerson } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
@@ -14,8 +14,7 @@ const keysOf = async (accountId: string) =>
 
 describe('over HTTP', () => {
   test('one form creates one key, and each of its answers shows the secret', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const form = { name: 'production', form_token: await formTokenOf(visitor, '/dashboard/keys') };
     const answers = await Promise.all([1, 2, 3].map(() => visitor.post('/dashboard/keys', form)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -28,8 +27,7 @@ describe('over HTTP', () => {
   });
 
   test('a form whose key is revoked, or older than ten minutes, shows no secret and creates no key', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     for (const change of ['revoked_at = now()', "created_at = now() - interval '11 minutes'"]) {
       const form = { name: 'production', form_token: await formTokenOf(visitor, '/dashboard/keys') };
       await visitor.post('/dashboard/keys', form);
@@ -44,8 +42,7 @@ describe('over HTTP', () => {
   });
 
   test('one form makes one call and is charged once', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const form = {
       q: 'anything',
       kind: 'search',
@@ -83,8 +80,7 @@ describe('over HTTP', () => {
   });
 
   test('a sign-in with a session leads to the overview', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const answer = await visitor.post('/dashboard/sign-in', { email: 'a@example.com', password: 'x' });
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard']);
   });

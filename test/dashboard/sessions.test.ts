@@ -6,7 +6,7 @@ import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import { until } from '../support/until.ts';
 import { pausing } from './pausing.ts';
 import { startMailedDashboard } from './service.ts';
-import { createVisitor, linkTo, type Person, signUpByMail, type Visitor } from './visitor.ts';
+import { createMember, createVisitor, linkTo, type Person, type Visitor } from './visitor.ts';
 
 const NEW = 'another long password';
 
@@ -19,8 +19,7 @@ const sessionsOf = ({ email }: Person) => service.sql`
   SELECT s."id" FROM dashboard_sessions s JOIN dashboard_users u ON u."id" = s."userId" WHERE u."email" = ${email}`;
 
 test('a session ends after 30 days, however often it is used', async () => {
-  const visitor = visit();
-  const person = await signUpByMail(visitor, mail);
+  const { visitor, ...person } = await createMember(service);
   const begin = (days: number) => service.sql`
     UPDATE dashboard_sessions SET "createdAt" = now() - ${days} * interval '1 day', "expiresAt" = now() + interval '5 days'
     WHERE "userId" = (SELECT "id" FROM dashboard_users WHERE "email" = ${person.email})`;
@@ -36,7 +35,7 @@ test('a session ends after 30 days, however often it is used', async () => {
 
 test('a user has fifty sessions at most: a further sign-in ends the oldest', async () => {
   const [first, visitor] = [visit(), visit()];
-  const person = await signUpByMail(first, mail);
+  const person = await createMember(service, { visitor: first });
   const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
   await service.sql`
     INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "createdAt", "updatedAt", "userId")
@@ -50,8 +49,8 @@ test('a user has fifty sessions at most: a further sign-in ends the oldest', asy
 
 test('suspending an account ends the sessions of its members, and no others', async () => {
   const [visitor, other] = [visit(), visit()];
-  const { accountId } = await signUpByMail(visitor, mail);
-  await signUpByMail(other, mail);
+  const { accountId } = await createMember(service, { visitor });
+  await createMember(service, { visitor: other });
   await setSuspended(service.sql, accountId, true, 'test');
   expect(await statusOf(visitor)).toBe(303);
   expect(await statusOf(other)).toBe(200);
@@ -65,7 +64,7 @@ describe('a sign-in with the old password while a reset runs', () => {
   }
 
   test('opens no session when the reset ends between its check and its session', async () => {
-    const person = await signUpByMail(visit(), mail);
+    const person = await createMember(service);
     const reset = await startReset(person);
     const late = visit();
     await pausing(service.sql, 'BEFORE INSERT', async (reached, go) => {
@@ -80,7 +79,7 @@ describe('a sign-in with the old password while a reset runs', () => {
   });
 
   test('keeps no session when it falls between the end of the sessions and the new password', async () => {
-    const person = await signUpByMail(visit(), mail);
+    const person = await createMember(service);
     const reset = await startReset(person);
     const between = visit();
     await pausing(service.sql, 'AFTER DELETE', async (reached, go) => {
@@ -96,7 +95,7 @@ describe('a sign-in with the old password while a reset runs', () => {
   });
 
   test('opens no session when an invitation sets the password in between', async () => {
-    const person = await signUpByMail(visit(), mail);
+    const person = await createMember(service);
     const { token } = await invite(service.sql, { accountId: person.accountId, email: person.email }, 'test');
     const late = visit();
     const invited = visit();

@@ -6,7 +6,7 @@ import { createUser } from '../../src/dashboard/auth/invitations.ts';
 import { openBrowser } from './browser.ts';
 import { startDashboardService } from './service.ts';
 import { startMailServer } from './smtp.ts';
-import { createVisitor, linkTo, newPerson, type Person, signUpByMail } from './visitor.ts';
+import { createMember, createVisitor, linkTo, newPerson, type Person } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
@@ -23,7 +23,7 @@ const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
 
 /** An account with two members; the first signs in with the page's browser, and once elsewhere. */
 async function enter(page: Page) {
-  const { accountId, ...person } = await signUpByMail(createVisitor(service.baseUrl), mail);
+  const { accountId, ...person } = await createMember(service);
   const other = newPerson('Rui Figueiredo de Albuquerque');
   await createUser(service.sql, accountId, other, 'cli:operator');
   await createVisitor(service.baseUrl).submit('/dashboard/sign-in', { ...other });

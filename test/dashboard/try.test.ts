@@ -3,7 +3,7 @@ import { changeLimits } from '../../src/accounts/changes.ts';
 import { call } from '../support/client.ts';
 import { storeRecord } from '../support/records.ts';
 import { startDashboardService } from './service.ts';
-import { createVisitor, makeKey, signUp } from './visitor.ts';
+import { createMember, makeKey } from './visitor.ts';
 
 const NIF = '509442013';
 
@@ -13,8 +13,7 @@ afterAll(() => service.stop());
 
 describe('Try it', () => {
   test('runs the metered chain: a token and a credit each, counted as made in the dashboard', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const key = await makeKey(visitor);
     await changeLimits(service.sql, accountId, { requestsPerMinute: 4 }, 'test');
     const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
@@ -45,8 +44,7 @@ describe('Try it', () => {
   });
 
   test('a problem is a sentence in the language of the reader, and says what it cost', async () => {
-    const visitor = createVisitor(service.baseUrl, { language: 'pt' });
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service, { language: 'pt' });
     const unknown = await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
     expect(unknown.textOf('main')).toContain('Não foi possível consultar a empresa.');
     expect(unknown.textOf('main .hint')).toEndWith('1 crédito gasto');
@@ -58,8 +56,7 @@ describe('Try it', () => {
   });
 
   test('what the API would answer 400 is no call, and the page says so', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const slips = [
       ...['', '  ', '.', '..', 'costa', '123', 'PT500002576'].map((q) => [
         'lookup',
@@ -81,8 +78,7 @@ describe('Try it', () => {
   });
 
   test('a search that finds nothing offers its words anywhere in a name, and the offer is a call at its price', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     const empty = await visitor.submit('/dashboard/try', { q: 'uma palavra', kind: 'search' });
     expect(empty.textOf('#other-way')).toContain('Names are searched from their beginning.');
     expect(empty.textOf('#other-way button')).toBe('Search by words 1 credit');
@@ -109,8 +105,7 @@ describe('Try it', () => {
   });
 
   test('a query that is too long is cut between its characters', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const cut = 'a'.repeat(499);
     const answer = await visitor.submit('/dashboard/try', { q: `${cut}😀b`, kind: 'search' });
     expect(answer.status).toBe(200);
@@ -119,8 +114,7 @@ describe('Try it', () => {
   });
 
   test('is refused as any call is: without credits 429, without tokens 429', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const { accountId } = await signUp(visitor);
+    const { visitor, accountId } = await createMember(service);
     await changeLimits(service.sql, accountId, { includedCredits: 1, requestsPerMinute: 3 }, 'test');
     const status = async () => {
       const answer = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
@@ -135,8 +129,7 @@ describe('Try it', () => {
   });
 
   test('hostile queries come back as text', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const queries = [
       '<script>alert(1)</script>',
       '"><img src=x onerror=alert(1)>',

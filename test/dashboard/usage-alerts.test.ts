@@ -10,7 +10,7 @@ import { usageAlerts } from '../../src/dashboard/usage/usage-alerts.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { MINUTE } from '../../src/units.ts';
 import { startMailedDashboard } from './service.ts';
-import { createVisitor, makeKey, signUpByMail } from './visitor.ts';
+import { createMember, createVisitor, makeKey } from './visitor.ts';
 
 const timers = spyOn(globalThis, 'setInterval');
 const { mail, service, stop } = await startMailedDashboard();
@@ -33,14 +33,13 @@ function send(relay = mail.url): Promise<void> {
 }
 
 /** A new account with an allowance of 10. */
-async function createMember(language = 'en') {
-  const visitor = createVisitor(service.baseUrl, { language });
-  const person = await signUpByMail(visitor, mail);
+async function createCaller(language = 'en') {
+  const person = await createMember(service, { language });
   await changeLimits(service.sql, person.accountId, { includedCredits: 10 }, 'test');
   const use = async (used: number) => {
     await service.sql`UPDATE balances SET used = ${used} WHERE account_id = ${person.accountId}`;
   };
-  return { ...person, visitor, use };
+  return { ...person, use };
 }
 
 /** Two instances look at once, twice. */
@@ -49,7 +48,7 @@ async function check(): Promise<void> {
 }
 
 test('each member gets one mail at 80% and one at 100%, once a period, although two instances look again and again', async () => {
-  const { accountId, email, use } = await createMember();
+  const { accountId, email, use } = await createCaller();
   await use(7);
   await check();
   expect(mail.received(email)).toBe(0);
@@ -78,7 +77,7 @@ test('each member gets one mail at 80% and one at 100%, once a period, although 
 });
 
 test('credits that come back below a threshold send no second mail', async () => {
-  const { email, use } = await createMember();
+  const { email, use } = await createCaller();
   for (const used of [8, 7, 8]) {
     await use(used);
     await check();
@@ -88,7 +87,7 @@ test('credits that come back below a threshold send no second mail', async () =>
 });
 
 test('the mail is in the language of the latest visit, and says what happens beyond the plan', async () => {
-  const { accountId, email, use } = await createMember('pt-PT');
+  const { accountId, email, use } = await createCaller('pt-PT');
   await grantCredits(service.sql, accountId, { credits: 1234 }, 'test');
   await use(8);
   await check();
@@ -100,7 +99,7 @@ test('the mail is in the language of the latest visit, and says what happens bey
 });
 
 test('no mail goes to an unconfirmed address, a member who turned them off, or a suspended account', async () => {
-  const { accountId, email, use, visitor } = await createMember();
+  const { accountId, email, use, visitor } = await createCaller();
   await service.sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${email}`;
   await use(9);
   await check();
@@ -119,7 +118,7 @@ test('no mail goes to an unconfirmed address, a member who turned them off, or a
 });
 
 test('a mail that the relay does not take is sent by a later run; the log has no address', async () => {
-  const { email, use } = await createMember();
+  const { email, use } = await createCaller();
   await use(8);
   await send('smtp://127.0.0.1:9');
   expect(logLines.join()).toContain('a mail was not sent');
@@ -131,7 +130,7 @@ test('a mail that the relay does not take is sent by a later run; the log has no
 });
 
 test('calls of the API bring the mails about within a minute', async () => {
-  const { email, visitor } = await createMember();
+  const { email, visitor } = await createCaller();
   const key = await makeKey(visitor);
   const call = () => fetch(`${service.url}/companies?q=a`, { headers: { Authorization: `Bearer ${key}` } });
   for (let calls = 0; calls < 8; calls += 1) expect((await call()).status).toBe(200);
@@ -140,7 +139,7 @@ test('calls of the API bring the mails about within a minute', async () => {
 });
 
 test('an account adds alerts: an address at a percentage, and another when purchased credits run low', async () => {
-  const { accountId, visitor, use } = await createMember();
+  const { accountId, visitor, use } = await createCaller();
   const [finance, boss] = [`f-${accountId}@example.com`, `b-${accountId}@example.com`];
   const page = '/dashboard/settings/own-alerts';
   const add = (email: string, kind: string, threshold: string) =>
@@ -183,7 +182,7 @@ test('an account adds alerts: an address at a percentage, and another when purch
 });
 
 test('own alerts are ten at most, wait for a confirmed email, are sent again when the relay was away, and go with the account', async () => {
-  const { accountId, email, visitor, use } = await createMember();
+  const { accountId, email, visitor, use } = await createCaller();
   const page = '/dashboard/settings/own-alerts';
   const to = `x-${accountId}@example.com`;
   const add = (threshold: number) =>
@@ -220,7 +219,7 @@ test('own alerts are ten at most, wait for a confirmed email, are sent again whe
 });
 
 test('the switch for purchased credits is in the settings, and the ledger says who turned it', async () => {
-  const { accountId, visitor } = await createMember();
+  const { accountId, visitor } = await createCaller();
   const spends = async () =>
     (await service.sql`SELECT spend_purchased FROM balances WHERE account_id = ${accountId}`)[0]!
       .spend_purchased;

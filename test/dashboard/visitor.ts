@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import { hashPassword } from 'better-auth/crypto';
 import { parseHTML } from 'linkedom';
 import type { TestService } from '../support/service.ts';
 import type { MailServer } from './smtp.ts';
@@ -20,10 +21,13 @@ export interface Visitor {
   cookies: Map<string, string>;
   get(path: string, headers?: Record<string, string>): Promise<PageAnswer>;
   /** Opens the page of a form and sends the form, as its fields stand except `fields`. */
-  submit(page: string, fields: Record<string, string>, options?: SubmitOptions): Promise<PageAnswer>;
+  submit(page: string, fields: Fields, options?: SubmitOptions): Promise<PageAnswer>;
   /** Sends a form without opening its page. */
-  post(path: string, fields: Record<string, string>, headers?: Record<string, string>): Promise<PageAnswer>;
+  post(path: string, fields: Fields, headers?: Record<string, string>): Promise<PageAnswer>;
 }
+
+/** The values of a form. Only texts are sent. */
+type Fields = Record<string, unknown>;
 
 interface SubmitOptions {
   /** Which form, where the page has several; absent: the first in its `main`. */
@@ -69,8 +73,11 @@ export function createVisitor(baseUrl: string, { address = randomAddress(), lang
     };
   }
 
-  const post: Visitor['post'] = (path, fields, headers = {}) =>
-    send(path, { method: 'POST', body: new URLSearchParams(fields) }, { Origin: baseUrl, ...headers });
+  const post: Visitor['post'] = (path, fields, headers = {}) => {
+    const texts = Object.entries(fields).filter(([, value]) => typeof value === 'string');
+    const body = new URLSearchParams(texts as [string, string][]);
+    return send(path, { method: 'POST', body }, { Origin: baseUrl, ...headers });
+  };
 
   return {
     cookies,
@@ -110,6 +117,38 @@ export async function signUp(
     throw new Error(`the sign-up was refused: ${answer.status} ${answer.textOf('[role=alert]')}`);
   const settings = await visitor.get('/dashboard/settings');
   return { accountId: settings.textOf('dl code')!, ...person };
+}
+
+type Service = Pick<TestService, 'baseUrl' | 'sql' | 'config'>;
+
+/** One hash for all members: scrypt keeps a core busy for 60 to 100 ms. */
+const MEMBER_PASSWORD = 'secret of all members';
+const hashOfAll = hashPassword(MEMBER_PASSWORD);
+
+/**
+ * A member with a confirmed email and a session, as a sign-up makes one, without its mail and its time.
+ * @returns the account that was made
+ */
+export async function createMember(
+  { baseUrl, sql, config }: Service,
+  options: { visitor?: Visitor; language?: string; name?: string } = {},
+): Promise<{ visitor: Visitor; accountId: string } & Person> {
+  const { visitor = createVisitor(baseUrl, options) } = options;
+  const person = { ...newPerson(options.name), password: MEMBER_PASSWORD };
+  const [id, token] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')];
+  await sql`
+    INSERT INTO dashboard_users ("id", "name", "email", "emailVerified") VALUES (${id}, ${person.name}, ${person.email}, true)`;
+  await sql`
+    INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+    VALUES (${id}, ${id}, 'credential', ${id}, ${await hashOfAll}, now())`;
+  await sql`
+    INSERT INTO dashboard_sessions ("id", "token", "userId", "expiresAt", "updatedAt")
+    VALUES (${id}, ${token}, ${id}, now() + interval '7 days', now())`;
+  // As better-auth signs it.
+  const signature = createHmac('sha256', config.authSecret!).update(token).digest('base64');
+  visitor.cookies.set('dashboard.session_token', encodeURIComponent(`${token}.${signature}`));
+  const settings = await visitor.get('/dashboard/settings');
+  return { visitor, accountId: settings.textOf('dl code')!, ...person };
 }
 
 /** Signs up where mail is sent: confirms the email and signs in. @returns the account that was made */
@@ -155,15 +194,11 @@ export async function makeKey(visitor: Visitor, name = 'test'): Promise<string> 
   return secret;
 }
 
-/** Signs a new visitor up, and creates the account's only key. */
-export async function signUpWithKey(
-  { baseUrl, sql }: Pick<TestService, 'baseUrl' | 'sql'>,
-  name = 'production',
-) {
-  const visitor = createVisitor(baseUrl);
-  const { accountId } = await signUp(visitor);
+/** A new member, and the account's only key. */
+export async function createMemberWithKey(service: Service, name = 'production') {
+  const { visitor, accountId } = await createMember(service);
   const secret = await makeKey(visitor, name);
-  const [key] = await sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
+  const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
   return { visitor, accountId, secret, id: key!.id };
 }
 

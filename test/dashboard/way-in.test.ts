@@ -1,7 +1,7 @@
 /** Where a visitor gets to: from a bare address, a deep link, a form that is out of date; and in which language. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { startDashboardService } from './service.ts';
-import { createVisitor, newPerson, type PageAnswer, signUp } from './visitor.ts';
+import { createMember, createVisitor, newPerson, type PageAnswer, signUp } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -46,8 +46,7 @@ describe('a page that was asked for without a session', () => {
   });
 
   test('is never on another site', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const person = await signUp(visitor);
+    const { visitor, ...person } = await createMember(service);
     for (const to of [
       '//evil.example',
       'https://evil.example',
@@ -66,8 +65,7 @@ describe('a page that was asked for without a session', () => {
 
 describe('a form of a tab that is out of date', () => {
   test('sign-out without a session says that the member is signed out', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const tab = await visitor.get('/dashboard');
     const form_token = tab.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
     expect(placeOf(await visitor.post('/dashboard/sign-out', { form_token }))).toEqual([
@@ -84,8 +82,7 @@ describe('a form of a tab that is out of date', () => {
   });
 
   test('a form of a member says that the session is over, and leads back to its page', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    await signUp(visitor);
+    const { visitor } = await createMember(service);
     const tab = await visitor.get('/dashboard/keys');
     const form_token = tab.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
     visitor.cookies.clear();
@@ -95,7 +92,7 @@ describe('a form of a tab that is out of date', () => {
     expect(answer.document.querySelector('.button')!.getAttribute('href')).toBe(
       '/dashboard/sign-in?to=%2Fkeys%3Fname%3Dlate%26expires%3D2099-12-31',
     );
-    await signUp(visitor);
+    await createMember(service, { visitor });
     const again = await visitor.get('/dashboard/sign-in?to=%2Fkeys%3Fname%3Dtoo%2Blate%26x%3D%25C3%25A9');
     const back = again.headers.get('location')!;
     expect(back).toBe('/dashboard/keys?name=too+late&x=%C3%A9');
@@ -172,7 +169,7 @@ describe('faults of a form', () => {
   });
 
   test('an email that is taken has a link to the sign-in', async () => {
-    const person = await signUp(createVisitor(service.baseUrl));
+    const person = await createMember(service);
     const again = { ...person, password: 'another password' };
     const page = await createVisitor(service.baseUrl).submit('/dashboard/sign-up', again);
     expect(page.document.querySelector('.fault a')!.getAttribute('href')).toBe('/dashboard/sign-in');
