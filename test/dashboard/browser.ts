@@ -36,8 +36,8 @@ export interface Browsing {
     options: Parameters<Browser['newContext']>[0],
     visit: (page: Page) => Promise<void>,
   ): Promise<void>;
-  /** Signs a new person up over HTTP and gives the browser their session. @returns the account's id */
-  enter(context: BrowserContext): Promise<string>;
+  /** Gives the browser the session of a new member. */
+  enter(context: BrowserContext): ReturnType<typeof createMember>;
   /**
    * Opens what is folded. Fails when axe finds something (beside what it calls minor), the page is wider than the window, or an element can't be reached by keyboard.
    * @param path absent: the page as it is
@@ -72,12 +72,12 @@ export async function openBrowser(service: TestService): Promise<Browsing> {
     }
   }
 
-  async function enter(context: BrowserContext): Promise<string> {
-    const { visitor, accountId } = await createMember(service);
+  async function enter(context: BrowserContext) {
+    const member = await createMember(service);
     await context.addCookies(
-      [...visitor.cookies].map(([name, value]) => ({ name, value, url: dashboard() })),
+      [...member.visitor.cookies].map(([name, value]) => ({ name, value, url: dashboard() })),
     );
-    return accountId;
+    return member;
   }
 
   async function inspect(page: Page, path?: string): Promise<void> {

@@ -89,7 +89,7 @@ describe('over HTTP', () => {
 describe('in a browser', () => {
   test('three clicks send one form, and the button says that it waits', () =>
     browsing.inBrowser({}, async (page) => {
-      const accountId = await browsing.enter(page.context());
+      const { accountId } = await browsing.enter(page.context());
       await page.goto(`${service.baseUrl}/dashboard/keys`);
       let sent = 0;
       page.on('request', (request) => {
@@ -108,7 +108,7 @@ describe('in a browser', () => {
 
   test('without scripts, a second click creates no second key, and its secret is shown', () =>
     browsing.inBrowser({ javaScriptEnabled: false }, async (page) => {
-      const accountId = await browsing.enter(page.context());
+      const { accountId } = await browsing.enter(page.context());
       await page.goto(`${service.baseUrl}/dashboard/keys`);
       const second = Promise.withResolvers<void>();
       let sent = 0;

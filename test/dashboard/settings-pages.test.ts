@@ -2,7 +2,9 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
+import { createAccount } from '../../src/accounts/store.ts';
 import { createUser } from '../../src/dashboard/auth/invitations.ts';
+import { addOwnAlert } from '../../src/dashboard/usage/own-alerts.ts';
 import { openBrowser } from './browser.ts';
 import { startDashboardService } from './service.ts';
 import { startMailServer } from './smtp.ts';
@@ -118,15 +120,38 @@ test('on a narrow phone in Portuguese each page fits, and axe finds nothing seri
       '/reference',
       '',
     ];
-    for (const path of paths) {
-      await browsing.inspect(page, path);
-      const file = path.replace(other.id, 'id').replaceAll('/', '-');
-      if (process.env.SHOTS)
-        await page.screenshot({ path: `${process.env.SHOTS}/acct${file}.png`, fullPage: true });
-    }
+    for (const path of paths) await browsing.inspect(page, path);
     await page.goto(dashboard('/settings/second-factor/set-up'));
     await page.fill('#present', person.password);
     await page.click('main form button[type=submit]');
     await page.waitForSelector('svg.qr');
     await browsing.inspect(page);
+    await service.sql.begin(async (sql) => {
+      // Without the trigger that ends the session.
+      await sql`SET LOCAL session_replication_role = replica`;
+      await sql`UPDATE dashboard_users SET "twoFactorEnabled" = true WHERE "email" = ${person.email}`;
+    });
+    await page.goto(dashboard('/settings/second-factor/codes'));
+    await page.fill('#present', person.password);
+    await page.click('main form button[type=submit]');
+    await page.waitForSelector('#backup-codes');
+    await browsing.inspect(page);
+    // With rows.
+    await addOwnAlert(service.sql, accountId, { email: other.email, kind: 'percent', threshold: 50 }, 'pt');
+    const { id: second } = await createAccount(
+      service.sql,
+      { name: 'Padaria do Rossio', plan: 'free' },
+      'test',
+    );
+    await service.sql`
+      INSERT INTO dashboard_members (user_id, account_id, opened_at)
+      SELECT user_id, ${second}, opened_at - interval '1 day' FROM dashboard_members
+      WHERE account_id = ${accountId} AND user_id <> ${other.id}`;
+    for (const path of ['/settings/own-alerts', '/settings/accounts']) {
+      await browsing.inspect(page, path);
+      expect([path, await page.locator('tbody tr').count()]).toEqual([
+        path,
+        path.endsWith('accounts') ? 2 : 1,
+      ]);
+    }
   }));

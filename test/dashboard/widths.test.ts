@@ -110,7 +110,7 @@ for (const locale of ['en-GB', 'pt-PT'])
   test(`no page scrolls sideways, and no word is broken, from 320 to 1920 px (${locale})`, async () => {
     await browsing.inBrowser({ locale, timezoneId: 'America/New_York' }, async (page) => {
       expect(await walk(page, [...ofVisitors, '/openapi', '/problems/unauthorized'])).toEqual([]);
-      const accountId = await browsing.enter(page.context());
+      const { accountId } = await browsing.enter(page.context());
       const keyId = await fill(accountId);
       const members = await service.sql<{ id: string }[]>`
         SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId} ORDER BY user_id LIMIT 1`;
@@ -125,3 +125,41 @@ for (const locale of ['en-GB', 'pt-PT'])
       ).toEqual([]);
     });
   });
+
+const PHONE = { viewport: { width: 360, height: 740 }, locale: 'pt-PT' };
+
+test('an account without credits sees what to do, in its window', () =>
+  browsing.inBrowser(PHONE, async (page) => {
+    const { accountId } = await browsing.enter(page.context());
+    await grantCredits(
+      service.sql,
+      accountId,
+      { credits: 1200, reference: 'FT 2026/117', note: 'n'.repeat(80) },
+      'test',
+    );
+    await service.sql`UPDATE balances SET credits = 0, used = 1700 WHERE account_id = ${accountId}`;
+    for (const path of ['', '/credits']) {
+      await browsing.inspect(page, path);
+      expect(await page.isVisible('[data-allowance=none]')).toBe(true);
+    }
+  }));
+
+test('the table of six keys with long names stays in its card, and no date is broken', () =>
+  browsing.inBrowser(PHONE, async (page) => {
+    const { accountId } = await browsing.enter(page.context());
+    await changePlan(service.sql, accountId, 'plus', {}, 'test');
+    for (let index = 0; index < 6; index += 1) {
+      const name = index === 0 ? 'n'.repeat(200) : `serviço de faturação ${index}`;
+      const { id } = await createKey(service.sql, accountId, name, 'test');
+      await storeCalls(service.sql, accountId, [
+        { daysAgo: index, keyId: id, kind: 'search', calls: 12_345 },
+      ]);
+    }
+    await page.goto(`${service.baseUrl}/dashboard?by=key`);
+    await page.click('summary');
+    await browsing.inspect(page);
+    const heights = await page.evaluate<number[]>(`
+      [...document.querySelectorAll('.numbers tbody th')].map((cell) => cell.getBoundingClientRect().height)`);
+    expect(heights.length).toBe(6);
+    expect(Math.max(...heights)).toBeLessThan(45);
+  }));
