@@ -85,7 +85,14 @@ function memberTable(
 function pendingList(context: MemberContext, pending: PendingInvitation[]): Html | false {
   const { messages, formats } = context;
   const button = (path: string, email: string, label: string) =>
-    form(context, { path, hidden: { email }, button: label, look: 'quiet', isInline: true });
+    form(context, {
+      path,
+      hidden: { email },
+      button: label,
+      buttonName: `${label}: ${email}`,
+      look: 'quiet',
+      isInline: true,
+    });
   const columns: Column<PendingInvitation>[] = [
     [messages.email, ({ email }) => email],
     [messages.role, ({ role }) => messages.roles[role ?? 'owner']],

@@ -2,8 +2,8 @@ import { MAX_BALANCE } from '../../accounts/grant.ts';
 import { admitChange } from '../auth/limits.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { alert, emailField, form, formHandlers, token, tooMany } from '../request/forms.ts';
-import { awaitsConfirmation, cardPage, memberPage } from '../request/layout.ts';
+import { alert, emailField, form, formHandlers, tooMany } from '../request/forms.ts';
+import { awaitsConfirmation, cardPage, memberPage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
 import {
@@ -15,15 +15,19 @@ import {
   removeOwnAlert,
 } from '../usage/own-alerts.ts';
 
-/** /dashboard/settings/own-alerts: mails to addresses and at thresholds that the account chooses. */
+/** /dashboard/settings/own-alerts: mails to addresses and at thresholds that owners choose. Members see them. */
 export const ownAlerts = formHandlers({
   async show(context: MemberContext, refusal) {
-    const { messages, formats, tools, account } = context;
+    const { messages, formats, tools, account, role } = context;
     const alerts = await listOwnAlerts(tools.sql, account.id);
-    const remove = ({ id, email }: OwnAlert) => html`
-<form method="post" action="${tools.base}/settings/own-alerts/${id}/remove">
-  ${token(context)}<button class="small quiet-bad" type="submit" aria-label="${messages.removeMember}: ${email}">${messages.removeMember}</button>
-</form>`;
+    const remove = ({ id, email }: OwnAlert) =>
+      role === 'owner' &&
+      form(context, {
+        path: `/settings/own-alerts/${id}/remove`,
+        button: messages.removeMember,
+        buttonName: `${messages.removeMember}: ${email}`,
+        look: 'small quiet-bad',
+      });
     const columns: Column<OwnAlert>[] = [
       [messages.email, ({ email }) => email, 'long'],
       [
@@ -46,12 +50,16 @@ export const ownAlerts = formHandlers({
 <h1>${messages.ownAlerts}</h1>
 <p class="lead">${messages.ownAlertsLead}</p>
 ${alerts.length > 0 && html`<div class="card list">${table(columns, alerts)}</div>`}
-<section class="card narrow" aria-label="${messages.addAlert}">${form(context, { fields, focus: false, button: messages.addAlert, refusal })}</section>`;
+${
+  role === 'owner' &&
+  html`<section class="card narrow" aria-label="${messages.addAlert}">${form(context, { fields, focus: false, button: messages.addAlert, refusal })}</section>`
+}`;
     return memberPage(context, { title: messages.ownAlerts, body, ...refusal });
   },
   checks: ['email'],
   async submit(context) {
     const { tools, messages, account, user, fields, formats } = context;
+    if (context.role !== 'owner') return ownersOnly(context);
     const kind = ALERT_KINDS.find((kind) => kind === fields('kind')) ?? 'percent';
     const text = fields('threshold').trim();
     const [least, most] = kind === 'percent' ? [1, 100] : [0, MAX_BALANCE];
@@ -73,6 +81,7 @@ ${alerts.length > 0 && html`<div class="card list">${table(columns, alerts)}</di
 
 /** POST /dashboard/settings/own-alerts/:id/remove */
 export async function removeAlert(context: MemberContext): Promise<PageResponse> {
+  if (context.role !== 'owner') return ownersOnly(context);
   await removeOwnAlert(context.tools.sql, context.id, context.account.id);
   return redirectTo(context, '/settings/own-alerts?done=saved');
 }

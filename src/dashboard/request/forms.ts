@@ -158,13 +158,15 @@ export interface Form {
   /** The email that a password manager stores the password with. */
   username?: string;
   button: string;
+  /** The button's name for screen readers, if others on the page have the same text. */
+  buttonName?: string;
   refusal?: Refusal | null;
   /** Whether the first field gets the focus, if none has a fault. */
   focus?: boolean;
   /** The page that a link beside the button leads back to. */
   cancel?: string;
   /** `bad` for a button whose effect can't be undone. */
-  look?: 'bad' | 'quiet';
+  look?: 'bad' | 'quiet' | 'small quiet-bad';
   /** Fields and button in one row. */
   isInline?: boolean;
 }
@@ -172,7 +174,16 @@ export interface Form {
 /** A form, and above it the refusal that is about none of its fields. */
 export function form(context: FormContext, options: Form): Html {
   const { messages, tools, url, fields: sent } = context;
-  const { path = pathBelow(url), fields = [], hidden = {}, username, refusal, cancel, look } = options;
+  const {
+    path = pathBelow(url),
+    fields = [],
+    hidden = {},
+    username,
+    refusal,
+    cancel,
+    look,
+    buttonName,
+  } = options;
   const faults = refusal?.faults ?? {};
   const focused = Object.keys(faults)[0] ?? (options.focus !== false && fields[0]?.name);
   const currentValue = ({ name, type, value = '' }: Field) => {
@@ -187,7 +198,7 @@ ${refusal?.faults === undefined && alert(refusal?.message)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}
   ${fields.map((one) => field({ ...one, value: currentValue(one), fault: faults[one.name], focus: one.name === focused }))}
   <div class="actions">
-    <button${look !== undefined && html` class="${look}"`} type="submit">${options.button}</button>
+    <button${look !== undefined && html` class="${look}"`}${buttonName !== undefined && html` aria-label="${buttonName}"`} type="submit">${options.button}</button>
     ${cancel !== undefined && html`<a class="button quiet" href="${tools.base}${cancel}">${messages.cancel}</a>`}
   </div>
 </form>`;

@@ -664,8 +664,8 @@ const TEXTS = {
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],
   membersLead: [
-    'Owners invite and remove members, and delete the account. Everything else is open to all members.',
-    'Os proprietários convidam e removem membros, e eliminam a conta. Tudo o resto está aberto a todos os membros.',
+    'Owners invite and remove members, set alerts to further addresses, and delete the account. Everything else is open to all members.',
+    'Os proprietários convidam e removem membros, definem alertas para outros endereços e eliminam a conta. Tudo o resto está aberto a todos os membros.',
   ],
   inviteNoMail: [
     'This service sends no mail. To invite another member, ask its operator{contact}.',
@@ -789,8 +789,8 @@ const TEXTS = {
 
   ownAlerts: ['Alerts to further addresses', 'Alertas para outros endereços'],
   ownAlertsLead: [
-    'A mail to any address, such as that of your accounts department: once a period when a share of the included credits is used, or once after each purchase when few purchased credits are left.',
-    'Um email para qualquer endereço, como o da contabilidade: uma vez por período, quando uma parte dos créditos incluídos está usada, ou uma vez depois de cada compra, quando restam poucos créditos comprados.',
+    'A mail to any address, such as that of your accounts department: once a period when a share of the included credits is used, or once after each purchase when few purchased credits are left. Only owners of the account change them.',
+    'Um email para qualquer endereço, como o da contabilidade: uma vez por período, quando uma parte dos créditos incluídos está usada, ou uma vez depois de cada compra, quando restam poucos créditos comprados. Só os proprietários da conta os alteram.',
   ],
   alertsNoMail: ['This service sends no mail.', 'Este serviço não envia emails.'],
   alertAt: ['When', 'Quando'],
