@@ -1,11 +1,10 @@
 /** What matches by Elasticsearch do while the alias moves, and with an index that can't answer. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { type Client, errors, type estypes } from '@elastic/elasticsearch';
+import { type Client, errors } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createElasticsearchMatches } from '../../src/matches/elasticsearch.ts';
 import { MATCH_BATCHES } from '../../src/matches/matches.ts';
 import { NoAnswerError, OverloadedError } from '../../src/runtime/timeout.ts';
-import { readMapping, searchDocument } from '../../src/search/document.ts';
 import { numbered } from '../search/entries.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { readDuring } from '../support/read-during.ts';
@@ -32,23 +31,6 @@ test('no alias, and a closed index: the query fails, it does not find nothing', 
   expect(await matchEntries(find, 'azul')).toHaveLength(1);
   await client.indices.close({ index: `${alias}-1` });
   await expect(matchEntries(find, 'azul')).rejects.toThrow();
-});
-
-test('an index of a version that knew no matches fails with what to do; an empty one finds nothing', async () => {
-  const { settings, mappings } = readMapping();
-  const { words: _, ...fields } = mappings.properties.normalized_name.fields;
-  Object.assign(mappings.properties.normalized_name, { fields });
-  await client.indices.create({
-    index: `${alias}-old`,
-    settings: settings as estypes.IndicesIndexSettings,
-    mappings: mappings as estypes.MappingTypeMapping,
-  });
-  await pointAlias(client, alias, `${alias}-old`);
-  const find = createElasticsearchMatches(client, alias, MATCH_BATCHES.match);
-  expect(await matchEntries(find, 'azul')).toEqual([]);
-  const document = searchDocument('500000000', 'Mar Azul');
-  await client.index({ index: `${alias}-old`, id: '500000000', document, refresh: true });
-  await expect(matchEntries(find, 'azul')).rejects.toThrow('index rebuild');
 });
 
 /** On a busy machine an index that is created holds searches up beyond their time. Every other failure counts. */
