@@ -29,7 +29,8 @@ export async function createTestDatabase(name = 'test'): Promise<TestDatabase> {
     .slice(0, 20)}_${randomBytes(4).toString('hex')}`;
   await asAdministrator(async (sql) => {
     const template = await ensureTemplate(sql);
-    await sql`CREATE DATABASE ${sql(database)} TEMPLATE ${sql(template)}`;
+    // By copying files: half of the time that writing every page to the log takes.
+    await sql`CREATE DATABASE ${sql(database)} TEMPLATE ${sql(template)} STRATEGY FILE_COPY`;
   });
   const url = databaseUrl(database);
   const sql = connectPostgres(url, { max: 5, applicationName: 'test' });

@@ -28,9 +28,7 @@ export type AnswerChecker = (method: string, path: string, answer: Answer) => vo
  */
 export function createAnswerChecker(document: unknown): AnswerChecker {
   const { servers, paths } = document as Document;
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
-  (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
-  ajv.addSchema(document as object, 'openapi.json');
+  const ajv = validatorOf(document as Document);
   const origin = servers[0]!.url.replace(/\/api\/v1$/, '');
 
   const schemaAt = (...steps: string[]): ValidateFunction => {
@@ -78,6 +76,20 @@ export function createAnswerChecker(document: unknown): AnswerChecker {
         complain(`${header} is missing`);
     }
   };
+}
+
+const validators = new Map<string, Ajv2020>();
+
+/** One for all services of the process whose documents differ in their address alone: to compile a schema takes longer than a call. */
+function validatorOf({ servers: _, ...document }: Document): Ajv2020 {
+  const text = JSON.stringify(document);
+  const known = validators.get(text);
+  if (known !== undefined) return known;
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+  ajv.addSchema(document, 'openapi.json');
+  validators.set(text, ajv);
+  return ajv;
 }
 
 function templateOf(templates: string[], path: string): string | null {
