@@ -1,3 +1,4 @@
+import { READS } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
 import { createBatcher } from '../runtime/batcher.ts';
@@ -6,19 +7,19 @@ import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 /** Reads an account as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
 export type ReadAccount = (id: string) => Promise<AccountDetails>;
 
-/** Two in flight, so that one silent connection doesn't delay every account. */
-const BATCHES = { name: 'Postgres', totals: batchTotals.usage, maxConcurrentBatches: 2 } as const;
-
 /**
  * A reader that loads all accounts asked for in one turn of the event loop by one query.
  * @param instant the instant to read at, for tests; by default Postgres's clock
  */
 export function createAccountReader(sql: Sql, instant?: () => Date): ReadAccount {
-  const ask = createBatcher(async (ids: string[], bound) => {
-    const rows = await bound(findAccountsQuery(sql, [...new Set(ids)], instant?.()));
-    const accounts = new Map(rows.map((row) => [row.id, detailsOf(row)]));
-    return ids.map((id) => accounts.get(id) ?? null);
-  }, BATCHES);
+  const ask = createBatcher(
+    async (ids: string[], bound) => {
+      const rows = await bound(findAccountsQuery(sql, [...new Set(ids)], instant?.()));
+      const accounts = new Map(rows.map((row) => [row.id, detailsOf(row)]));
+      return ids.map((id) => accounts.get(id) ?? null);
+    },
+    { ...READS, totals: batchTotals.usage },
+  );
 
   return async (id) => {
     const account = await ask(id);

@@ -171,7 +171,7 @@ export function createPipeline(parts: PipelineParts) {
 
   /**
    * The last step of every answer to a known caller. Of several items each one with a problem counts.
-   * @param headers absent: the bucket could not be asked
+   * @param headers those of the bucket, if it was asked
    */
   function end(caller: Caller, answer: Answer, headers: Record<string, string> = {}, spent = 0): Answer {
     if (!answer.ok) count(caller, answer.problem.kind, spent);

@@ -1,6 +1,7 @@
 import type { Handler } from '../admission/pipeline.ts';
 import { failureAnswer, ok, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
+import { READS } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import { type DatasetsAnswer, DatasetsAnswerSchema } from './schema.ts';
@@ -32,13 +33,10 @@ export const datasetsRoute: ApiRoute = {
 
 /** Requests of one turn of the event loop share a query, and none waits longer for Postgres than other requests do. */
 export function createDatasetsHandler(sql: Sql): Handler {
-  const read = createBatcher(
-    async (requests: null[], bound) => {
-      const datasets = await readDatasets(sql, bound);
-      return requests.map(() => datasets);
-    },
-    { name: 'Postgres', maxConcurrentBatches: 2 },
-  );
+  const read = createBatcher(async (requests: null[], bound) => {
+    const datasets = await readDatasets(sql, bound);
+    return requests.map(() => datasets);
+  }, READS);
 
   return {
     charge: datasetsRoute.charge,

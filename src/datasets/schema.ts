@@ -14,7 +14,7 @@ const DebtDatasetSchema = (publisher: string) =>
       ),
       Type.Null(),
     ],
-    { description: `Debt brackets published by ${publisher}; null: none were ever imported.` },
+    { description: `Debt brackets published by ${publisher}; \`null\` means that none were ever imported.` },
   );
 
 export const DatasetsAnswerSchema = Type.Object(
@@ -25,7 +25,7 @@ export const DatasetsAnswerSchema = Type.Object(
           {
             companies: Companies,
             updated: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-              description: 'When the directory was last imported, UTC; null: never.',
+              description: 'When the directory was last imported, UTC; `null` means never.',
             }),
           },
           { additionalProperties: false, description: 'The directory that searches find companies in.' },

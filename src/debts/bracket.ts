@@ -3,7 +3,7 @@ import type { DebtKind } from './kind.ts';
 
 export const AmountsSchema = {
   start: Type.Integer({ description: 'Lower amount of the bracket.' }),
-  end: Type.Union([Type.Integer(), Type.Null()], { description: 'Upper amount; null: open-ended.' }),
+  end: Type.Union([Type.Integer(), Type.Null()], { description: 'Upper amount; `null` means open-ended.' }),
 };
 
 export type Amounts = Static<TObject<typeof AmountsSchema>>;
@@ -25,9 +25,9 @@ const OptionalBracket = (description: string) =>
 /** The members for the brackets of a company, as `writeDebts` writes them. */
 export const DebtsSchema = {
   tax_debt: OptionalBracket(
-    'Tax-authority debt bracket; null: none in the dataset, which does not mean no debt.',
+    'Tax-authority debt bracket; `null` means none in the dataset, which does not mean no debt.',
   ),
-  social_security_debt: OptionalBracket('Social-security debt bracket; null as above.'),
+  social_security_debt: OptionalBracket('Social-security debt bracket; `null` as above.'),
 };
 
 /** The members as JSON, without braces. */

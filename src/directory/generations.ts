@@ -127,7 +127,7 @@ export async function makePreviousCurrent(
 
 /**
  * Changes the current generation and notifies every instance with the commit, in one statement of the lock's connection that
- * also checks the lock. The next holder of the lock writes its token into the same row, so only one of the two changes
+ * also checks the lock. The next holder of the lock writes its own process into the same row, so only one of the two changes
  * succeeds. If a session reads the view for long, the change waits for it.
  */
 async function swap(
@@ -140,7 +140,7 @@ async function swap(
   for (;;) {
     try {
       await lock.sql`
-        SELECT directory_make_current(${lock.token}, ${lock.backend}, ${next}, ${previous}::integer),
+        SELECT directory_make_current(${lock.backend}, ${next}, ${previous}::integer),
           pg_notify(${DIRECTORY_CHANGED}, '')`;
       await lock.changed();
       return;

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { normalizationFingerprint } from '../companies/name.ts';
 import { RefusedError } from '../errors.ts';
 import type { ImportReport } from '../ingest/import-command.ts';
-import { type RowSource, requireReadable } from '../ingest/source.ts';
+import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
@@ -65,8 +65,6 @@ export async function importCompanies(
       return report;
     });
   }
-  // Before the lock, so that a wrong file name fails at once.
-  await requireReadable(source);
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
     await withPlainErrors(() => collectGarbage(context, lock));

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { RefusedError } from '../errors.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -16,9 +15,7 @@ const DIRECTORY_LOCK = 7_205_440_332;
 export interface DirectoryLock {
   /** The connection that holds the lock, and temporary tables. */
   sql: Sql;
-  /** Written into the row `directory`. A later holder has another token. */
-  token: string;
-  /** The connection's process in Postgres, which changes at a silent reconnection. */
+  /** The connection's process in Postgres, which is written into the row `directory`. It changes at a silent reconnection. */
   backend: number;
   /** Call it when the directory has changed, which ends interruptions. */
   changed(): Promise<void>;
@@ -61,7 +58,7 @@ export async function withDirectoryLock<T>(
     const report = async () => {
       await context.sql`
         UPDATE directory SET lock_progress = ${progress?.describe() ?? null}, lock_progress_at = now()
-        WHERE lock_token = ${lock.token}`.catch(() => {});
+        WHERE lock_backend = ${lock.backend}`.catch(() => {});
     };
     const reports = startInterval(report, REPORT_EVERY_MS);
     try {
@@ -84,12 +81,11 @@ async function acquire(
     const [row] = await sql<{ acquired: boolean; pid: number }[]>`
       SELECT pg_try_advisory_lock(${DIRECTORY_LOCK}) AS acquired, pg_backend_pid() AS pid`;
     if (row!.acquired) {
-      const token = randomUUID();
       const holder = `${actor} on ${hostname()}, process ${process.pid}`;
       await sql`
-        UPDATE directory SET lock_token = ${token}, lock_backend = ${row!.pid}, lock_holder = ${holder},
+        UPDATE directory SET lock_backend = ${row!.pid}, lock_holder = ${holder},
           lock_doing = ${doing}, lock_since = now(), lock_progress = NULL, lock_progress_at = NULL`;
-      return { sql, token, backend: row!.pid };
+      return { sql, backend: row!.pid };
     }
     const waitedMs = performance.now() - startedAt;
     if (waitedMs >= patienceMs) {
@@ -134,11 +130,11 @@ export function describeHolder({ holder, doing, since, progress }: LockHolder): 
   return `${holder} (${parts.join(', ')})`;
 }
 
-async function release({ sql, token }: DirectoryLock): Promise<void> {
+async function release({ sql, backend }: DirectoryLock): Promise<void> {
   await sql`
-    UPDATE directory SET lock_token = NULL, lock_backend = NULL, lock_holder = NULL, lock_doing = NULL, lock_since = NULL,
+    UPDATE directory SET lock_backend = NULL, lock_holder = NULL, lock_doing = NULL, lock_since = NULL,
       lock_progress = NULL, lock_progress_at = NULL
-    WHERE lock_token = ${token}`;
+    WHERE lock_backend = ${backend}`;
   await sql`SELECT pg_advisory_unlock(${DIRECTORY_LOCK})`;
 }
 

@@ -1,6 +1,6 @@
 /** Reads a file or standard input of any length in constant memory, and decompresses gzip. */
 import { createReadStream } from 'node:fs';
-import { access, constants, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { codeOf } from '../errors.ts';
@@ -12,17 +12,6 @@ export type RowSource = { path: string } | { stdin: ReadableStream<Uint8Array> }
 /** The source that the command line names: a path, or `-` for standard input. */
 export function rowSource(file: string): RowSource {
   return file === '-' ? { stdin: Bun.stdin.stream() } : { path: file };
-}
-
-/**
- * Checks access without reading, so that it works for a pipe, too.
- * @throws {FileError} the file is missing or may not be read
- */
-export async function requireReadable(source: RowSource): Promise<void> {
-  if (!('path' in source)) return;
-  await access(source.path, constants.R_OK).catch((error) => {
-    throw fileSystemError(source.path, error);
-  });
 }
 
 /** The progress of reading, in bytes of the file on disk (compressed, for gzip). It changes while reading. */

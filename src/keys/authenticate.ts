@@ -4,10 +4,11 @@
  */
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import type { Plan } from '../accounts/plan.ts';
+import { answerOf, READS } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { batchTotals } from '../runtime/batch-totals.ts';
 import { createBatcher } from '../runtime/batcher.ts';
-import { type Bound, withTimeout } from '../runtime/timeout.ts';
+import type { Bound } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
 
@@ -47,9 +48,6 @@ const MAX_CHANGED = 10_000;
  */
 const REFRESH_AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
-const LISTEN_TIMEOUT_MS = 2 * SECOND;
-/** Two in flight, so that one silent connection doesn't delay every key. */
-const BATCHES = { name: 'Postgres', totals: batchTotals.key, maxConcurrentBatches: 2 } as const;
 /** The scheme is matched without regard to case (contract: 401). */
 const BEARER = /^bearer +([^ ]+) *$/i;
 
@@ -76,7 +74,7 @@ export async function createAuthenticator(
   const known = new Map<string, KnownKey>();
   /** Hashes that are refused without a query until an instant. `key` is the key that the secret belonged to; `null` means none. */
   const unknown = new Map<string, { untilMs: number; key: Caller | null }>();
-  const ask = createBatcher(askAll, BATCHES);
+  const ask = createBatcher(askAll, { ...READS, totals: batchTotals.key });
 
   // An answer is used only if no change of its account was notified since Postgres was asked, because it may have been read
   // before that change. Notifications are numbered, so that the order does not depend on a clock's precision.
@@ -102,11 +100,7 @@ export async function createAuthenticator(
   }
 
   // `onlisten` also runs after a reconnection, when notifications may have been missed.
-  const listening = await withTimeout(
-    sql.listen(ACCOUNT_CHANGED, accountChanged, allChanged),
-    LISTEN_TIMEOUT_MS,
-    'Postgres',
-  );
+  const listening = await answerOf(sql.listen(ACCOUNT_CHANGED, accountChanged, allChanged));
 
   /** Keys in use that are due for a reload. Expired entries are dropped, because no request has used them. */
   function* dueForRefresh(): Generator<string> {

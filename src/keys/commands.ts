@@ -31,7 +31,7 @@ export function keyCommands(program: Command): void {
       .argument('<id>')
       .option(
         '--overlap <seconds>',
-        'how long the previous secret still works; 0: it ends at once',
+        'how long the previous secret still works; 0 means that it ends at once',
         wholeNumber({ min: 0, max: OVERLAP_S.max }),
         OVERLAP_S.default,
       )

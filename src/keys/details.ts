@@ -27,7 +27,7 @@ export interface KeyDetails extends ApiKey {
   secrets: KeySecret[];
 }
 
-/** @returns `null` if there is no such key. @param accountId only a key of this account is found; absent: any */
+/** @returns `null` if there is no such key. @param accountId if it is given, only a key of this account is found */
 export async function findKeyDetails(sql: Sql, id: string, accountId?: string): Promise<KeyDetails | null> {
   const [key] = await sql<(ApiKey & { account: string })[]>`
     SELECT ${keyColumns(sql)}, account_id AS account FROM api_keys

@@ -1,11 +1,10 @@
 import type { Log } from '../observability/log.ts';
+import { answerOf } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { startInterval } from '../runtime/interval.ts';
-import { withTimeout } from '../runtime/timeout.ts';
 import { MINUTE, SECOND } from '../units.ts';
 
 const WRITE_EVERY_MS = 15 * SECOND;
-const WRITE_TIMEOUT_MS = 3 * SECOND;
 /** The most secrets in memory. Further ones are not noted until the next write. */
 const MAX_SECRETS = 50_000;
 
@@ -28,12 +27,11 @@ export function createKeyUses(sql: Sql) {
     const written = uses;
     uses = new Map();
     const minutes = [...written.values()].map((ms) => new Date(ms - (ms % MINUTE)).toISOString());
-    const statement = sql`
+    await answerOf(sql`
       INSERT INTO api_key_uses AS known (secret_sha256, used_at)
       SELECT decode(hash, 'base64'), minute
       FROM unnest(${[...written.keys()]}::text[], ${minutes}::text[]::timestamptz[]) AS used (hash, minute) ORDER BY hash
-      ON CONFLICT (secret_sha256) DO UPDATE SET used_at = excluded.used_at WHERE known.used_at < excluded.used_at`;
-    await withTimeout(statement, WRITE_TIMEOUT_MS, 'Postgres');
+      ON CONFLICT (secret_sha256) DO UPDATE SET used_at = excluded.used_at WHERE known.used_at < excluded.used_at`);
   }
 
   /** Starts to write every few seconds. @returns a function that stops this and writes the rest */

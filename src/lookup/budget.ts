@@ -1,8 +1,7 @@
 import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
+import { answerOf } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { withTimeout } from '../runtime/timeout.ts';
-import { SECOND } from '../units.ts';
 
 /**
  * Refreshes that an account may cause on a day (UTC) for each request a minute of its limit: 200 for the Free plan, 600
@@ -11,8 +10,6 @@ import { SECOND } from '../units.ts';
 const DAILY_REFRESHES_PER_REQUEST = 10;
 /** Refreshes that a Free account may cause in a minute for each request a minute of its limit: 10 for the plan's 20. */
 const FREE_REFRESHES_PER_REQUEST = 0.5;
-
-const QUERY_TIMEOUT_MS = 2 * SECOND;
 
 /** The account that causes a refresh. */
 export type Payer = Pick<Caller, 'accountId' | 'plan' | 'requestsPerMinute'>;
@@ -59,7 +56,7 @@ export function createRefreshBudget(sql: Sql, allPerDay: number | null, log: Pic
       const query = sql<{ refused: Budget | null; roomAt: Date; waitS: number; today: number }[]>`
         SELECT refused, room_at AS "roomAt", ceil(extract(epoch FROM room_at - now()))::integer AS "waitS", today
         FROM take_refresh(${accountId}, ${accountPerDay}, ${accountPerMinute}, ${allPerDay}, ${freePerDay}, ${isFree})`;
-      const [taken] = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
+      const [taken] = await answerOf(query);
       const { refused, roomAt, waitS, today } = taken!;
       if (refused !== null) throw new OverBudgetError(refused, roomAt, Math.max(1, waitS));
       // Answers may come in another order than their refreshes were taken in.

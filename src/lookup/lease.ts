@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { answerOf } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { withTimeout } from '../runtime/timeout.ts';
 import type { CompanyDetails, SourceName } from '../sources/types.ts';
-import { MINUTE, SECOND } from '../units.ts';
+import { MINUTE } from '../units.ts';
 import { type CompanyRow, companiesOf, type StoredCompany } from './store.ts';
 
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
@@ -14,7 +14,6 @@ type OtherAttempt =
   | { state: 'under-way'; attempt: string }
   | { state: 'ended'; attempt: string; outcome: RefreshOutcome };
 
-const QUERY_TIMEOUT_MS = 2 * SECOND;
 /** Rows of ended attempts stay this long for their followers. */
 const KEEP_MS = 1 * MINUTE;
 /** A definite "no such company" is answered for this long without asking a source (contract: not found). */
@@ -28,8 +27,6 @@ const NOT_FOUND_MS = 5 * MINUTE;
  * only while it runs.
  */
 export function createRefreshLeases(sql: Sql, leaseMs: number) {
-  const answerOf = <T>(query: PromiseLike<T>) => withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
-
   /** Takes the lease of a NIF if it is free and the NIF was not "not found" lately; otherwise returns the other attempt. */
   async function acquire(nif: string): Promise<LeaseState> {
     const attempt = randomUUID();

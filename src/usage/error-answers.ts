@@ -4,13 +4,12 @@ import { type ErrorKind, errorKindOf } from '../http/error-kind.ts';
 import type { ProblemName } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
+import { answerOf } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { startInterval } from '../runtime/interval.ts';
-import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
 const WRITE_EVERY_MS = 5 * SECOND;
-const WRITE_TIMEOUT_MS = 3 * SECOND;
 /** The most counters of one statement. */
 const MAX_BATCH = 2000;
 /** The most counters in memory, about 20 MB. When an outage of Postgres has filled them, further accounts are not counted. */
@@ -69,7 +68,7 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
   async function write(): Promise<void> {
     while (batch.length + counters.size > 0) {
       if (batch.length === 0) batch = takeBatch();
-      await withTimeout(addBatch(sql, writer, batchNumber, batch), WRITE_TIMEOUT_MS, 'Postgres');
+      await answerOf(addBatch(sql, writer, batchNumber, batch));
       batch = [];
     }
   }

@@ -75,13 +75,13 @@ export const pt = {
       'De 1 a 100: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
     '1 to 1000: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
       'De 1 a 1000: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
-    'Of these companies alone: at most 1000, each nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Absent: of all.':
+    'Of these companies alone: at most 1000, each nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Without this member: of all.':
       'Só destas empresas: no máximo 1000, cada uma com nove algarismos e o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Sem este membro: de todas.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento).',
-    'The date of the dataset of the tax authority; null: none was ever imported, so its brackets say nothing.':
+    'The date of the dataset of the tax authority; `null` means that none was ever imported, so its brackets say nothing.':
       'A data dos dados da Autoridade Tributária; `null` significa que nunca foram importados, e os seus escalões nada dizem.',
-    'The date of the dataset of social security; null: none was ever imported, so its brackets say nothing.':
+    'The date of the dataset of social security; `null` means that none was ever imported, so its brackets say nothing.':
       'A data dos dados da Segurança Social; `null` significa que nunca foram importados, e os seus escalões nada dizem.',
     'Names the change; ids rise in the order of the changes.':
       'Identifica a alteração; os identificadores crescem pela ordem das alterações.',
@@ -89,18 +89,18 @@ export const pt = {
     'Nine digits.': 'Nove algarismos.',
     '`ended` means that the company is no longer on the list of that date. It does not say that the debt was paid.':
       '`ended` significa que a empresa já não está na lista dessa data. Não diz que a dívida foi paga.',
-    'The bracket before; null: the company was not on the list.':
+    'The bracket before; `null` means that the company was not on the list.':
       'O escalão anterior; `null` significa que a empresa não estava na lista.',
-    'The bracket since then; null: the company is no longer on the list.':
+    'The bracket since then; `null` means that the company is no longer on the list.':
       'O escalão desde então; `null` significa que a empresa já não está na lista.',
     'Date of the dataset that the change came with.': 'Data dos dados que trouxeram a alteração.',
     'At most 100, oldest first.': 'No máximo 100, as mais antigas primeiro.',
     'The `after` of the next request. Keep it once you have stored what is in `data`.':
       'O `after` do pedido seguinte. Guarde-o depois de ter guardado o que está em `data`.',
     'Whether further changes follow: ask again at once.': 'Se há mais alterações: peça de novo de imediato.',
-    'The `next` of an earlier answer: the changes since then. null: from the oldest on that is kept (90 days).':
+    'The `next` of an earlier answer: the changes since then. `null` means from the oldest on that is kept (90 days).':
       'O `next` de uma resposta anterior: as alterações desde então. `null` significa desde a mais antiga que é guardada (90 dias).',
-    'Of these lists alone. Absent: of both.': 'Só destas listas. Sem este membro: de ambas.',
+    'Of these lists alone. Without this member: of both.': 'Só destas listas. Sem este membro: de ambas.',
     'Nine-digit NIF.': 'NIF de nove algarismos.',
     'Legal name.': 'Denominação.',
     'Currently always empty.': 'Por agora sempre vazio.',
@@ -116,7 +116,7 @@ export const pt = {
       'Onde a conta compra créditos, se o serviço tiver esse endereço.',
     'The included allowance.': 'Os créditos incluídos.',
     'Lower amount of the bracket.': 'Valor inferior do escalão.',
-    'Upper amount; null: open-ended.': 'Valor superior; `null` significa sem limite.',
+    'Upper amount; `null` means open-ended.': 'Valor superior; `null` significa sem limite.',
     'Date of the source dataset.': 'Data dos dados de origem.',
     'The NIF as a number.': 'O NIF como número.',
     'Address.': 'Morada.',
@@ -129,9 +129,9 @@ export const pt = {
     'Share capital, a decimal string; `0` when not supplied.':
       'Capital social, um número decimal em texto; `0` se não for indicado.',
     'Currency of the capital; `EUR` when not supplied.': 'Moeda do capital; `EUR` se não for indicada.',
-    'Tax-authority debt bracket; null: none in the dataset, which does not mean no debt.':
+    'Tax-authority debt bracket; `null` means none in the dataset, which does not mean no debt.':
       'Escalão de dívida fiscal; `null` significa que não consta dos dados, e não que não há dívida.',
-    'Social-security debt bracket; null as above.':
+    'Social-security debt bracket; `null` as above.':
       'Escalão de dívida à Segurança Social; `null` como na dívida fiscal.',
     'Costs one credit.': 'Custa um crédito.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up).':
@@ -155,12 +155,12 @@ export const pt = {
       'Limite de chaves; `null` significa sem limite, como no plano Plus, que prevê 10 000.',
     'The directory that searches find companies in.': 'O diretório em que as pesquisas encontram empresas.',
     'How many companies it has.': 'Quantas empresas tem.',
-    'When the directory was last imported, UTC; null: never.':
+    'When the directory was last imported, UTC; `null` means never.':
       'Quando o diretório foi importado pela última vez, em UTC; `null` significa nunca.',
-    'Debt brackets published by the tax authority; null: none were ever imported.':
+    'Debt brackets published by the tax authority; `null` means that none were ever imported.':
       'Escalões de dívida publicados pela Autoridade Tributária; `null` significa que nunca foram importados.',
     "The dataset's own date.": 'A data dos próprios dados.',
-    'Debt brackets published by social security; null: none were ever imported.':
+    'Debt brackets published by social security; `null` means that none were ever imported.':
       'Escalões de dívida publicados pela Segurança Social; `null` significa que nunca foram importados.',
   } as Record<string, string>,
   problems: {

@@ -16,16 +16,16 @@ const Kind = Type.Union(Object.values(API_KINDS).map((kind) => Type.Literal(kind
 export const DebtChangesRequestSchema = Type.Object(
   {
     after: Type.Union([Cursor(''), Type.Null()], {
-      description: `The \`next\` of an earlier answer: the changes since then. null: from the oldest on that is kept (${KEPT_DAYS} days).`,
+      description: `The \`next\` of an earlier answer: the changes since then. \`null\` means from the oldest on that is kept (${KEPT_DAYS} days).`,
     }),
     nifs: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: MAX_NIFS,
-        description: `Of these companies alone: at most ${MAX_NIFS}, each ${NIF_FORM}. Absent: of all.`,
+        description: `Of these companies alone: at most ${MAX_NIFS}, each ${NIF_FORM}. Without this member: of all.`,
       }),
     ),
     kinds: Type.Optional(
-      Type.Array(Kind, { minItems: 1, description: 'Of these lists alone. Absent: of both.' }),
+      Type.Array(Kind, { minItems: 1, description: 'Of these lists alone. Without this member: of both.' }),
     ),
   },
   { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599900016'], kinds: ['tax'] }] },
@@ -47,8 +47,8 @@ const DebtChangeSchema = Type.Object(
           '`ended` means that the company is no longer on the list of that date. It does not say that the debt was paid.',
       },
     ),
-    before: AmountsOrNull('The bracket before; null: the company was not on the list.'),
-    after: AmountsOrNull('The bracket since then; null: the company is no longer on the list.'),
+    before: AmountsOrNull('The bracket before; `null` means that the company was not on the list.'),
+    after: AmountsOrNull('The bracket since then; `null` means that the company is no longer on the list.'),
     date: Type.String({ format: 'date', description: 'Date of the dataset that the change came with.' }),
   },
   { $id: 'DebtChange', additionalProperties: false },

@@ -1,6 +1,5 @@
+import { answerOf } from '../../postgres/answer.ts';
 import type { Sql } from '../../postgres/connect.ts';
-import { withTimeout } from '../../runtime/timeout.ts';
-import { SECOND } from '../../units.ts';
 import type { Amounts } from '../bracket.ts';
 import type { DebtKind } from '../kind.ts';
 
@@ -22,9 +21,9 @@ export interface Page {
   changes: Change[];
   /** Whether further changes follow. */
   more: boolean;
-  /** Changes up to this number are removed; 0: none. */
+  /** Changes up to this number are removed; 0 means none. */
   purged: number;
-  /** The number of the latest change; 0: there was none yet. */
+  /** The number of the latest change; 0 means that there is none yet. */
   last: number;
 }
 
@@ -38,8 +37,6 @@ export interface PageOptions {
 
 /** Changes of a page at most. */
 export const PAGE_CHANGES = 100;
-
-const QUERY_TIMEOUT_MS = 2 * SECOND;
 
 type Row = {
   [column in 'number' | 'beforeStart' | 'beforeEnd' | 'afterStart' | 'afterEnd']: number | null;
@@ -73,7 +70,7 @@ export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): P
       ORDER BY number LIMIT ${limit}
     ) AS page ON true
     ORDER BY number`;
-  const rows = await withTimeout(query, QUERY_TIMEOUT_MS, 'Postgres');
+  const rows = await answerOf(query);
   const { last, purged } = rows[0]!;
   const found = rows[0]!.number === null ? [] : rows;
   return {

@@ -20,7 +20,7 @@ const ScreenedItemSchema = itemSchema(
 
 const DatasetDate = (publisher: string) =>
   Type.Union([Type.String({ format: 'date' }), Type.Null()], {
-    description: `The date of the dataset of ${publisher}; null: none was ever imported, so its brackets say nothing.`,
+    description: `The date of the dataset of ${publisher}; \`null\` means that none was ever imported, so its brackets say nothing.`,
   });
 
 /** POST /debts (contract, Beyond the specification) */

@@ -109,7 +109,6 @@ CREATE TABLE directory (
   current integer NOT NULL REFERENCES directory_generations (id),
   previous integer REFERENCES directory_generations (id), -- what `index rollback` returns to
   -- The process that changes the directory now, for the message to a second one. The advisory lock decides.
-  lock_token uuid,
   lock_backend integer,
   lock_holder text,
   lock_doing text,
@@ -133,11 +132,11 @@ CREATE VIEW directory_entries AS SELECT nif, legal_name, normalized_name, sort_k
 
 -- Makes a registered generation the current one, for the holder of the lock. It is one statement, so that a lost connection can't
 -- leave half of it. Readers queue behind a waiting change of the view, so it doesn't wait long, and callers retry.
-CREATE FUNCTION directory_make_current(token uuid, backend integer, next integer, next_previous integer)
+CREATE FUNCTION directory_make_current(backend integer, next integer, next_previous integer)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('lock_timeout', '250ms', true);
-  PERFORM FROM directory WHERE lock_token = token AND pg_backend_pid() = backend FOR UPDATE;
+  PERFORM FROM directory WHERE lock_backend = backend AND pg_backend_pid() = backend FOR UPDATE;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the lock on the directory is not held any more' USING ERRCODE = 'CD001';
   END IF;
