@@ -17,10 +17,10 @@ export interface Trace {
 export interface RequestTrace extends Trace {
   requestId: string;
   /** The call of a tool that the request carries (src/mcp). It is recorded as a request of the tool's route. */
-  call?: ToolCall;
+  call?: RecordedCall;
 }
 
-interface ToolCall {
+interface RecordedCall {
   tool: string;
   /** The template of its route. */
   route: string;

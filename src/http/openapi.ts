@@ -41,10 +41,10 @@ export interface Operation {
   'x-cost': string;
   parameters: { name: string; in: 'path' | 'query' | 'header'; description: string; example: string }[];
   requestBody?: { required: true; content: { 'application/json': { schema: Schema; example: unknown } } };
-  responses: Record<string, Answer>;
+  responses: Record<string, DocumentedAnswer>;
 }
 
-interface Answer {
+interface DocumentedAnswer {
   description: string;
   headers: Json;
   content: Record<string, { schema: Schema; example?: unknown; examples?: Json }>;
@@ -98,7 +98,7 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]) {
 
 function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<string, Schema>): Operation {
   const kinds = problemsOf(route);
-  const responses: Record<string, Answer> = {
+  const responses: Record<string, DocumentedAnswer> = {
     200: {
       description: 'Success.',
       headers: headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...route.successHeaders }),

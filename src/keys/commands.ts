@@ -3,7 +3,7 @@ import { iso } from '../accounts/plan.ts';
 import { defineCommand } from '../terminal/command.ts';
 import { textTable } from '../terminal/text.ts';
 import { instant, name, wholeNumber } from '../terminal/values.ts';
-import { showKey } from './details.ts';
+import { requireKeyDetails } from './details.ts';
 import { expireKey } from './expire.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { createKey, listKeys, revokeKey } from './store.ts';
@@ -85,7 +85,7 @@ export function keyCommands(program: Command): void {
       .argument('<id>')
       .description('a key with its calls, its errors, and the last use of each secret')
       .addHelpText('after', '\nExample:\n  bun directory key show key_… --json'),
-    ({ sql }, id: string) => showKey(sql, id),
+    ({ sql }, id: string) => requireKeyDetails(sql, id),
     ({ id, account, name, start, created, revoked, expires, calls, errors, secrets }) =>
       textTable([
         ['KEY', id],

@@ -62,7 +62,7 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
 }
 
 /** {@link findKeyDetails} for an operator (contract: `key show`). @throws RefusedError for an unknown key */
-export async function showKey(sql: Sql, id: string): Promise<KeyDetails> {
+export async function requireKeyDetails(sql: Sql, id: string): Promise<KeyDetails> {
   const key = await findKeyDetails(sql, id);
   if (key === null) throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
   return key;

@@ -11,7 +11,7 @@ const META = 'io.modelcontextprotocol/';
 
 export const SERVER = { name: 'company-directory', title: 'Company Directory', version: '1' };
 
-export interface Call {
+export interface ToolCall {
   id: string | number;
   tool: Tool;
   /** From a sender that is not trusted. */
@@ -21,7 +21,7 @@ export interface Call {
 }
 
 /** The call in a message; `null` for any other message, and for a call of no tool or against the protocol. */
-export function callOf(message: unknown, headers: Headers): Call | null {
+export function callOf(message: unknown, headers: Headers): ToolCall | null {
   if (!isObject(message) || !isObject(message.params)) return null;
   const { jsonrpc, id, method } = message;
   const { name, arguments: input = {}, _meta: meta = {} } = message.params;
@@ -36,14 +36,19 @@ export function callOf(message: unknown, headers: Headers): Call | null {
     ? claimed === REVISION && version === claimed && isObject(meta[`${META}clientCapabilities`])
     : version === null || WITH_HANDSHAKE.includes(version);
   const isRepeated = headers.get('mcp-method') === method && headers.get('mcp-name') === name;
-  return isSpoken && (isRepeated || !isModern) ? { id: id as Call['id'], tool, input, isModern } : null;
+  return isSpoken && (isRepeated || !isModern) ? { id: id as ToolCall['id'], tool, input, isModern } : null;
 }
 
 /**
  * The result of a call, as JSON: the body that the route answers, as data and as text. The text of a problem is for a model.
  * @param left `null` means that the call was charged nothing
  */
-export function writeResult({ id, isModern }: Call, answer: Answer, publicUrl: string, left: number | null) {
+export function writeResult(
+  { id, isModern }: ToolCall,
+  answer: Answer,
+  publicUrl: string,
+  left: number | null,
+) {
   const body = answer.ok ? answer.json : problemJson(publicUrl, answer.problem);
   const meta = { ...(isModern && { [`${META}serverInfo`]: SERVER }), credits_left: left ?? undefined };
   const members = {

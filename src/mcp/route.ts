@@ -14,8 +14,8 @@ import type { RequestTrace } from '../http/observe.ts';
 import { PROBLEMS } from '../http/problems.ts';
 import { requestOf } from '../http/request-of.ts';
 import { bearerSecret } from '../keys/authenticate.ts';
-import { type Call, callOf, writeResult } from './call.ts';
-import { refusalOf } from './tools.ts';
+import { callOf, type ToolCall, writeResult } from './call.ts';
+import { tooManyItems } from './tools.ts';
 
 interface McpParts {
   publicUrl: string;
@@ -50,12 +50,16 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
   };
 
   /** A call takes the way of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
-  async function answerCall(call: Call, { headers, signal }: Request, trace: RequestTrace): Promise<Answer> {
+  async function answerCall(
+    call: ToolCall,
+    { headers, signal }: Request,
+    trace: RequestTrace,
+  ): Promise<Answer> {
     const { route, name } = call.tool;
     const sent = requestOf(route, call.input, forwarded(headers), signal);
     const body = headers.has('idempotency-key') ? JSON.stringify(call.input) : '';
     const identify = (accountId: string) => identityOf(sent, accountId, body);
-    const refusal = refusalOf(call.tool, call.input) ?? (identify('') === null ? INVALID_KEY : null);
+    const refusal = tooManyItems(call.tool, call.input) ?? (identify('') === null ? INVALID_KEY : null);
     const refusing = { charge: route.charge, handle: async () => problem('validation', refusal!) };
     const handler = { ...(refusal === null ? handlers.get(route)! : refusing), tellsLeft: true, identify };
     const answer = await pipeline.serve(sent, trace, handler);

@@ -78,7 +78,7 @@ export const DEFINITIONS = Object.entries(TABLE).map(([name, [route, description
 });
 
 /** Why the tool refuses an input that its route may take; `null` if it does not. */
-export function refusalOf({ most }: Tool, input: Record<string, unknown>): string | null {
+export function tooManyItems({ most }: Tool, input: Record<string, unknown>): string | null {
   const list = Object.keys(most).find((list) => {
     const items = input[list];
     return Array.isArray(items) && items.length > most[list]!;
