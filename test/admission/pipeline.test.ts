@@ -140,22 +140,6 @@ describe('a request whose handler spends its credits', () => {
     expect(seen).toEqual([{ tokens: 1, used: 0, credits: 0 }, charged]);
   });
 
-  test('spends the credits that are left, and learns the problem of the rest; with none left it learns that alone', async () => {
-    const { accountId, key } = await createCaller(sql, { included: 2, credits: 3 });
-    const seen: unknown[] = [];
-    const handle: Handle = async ({ spend }) => {
-      const { spent, refusal } = await spend('lookup', 50);
-      seen.push([spent, refusal?.problem.kind]);
-      return ok({});
-    };
-    for (let request = 0; request < 2; request += 1) expect(await serve(key, handle)).toBeNull();
-    expect(seen).toEqual([
-      [5, 'monthly-quota-exceeded'],
-      [0, 'monthly-quota-exceeded'],
-    ]);
-    expect(await costs(accountId)).toEqual({ tokens: 2, used: 5, credits: 0 });
-  });
-
   test('gets back one credit for each item that is unavailable after all, and all when the whole answer is', async () => {
     const { accountId, key } = await createCaller(sql, { included: 6, credits: 20 });
     const twoBack: Handle = async ({ spend }) => {

@@ -99,24 +99,6 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
     });
   });
 
-  test('HTML, entities, numbers and lists of the provider come out as clean text', async () => {
-    const nif = '500002568';
-    api.provider.answer(
-      nif,
-      nifPtFound(nif, {
-        title: 'Silva &amp; Filhos <b>SA</b>\u0007',
-        activity: '<p>Com&eacute;rcio</p><p>a retalho &amp;lt;i&amp;gt;</p>',
-        cae: ['56303', '56101'],
-        structure: { nature: 'SA', capital: 50000, capital_currency: null },
-      }),
-    );
-    const { data } = (await get(`/companies/${nif}`)).body;
-    expect(data.title).toBe('Silva & Filhos SA');
-    expect(data.activity).toBe('Comércio a retalho &lt;i&gt;');
-    expect(data.cae).toBe('56303');
-    expect(data.structure).toEqual({ nature: 'SA', capital: '50000', capital_currency: 'EUR' });
-  });
-
   test('usage of a Free account', async () => {
     const { key } = await api.caller({ credits: 7 });
     const now = new Date();

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config/config.ts';
 import { ConfigError, userName } from '../../src/config/environment.ts';
-import { bareEnvironment, MAIN, ROOT } from '../support/command.ts';
+import { runCommand, runHere } from '../support/command.ts';
 import { createFolder } from '../support/folder.ts';
 
 type Environment = Record<string, string>;
@@ -295,19 +295,16 @@ describe('NAME_FILE', () => {
   });
 });
 
-test('serve and every other command end with exit code 2 and that one line, nothing on stdout', async () => {
-  for (const words of [['serve'], ['account', 'list', '--json'], ['migrate']]) {
-    const child = Bun.spawn([process.execPath, MAIN, ...words], {
-      cwd: ROOT,
-      env: { ...bareEnvironment(), PORT: 'eighty' },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    });
-    expect([await child.exited, await new Response(child.stdout).text()]).toEqual([2, '']);
-    expect(await new Response(child.stderr).text()).toBe(
-      'error: PORT must be a whole number from 0 to 65535, not "eighty"\n',
-    );
-  }
+test.each([
+  ['serve', runCommand],
+  ['account list --json', runHere],
+  ['migrate', runHere],
+])('%s ends with exit code 2 and that one line, nothing on stdout', async (words, run) => {
+  expect(await run({ PORT: 'eighty' }, ...words.split(' '))).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: 'error: PORT must be a whole number from 0 to 65535, not "eighty"\n',
+  });
 });
 
 test('CONTACT is a mail or web address, and the linked pages are web addresses', () => {

@@ -201,7 +201,6 @@ test('rejects go into the log that standard error is appended to, and leave what
   for (const [redirected, device] of [
     ['>> "$LOG" 2>&1', '/dev/stderr'],
     ['>> "$LOG"', '/dev/stdout'],
-    ['>> "$LOG" 2>&1', '/dev/fd/1'],
   ]) {
     const log = await bench.write('n.log', 'old\n');
     const command = `exec "$BUN" src/main.ts companies import "$FILE" --dry-run --json --rejects ${device} ${redirected}`;
@@ -258,21 +257,16 @@ test('Elasticsearch out of reach is one plain line, and no reason not to report 
     stdout: '',
     stderr: `error: ${refused} nothing has changed; check ELASTICSEARCH_URL and the server\n`,
   });
-  const status = await runHere(env, 'index', 'status', '--json');
-  expect(status).toMatchObject({
-    code: 0,
-    json: { index: "(Elasticsearch doesn't answer)", documents: null, running: null },
-    stderr: `warning: ${refused} check ELASTICSEARCH_URL and the server\n`,
-  });
   expect(await runHere(env, 'index', 'status')).toMatchObject({
     code: 0,
+    stderr: `warning: ${refused} check ELASTICSEARCH_URL and the server\n`,
     stdout: expect.stringMatching(
       /^index +\(Elasticsearch doesn't answer\)\n.*\ndocuments +unknown\ndirectory /,
     ),
   });
 });
 
-const MANY = Array.from({ length: 60_000 }, (_, n) => n);
+const MANY = Array.from({ length: 20_000 }, (_, n) => n);
 
 test.each([
   ['CSV', csv(0, MANY.length, (n) => `Interrompida ${n}`), []],

@@ -67,14 +67,6 @@ test('commands work beside the running server, and what they do is there at once
   expect(await command('account', 'show', account)).toMatchObject({ used: before + 2, keys: 1 });
 });
 
-test('a command starts no second Postgres and stops none that the server uses', async () => {
-  const pid = postgresPid(dataDir);
-  const { credits } = (await ask(service, '/usage', { key })).body.data;
-  await command('account', 'credits', account, '--add', '3');
-  expect(postgresPid(dataDir)).toBe(pid);
-  expect((await ask(service, '/usage', { key })).body.data.credits).toBe(credits + 3);
-});
-
 test('after kill -9 of the server the next command recovers, with everything that was answered', async () => {
   const before = await used();
   expect((await ask(service, `/companies/${nif(2)}`, { key })).status).toBe(200);

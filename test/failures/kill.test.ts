@@ -101,14 +101,3 @@ test('SIGINT: the same, and a connection that is kept open without a request doe
   socket.destroy();
   expect(instance.logLines.at(-1)).toMatchObject({ msg: 'stopping' });
 });
-
-test('a taken port ends the start with one line and exit 1, and leaves the first service alone', async () => {
-  const port = new URL(api.baseUrl).port;
-  const error = await api.spawnInstance({ PORT: port }).catch(({ message }: Error) => message);
-  const [summary, ...lines] = String(error).split('\n').filter(Boolean);
-  expect(summary).toBe('serve ended with 1 before it listened');
-  expect(lines).toEqual([
-    `error: can't listen on 127.0.0.1:${port}: something listens there already: stop it, or set another PORT (or HOST)`,
-  ]);
-  expect((await fetch(`${api.baseUrl}/health/live`)).status).toBe(200);
-});

@@ -176,55 +176,55 @@ test('any bytes at all are rows, rejects or one clear refusal', async () => {
 
 describe('the edge of what is in memory', () => {
   // Filler puts that edge at each byte of these rows in turn.
-  const TRICKY = '1,"a ""b""\r\nç"\r\n\r\n2,"open\n3,é\u{1f600}\r\n4,"x"y\n5,z\r\n';
-  const expectedRows = [
-    ['1', 'a "b"\r\nç'],
-    ['3', 'é\u{1f600}'],
-    ['5', 'z'],
-  ];
-
-  test('changes nothing, at every byte of a row', async () => {
-    const header = 'nif,legal_name\n';
-    const tricky = Buffer.from(TRICKY);
-    for (let edge = 0; edge <= tricky.length; edge++) {
-      const length = WINDOW_BYTES - header.length - edge;
-      const line = `0,${'f'.repeat(997)}\n`;
-      const filler = line.repeat(Math.floor(length / 1_000) - 1);
-      const last = `0,${'f'.repeat(length - filler.length - 3)}\n`;
-      const content = Buffer.concat([Buffer.from(header + filler + last), tricky, Buffer.from('6,end\n')]);
-      const { rows, rejected } = await readAll({ stdin: streamOf(content, [100_000]) });
-      const others = rows.filter((row) => row.values[0] !== '0');
-      expect(others.map((row) => row.values)).toEqual([...expectedRows, ['6', 'end']]);
-      const firstLine = rows.length - others.length + 2;
-      expect(others.map((row) => row.line - firstLine)).toEqual([0, 4, 6, 7]);
-      expect(rejected.map((row) => [row.line - firstLine, row.raw])).toEqual([
+  test.each([
+    [
+      'CSV',
+      ',',
+      '1,"a ""b""\r\nç"\r\n\r\n2,"open\n3,é\u{1f600}\r\n4,"x"y\n5,z\r\n',
+      [
+        [0, '1', 'a "b"\r\nç'],
+        [4, '3', 'é\u{1f600}'],
+        [6, '5', 'z'],
+        [7, '6', 'end'],
+      ],
+      [
         [3, '2,"open'],
         [5, '4,"x"y'],
-      ]);
-    }
-  }, 60_000);
-
-  test('changes nothing in TSV either, whose quotes may be text', async () => {
-    const header = 'nif\tlegal_name\n';
-    const tricky = Buffer.from('1\t"a ""b""\r\nç"\r\n2\t"open\n3\t"x" y\n4\t""z\r\n5\t"\n');
-    for (let edge = 0; edge <= tricky.length; edge++) {
-      const length = WINDOW_BYTES - header.length - edge;
-      const line = `0\t${'f'.repeat(997)}\n`;
-      const filler = line.repeat(Math.floor(length / 1_000) - 1);
-      const last = `0\t${'f'.repeat(length - filler.length - 3)}\n`;
-      const content = Buffer.concat([Buffer.from(header + filler + last), tricky, Buffer.from('6\tend\n')]);
-      const { rows, rejected } = await readAll({ stdin: streamOf(content, [100_000]) });
-      const others = rows.filter((row) => row.values[0] !== '0');
-      const firstLine = rows.length - others.length + 2;
-      expect(others.map((row) => [row.line - firstLine, ...row.values])).toEqual([
+      ],
+    ],
+    [
+      'TSV, whose quotes may be text',
+      '\t',
+      '1\t"a ""b""\r\nç"\r\n2\t"open\n3\t"x" y\n4\t""z\r\n5\t"\n',
+      [
         [0, '1', 'a "b"\r\nç'],
         [2, '2', '"open'],
         [3, '3', '"x" y'],
         [4, '4', '""z'],
         [5, '5', '"'],
         [6, '6', 'end'],
-      ]);
-      expect(rejected).toEqual([]);
-    }
-  }, 60_000);
+      ],
+      [],
+    ],
+  ])(
+    'changes nothing, at every byte of a row of %s',
+    async (_, delimiter, rowsOfTest, expected, refused) => {
+      const header = `nif${delimiter}legal_name\n`;
+      const tricky = Buffer.from(rowsOfTest);
+      for (let edge = 0; edge <= tricky.length; edge++) {
+        const length = WINDOW_BYTES - header.length - edge;
+        const line = `0${delimiter}${'f'.repeat(997)}\n`;
+        const filler = line.repeat(Math.floor(length / 1_000) - 1);
+        const last = `0${delimiter}${'f'.repeat(length - filler.length - 3)}\n`;
+        const end = Buffer.from(`6${delimiter}end\n`);
+        const content = Buffer.concat([Buffer.from(header + filler + last), tricky, end]);
+        const { rows, rejected } = await readAll({ stdin: streamOf(content, [100_000]) });
+        const others = rows.filter((row) => row.values[0] !== '0');
+        const firstLine = rows.length - others.length + 2;
+        expect(others.map((row) => [row.line - firstLine, ...row.values])).toEqual(expected);
+        expect(rejected.map((row) => [row.line - firstLine, row.raw])).toEqual(refused);
+      }
+    },
+    60_000,
+  );
 });

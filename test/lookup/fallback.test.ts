@@ -9,7 +9,6 @@ import {
   nifPtFound,
   nifPtLimit,
   nifPtNotFound,
-  type Provider,
   type ProviderMode,
   startProvider,
   viesError,
@@ -191,43 +190,12 @@ describe('eInforma as the registry', () => {
     expect(body.data.structure).toMatchObject({ capital: '5000', nature: 'Sociedade por quotas' });
     expect((await look(fresh())).kind).toBe('company-not-found');
   });
-
-  test('token and report share one time-out', async () => {
-    const { fallback, fresh, look } = service;
-    await fallback.mode('hung');
-    const value = await look(fresh());
-    await fallback.mode('normal');
-    expect(value.status).toBe(502);
-  });
 });
 
-describe('configurations without a source', () => {
-  test('no nif.pt key and no registry: 502 at once, nobody is asked', async () => {
-    const api: Api = await startApi({ env: { NIF_PT_URL: '', REGISTRY: 'none' } });
-    const { key } = await api.caller();
-    const value = await ask(api, `/companies/${nif(1)}`, { key });
-    expect([value.status, value.kind]).toEqual([502, 'company-lookup-failed']);
-    await api.stop();
-  });
-
-  test('no nif.pt key: the registry alone is asked', async () => {
-    const registry: Provider = await startProvider();
-    const env = { NIF_PT_URL: '', REGISTRY: 'vies', VIES_URL: `${registry.url}/vies/rest-api` };
-    const api = await startApi({ env });
-    const { key } = await api.caller();
-    registry.answer(nif(1), viesFound(nif(1)));
-    expect((await ask(api, `/companies/${nif(1)}`, { key })).headers.get('X-Record-Source')).toBe('vies');
-    expect((await ask(api, `/companies/${nif(2)}`, { key })).kind).toBe('company-lookup-failed');
-    await api.stop();
-    await registry.close();
-  });
-
-  test('a nif.pt of one’s own is asked without a key', async () => {
-    const api = await startApi({ env: { NIF_PT_KEY: '' } });
-    const { key } = await api.caller();
-    api.provider.answer(nif(1), nifPtFound(nif(1)));
-    expect((await ask(api, `/companies/${nif(1)}`, { key })).status).toBe(200);
-    expect(api.provider.lookups().at(-1)!.url.search).toBe(`?json=1&q=${nif(1)}`);
-    await api.stop();
-  });
+test('without a nif.pt key and a registry a lookup is 502 at once', async () => {
+  const api: Api = await startApi({ env: { NIF_PT_URL: '', REGISTRY: 'none' } });
+  const { key } = await api.caller();
+  const value = await ask(api, `/companies/${nif(1)}`, { key });
+  expect([value.status, value.kind]).toEqual([502, 'company-lookup-failed']);
+  await api.stop();
 });

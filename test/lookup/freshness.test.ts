@@ -187,18 +187,6 @@ describe('freshness', () => {
     }
     expect((await look(number)).status).toBe(200);
   });
-
-  test('`companies forget` makes the next lookup a refresh, and `companies show` tells what is stored', async () => {
-    const sinceMs = Date.now() - DAY_S * 1000;
-    const number = await storedBefore(DAY_S);
-    const shown = await api.command('companies', 'show', number, '--json');
-    expect([shown.code, shown.json.title, shown.json.source]).toEqual([0, 'old', 'nif.pt']);
-    expect(Date.parse(shown.json.fetchedAt)).toBeWithin(sinceMs - 1000, Date.now() - DAY_S * 1000 + 1000);
-    const forgotten = await api.command('companies', 'forget', number, '--json');
-    expect([forgotten.code, forgotten.json]).toEqual([0, { nif: number, forgotten: true }]);
-    expect((await look(number)).body.data.title).toBe('new');
-    expect(asked(number)).toBe(2);
-  });
 });
 
 describe('debts', () => {

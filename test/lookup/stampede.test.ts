@@ -4,7 +4,7 @@ import { ask } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
-import { nifPtFound, viesFound } from '../support/provider.ts';
+import { nifPtFound } from '../support/provider.ts';
 import { DAY_S, setAge } from '../support/records.ts';
 import { eventually, until } from '../support/until.ts';
 
@@ -104,14 +104,6 @@ describe('a stampede on one stale NIF', () => {
       expect(asked(number)).toBe(calls);
     }
   });
-
-  test('after it has failed the next lookup asks again', async () => {
-    const number = nif(next++);
-    api.provider.answer(number, { result: 'surprise' });
-    expect((await look(number)).status).toBe(502);
-    api.provider.answer(number, nifPtFound(number));
-    expect((await look(number, second)).status).toBe(200);
-  });
 });
 
 describe('time', () => {
@@ -203,20 +195,5 @@ describe('time', () => {
     expect(await lost).toBe('cut off');
     api.provider.release();
     await until('an answer', async () => (await look(number)).status === 200, 2 * BOUND_MS);
-  });
-
-  test('a source that fails time after time is skipped, so that lookups answer quickly, and asked again later', async () => {
-    const instance = await api.startInstance({ PROVIDER_TIMEOUT_MS: '150' });
-    api.provider.answerAll((number, { kind }) =>
-      kind === 'vies' ? viesFound(number) : { body: '', status: 500 },
-    );
-    for (let i = 0; i < 12; i++) {
-      const answer = await look(nif(next++), instance);
-      expect([answer.status, answer.headers.get('X-Record-Source')]).toEqual([200, 'vies']);
-    }
-    const questions = api.provider.lookups().filter(({ kind }) => kind === 'nif.pt').length;
-    await look(nif(next++), instance);
-    expect(api.provider.lookups().filter(({ kind }) => kind === 'nif.pt')).toHaveLength(questions);
-    await instance.stop();
   });
 });

@@ -11,6 +11,14 @@ import {
 /** What Lucene takes as one term at most. */
 const MAX_TERM_BYTES = 32_766;
 
+/** Each that is assigned, and a sample of the 950,000 others, which are all treated alike. */
+function* characters(): Generator<string> {
+  for (let codePoint = 0; codePoint <= 0x10ffff; codePoint += 1) {
+    const character = String.fromCodePoint(codePoint);
+    if (codePoint % 64 === 0 || !/^[\p{Cn}\p{Co}]$/u.test(character)) yield character;
+  }
+}
+
 describe('search documents', () => {
   test('an entry is the name as it is answered, as it is matched, and as it is sorted', () => {
     expect(directoryRow('500002576', 'A.J.COSTA (IRMÃOS), LDA.')).toEqual({
@@ -29,17 +37,17 @@ describe('search documents', () => {
   });
 
   test('no character of a sort key comes before the tab that ends it in the index', () => {
-    for (let codePoint = 0; codePoint <= 0x10ffff; codePoint += 1) {
-      const key = sortKey(cleanName(`a${String.fromCodePoint(codePoint)}b`));
-      if (/[\0-\x1f]/.test(key)) throw new Error(`U+${codePoint.toString(16)} does`);
+    for (const character of characters()) {
+      const key = sortKey(cleanName(`a${character}b`));
+      if (/[\0-\x1f]/.test(key)) throw new Error(`${JSON.stringify(character)} does`);
     }
   });
 
   test('no name of 500 characters becomes more than a term may have', () => {
     let most = 0;
-    for (let codePoint = 1; codePoint <= 0x10ffff; codePoint += 1) {
-      if (codePoint >= 0xd800 && codePoint <= 0xdfff) continue;
-      const row = directoryRow('500002576', String.fromCodePoint(codePoint));
+    for (const character of characters()) {
+      if (!character.isWellFormed()) continue;
+      const row = directoryRow('500002576', character);
       most = Math.max(most, Buffer.byteLength(row.sort_key), Buffer.byteLength(row.normalized_name));
     }
     expect(most).toBe(33);

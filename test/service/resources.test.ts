@@ -4,7 +4,7 @@ import { Transform } from 'node:stream';
 import { readConfig } from '../../src/config/config.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import { openStores } from '../../src/stores/stores.ts';
-import { runCommand } from '../support/command.ts';
+import { runCommand, runHere } from '../support/command.ts';
 import '../support/modes.ts';
 import { createEmptyDatabase } from '../support/database.ts';
 import { createTestEnvironment } from '../support/service.ts';
@@ -25,8 +25,11 @@ test('a database whose encoding is not UTF-8 is refused with one line and exit c
     'ascii',
     `ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'`,
   );
-  for (const words of [['serve'], ['migrate', '--json']]) {
-    const { code, stdout, stderr } = await runCommand({ DATABASE_URL: url }, ...words);
+  for (const [run, ...words] of [
+    [runCommand, 'serve'],
+    [runHere, 'migrate', '--json'],
+  ] as const) {
+    const { code, stdout, stderr } = await run({ DATABASE_URL: url }, ...words);
     expect([code, stdout, stderr]).toEqual([
       2,
       '',
