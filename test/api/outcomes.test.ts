@@ -86,7 +86,6 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     const caller = await newCaller({ plan: 'plus' });
     const suspended = await newCaller();
     await setSuspended(api.sql, suspended.accountId, true, 'test');
-    const { id } = (await api.command('key', 'create', caller.accountId, '--json')).json;
     const { secret: revoked, id: revokedId } = (
       await api.command('key', 'create', caller.accountId, '--json')
     ).json;
@@ -97,26 +96,16 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     const [rotatedKey] = await api.sql`SELECT id FROM api_keys WHERE account_id = ${rotated.accountId}`;
     expect((await api.command('key', 'rotate', rotatedKey!.id, '--overlap', '0')).code).toBe(0);
     const { key } = caller;
+    // Of the forms of a header that are no key, keys/authenticate.test.ts has the others.
     const wrong: Record<string, string>[] = [
       {},
-      { Authorization: '' },
-      { Authorization: 'Bearer' },
-      { Authorization: 'Bearer ' },
       { Authorization: key },
       { Authorization: `Basic ${btoa(`${key}:`)}` },
-      { Authorization: `Token ${key}` },
-      { Authorization: `Bearer ${key}x` },
-      { Authorization: `Bearer ${key.slice(0, -1)}` },
-      { Authorization: `Bearer ${key.slice(4)}` },
-      { Authorization: `Bearer ${key.toUpperCase()}` },
-      { Authorization: `Bearer ${key}, Bearer ${key}` },
-      { Authorization: `Bearer "${key}"` },
       { Authorization: `Bearer ${generateSecret()}` },
       { Authorization: `Bearer ${revoked}` },
       { Authorization: `Bearer ${expired.key}` },
       { Authorization: `Bearer ${rotated.key}` },
       { Authorization: `Bearer ${suspended.key}` },
-      { Authorization: `Bearer ${id}` },
       { Authorization: `Bearer ${'x'.repeat(8000)}` },
       { 'X-API-Key': key },
       { Cookie: `Authorization=Bearer ${key}` },

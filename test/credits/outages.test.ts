@@ -204,15 +204,6 @@ test('a Postgres that resets connections fails calls at once, and they work when
 });
 
 describe('a row that another transaction has locked', () => {
-  test('fails the call in bounded time, and charges nothing when the lock goes', async () => {
-    const { accountId } = await createCaller(sql, { included: 10 });
-    const lock = await lockRow(sql, accountId);
-    expect(await fails(admit(credits, accountId))).toBe(true);
-    await lock.release();
-    await eventually(() => ledgerOf(sql, accountId), NOTHING_SPENT);
-    await eventually(() => fails(admit(credits, accountId)), false);
-  });
-
   test('fails further calls at once: a wait for each would take longer than a test may', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     const lock = await lockRow(sql, accountId);

@@ -90,17 +90,6 @@ describe('a found company', () => {
     );
   });
 
-  test.each([
-    ['null', null],
-    ['a list', ['x']],
-    ['absent', undefined],
-  ])('whose nature, capital and currency are %s has no wrong figure', async (_, value) => {
-    const { structure } = await detailsFor({
-      structure: { nature: null, capital: value, capital_currency: null },
-    });
-    expect(structure).toEqual({ nature: '', capital: '0', capital_currency: 'EUR' });
-  });
-
   test('has its first CAE, however the list is written', async () => {
     expect((await detailsFor({ cae: ['56303', '56101'] })).cae).toBe('56303');
     expect((await detailsFor({ cae: [null, 56101] })).cae).toBe('56101');
