@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } from './embedded-support.ts';
@@ -23,7 +23,7 @@ setDefaultTimeout(60_000);
 let directory: ReturnType<typeof temporaryDirectory>;
 let checkout: string;
 
-beforeEach(() => {
+beforeAll(() => {
   directory = temporaryDirectory('closed');
   checkout = join(directory.path, 'checkout');
   for (const path of NEEDED) {
@@ -31,14 +31,14 @@ beforeEach(() => {
     const copied = Bun.spawnSync(['cp', '-RL', join(PROJECT, path), join(checkout, path)]);
     expect(copied.exitCode).toBe(0);
   }
-  chmodSync(directory.path, 0o700);
 });
-
-afterEach(() => directory.dispose());
+beforeEach(() => chmodSync(directory.path, 0o700));
+afterAll(() => directory.dispose());
 
 const holderScript = () => join(checkout, 'test/postgres/embedded-holder.ts');
 
-async function servesAndStops(dataDir: string): Promise<number> {
+async function servesAndStops(): Promise<number> {
+  const dataDir = join(checkout, '.data');
   const holder = await startHolder(dataDir, holderScript());
   const pid = postgresPid(dataDir)!;
   // Root's Postgres can't reach the checkout without a capability, and has none.
@@ -85,10 +85,9 @@ function readCommand(pid: number): string {
 }
 
 test('works in a checkout and a DATA_DIR below a folder of mode 0700', async () => {
-  const dataDir = join(checkout, '.data');
-  await servesAndStops(dataDir);
+  await servesAndStops();
   // The second start finds the data directory, its owner and its port.
-  await servesAndStops(dataDir);
+  await servesAndStops();
 });
 
 test('a checkout that everybody can read is used in place, with no more privileges', async () => {
@@ -103,5 +102,5 @@ test('a checkout that everybody can read is used in place, with no more privileg
 
 test('works in a checkout made under a umask of 077', async () => {
   expect(Bun.spawnSync(['chmod', '-R', 'go-rwx', checkout]).exitCode).toBe(0);
-  await servesAndStops(join(checkout, '.data'));
+  await servesAndStops();
 });
