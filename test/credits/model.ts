@@ -1,6 +1,6 @@
 /**
  * The rules of the ledger in plain words of JavaScript, for two accounts whose operations happen one after another. The test beside
- * it does them at the same moment, and looks for an order in which the model ends as Postgres did.
+ * it does them at the same moment, and looks for an order for each account in which the model ends as Postgres did.
  */
 
 /** A charge's share of one account. */
