@@ -83,7 +83,7 @@ for (const mode of MODES) {
           } catch (error) {
             strange.push(`${q}: ${error}`);
           }
-          await Bun.sleep(5); // leaves Elasticsearch some of the machine
+          await Bun.sleep(20); // leaves Elasticsearch most of the machine
         }
       };
       const clients = Array.from({ length: CLIENTS }, (_, seed) => client(seed * 3));
