@@ -12,9 +12,9 @@ import { createClientAddress } from './request/client-address.ts';
 import { type PageResponse, redirectTo, type Session } from './request/context.ts';
 import { readCookie, writeCookie } from './request/cookies.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
-import { readForm, type UnreadForm } from './request/form.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
 import { cardPage, messagePage, notFoundPage } from './request/layout.ts';
+import { readForm, type UnreadForm } from './request/read-form.ts';
 import { createRefusals, type RefusalKind } from './request/refusals.ts';
 import { clientName, createRequestLimit } from './request/request-limit.ts';
 import { respond } from './request/respond.ts';
@@ -41,7 +41,7 @@ const LANGUAGE_LIFE_MS = 365 * DAY;
 const MAX_USER_AGENT = 300;
 
 /** Forms that open a session. */
-const ENTRIES = ['/sign-in', '/sign-in/code', '/sign-up'];
+const SIGN_IN_FORMS = ['/sign-in', '/sign-in/code', '/sign-up'];
 
 /** Where owners set up a second factor, before anything else if it is required. */
 const SECOND_FACTOR = '/settings/second-factor';
@@ -153,7 +153,7 @@ export function createRequestHandler(tools: Tools) {
     const context: PageContext = {
       ...incoming,
       id: path.split('/')[incoming.path.split('/').indexOf(':id')] ?? '',
-      fields: (name) => form?.get(name) ?? '',
+      sent: (name) => form?.get(name) ?? '',
       leave,
       session,
       formToken: formToken(formKey, owner),
@@ -177,7 +177,7 @@ export function createRequestHandler(tools: Tools) {
     if (isPost) {
       if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
       // Another tab has signed in, or the same form was sent a moment ago.
-      if (session !== null && ENTRIES.includes(path)) return redirectTo(context, '');
+      if (session !== null && SIGN_IN_FORMS.includes(path)) return redirectTo(context, '');
       const from = request.headers.get('origin');
       if (from !== null && from !== origin) {
         const lead = messages.wrongAddress(`${tools.publicUrl}/dashboard`);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { createClientAddress } from '../../src/dashboard/request/client-address.ts';
 import { formKeyOf, formToken, isFormToken } from '../../src/dashboard/request/csrf.ts';
-import { isEmail } from '../../src/dashboard/request/form.ts';
 import { passwordRefusal } from '../../src/dashboard/request/passwords.ts';
+import { isEmail } from '../../src/dashboard/request/read-form.ts';
 import { html } from '../../src/dashboard/ui/html.ts';
 import { formatsOf, preferredLanguage } from '../../src/dashboard/ui/language.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';

@@ -5,7 +5,7 @@ import { RefusedError } from '../../errors.ts';
 import { defineCommand, existingCommand } from '../../terminal/command.ts';
 import { printable, textTable } from '../../terminal/text.ts';
 import { oneOfWords } from '../../terminal/values.ts';
-import { isEmail } from '../request/form.ts';
+import { isEmail } from '../request/read-form.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { mailOnce, publicUrlOf } from './command-mail.ts';
 import { invite, listInvitations, withdrawInvitation } from './invitations.ts';

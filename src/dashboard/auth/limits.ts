@@ -6,22 +6,10 @@ import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
 import type { PageContext } from './page-context.ts';
 
-/** Sign-ups of one visitor are few, because each makes an account with an allowance. */
-const SIGN_UPS = { max: 5, windowMs: HOUR };
 /** Failed guesses of passwords from one address. */
 const GUESSES_OF_ADDRESS = { max: 10, windowMs: 5 * MINUTE };
 /** Guesses of one user's password, right ones too: in known browsers, and elsewhere (ASVS 2.2.1 wants at most 100). */
 const GUESSES_OF_USER = { max: 30, windowMs: HOUR };
-const MAILS_OF_ADDRESS = { max: 5, windowMs: HOUR };
-const MAILS_TO_EMAIL = { max: 5, windowMs: HOUR };
-/** Changes of one kind that a member makes. Each leaves a row in the account's ledger, which is kept. */
-const CHANGES = { max: 20, windowMs: DAY };
-const DOWNLOADS = { max: 1, windowMs: MINUTE };
-/** A form is sent once while its token works. */
-const SENDINGS = { max: 1, windowMs: TOKEN_LIFE_MS };
-
-/** An authenticator app's code works while it is shown, and 30 seconds before and after. */
-const CODES = { max: 1, windowMs: 2 * MINUTE };
 
 /** A limit of attempts within a window, which begins with the first attempt. */
 interface Limit {
@@ -36,42 +24,35 @@ export interface AttemptLimit {
   retryAfterS: number | null;
 }
 
-/** @param mails whether the sign-up sends a mail */
-export async function admitSignUp(
-  sql: Sql,
-  address: ClientAddress,
-  email: string,
-  mails: boolean,
-): Promise<AttemptLimit> {
-  const limits = ofAddress('sign-up', address, SIGN_UPS);
-  if (mails) limits.push(mailsTo(email));
-  return admit(sql, limits);
-}
+/** Sign-ups of one visitor are few, because each makes an account with an allowance. */
+export const signUpsOf = (address: ClientAddress): Limit[] =>
+  ofAddress('sign-up', address, { max: 5, windowMs: HOUR });
 
-/** Counts mails that a visitor asks for, one to each email, even if no user has it. */
-export async function admitMail(
-  sql: Sql,
-  address: ClientAddress,
-  ...emails: string[]
-): Promise<AttemptLimit> {
-  const limits = emails.map(mailsTo);
-  if (!address.isShared) limits.push(...ofAddress('mail', address, MAILS_OF_ADDRESS));
-  return admit(sql, limits);
-}
+/** Mails that a visitor asks for. Many visitors can share an address: there only {@link mailsTo} counts. */
+export const mailsOf = (address: ClientAddress): Limit[] =>
+  address.isShared ? [] : ofAddress('mail', address, { max: 5, windowMs: HOUR });
 
-/** Counts a member's change of a kind. */
-export function admitChange(sql: Sql, user: { id: string }, kind: EventKind): Promise<AttemptLimit> {
-  return admit(sql, [{ key: `${kind} ${user.id}`, ...CHANGES }]);
-}
+/** Mails that were asked for an email, even if no user has it. */
+export const mailsTo = (email: string): Limit => ({ key: `mail ${hashOf(email)}`, max: 5, windowMs: HOUR });
 
-/** Counts an invitation by a member, and the mail of it. */
-export function admitInvitation(sql: Sql, user: { id: string }, email: string): Promise<AttemptLimit> {
-  return admit(sql, [{ key: `member-invited ${user.id}`, ...CHANGES }, mailsTo(email)]);
-}
+/** Changes of one kind that a member makes. Each leaves a row in the account's ledger, which is kept. */
+export const changesOf = (user: { id: string }, kind: EventKind): Limit => ({
+  key: `${kind} ${user.id}`,
+  max: 20,
+  windowMs: DAY,
+});
 
-/** Counts a download of account data. */
-export function admitDownload(sql: Sql, user: { id: string }): Promise<AttemptLimit> {
-  return admit(sql, [{ key: `download ${user.id}`, ...DOWNLOADS }]);
+/** Downloads of account data by a member. */
+export const downloadsOf = (user: { id: string }): Limit => ({
+  key: `download ${user.id}`,
+  max: 1,
+  windowMs: MINUTE,
+});
+
+/** Counts an attempt, also one that is refused. */
+export async function admit(sql: Sql, ...limits: Limit[]): Promise<AttemptLimit> {
+  const over = (await countAttempt(sql, limits)).filter(isOver);
+  return { retryAfterS: over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS)) };
 }
 
 /**
@@ -80,16 +61,17 @@ export function admitDownload(sql: Sql, user: { id: string }): Promise<AttemptLi
  * @param token the form's token, verified: each page has its own
  */
 export async function isFirstSending(sql: Sql, token: string): Promise<boolean> {
-  const { retryAfterS } = await admit(sql, [{ key: `form ${hash('sha256', token, 'base64')}`, ...SENDINGS }]);
-  return retryAfterS === null;
+  const key = `form ${hash('sha256', token, 'base64')}`;
+  return (await admit(sql, { key, max: 1, windowMs: TOKEN_LIFE_MS })).retryAfterS === null;
 }
 
-/** Whether an authenticator app's code is given for the first time, on any instance. */
+/**
+ * Whether an authenticator app's code is given for the first time, on any instance. A code works while it is shown, and 30 seconds
+ * before and after.
+ */
 export async function isFirstUse(sql: Sql, userId: string, code: string): Promise<boolean> {
-  const { retryAfterS } = await admit(sql, [
-    { key: `code ${hash('sha256', `${userId} ${code}`)}`, ...CODES },
-  ]);
-  return retryAfterS === null;
+  const key = `code ${hash('sha256', `${userId} ${code}`)}`;
+  return (await admit(sql, { key, max: 1, windowMs: 2 * MINUTE })).retryAfterS === null;
 }
 
 export type GuessOutcome =
@@ -138,7 +120,6 @@ export async function forgetGuesses(sql: Sql, email: string): Promise<void> {
 
 const hashOf = (email: string) => hash('sha256', email.toLowerCase());
 const guessesOf = (email: string, isKnown: boolean) => `${isKnown ? 'known' : 'guess'} ${hashOf(email)}`;
-const mailsTo = (email: string): Limit => ({ key: `mail ${hashOf(email)}`, ...MAILS_TO_EMAIL });
 
 /** The limits of an address. For IPv6 also four times these limits for its /48, because one client may have all of it. */
 function ofAddress(kind: string, { address }: ClientAddress, { max, windowMs }: Omit<Limit, 'key'>): Limit[] {
@@ -148,11 +129,6 @@ function ofAddress(kind: string, { address }: ClientAddress, { max, windowMs }: 
     max: max * (index === 0 ? 1 : 4),
     windowMs,
   }));
-}
-
-async function admit(sql: Sql, limits: Limit[]): Promise<AttemptLimit> {
-  const over = (await countAttempt(sql, limits)).filter(isOver);
-  return { retryAfterS: over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS)) };
 }
 
 interface Count extends Limit {

@@ -16,8 +16,8 @@ const SHAPES = {
  * The token of a link, from the page's address or from its form.
  * @returns `null` if no token of this kind looks like it
  */
-export function linkTokenOf({ request, url, fields }: PageContext, kind: keyof typeof SHAPES): string | null {
-  const token = request.method === 'POST' ? fields('token') : (url.searchParams.get('token') ?? '');
+export function linkTokenOf({ request, url, sent }: PageContext, kind: keyof typeof SHAPES): string | null {
+  const token = request.method === 'POST' ? sent('token') : (url.searchParams.get('token') ?? '');
   return SHAPES[kind].test(token) ? token : null;
 }
 

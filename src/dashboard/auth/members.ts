@@ -3,7 +3,7 @@ import { createAccountIn, lockAccount } from '../../accounts/store.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
-import { admitChange } from './limits.ts';
+import { admit, changesOf } from './limits.ts';
 import type { Role } from './page-context.ts';
 
 /** The actor of a user's changes in the ledger. */
@@ -179,7 +179,7 @@ export async function recordRepeatable(
   user: Pick<User, 'id'>,
   kind: 'password-changed' | 'sessions-ended' | 'second-factor-on' | 'second-factor-off',
 ): Promise<void> {
-  const { retryAfterS } = await admitChange(sql, user, kind);
+  const { retryAfterS } = await admit(sql, changesOf(user, kind));
   if (retryAfterS === null) await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
 }
 

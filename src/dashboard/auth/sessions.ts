@@ -3,17 +3,17 @@ import { SECOND } from '../../units.ts';
 import { SESSION_MAX_MS } from './lifetimes.ts';
 import { recordRepeatable } from './members.ts';
 
-/** The user of an email, before their password is checked. */
-export interface Member {
+/** The user that has an email, before their password is checked. */
+export interface EmailOwner {
   userId: string;
-  /** The one that they see; `null` for a user without an account yet. */
+  /** The account that they see; `null` for a user without one yet. */
   accountId: string | null;
   passwordHash: string | null;
 }
 
 /** @returns `null` if no user has this email */
-export async function findMember(sql: Sql, email: string): Promise<Member | null> {
-  const [row] = await sql<Member[]>`
+export async function findEmailOwner(sql: Sql, email: string): Promise<EmailOwner | null> {
+  const [row] = await sql<EmailOwner[]>`
     SELECT u."id" AS "userId", m.account_id AS "accountId", c."password" AS "passwordHash"
     FROM dashboard_users u
     LEFT JOIN dashboard_open_accounts m ON m.user_id = u."id"
@@ -33,7 +33,7 @@ const MAX_SESSIONS = 50;
  * @param token `null` means that no session was opened, because the password awaits a code
  * @returns whether the session, or the password, is good
  */
-export async function keepSession(sql: Sql, token: string | null, member: Member): Promise<boolean> {
+export async function keepSession(sql: Sql, token: string | null, member: EmailOwner): Promise<boolean> {
   const [row] = await sql<{ isCurrent: boolean }[]>`
     WITH current AS (
       SELECT 1 FROM dashboard_credentials

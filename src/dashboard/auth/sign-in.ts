@@ -2,11 +2,19 @@ import { SECOND } from '../../units.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { CODE_LOCK_MS } from './lifetimes.ts';
-import { type AttemptLimit, admitMail, checkGuess, type GuessOutcome, isFirstUse } from './limits.ts';
+import {
+  type AttemptLimit,
+  admit,
+  checkGuess,
+  type GuessOutcome,
+  isFirstUse,
+  mailsOf,
+  mailsTo,
+} from './limits.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
-import { findMember, keepSession } from './sessions.ts';
+import { findEmailOwner, keepSession } from './sessions.ts';
 
 /**
  * Signs in with a password, or up to the code of a second factor. Guesses count against the email, failed ones against the address too. A wrong email, a wrong password and an
@@ -18,7 +26,7 @@ export async function signInWith(
   password: string,
 ): Promise<GuessOutcome> {
   const { tools, client } = context;
-  const member = await findMember(tools.sql, email);
+  const member = await findEmailOwner(tools.sql, email);
   let done: SecurityEvent = 'sign-in';
   const check = async () => {
     const answer = await tools.auth.call('/sign-in/email', { email, password }, client);
@@ -71,7 +79,7 @@ async function checkPassword(context: MemberContext, password: string): Promise<
 export async function signInWithCode(context: PageContext, text: string): Promise<GuessOutcome | null> {
   const { tools, client } = context;
   const awaited = await tools.auth.awaitedCode(client.cookie);
-  const member = awaited && (await findMember(tools.sql, awaited.email));
+  const member = awaited && (await findEmailOwner(tools.sql, awaited.email));
   if (!awaited || !member) return null;
   const code = text.replace(/\s/g, '');
   const isOfApp = /^\d{6}$/.test(code);
@@ -100,7 +108,7 @@ function endOf({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'ref
 
 /** Sends the link that confirms an email, unless too many mails were sent to it. */
 export async function sendConfirmation({ tools, client }: PageContext, email: string): Promise<AttemptLimit> {
-  const admission = await admitMail(tools.sql, client, email);
+  const admission = await admit(tools.sql, mailsTo(email), ...mailsOf(client));
   if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
   return admission;
 }
@@ -131,8 +139,8 @@ export function guessRefusal(context: PageContext, outcome: GuessOutcome): Refus
   return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
 }
 
-export function sentPassword({ fields }: PageContext): string {
-  return fields('present').slice(0, PASSWORD.max);
+export function sentPassword({ sent }: PageContext): string {
+  return sent('present').slice(0, PASSWORD.max);
 }
 
 /** Checks the field of `presentPassword`. */

@@ -2,7 +2,7 @@ import { deleteAccount } from '../../account-data/delete.ts';
 import { exportAccount } from '../../account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
 import { MINUTE } from '../../units.ts';
-import { admitDownload } from '../auth/limits.ts';
+import { admit, downloadsOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { logOfMember } from '../auth/security-log.ts';
@@ -49,7 +49,7 @@ export async function downloadAccount(context: MemberContext): Promise<PageRespo
   const leave = await tools.downloads.enter(user.id);
   let sending = Promise.resolve();
   try {
-    const early = tooMany(context, await admitDownload(tools.sql, user));
+    const early = tooMany(context, await admit(tools.sql, downloadsOf(user)));
     if (early !== null)
       return messagePage(context, 429, messages.tooManyRequests, early.message!, early.headers);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
@@ -104,9 +104,9 @@ export const deletion = formHandlers({
     });
   },
   async submit(context) {
-    const { tools, messages, fields, account, user } = context;
+    const { tools, messages, sent, account, user } = context;
     if (context.role !== 'owner') return ownersOnly(context);
-    const isNamed = fields('name').trim() === account.name.trim();
+    const isNamed = sent('name').trim() === account.name.trim();
     const refusal =
       refusalOf({ name: !isNamed && messages.wrongAccountName }) ?? (await presentRefusal(context));
     if (refusal !== null) return refusal;

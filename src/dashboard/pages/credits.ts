@@ -4,7 +4,7 @@ import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { buyLink, type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
-import { creditHistory, type Entry, entriesOf, loadGrants } from '../usage/credits.ts';
+import { type CreditEntry, creditHistory, entriesOf, loadGrants } from '../usage/credits.ts';
 import { chosenDays, rangeQuery } from '../usage/range.ts';
 import { separatorQuery } from './csv.ts';
 import { daysChoice } from './days.ts';
@@ -78,13 +78,13 @@ export function planEnd({ messages, formats, account }: MemberContext, free: Pla
   );
 }
 
-function history({ messages, formats }: MemberContext, entries: Entry[]): Html {
-  const when = ({ kind, from, until }: Entry) => {
+function history({ messages, formats }: MemberContext, entries: CreditEntry[]): Html {
+  const when = ({ kind, from, until }: CreditEntry) => {
     if (kind === 'grant') return moment(formats, from);
     return html`${moment(formats, from)} – ${until === null ? messages.now : moment(formats, until)}`;
   };
   const signed = (credits: number) => `${credits < 0 ? '−' : '+'}${formats.number(Math.abs(credits))}`;
-  const columns: Column<Entry>[] = [
+  const columns: Column<CreditEntry>[] = [
     [messages.dateUtc, when],
     [messages.credits, ({ credits }) => html`<strong>${signed(credits)}</strong>`, 'amount'],
     [messages.balance, ({ balance }) => formats.number(balance), 'amount'],

@@ -1,12 +1,11 @@
 import { readPlan } from '../../accounts/plan.ts';
-import { admitSignUp } from '../auth/limits.ts';
+import { admit, mailsTo, signUpsOf } from '../auth/limits.ts';
 import { accountOf } from '../auth/members.ts';
 import type { PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { findMember } from '../auth/sessions.ts';
+import { findEmailOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { isEmail } from '../request/form.ts';
 import {
   emailField,
   form,
@@ -17,6 +16,7 @@ import {
   tooMany,
 } from '../request/forms.ts';
 import { cardPage, notFoundPage } from '../request/layout.ts';
+import { isEmail } from '../request/read-form.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
@@ -25,8 +25,8 @@ import { signInCode } from './second-factor.ts';
 /** /dashboard/sign-in: after a right password it asks for the code of a second factor. */
 export const signIn = formHandlers({
   async show(context: PageContext, refusal) {
-    const { messages, tools, fields, url, session, client } = context;
-    const to = returnPath(url.searchParams.get('to') ?? fields('to'));
+    const { messages, tools, sent, url, session, client } = context;
+    const to = returnPath(url.searchParams.get('to') ?? sent('to'));
     if (session !== null) return redirectTo(context, to);
     const isFresh = refusal === null && !url.searchParams.has('again') && !url.searchParams.has('done');
     if (isFresh && (await tools.auth.awaitedCode(client.cookie))) return signInCode.GET(context);
@@ -48,14 +48,14 @@ export const signIn = formHandlers({
     });
   },
   async submit(context) {
-    const { fields, tools, messages } = context;
-    const email = fields('email').trim();
-    const password = fields('password');
+    const { sent, tools, messages } = context;
+    const email = sent('email').trim();
+    const password = sent('password');
     const text = tools.mails ? messages.wrongOrUnconfirmed : messages.wrongSignIn;
     const wrong = { faults: { password: text }, status: 401 };
     if (!isEmail(email) || password === '') return wrong;
     const outcome = await signInWith(context, email, password);
-    if (outcome.isRight) return redirectTo(context, returnPath(fields('to')), outcome.cookies);
+    if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
     return tooMany(context, outcome) ?? wrong;
   },
 });
@@ -91,12 +91,13 @@ export const signUp = formHandlers({
   // Before the sign-up counts: a typing error must not be one of the few that an address has.
   checks: ['name', 'email', 'password'],
   async submit(context) {
-    const { fields, tools, messages, client } = context;
+    const { sent, tools, messages, client } = context;
     if (tools.config.signUp === 'closed') return { message: messages.closed, status: 403 };
-    const name = fields('name').trim();
-    const email = fields('email').trim();
-    const password = fields('password');
-    const refusal = tooMany(context, await admitSignUp(tools.sql, client, email, tools.mails));
+    const name = sent('name').trim();
+    const email = sent('email').trim();
+    const password = sent('password');
+    const mails = tools.mails ? [mailsTo(email)] : [];
+    const refusal = tooMany(context, await admit(tools.sql, ...signUpsOf(client), ...mails));
     if (refusal !== null) return refusal;
     const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
     const answer = await withConstantTime(context, made, () => tools.mails);
@@ -136,8 +137,8 @@ function seeMail(context: PageContext, email: string, refusal: Refusal | null = 
 
 /** POST /dashboard/sign-up/again: sends the confirmation once more. It is answered alike whether or not there is such a user. */
 export async function sendAgain(context: PageContext): Promise<PageResponse> {
-  const { fields, tools } = context;
-  const email = fields('email').trim();
+  const { sent, tools } = context;
+  const email = sent('email').trim();
   if (!tools.mails || !isEmail(email)) return notFoundPage(context);
   const limit = await withConstantTime(context, sendConfirmation(context, email));
   return seeMail(context, email, tooMany(context, limit));
@@ -156,7 +157,7 @@ function conditions({ messages, tools }: PageContext): HtmlValue {
 export async function signOut(context: PageContext): Promise<PageResponse> {
   const { tools, client, session } = context;
   const answer = await tools.auth.call('/sign-out', {}, client);
-  if (session !== null) logSecurity(context, 'sign-out', await findMember(tools.sql, session.user.email));
+  if (session !== null) logSecurity(context, 'sign-out', await findEmailOwner(tools.sql, session.user.email));
   return redirectTo(context, '/sign-in?done=out', answer.cookies);
 }
 

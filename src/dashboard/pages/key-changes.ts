@@ -2,7 +2,7 @@ import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../ke
 import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
 import { KeyExistsError, renameKey, revokeKey } from '../../keys/store.ts';
 import { DAY, SECOND } from '../../units.ts';
-import { admitChange } from '../auth/limits.ts';
+import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import { redirectTo } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
@@ -39,10 +39,10 @@ export const rotate = keyForm({
     button: messages.rotate,
   }),
   async submit(context, key) {
-    const { tools, messages, formats, fields, user } = context;
-    const overlapS = Number(fields('overlap'));
+    const { tools, messages, formats, sent, user } = context;
+    const overlapS = Number(sent('overlap'));
     if (key.revoked !== null || !OVERLAPS_S.includes(overlapS)) return notFoundPage(context);
-    const random = bytesOfForm(tools.secret, fields(TOKEN_FIELD), `rotate ${key.id}`, RANDOM_BYTES);
+    const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), `rotate ${key.id}`, RANDOM_BYTES);
     try {
       const rotated = await rotateKey(tools.sql, key.id, overlapS, actorOf(user), generateSecret(random));
       return showKeys(context, null, rotated);
@@ -66,11 +66,11 @@ export const rename = keyForm({
   }),
   checks: ['name'],
   async submit(context, key) {
-    const { tools, fields, user } = context;
+    const { tools, sent, user } = context;
     if (key.revoked !== null) return notFoundPage(context);
-    const name = fields('name').trim();
+    const name = sent('name').trim();
     if (name !== key.name) {
-      const refusal = tooMany(context, await admitChange(tools.sql, user, 'key-renamed'));
+      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'key-renamed')));
       if (refusal !== null) return refusal;
       await renameKey(tools.sql, key.id, name, actorOf(user));
     }

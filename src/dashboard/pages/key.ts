@@ -5,11 +5,11 @@ import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../key
 import { endPreviousSecrets, expireKey } from '../../keys/expire.ts';
 import { TooManyKeysError } from '../../keys/store.ts';
 import { DAY } from '../../units.ts';
-import { admitChange } from '../auth/limits.ts';
+import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { alert, type Refusal, tooMany } from '../request/forms.ts';
+import { failureNotice, type Refusal, tooMany } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, endOf, type Fact, facts, moment, table } from '../ui/parts.ts';
@@ -34,7 +34,7 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
   if (key.revoked !== null) about.push([messages.revokedBy, await revokedBy(context, key)]);
   const body = html`
 <div class="heading"><h1>${keyName(key, messages)}</h1><span>${keyBadges(context, key)}</span></div>
-${alert(refusal?.message)}
+${failureNotice(refusal?.message)}
 ${facts(about, 'card')}
 <p class="actions">${changeLinks(context, key, ['rotate', 'expiry', 'rename', 'revoke'])}</p>
 <section class="card" aria-labelledby="use-title">
@@ -91,7 +91,7 @@ export const expiry = keyForm({
     fields: [
       {
         name: 'expires',
-        label: messages.keyExpires,
+        label: messages.validUntil,
         hint: messages.newExpiryHint,
         type: 'date',
         optional: true,
@@ -101,12 +101,12 @@ export const expiry = keyForm({
     button: messages.save,
   }),
   async submit(context, key) {
-    const { tools, messages, fields, formats, user } = context;
-    const day = fields('expires').trim();
+    const { tools, messages, sent, formats, user } = context;
+    const day = sent('expires').trim();
     const expires = day === '' ? null : endOfDay(day);
     if (expires === undefined) return { faults: { expires: messages.keyExpiryInvalid }, status: 422 };
     if (key.revoked !== null) return notFoundPage(context);
-    const refusal = tooMany(context, await admitChange(tools.sql, user, 'key-expiry-changed'));
+    const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'key-expiry-changed')));
     if (refusal !== null) return refusal;
     try {
       await expireKey(tools.sql, key.id, expires, actorOf(user));

@@ -7,7 +7,7 @@ import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import { alert, faultsOf, form, formHandlers, type Refusal, refusalOf } from '../request/forms.ts';
+import { failureNotice, faultsOf, form, formHandlers, type Refusal, refusalOf } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
@@ -26,9 +26,9 @@ const IDLE_MS = 90 * DAY;
 export const keys = formHandlers({ show: showKeys, submit: create });
 
 async function create(context: MemberContext): Promise<PageResponse | Refusal> {
-  const { tools, messages, formats, fields, account, user } = context;
-  const name = fields('name').trim();
-  const day = fields('expires').trim();
+  const { tools, messages, formats, sent, account, user } = context;
+  const name = sent('name').trim();
+  const day = sent('expires').trim();
   const expires = day === '' ? null : endOfDay(day);
   if (awaitsConfirmation(context)) return { message: messages.confirmFirst, status: 403 };
   if (account.suspended) return { message: messages.suspended, status: 403 };
@@ -41,7 +41,7 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const fresh = async () => ({ ...context, account: await tools.readAccount(account.id) });
   try {
     const what = name + (expires?.toISOString() ?? '');
-    const secret = generateSecret(bytesOfForm(tools.secret, fields(TOKEN_FIELD), what, RANDOM_BYTES));
+    const secret = generateSecret(bytesOfForm(tools.secret, sent(TOKEN_FIELD), what, RANDOM_BYTES));
     await createKey(tools.sql, account.id, name, actorOf(user), expires, secret);
     return showKeys(await fresh(), null, { secret, previousUntil: null });
   } catch (error) {
@@ -164,14 +164,14 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
   <h2 id="create-title">${messages.createKey}</h2>
   ${
     why
-      ? html`${alert(refusal?.message)}${refusal?.message !== why && html`<p>${why} ${full && contactLink(context)}</p>`}`
+      ? html`${failureNotice(refusal?.message)}${refusal?.message !== why && html`<p>${why} ${full && contactLink(context)}</p>`}`
       : form(context, {
           path: '/keys',
           fields: [
             { name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') },
             {
               name: 'expires',
-              label: messages.keyExpires,
+              label: messages.validUntil,
               hint: messages.keyExpiresHint,
               type: 'date',
               value: typed('expires'),

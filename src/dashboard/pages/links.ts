@@ -1,11 +1,11 @@
 import { confirmEmailChange, findEmailChange } from '../auth/email-change.ts';
 import { acceptInvitation, findInvitation } from '../auth/invitations.ts';
-import { admitMail, forgetGuesses } from '../auth/limits.ts';
+import { admit, forgetGuesses, mailsOf, mailsTo } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
 import type { PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { findMember } from '../auth/sessions.ts';
+import { findEmailOwner } from '../auth/sessions.ts';
 import { withConstantTime } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -44,10 +44,10 @@ export const forgot = formHandlers({
   },
   checks: ['email'],
   async submit(context) {
-    const { tools, messages, client, fields } = context;
-    const email = fields('email').trim();
+    const { tools, messages, client, sent } = context;
+    const email = sent('email').trim();
     if (!tools.mails) return { message: messages.forgotNoMail, status: 403 };
-    const refusal = tooMany(context, await admitMail(tools.sql, client, email));
+    const refusal = tooMany(context, await admit(tools.sql, mailsTo(email), ...mailsOf(client)));
     if (refusal !== null) return refusal;
     await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
     return messagePage(context, 200, messages.forgotTitle, messages.linkSent);
@@ -64,14 +64,14 @@ export const reset = linkPage('reset', {
     return cardPage(context, { title: messages.resetTitle, body, ...refusal });
   },
   async submit(context) {
-    const { tools, fields, client, token, found: email } = context;
+    const { tools, sent, client, token, found: email } = context;
     const refusal = refusalOf(faultsOf(context, ['password'], email));
     if (refusal !== null) return refusal;
-    const newPassword = fields('password');
+    const newPassword = sent('password');
     const { ok } = await tools.auth.call('/reset-password', { token, newPassword }, client);
     if (!ok) return invalidLink(context);
     await forgetGuesses(tools.sql, email);
-    const member = await findMember(tools.sql, email);
+    const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'password reset', member);
     if (member !== null && member.accountId !== null) {
       await recordRepeatable(tools.sql, member.accountId, { id: member.userId }, 'password-changed');
@@ -107,23 +107,23 @@ export const invitation = linkPage('invitation', {
     return cardPage(context, { title, lead, body, ...refusal });
   },
   async submit(context) {
-    const { tools, fields, client, token } = context;
+    const { tools, sent, client, token } = context;
     const { userName, email: invited, isJoining } = context.found;
     if (isJoining) {
       if ((await acceptInvitation(tools.sql, token, '', null)) === null) return invalidLink(context);
-      logSecurity(context, 'invitation accepted', await findMember(tools.sql, invited));
+      logSecurity(context, 'invitation accepted', await findEmailOwner(tools.sql, invited));
       return redirectTo(context, '');
     }
     const refusal = refusalOf(
       faultsOf(context, userName === null ? ['name', 'password'] : ['password'], invited),
     );
     if (refusal !== null) return refusal;
-    const password = fields('password');
+    const password = sent('password');
     const passwordHash = await tools.auth.hashPassword(password);
-    const email = await acceptInvitation(tools.sql, token, userName ?? fields('name').trim(), passwordHash);
+    const email = await acceptInvitation(tools.sql, token, userName ?? sent('name').trim(), passwordHash);
     if (email === null) return invalidLink(context);
     await forgetGuesses(tools.sql, email);
-    const member = await findMember(tools.sql, email);
+    const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'invitation accepted', member);
     // A session of someone else's in this browser is not to check the new one's.
     const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...client, cookie: null });

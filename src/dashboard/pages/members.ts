@@ -1,5 +1,5 @@
 import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from '../auth/invitations.ts';
-import { admitInvitation } from '../auth/limits.ts';
+import { admit, changesOf, mailsTo } from '../auth/limits.ts';
 import { invitationMail } from '../auth/mail-text.ts';
 import {
   type AccountMember,
@@ -35,19 +35,19 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
   },
   checks: ['email'],
   async submit(context) {
-    const { tools, messages, fields, account, user } = context;
+    const { tools, messages, sent, account, user } = context;
     if (context.role !== 'owner') return ownersOnly(context);
     if (tools.mailer === null) return { message: messages.inviteNoMail(''), status: 403 };
-    const email = fields('email').trim().toLowerCase();
+    const email = sent('email').trim().toLowerCase();
     const isMember = (await listMembers(tools.sql, account.id)).some((member) => member.email === email);
     if (isMember) return { faults: { email: messages.isMember }, status: 422 };
     // Sent again, by its button: the invitation was made with the password.
     const again = (await listInvitations(tools.sql, account.id)).find((pending) => pending.email === email);
     const refusal =
       (again === undefined ? await presentRefusal(context) : null) ??
-      tooMany(context, await admitInvitation(tools.sql, user, email));
+      tooMany(context, await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email)));
     if (refusal !== null) return refusal;
-    const role = again ? again.role : fields('role') === 'owner' ? 'owner' : 'member';
+    const role = again ? again.role : sent('role') === 'owner' ? 'owner' : 'member';
     const { token, expires } = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
     const link = `${tools.publicUrl}/dashboard/invitation?token=${token}`;
     tools.mailer.sendSoon('invitation', invitationMail({ email, accountName: account.name, link, expires }));
@@ -141,9 +141,9 @@ function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
 
 /** POST /dashboard/settings/members/withdraw */
 export async function withdraw(context: MemberContext): Promise<PageResponse> {
-  const { tools, fields, account, user } = context;
+  const { tools, sent, account, user } = context;
   if (context.role !== 'owner') return ownersOnly(context);
-  await withdrawInvitation(tools.sql, { accountId: account.id, email: fields('email') }, actorOf(user));
+  await withdrawInvitation(tools.sql, { accountId: account.id, email: sent('email') }, actorOf(user));
   return redirectTo(context, `${PATH}?done=withdrawn`);
 }
 
@@ -207,6 +207,6 @@ export async function showAccounts(context: MemberContext): Promise<PageResponse
 
 /** POST /dashboard/settings/accounts: the user sees another of their accounts. */
 export async function openOther(context: MemberContext): Promise<PageResponse> {
-  await openAccount(context.tools.sql, context.user.id, context.fields('account'));
+  await openAccount(context.tools.sql, context.user.id, context.sent('account'));
   return redirectTo(context, '');
 }

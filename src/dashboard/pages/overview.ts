@@ -137,7 +137,7 @@ async function datasetsLine({ tools, messages, formats }: MemberContext): Promis
   const { directory, debts } = await readDatasets(tools.sql);
   /** @param date the dataset's own */
   const line = (name: string, companies: number, imported: Date, date: string | null) =>
-    html`${name}: ${messages.dataCompanies(formats.number(companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}`;
+    html`${name}: ${messages.companyCount(formats.number(companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}`;
   const none = (name: string) => html`${name}: ${messages.dataNone}`;
   const debt = (name: string, dataset: DebtDataset | null) =>
     dataset === null ? none(name) : line(name, dataset.companies, dataset.imported, dataset.date);

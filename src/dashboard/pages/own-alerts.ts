@@ -1,8 +1,8 @@
 import { MAX_BALANCE } from '../../accounts/grant.ts';
-import { admitChange } from '../auth/limits.ts';
+import { admit, changesOf } from '../auth/limits.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { alert, emailField, form, formHandlers, tooMany } from '../request/forms.ts';
+import { emailField, failureNotice, form, formHandlers, tooMany } from '../request/forms.ts';
 import { awaitsConfirmation, cardPage, memberPage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
@@ -58,10 +58,10 @@ ${
   },
   checks: ['email'],
   async submit(context) {
-    const { tools, messages, account, user, fields, formats } = context;
+    const { tools, messages, account, user, sent, formats } = context;
     if (context.role !== 'owner') return ownersOnly(context);
-    const kind = ALERT_KINDS.find((kind) => kind === fields('kind')) ?? 'percent';
-    const text = fields('threshold').trim();
+    const kind = ALERT_KINDS.find((kind) => kind === sent('kind')) ?? 'percent';
+    const text = sent('threshold').trim();
     const [least, most] = kind === 'percent' ? [1, 100] : [0, MAX_BALANCE];
     const threshold = /^\d+$/.test(text) ? Number(text) : -1;
     if (threshold < least || threshold > most) {
@@ -70,9 +70,9 @@ ${
     }
     if (!tools.mails) return { message: messages.alertsNoMail, status: 409 };
     if (awaitsConfirmation(context)) return { message: messages.confirmFirst, status: 403 };
-    const refusal = tooMany(context, await admitChange(tools.sql, user, 'limits'));
+    const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'limits')));
     if (refusal !== null) return refusal;
-    const added = { email: fields('email').trim(), kind, threshold };
+    const added = { email: sent('email').trim(), kind, threshold };
     const hasRoom = await addOwnAlert(tools.sql, account.id, added, messages.language);
     if (!hasRoom) return { message: messages.tooManyAlerts(String(MAX_OWN_ALERTS)), status: 409 };
     return redirectTo(context, '/settings/own-alerts?done=saved');
@@ -90,7 +90,7 @@ export async function removeAlert(context: MemberContext): Promise<PageResponse>
 export const stopAlert = formHandlers({
   async show(context: PageContext, refusal) {
     const { messages } = context;
-    const body = html`${alert(refusal?.message)}${form(context, { button: messages.stopAlert })}`;
+    const body = html`${failureNotice(refusal?.message)}${form(context, { button: messages.stopAlert })}`;
     return cardPage(context, { title: messages.stopAlertTitle, lead: messages.stopAlertLead, body });
   },
   async submit(context) {

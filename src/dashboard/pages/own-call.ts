@@ -24,8 +24,8 @@ export async function makeOwnCall(
   request: Request,
   handler: Handler,
 ): Promise<{ answer: Answer; durationMs: number; fresh: MemberContext } | Refusal> {
-  const { tools, messages, fields, account, trace } = context;
-  if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) {
+  const { tools, messages, sent, account, trace } = context;
+  if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) {
     return { status: 409, message: messages.triedAlready };
   }
   const startedAt = performance.now();

@@ -1,10 +1,10 @@
 import { askEmailChange } from '../auth/email-change.ts';
-import { admitChange, admitMail, isFirstSending } from '../auth/limits.ts';
+import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
 import type { LinkMail } from '../auth/mail-text.ts';
 import { renameMember } from '../auth/members.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import { logOfMember } from '../auth/security-log.ts';
-import { findMember } from '../auth/sessions.ts';
+import { findEmailOwner } from '../auth/sessions.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
@@ -28,10 +28,10 @@ export const ownName = formHandlers({
   },
   checks: ['name'],
   async submit(context) {
-    const { tools, fields, account, user } = context;
-    const name = fields('name').trim();
+    const { tools, sent, account, user } = context;
+    const name = sent('name').trim();
     if (name !== user.name) {
-      const refusal = tooMany(context, await admitChange(tools.sql, user, 'name-changed'));
+      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'name-changed')));
       if (refusal !== null) return refusal;
       await renameMember(tools.sql, account.id, user, name);
     }
@@ -72,19 +72,19 @@ export const ownEmail = formHandlers({
   },
   checks: ['email'],
   async submit(context) {
-    const { tools, messages, fields, client, user } = context;
+    const { tools, messages, sent, client, user } = context;
     if (!tools.mails) return { message: messages.changeEmailNoMail, status: 403 };
-    const email = fields('email').trim().toLowerCase();
+    const email = sent('email').trim().toLowerCase();
     const refusal =
       refusalOf({ email: email === user.email && messages.emailSame }) ?? (await presentRefusal(context));
     if (refusal !== null) return refusal;
     const done = redirectTo(context, '/settings?done=email');
-    if (!(await isFirstSending(tools.sql, fields(TOKEN_FIELD)))) return done;
+    if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;
     const tooEarly =
-      tooMany(context, await admitChange(tools.sql, user, 'email-changed')) ??
-      tooMany(context, await admitMail(tools.sql, client, email, user.email));
+      tooMany(context, await admit(tools.sql, changesOf(user, 'email-changed'))) ??
+      tooMany(context, await admit(tools.sql, mailsTo(email), mailsTo(user.email), ...mailsOf(client)));
     if (tooEarly !== null) return tooEarly;
-    const isTaken = (await findMember(tools.sql, email)) !== null;
+    const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);
     if (isTaken) send(context, 'exists', email, '/forgot');
     else send(context, 'new-email', email, `/email?token=${token}`);

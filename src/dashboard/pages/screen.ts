@@ -1,7 +1,7 @@
 import type { Answer } from '../../http/answer.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
-import { alert, formHandlers, type Refusal, token } from '../request/forms.ts';
+import { failureNotice, formHandlers, type Refusal, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { availableCredits } from '../usage/credits.ts';
@@ -19,17 +19,17 @@ const MAX_COMPANIES = 1000;
 export const screen = formHandlers({
   show: showScreen,
   async submit(context: MemberContext) {
-    const { tools, messages, fields } = context;
+    const { tools, messages, sent } = context;
     const refusal = callRefusal(context);
     if (refusal !== null) return refusal;
-    const list = readNifList(fields('list'));
+    const list = readNifList(sent('list'));
     const count = list.nifs.length;
     if (count === 0) return { status: 422, faults: { list: messages.screenNone } };
     if (count > MAX_COMPANIES) {
       return { status: 422, faults: { list: messages.screenTooMany(String(count), String(MAX_COMPANIES)) } };
     }
     // The member has seen this price. A list that was changed since is shown again.
-    if (fields('price') !== String(count)) return showScreen(context, null, { list });
+    if (sent('price') !== String(count)) return showScreen(context, null, { list });
     const request = new Request(`${tools.publicUrl}/api/v1/debts`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
@@ -45,15 +45,15 @@ async function showScreen(
   refusal: Refusal | null,
   { list, answer }: { list?: NifList; answer?: Answer } = {},
 ): Promise<PageResponse> {
-  const { messages, formats, tools, fields, account } = context;
-  const text = list === undefined ? fields('list') : list.nifs.join('\n');
+  const { messages, formats, tools, sent, account } = context;
+  const text = list === undefined ? sent('list') : list.nifs.join('\n');
   const fault = refusal?.faults?.list;
   const body = html`
 <h1>${messages.screenTitle}</h1>
 ${!account.suspended && html`<p class="lead">${messages.screenLead(formats.number(availableCredits(account)))}</p>`}
-${alert(refusal?.message)}
+${failureNotice(refusal?.message)}
 <form class="card" method="post" action="${tools.base}/screen">
-  ${token(context)}
+  ${tokenField(context)}
   <div class="field">
     <label for="list">${messages.screenLabel(formats.number(MAX_COMPANIES))}</label>
     <textarea id="list" name="list" rows="8" spellcheck="false" required aria-describedby="${fault && 'list-fault '}list-hint"${fault && html` aria-invalid="true" autofocus`}>${text}</textarea>

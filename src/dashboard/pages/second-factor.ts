@@ -17,8 +17,8 @@ const PATH = '/settings/second-factor';
 /** /dashboard/sign-in/code: asks for the code of a second factor, after the password. */
 export const signInCode = formHandlers({
   async show(context: PageContext, refusal) {
-    const { messages, tools, url, fields } = context;
-    const to = returnPath(url.searchParams.get('to') ?? fields('to'));
+    const { messages, tools, url, sent } = context;
+    const to = returnPath(url.searchParams.get('to') ?? sent('to'));
     const options = { path: '/sign-in/code', hidden: { to }, button: messages.signIn, refusal };
     return cardPage(context, {
       title: messages.codeTitle,
@@ -31,10 +31,10 @@ export const signInCode = formHandlers({
     });
   },
   async submit(context) {
-    const { messages, fields } = context;
-    const outcome = await signInWithCode(context, fields('code'));
+    const { messages, sent } = context;
+    const outcome = await signInWithCode(context, sent('code'));
     if (outcome === null) return redirectTo(context, '/sign-in?done=code-ended');
-    if (outcome.isRight) return redirectTo(context, returnPath(fields('to')), outcome.cookies);
+    if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
     return tooMany(context, outcome) ?? { faults: { code: messages.codeWrong }, status: 401 };
   },
 });
@@ -154,9 +154,9 @@ export const turnOff = passwordForm(
 export const confirmation = formHandlers({
   show: (context: MemberContext, refusal) => sheet(context, confirmForm(context, refusal), refusal),
   async submit(context) {
-    const { tools, messages, client, fields, user } = context;
+    const { tools, messages, client, sent, user } = context;
     if (user.hasSecondFactor) return redirectTo(context, PATH);
-    const code = fields('code').replace(/\s/g, '');
+    const code = sent('code').replace(/\s/g, '');
     const wrong = { faults: { code: messages.codeWrong }, status: 422 };
     if (!(await isFirstUse(tools.sql, user.id, code))) return wrong;
     const answer = await tools.auth.call('/two-factor/verify-totp', { code }, client);

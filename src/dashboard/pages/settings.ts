@@ -12,7 +12,7 @@ export const settings = formHandlers({
   show: showSettings,
   checks: ['password'],
   async submit(context) {
-    const passwords = { present: sentPassword(context), next: context.fields('password') };
+    const passwords = { present: sentPassword(context), next: context.sent('password') };
     const outcome = await changePasswordWith(context, passwords);
     if (outcome.isRight) return redirectTo(context, '/settings?done=new-password', outcome.cookies);
     return guessRefusal(context, outcome)!;
@@ -90,7 +90,7 @@ export async function sendConfirmationAgain(context: MemberContext): Promise<Pag
 
 /** POST /dashboard/settings/alerts: whether this member gets usage alerts. */
 export async function changeAlerts(context: MemberContext): Promise<PageResponse> {
-  const { tools, user, account, fields } = context;
-  await setUsageAlerts(tools.sql, { userId: user.id, accountId: account.id }, fields('on') === 'yes');
+  const { tools, user, account, sent } = context;
+  await setUsageAlerts(tools.sql, { userId: user.id, accountId: account.id }, sent('on') === 'yes');
   return redirectTo(context, '/settings?done=saved');
 }

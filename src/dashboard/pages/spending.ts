@@ -1,5 +1,5 @@
 import { changeLimits } from '../../accounts/changes.ts';
-import { admitChange } from '../auth/limits.ts';
+import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { redirectTo } from '../request/context.ts';
@@ -29,10 +29,10 @@ ${stopsCalls && html`<p class="notice bad">${messages.spendingStops(formats.inst
     });
   },
   async submit(context) {
-    const { tools, account, user, fields } = context;
-    const spendPurchased = fields('on') === 'yes';
+    const { tools, account, user, sent } = context;
+    const spendPurchased = sent('on') === 'yes';
     if (spendPurchased !== account.spendPurchased) {
-      const refusal = tooMany(context, await admitChange(tools.sql, user, 'limits'));
+      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'limits')));
       if (refusal !== null) return refusal;
       await changeLimits(tools.sql, account.id, { spendPurchased }, actorOf(user));
     }

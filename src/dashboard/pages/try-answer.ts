@@ -5,13 +5,13 @@ import type { Company } from '../../lookup/schema.ts';
 import { parseMatchQuery } from '../../matches/query.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../auth/page-context.ts';
-import { token } from '../request/forms.ts';
+import { tokenField } from '../request/forms.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, copyable, type Fact, facts, table } from '../ui/parts.ts';
 import { bracketText } from './brackets.ts';
 import { problemText, prose } from './reference.ts';
 
-type Entry = SearchAnswer['data'][number];
+type FoundCompany = SearchAnswer['data'][number];
 
 export interface Tried {
   kind: 'search' | 'match' | 'lookup';
@@ -33,9 +33,9 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   const headers = [...response.headers].map(([name, value]) => html`<span>${name}:</span> ${value}\n`);
   const json = (await response.json()) as { data: unknown };
   const problem = answer.ok ? null : answer.problem.kind;
-  const entries = answer.ok && kind !== 'lookup' ? (json.data as Entry[]) : null;
+  const entries = answer.ok && kind !== 'lookup' ? (json.data as FoundCompany[]) : null;
   const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${address.replaceAll("'", '%27')}'`;
-  const count = entries !== null && html` · ${messages.found(String(entries.length))}`;
+  const count = entries !== null && html` · ${messages.companyCount(String(entries.length))}`;
   const cost = problem === null || CHARGED.includes(problem) ? messages.creditSpent : messages.noCreditSpent;
   return html`
 <section class="card" aria-labelledby="answer-title" data-forget-form>
@@ -72,25 +72,25 @@ function otherWay(context: MemberContext, query: string): Html {
   const { messages, tools } = context;
   return html`
 <form method="post" action="${tools.base}/try" id="other-way">
-  ${token(context)}
+  ${tokenField(context)}
   <input type="hidden" name="q" value="${query}">
   <p>${messages.onlyBeginnings} <button class="small" name="kind" value="match">${messages.searchWords} <small>${messages.costs}</small></button></p>
 </form>`;
 }
 
 /** The companies that a search found, each with a button that looks it up. */
-function found(context: MemberContext, entries: Entry[]): Html {
+function found(context: MemberContext, entries: FoundCompany[]): Html {
   const { messages, tools } = context;
-  const lookUp = ({ nif }: Entry) =>
+  const lookUp = ({ nif }: FoundCompany) =>
     html`<button class="small quiet" name="lookup" value="${nif}" aria-label="${messages.lookUp} ${nif}">${messages.lookUpOne} <small>${messages.costs}</small></button>`;
-  const columns: Column<Entry>[] = [
+  const columns: Column<FoundCompany>[] = [
     [messages.legalName, ({ legal_name }) => legal_name],
     ['NIF', ({ nif }) => html`<code>${nif}</code>`],
     [messages.lookUp, lookUp, 'end'],
   ];
   return html`
 <form method="post" action="${tools.base}/try">
-${token(context)}
+${tokenField(context)}
 ${table(columns, entries, 'found')}
 </form>`;
 }

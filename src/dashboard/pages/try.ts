@@ -2,7 +2,7 @@ import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
-import { alert, field, formHandlers, type Refusal, token } from '../request/forms.ts';
+import { failureNotice, field, formHandlers, type Refusal, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { availableCredits } from '../usage/credits.ts';
@@ -13,8 +13,8 @@ import { type Tried, triedCall } from './try-answer.ts';
 const MAX_QUERY = 500;
 
 /** The query of the form or of a link, cut to length. `lookup` is the NIF of a button beside a company that was found. */
-function queryOf({ fields, url }: MemberContext): string {
-  const query = fields('lookup') || fields('q') || (url.searchParams.get('q') ?? '');
+function queryOf({ sent, url }: MemberContext): string {
+  const query = sent('lookup') || sent('q') || (url.searchParams.get('q') ?? '');
   // A cut in the middle of a character leaves half of it, which can't be escaped.
   return query.slice(0, MAX_QUERY).replace(/[\uD800-\uDBFF]$/, '');
 }
@@ -43,9 +43,9 @@ export const tryIt = formHandlers({
 });
 
 /** A button beside a company that was found sends its NIF as `lookup`. */
-function kindOf({ fields }: MemberContext): Tried['kind'] {
-  if (fields('kind') === 'lookup' || fields('lookup') !== '') return 'lookup';
-  return fields('kind') === 'match' ? 'match' : 'search';
+function kindOf({ sent }: MemberContext): Tried['kind'] {
+  if (sent('kind') === 'lookup' || sent('lookup') !== '') return 'lookup';
+  return sent('kind') === 'match' ? 'match' : 'search';
 }
 
 function pathOf(kind: Tried['kind'], query: string): string {
@@ -74,9 +74,9 @@ async function showTry(
   const body = html`
 <h1>${messages.tryIt}</h1>
 ${!account.suspended && html`<p class="lead">${messages.tryLead(formats.number(availableCredits(account)))}</p>`}
-${alert(refusal?.message)}
+${failureNotice(refusal?.message)}
 <form class="card try-form" method="post" action="${tools.base}/try" role="search">
-  ${token(context)}
+  ${tokenField(context)}
   ${field({
     name: 'q',
     label: messages.tryLabel,

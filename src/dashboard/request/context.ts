@@ -65,7 +65,7 @@ export interface FormContext extends LayoutContext {
   /** The `:id` of the path, still escaped; '' if it has none. */
   id: string;
   /** A field of the form, as it was sent; '' without one. */
-  fields(name: string): string;
+  sent(name: string): string;
   /** Gives the request's place to the next one, because its rest needs none. */
   leave(): void;
   client: Client;

@@ -4,8 +4,8 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import type { FormContext, PageResponse } from './context.ts';
 import { TOKEN_FIELD } from './csrf.ts';
-import { isEmail } from './form.ts';
 import { PASSWORD, passwordRefusal } from './passwords.ts';
+import { isEmail } from './read-form.ts';
 import { pathBelow } from './return-path.ts';
 
 /** Why a sent form is refused. */
@@ -51,14 +51,14 @@ export function refusalOf(faults: Record<string, HtmlValue>): Refusal | null {
  * The faults of sent fields, falsy for fields without one.
  * @param email of the user that gets a new password, if neither the form nor the session has it
  */
-export function faultsOf({ messages, fields, session, tools }: FormContext, names: Checked[], email = '') {
+export function faultsOf({ messages, sent, session, tools }: FormContext, names: Checked[], email = '') {
   const rules = {
-    name: () => !isName(fields('name').trim()) && messages.nameInvalid,
-    email: () => !isEmail(fields('email').trim()) && messages.emailInvalid,
+    name: () => !isName(sent('name').trim()) && messages.nameInvalid,
+    email: () => !isEmail(sent('email').trim()) && messages.emailInvalid,
     password() {
-      const about = [new URL(tools.publicUrl).hostname, email, fields('email'), fields('name')];
+      const about = [new URL(tools.publicUrl).hostname, email, sent('email'), sent('name')];
       if (session !== null) about.push(session.user.email, session.user.name);
-      return passwordRefusal(messages, fields('password'), about);
+      return passwordRefusal(messages, sent('password'), about);
     },
   };
   return Object.fromEntries(names.map((name) => [name, rules[name]()]));
@@ -76,12 +76,12 @@ export function tooMany(
 }
 
 /** The hidden field without which a form is refused. */
-export function token({ formToken }: FormContext): Html {
+export function tokenField({ formToken }: FormContext): Html {
   return html`<input type="hidden" name="${TOKEN_FIELD}" value="${formToken}">`;
 }
 
 /** The failure of a form, which a screen reader announces at once. */
-export function alert(message: string | null | undefined): HtmlValue {
+export function failureNotice(message: string | null | undefined): HtmlValue {
   return message && html`<p class="notice bad" role="alert">${message}</p>`;
 }
 
@@ -173,7 +173,7 @@ export interface Form {
 
 /** A form, and above it the refusal that is about none of its fields. */
 export function form(context: FormContext, options: Form): Html {
-  const { messages, tools, url, fields: sent } = context;
+  const { messages, tools, url, sent } = context;
   const {
     path = pathBelow(url),
     fields = [],
@@ -191,9 +191,9 @@ export function form(context: FormContext, options: Form): Html {
     return refusal ? sent(name) : value;
   };
   return html`
-${refusal?.faults === undefined && alert(refusal?.message)}
+${refusal?.faults === undefined && failureNotice(refusal?.message)}
 <form${options.isInline && html` class="inline"`} method="post" action="${tools.base}${path}">
-  ${token(context)}
+  ${tokenField(context)}
   ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}
   ${fields.map((one) => field({ ...one, value: currentValue(one), fault: faults[one.name], focus: one.name === focused }))}

@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { LayoutContext, MemberForms, PageResponse } from './context.ts';
-import { type Form, form, token } from './forms.ts';
+import { type Form, form, tokenField } from './forms.ts';
 import { pathBelow } from './return-path.ts';
 
 interface PageOptions {
@@ -57,7 +57,7 @@ export async function memberPage(
       ${link('reference', messages.referenceShort)}
     </nav>
     <form class="sign-out" method="post" action="${tools.base}/sign-out">
-      ${token(context)}
+      ${tokenField(context)}
       <span class="who" title="${user.email}">${user.email}</span>
       <button class="small quiet" type="submit">${messages.signOut}</button>
     </form>
@@ -126,7 +126,7 @@ function confirmationNotice(context: MemberForms): Html {
   const { messages, tools, user } = context;
   return html`
 <form class="notice warn" method="post" action="${tools.base}/confirm/send">
-  ${token(context)}
+  ${tokenField(context)}
   <p>${messages.confirmPending(user.email)}</p>
   <button class="small quiet" type="submit">${messages.confirmAgain}</button>
 </form>`;

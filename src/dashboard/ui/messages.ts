@@ -299,10 +299,6 @@ const TEXTS = {
   dataDirectory: ['Directory', 'Diretório'],
   dataTax: ['Tax debts', 'Dívidas fiscais'],
   dataSocialSecurity: ['Social security debts', 'Dívidas à Segurança Social'],
-  dataCompanies: [
-    (companies) => (companies === '1' ? '1 company' : `${companies} companies`),
-    (companies) => (companies === '1' ? '1 empresa' : `${companies} empresas`),
-  ],
   dataImported: ['imported on', 'importadas em'],
   dataOf: ['as of', 'à data de'],
   dataNone: ['not imported', 'não importadas'],
@@ -368,7 +364,6 @@ const TEXTS = {
     'As chamadas com {start}… são recusadas em menos de 5 segundos, em todo o lado. Esta ação é irreversível.',
   ],
   revokeButton: ['Revoke this key', 'Revogar esta chave'],
-  keyExpires: ['Valid until', 'Válida até'],
   keyExpiresHint: [
     'Optional: the key is refused after the end of this day, in UTC.',
     'Opcional: a chave é recusada depois do fim deste dia, em UTC.',
@@ -489,7 +484,7 @@ const TEXTS = {
   costs: ['1 credit', '1 crédito'],
   request: ['Request', 'Pedido'],
   answer: ['Answer', 'Resposta'],
-  found: [
+  companyCount: [
     (count) => (count === '1' ? '1 company' : `${count} companies`),
     (count) => (count === '1' ? '1 empresa' : `${count} empresas`),
   ],

@@ -50,7 +50,7 @@ export async function loadGrants(sql: Sql, accountId: string): Promise<Grant[]> 
 }
 
 /** A grant, or the credits that calls beyond the allowance spent between two grants, or since the last one. */
-export interface Entry extends Omit<Grant, 'at'> {
+export interface CreditEntry extends Omit<Grant, 'at'> {
   kind: 'grant' | 'spent';
   from: Date;
   /** `null` means now. */
@@ -58,7 +58,7 @@ export interface Entry extends Omit<Grant, 'at'> {
 }
 
 /** The entries of some days: grants on them, and spending that may have been on one of them. @param days `null` means all */
-export function entriesOf(entries: Entry[], days: Days | null): Entry[] {
+export function entriesOf(entries: CreditEntry[], days: Days | null): CreditEntry[] {
   if (days === null) return entries;
   const [start, end] = [Date.parse(days.from), Date.parse(days.to) + DAY];
   return entries.filter(
@@ -73,8 +73,8 @@ export function entriesOf(entries: Entry[], days: Days | null): Entry[] {
  * @param grants the latest first; @param balance purchased credits now
  * @returns the latest first
  */
-export function creditHistory(grants: Grant[], balance: number): Entry[] {
-  const entries: Entry[] = [];
+export function creditHistory(grants: Grant[], balance: number): CreditEntry[] {
+  const entries: CreditEntry[] = [];
   let next: { balance: number; at: Date | null } = { balance, at: null };
   for (const { at, ...grant } of grants) {
     const spent = { credits: next.balance - grant.balance, balance: next.balance, reference: null, note: '' };
