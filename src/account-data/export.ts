@@ -12,8 +12,8 @@ const ROWS_AT_A_TIME = 200;
 export const isMember = (actor: string) => actor.startsWith('dashboard:');
 
 /**
- * Writes everything that is stored about an account and its members at one instant, except secrets (hashes of passwords and keys,
- * tokens of sessions and links). The rows come from a cursor, so the memory does not grow with them.
+ * Writes everything that is stored about an account and its members at one instant. Secrets are left out: hashes of passwords
+ * and keys, tokens of sessions and links. The rows come from a cursor, so the memory does not grow with them.
  *
  * @param write gets the parts of one JSON document, with a row a line; the next part waits for it
  * @param options.hidesOperators whether `operator` stands for the names of operators

@@ -59,7 +59,7 @@ export async function createDashboard(parts: DashboardParts) {
   const pageTools: LayoutTools = { config, publicUrl, root, base, assets };
   let opening: ReturnType<typeof open> | null = null;
 
-  /** At the first page: better-auth takes 200 ms and 30 MB to load, which an instance that only answers the API saves. */
+  /** Runs at the first page. better-auth takes 200 ms and 30 MB to load, which an instance without pages saves. */
   async function open() {
     const { createAuth } = await import('./auth/auth.ts');
     return createRequestHandler({

@@ -37,7 +37,7 @@ export interface AuthParts {
   /** The service's own address. Links are made from it alone. */
   publicUrl: string;
   log: Log;
-  /** Signs sessions; keys for other uses are derived from it (csrf.ts). */
+  /** Signs sessions. Keys for other uses are derived from it (csrf.ts). */
   secret: string;
   /** `null` means that no mail is sent. */
   mailer: Mailer | null;
@@ -152,9 +152,9 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * count successes (limits.ts has ours).
      *
      * @param endpoint such as `/sign-in/email`
-     * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`); `cookies` are `Set-Cookie` values to pass on; `token` is
-     * that of the opened session, `null` if none was, because a code is asked for
-     * @throws when it could not do it, as with Postgres away
+     * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`). `cookies` are `Set-Cookie` values to pass on. `token` is
+     * that of the new session; `null` means that there is none, because a code is awaited
+     * @throws when the call could not be done, as with Postgres away
      */
     async call(endpoint: string, body: Record<string, unknown>, client: Client) {
       const { cookie, address, language, userAgent } = client;
@@ -201,8 +201,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     },
 
     /**
-     * The email of the user whose password was right in this browser, while the code of their second factor is awaited, and the one
-     * cookie that their code needs.
+     * The sign-in of this browser that awaits the code of a second factor: the email of its user, and the one cookie that the
+     * code needs. `null` means that none does.
      */
     async awaitedCode(cookie: string | null): Promise<{ email: string; cookie: string } | null> {
       const { internalAdapter, createAuthCookie } = await auth.$context;
@@ -234,7 +234,7 @@ interface Answer {
   backupCodes?: string[];
 }
 
-/** Whether better-auth does a call; `false` if it refuses. @throws when it could not do it, as with Postgres away */
+/** Whether better-auth does a call; `false` if it refuses. @throws when the call could not be done, as with Postgres away */
 async function isDone(call: Promise<unknown>): Promise<boolean> {
   try {
     await call;

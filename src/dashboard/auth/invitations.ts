@@ -13,7 +13,7 @@ const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < ex
 export interface Invitation {
   accountId: string;
   email: string;
-  /** Of a new member; absent or `null`: an owner. A member becomes an owner by it, and no other way around. */
+  /** Absent or `null` means an owner. A present member can become an owner by it, but an owner stays one. */
   role?: Role | null;
 }
 
@@ -105,8 +105,8 @@ export async function findInvitation(sql: Sql, token: string): Promise<FoundInvi
 }
 
 /**
- * Uses up a token: the user is a member afterwards, and sees this account. With a password they have that one and a confirmed
- * email, and no sessions.
+ * Uses up a token: the user is a member afterwards, and sees this account. A new password replaces the present one, confirms the
+ * email and ends all sessions.
  *
  * @param passwordHash better-auth's; `null` means that the user joins with the password that they have
  * @returns the user's email; `null` if the token is unknown, used or too old
@@ -146,7 +146,7 @@ export async function acceptInvitation(
   });
 }
 
-/** Confirms the email of a user by the password that they chose on a link to it, and ends what began before. */
+/** Sets the password that a user chose on a link. That confirms their email, and ends sessions and links from before. */
 async function choosePassword(sql: Transaction, userId: string, passwordHash: string): Promise<void> {
   await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
   await sql`DELETE FROM dashboard_credentials WHERE "userId" = ${userId} AND "providerId" = 'credential'`;

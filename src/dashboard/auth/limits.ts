@@ -80,11 +80,11 @@ export type GuessOutcome =
   | { isRight: false; retryAfterS: number | null };
 
 /**
- * Checks a password, unless too many guesses of it were made, or too many failed from the address. Guesses in a browser in which the
- * user has signed in before are counted apart, so that guesses from elsewhere don't lock the user out there.
+ * Checks a password, unless too many guesses of it were made, or too many failed from the address. A browser in which the user
+ * has signed in before has a count apart, so that guesses from elsewhere don't lock the user out there.
  *
- * Many visitors may share an address, such as a proxy's that TRUST_PROXY doesn't name. It is refused only for emails that were
- * guessed within the hour, because otherwise ten wrong passwords from anywhere would keep everybody out.
+ * Many visitors may share an address, such as a proxy's that TRUST_PROXY doesn't name. Such an address is refused only for
+ * emails that were guessed within the hour. Otherwise ten wrong passwords would keep every visitor out.
  *
  * @param user `id` is `null` if no user has the email
  * @param check the cookies of a right guess, `null` for a wrong one; when it throws, nothing was guessed
@@ -112,7 +112,7 @@ export async function checkGuess(
   }
 }
 
-/** Lets the owner of an email sign in after they proved that it is theirs, even if too many guesses of its password were made. */
+/** Forgets the guesses of an email's password, after its owner has proved by a link that it is theirs. */
 export async function forgetGuesses(sql: Sql, email: string): Promise<void> {
   const keys = [guessesOf(email, false), guessesOf(email, true)];
   await sql`DELETE FROM dashboard_attempts WHERE key = ANY (${keys}::text[])`;

@@ -12,8 +12,8 @@ export function actorOf(user: Pick<User, 'id'>): Actor {
 }
 
 /**
- * The account that a user sees. A user without one gets a Free one. A sign-up makes its account by this, and a sign-up that failed
- * between its two steps is repaired at the next request.
+ * The account that a user sees. A user without one gets a Free one: after a sign-up, and at the next request if the sign-up
+ * failed between its two steps.
  *
  * @param language of this request, kept for mails that answer no request
  */
@@ -73,7 +73,7 @@ export async function listAccountsOf(sql: Sql, userId: string): Promise<{ id: st
     WHERE m.user_id = ${userId} ORDER BY a.name, a.id`;
 }
 
-/** Makes one of a user's accounts the one that they see, in all their browsers. An account of others changes nothing. */
+/** Opens one of a user's accounts in all their browsers. An account that is not theirs changes nothing. */
 export async function openAccount(sql: Sql, userId: string, accountId: string): Promise<void> {
   await sql`
     UPDATE dashboard_members SET opened_at = clock_timestamp()
@@ -91,7 +91,7 @@ export interface AccountMember {
   /** Of their latest visit; `null` if there was none. */
   language: Language | null;
   since: Date;
-  /** `null` means not since this time was first kept. */
+  /** `null` means that there was none yet. */
   lastSignIn: Date | null;
   /** Whether a sign-in asks for a code, too. */
   secondFactor: boolean;
@@ -159,7 +159,7 @@ export async function resetSecondFactor(
   });
 }
 
-/** Keeps the time of a sign-in for the list of members, and the first one of each day (UTC) for the account's history. */
+/** Records the time of a sign-in for the list of members. The first one of a day (UTC) is in the account's history, too. */
 export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
   const [member] = await sql<{ accountId: string; isFirst: boolean }[]>`
     UPDATE dashboard_members m SET signed_in_at = now() FROM dashboard_open_accounts o
@@ -170,8 +170,8 @@ export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
 }
 
 /**
- * Writes a row of the ledger for a change that a member can repeat, at most 20 of a kind a day, because rows are kept. The
- * log has each (security-log.ts).
+ * Writes a row of the ledger for a change that a member can repeat. Rows are kept, so there are at most 20 of a kind a day. The
+ * log has each change (security-log.ts).
  */
 export async function recordRepeatable(
   sql: Sql,

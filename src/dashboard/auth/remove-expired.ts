@@ -9,8 +9,9 @@ const UNCONFIRMED_DAYS = 7;
 const SIGN_IN_DAYS = 90;
 
 /**
- * Deletes expired sessions, links, invitations and attempts, old sign-ins, the last uses of forgotten secrets, and users who never confirmed their email nor
- * signed in. better-auth ignores expired sessions and links, but keeps them.
+ * Deletes what has expired: sessions, links, invitations and attempts. Deletes also old sign-ins, the uses of forgotten secrets,
+ * the claims of mails to recipients that are gone, and users that never confirmed their email nor signed in. better-auth ignores
+ * expired sessions and links, but keeps them.
  */
 export async function removeExpired(sql: Sql): Promise<void> {
   await sql`

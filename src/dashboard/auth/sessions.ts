@@ -26,9 +26,9 @@ export async function findEmailOwner(sql: Sql, email: string): Promise<EmailOwne
 const MAX_SESSIONS = 50;
 
 /**
- * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms. A reset
- * in that time ends all sessions, but not this one, which begins later. The row lock waits for a reset that is not committed
- * yet. The trigger of 0004_dashboard.sql ends sessions that began before the reset wrote the password.
+ * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms, and a reset
+ * in that time ends all sessions, but not this later one. The row lock waits for a reset that is not committed yet. The trigger
+ * of 0004_dashboard.sql ends sessions that began before the reset wrote the password.
  *
  * @param token `null` means that no session was opened, because the password awaits a code
  * @returns whether the session, or the password, is good

@@ -17,8 +17,9 @@ import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts'
 import { findEmailOwner, keepSession } from './sessions.ts';
 
 /**
- * Signs in with a password, or up to the code of a second factor. Guesses count against the email, failed ones against the address too. A wrong email, a wrong password and an
- * unconfirmed email are answered alike; an unconfirmed one with its right password is sent its link again.
+ * Signs in with a password, or up to the code of a second factor. Guesses count against the email, failed ones against the
+ * address too. A wrong email, a wrong password and an unconfirmed email get the same answer. An unconfirmed email with its right
+ * password gets its link again.
  */
 export async function signInWith(
   context: PageContext,
@@ -39,7 +40,7 @@ export async function signInWith(
   };
   const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
   const outcome = await withConstantTime(context, guessed, ({ isRight }) => tools.mails && !isRight);
-  logSecurity(context, outcome.isRight ? done : `sign-in ${endOf(outcome)}`, member);
+  logSecurity(context, outcome.isRight ? done : `sign-in ${failedOrRefused(outcome)}`, member);
   return outcome;
 }
 
@@ -56,7 +57,9 @@ export async function changePasswordWith(
     await recordRepeatable(tools.sql, account.id, user, 'password-changed');
     return answer.cookies;
   });
-  const event = outcome.isRight ? 'password changed' : (`password change ${endOf(outcome)}` as const);
+  const event = outcome.isRight
+    ? 'password changed'
+    : (`password change ${failedOrRefused(outcome)}` as const);
   logOfMember(context, event);
   return outcome;
 }
@@ -67,7 +70,7 @@ async function checkPassword(context: MemberContext, password: string): Promise<
   const outcome = await checkGuess(context, user, async () =>
     (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
   );
-  if (!outcome.isRight) logOfMember(context, `password check ${endOf(outcome)}`);
+  if (!outcome.isRight) logOfMember(context, `password check ${failedOrRefused(outcome)}`);
   return outcome;
 }
 
@@ -84,7 +87,7 @@ export async function signInWithCode(context: PageContext, text: string): Promis
   const code = text.replace(/\s/g, '');
   const isOfApp = /^\d{6}$/.test(code);
   const failed = (retryAfterS: number | null) => {
-    logSecurity(context, `sign-in code ${endOf({ retryAfterS })}`, member);
+    logSecurity(context, `sign-in code ${failedOrRefused({ retryAfterS })}`, member);
     return { isRight: false, retryAfterS } as const;
   };
   // better-auth removes a used backup code, but takes an app's code again while it is shown.
@@ -102,7 +105,7 @@ export async function signInWithCode(context: PageContext, text: string): Promis
   return { isRight: true, cookies: answer.cookies };
 }
 
-function endOf({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'refused' {
+function failedOrRefused({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'refused' {
   return retryAfterS === null ? 'failed' : 'refused';
 }
 
@@ -114,7 +117,7 @@ export async function sendConfirmation({ tools, client }: PageContext, email: st
 }
 
 /** Longer than a sign-up or a sign-in takes: a scrypt of 60 to 100 ms and a few statements. */
-const EVEN_MS = 0.4 * SECOND;
+const CONSTANT_MS = 0.4 * SECOND;
 
 /**
  * Takes the same time whether or not an email has an account, so that the answer's time does not tell.
@@ -125,7 +128,7 @@ export async function withConstantTime<T>(
   work: Promise<T>,
   tells: (outcome: T) => boolean = () => true,
 ): Promise<T> {
-  const pause = Bun.sleep(EVEN_MS);
+  const pause = Bun.sleep(CONSTANT_MS);
   const outcome = await work;
   if (!tells(outcome)) return outcome;
   context.leave();
@@ -133,7 +136,7 @@ export async function withConstantTime<T>(
   return outcome;
 }
 
-/** The refusal of a password that a member has given once more; `null` if it is right. */
+/** The refusal of a member's present password; `null` if it is right. */
 export function guessRefusal(context: PageContext, outcome: GuessOutcome): Refusal | null {
   if (outcome.isRight) return null;
   return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
@@ -143,7 +146,7 @@ export function sentPassword({ sent }: PageContext): string {
   return sent('present').slice(0, PASSWORD.max);
 }
 
-/** Checks the field of `presentPassword`. */
+/** Checks the sent password of the field `presentPassword`. */
 export async function presentRefusal(context: MemberContext): Promise<Refusal | null> {
   return guessRefusal(context, await checkPassword(context, sentPassword(context)));
 }

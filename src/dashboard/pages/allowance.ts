@@ -7,14 +7,14 @@ import { availableCredits, forecast } from '../usage/credits.ts';
 /** From this share of the allowance on, pages say that it is running low. */
 const LOW_FROM = 0.8;
 
-/** `low`: 80% of the allowance or more is used; `beyond`: all of it, and calls spend purchased credits; `none`: no call is left. */
+/** `low` means that 80% of the allowance or more are used; `beyond` that calls spend purchased credits; `none` that no call is left. */
 type AllowanceState = 'fine' | 'low' | 'beyond' | 'none';
 
 /** How much of an account's allowance is left. @param end of its credits, by {@link forecast} */
 function allowanceState(account: AccountDetails, end: Date | 'enough' | null): AllowanceState {
   const { used, includedCredits, credits, spendPurchased } = account;
   if (availableCredits(account) === 0) return 'none';
-  // Purchased credits pay for what is beyond the allowance, until the forecast says that they end with the period still on.
+  // Purchased credits pay for calls beyond the allowance. It is fine unless the forecast says that they end before the period.
   if (spendPurchased && credits > 0 && !(end instanceof Date)) return 'fine';
   // An account without an allowance spends purchased credits from the start.
   if (includedCredits === 0 || used < includedCredits * LOW_FROM) return 'fine';

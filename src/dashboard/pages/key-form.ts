@@ -4,7 +4,7 @@ import type { PageResponse } from '../request/context.ts';
 import { formHandlers, type Refusal } from '../request/forms.ts';
 import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
 
-/** A form about the key of the path. Another account's key is as unknown as one that doesn't exist. */
+/** A form about the key of the path. A key of another account gets the same 404 as an unknown one. */
 export function keyForm(page: {
   form(context: MemberContext, key: ApiKey): Omit<FormPage, 'cancel'>;
   checks?: 'name'[];

@@ -25,7 +25,7 @@ export function keyBadges({ messages, formats }: MemberContext, key: ApiKey): Ht
     ${previousUntil !== null && html`<span class="badge">${messages.oldSecretUntil} ${endOf(formats, previousUntil)}</span>`}`;
 }
 
-/** Links to the changes that a key allows: an expired one needs a new last day before anything else, and a revoked one stays so. */
+/** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */
 export function changeLinks(
   { messages, tools }: MemberContext,
   key: ApiKey,

@@ -37,7 +37,7 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
     expires: expires === undefined && messages.keyExpiryInvalid,
   });
   if (expires === undefined || refusal !== null) return refusal!;
-  // Read again afterwards: it counts the new key, or those that another tab has created.
+  // Read after the change, so that it counts the new key, or those of another tab.
   const fresh = async () => ({ ...context, account: await tools.readAccount(account.id) });
   try {
     const what = name + (expires?.toISOString() ?? '');
@@ -157,7 +157,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
   const why = awaitsConfirmation(context)
     ? messages.confirmFirst
     : full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
-  // A sign-in that a form led to comes back with what was typed.
+  // A form that was sent without a session leads back here after the sign-in, with the typed text.
   const typed = (name: string) => url.searchParams.get(name) ?? '';
   return html`
 <section class="card create" aria-labelledby="create-title">

@@ -14,8 +14,8 @@ export function callRefusal(context: MemberContext): Refusal | null {
 }
 
 /**
- * Makes a call for the member's account by the same pipeline as a call with a key, so it costs and counts the same. A form that is
- * sent again makes none.
+ * Makes a call for the member's account. It runs through the pipeline of calls with a key, so it costs and counts the same. A
+ * form that is sent again makes no call.
  *
  * @returns the answer, the time that it took, and the context with the account as it is after the call
  */

@@ -13,7 +13,7 @@ export function problemText(kind: ProblemName, language: Language) {
   return language === 'pt' ? pt.problems[kind] : PROBLEMS[kind];
 }
 
-/** The reference of the API: what the OpenAPI document says, with an example of each call in four languages. */
+/** The reference of the API: the OpenAPI document as a page, with an example of each call in four languages. */
 export function referenceBody(messages: Messages, document: OpenApi, root: string): Html {
   const base = document.servers[0]!.url;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -75,7 +75,7 @@ ${answer !== undefined && (await screenedList(context, answer))}`;
   return memberPage(context, { title: messages.screenTitle, body, ...refusal });
 }
 
-/** What was read, and what screening it costs. */
+/** The size of the list, the price of its screening, and the numbers that are left out. */
 function price({ messages, formats, account }: MemberContext, { nifs, wrong, repeated }: NifList): Html {
   const left = availableCredits(account);
   const notes = [

@@ -4,8 +4,8 @@ import { BlockList, isIP } from 'node:net';
 export interface ClientAddress {
   address: string;
   /**
-   * Whether many visitors may have this address: it is not public, or its sender is not trusted and sends `X-Forwarded-For`.
-   * The second is the case of all visitors behind a proxy that TRUST_PROXY doesn't name.
+   * Whether many visitors may have this address: it is not public, or it sends `X-Forwarded-For` and is not trusted. The latter is
+   * a proxy that TRUST_PROXY doesn't name, with all visitors behind it.
    */
   isShared: boolean;
 }
@@ -26,8 +26,8 @@ const NOT_PUBLIC = networks([
 
 /**
  * Reads the address that sign-ups and sign-in attempts are counted against. It is the connection's own, unless that is a
- * trusted proxy's. Then it is the rightmost entry of `X-Forwarded-For` that is no trusted proxy, because any client can
- * write the entries to its left.
+ * trusted proxy's. Then it is the rightmost entry of `X-Forwarded-For` that is no trusted proxy. Any client can write the
+ * entries to the left of it.
  *
  * @param trusted addresses and networks, as `TRUST_PROXY` has them
  * @param onIgnored called with the first untrusted peer that sends `X-Forwarded-For`
@@ -55,7 +55,7 @@ export function createClientAddress(trusted: string[], onIgnored: (peer: string)
   };
 }
 
-/** An IPv4 address, or the /64 or /48 of an IPv6 one, because a client with one address of a network may have them all. */
+/** An IPv4 address, or the /64 or /48 of an IPv6 one: a client with one address of such a network may have them all. */
 export function networkOf(address: string, bits: 64 | 48 = 64): string {
   if (isIP(address) !== 6) return address;
   const [head = [], tail = []] = address.split('::').map((part) => part.split(':').filter(Boolean));

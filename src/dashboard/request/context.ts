@@ -7,7 +7,7 @@ import type { Formats, Language } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
 import type { ClientAddress } from './client-address.ts';
 
-/** What a page's frame works with. */
+/** The parts that the frame of a page is made of. */
 export interface LayoutTools {
   config: Config;
   /** The service's own address. */
@@ -19,7 +19,7 @@ export interface LayoutTools {
   assets: Assets;
 }
 
-/** What forms and the pages of members need beyond that. */
+/** The further parts that forms and the pages of members need. */
 export interface FormTools extends LayoutTools {
   /** Whether mail can be sent. */
   mails: boolean;
@@ -45,7 +45,7 @@ export interface Client extends ClientAddress {
   cookie: string | null;
   /** The user that has signed in with this browser before (known-browser.ts); `null` if none has. */
   knownUser: string | null;
-  /** Of the page that asks. Mail is written in it, too. */
+  /** The language of the page, and of mails that it sends. */
   language: Language;
   /** Cut to a length that a list of sessions can show. */
   userAgent: string | null;

@@ -28,10 +28,7 @@ export function formOwner(sessionId: string | null, cookie: string | null, scope
   return { id: `visitor:${id}`, setCookie: writeCookie(COOKIE, id, scope) };
 }
 
-/**
- * A key for one use. better-auth signs cookies and links with the secret itself. With a key for each use, a signature of one use
- * is worth nothing in another.
- */
+/** A key for one use, so that its signatures are worth nothing in another. better-auth signs with the secret itself. */
 export function keyFor(secret: string, use: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', use, 32));
 }
@@ -56,7 +53,7 @@ export function isFormToken(key: string, owner: FormOwner, token: string): boole
  * Bytes that are the same whenever a form is sent again, so that a form that is sent twice creates one thing. They look
  * random without the key. Each page has its own token with 128 random bits, which is stored nowhere.
  *
- * @param secret the dashboard's secret; @param token the form's token, verified; @param content what the form asks for
+ * @param secret the dashboard's secret; @param token the form's token, verified; @param content the request of the form
  */
 export function bytesOfForm(secret: string, token: string, content: string, count: number): Buffer {
   const key = keyFor(secret, 'dashboard forms sent once');

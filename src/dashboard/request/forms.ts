@@ -41,7 +41,7 @@ export function formHandlers<Context extends FormContext>({
   };
 }
 
-/** The refusal because of what the fields contain; `null` if none has a fault. */
+/** The refusal because of faulty fields; `null` if no field has a fault. */
 export function refusalOf(faults: Record<string, HtmlValue>): Refusal | null {
   const found = Object.entries(faults).filter(([, fault]) => fault);
   return found.length === 0 ? null : { status: 422, faults: Object.fromEntries(found) };
@@ -120,12 +120,12 @@ export function newPassword(messages: Messages, label: string): Field {
   };
 }
 
-/** The field in which a user gives their password. */
+/** The field for a password that exists. */
 export function password(name: string, label: string): Field {
   return { name, label, type: 'password', autocomplete: 'current-password', maxLength: PASSWORD.max };
 }
 
-/** The field in which a member gives their password once more. */
+/** The field in which a member confirms a change by their password. */
 export function presentPassword(messages: Messages): Field {
   return password('present', messages.presentPassword);
 }

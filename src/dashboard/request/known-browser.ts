@@ -8,7 +8,7 @@ const LIFE_MS = 180 * DAY;
 
 /**
  * The cookie of a browser in which a user has signed in ("device cookies" of OWASP). It opens nothing. It gives the browser the
- * places of members, and its own count of guesses of this user's password, so that guesses from elsewhere don't lock it out.
+ * places of members, and a count of this user's guesses that guesses from elsewhere don't raise.
  *
  * @param secret the dashboard's secret
  */

@@ -115,8 +115,8 @@ export function publicPage(context: LayoutContext, title: string, content: Html)
 }
 
 /**
- * Whether the member must confirm their email before they create a key or try a call. Without SMTP_URL no member does: no email
- * can be confirmed then, so sign-up is closed by default, and the start warns when an operator opens it to the public.
+ * Whether the member must confirm their email before they create a key or try a call. Without SMTP_URL no email can be
+ * confirmed, so no member must. Sign-up is closed by default then, and the start warns if it is open to the public.
  */
 export function awaitsConfirmation({ tools, user }: MemberForms): boolean {
   return tools.mails && !user.emailVerified;
@@ -151,7 +151,7 @@ export function cardPage(
   return respondWith(context, page, content);
 }
 
-/** The part of an address that the link to the other language keeps, in the only form that is put into a page. */
+/** The parameters of an address that the link to the other language keeps, and the shape that their values must have. */
 const KEPT = ['token', 'to', 'by', 'days', 'from', 'page'];
 const KEPT_SHAPE = /^[\w./?=&-]{1,2000}$/;
 

@@ -13,14 +13,14 @@ const COMMON = new Set(list.trim().split('\n'));
 /** `aaaaaaaaaaaa`, `123123123123`, `qwertyqwerty`. */
 const REPEATS = /^(.{1,8}?)\1+$/su;
 
-/** Shorter texts are in too many passwords by chance. */
-const MIN_TEXT = 4;
+/** Characters of a known text that a password may not hold. Shorter ones are in too many passwords by chance. */
+const MIN_KNOWN_TEXT = 4;
 
 /**
  * Why a new password is refused, in the page's language; `null` means that it is not. Passwords that were chosen under
  * earlier rules go on working.
  *
- * @param about texts that others know: the user's email and name, the service's host. The brand is known here
+ * @param about texts that an attacker knows: the user's email and name, and the service's host. The brand is added here
  */
 export function passwordRefusal(messages: Messages, password: string, about: string[]): string | null {
   if (password.length < PASSWORD.min || password.length > PASSWORD.max) {
@@ -30,7 +30,7 @@ export function passwordRefusal(messages: Messages, password: string, about: str
   if (COMMON.has(lower) || REPEATS.test(lower)) return messages.passwordCommon;
   const brands = Object.values(MESSAGES).map(({ brand }) => brand);
   const texts = [...about, ...about.map((text) => text.replace(/@.*$/s, '')), ...brands].map(bare);
-  const isIn = (part: string, whole: string) => part.length >= MIN_TEXT && whole.includes(part);
+  const isIn = (part: string, whole: string) => part.length >= MIN_KNOWN_TEXT && whole.includes(part);
   const own = bare(password);
   return texts.some((text) => isIn(text, own) || isIn(own, text)) ? messages.passwordKnown : null;
 }

@@ -22,8 +22,8 @@ const HEADERS = {
 };
 
 /**
- * The policy of a page whose address holds a one-time token, so that even requests for the dashboard's own files don't hold
- * it. With `no-referrer`, browsers send `Origin: null` with the page's form, which is refused as another site's.
+ * The policy of a page whose address holds a one-time token: not even requests for the dashboard's own files get it as their
+ * referrer. With `no-referrer`, browsers send `Origin: null` with the page's form, which is refused as another site's.
  */
 const REFERRER_OF_LINKS = 'strict-origin';
 

@@ -33,7 +33,7 @@ export const OTHER_KEYS = 'others';
 
 /**
  * The account's charged calls and its error answers in a range.
- * @param ownRows so many of the busiest keys have rows of their own, and all others share rows; absent: every key has its own
+ * @param ownRows the number of busiest keys with separate rows; other keys share theirs. Absent: every key has separate rows
  */
 export async function loadDailyCalls(
   sql: Sql,

@@ -6,9 +6,9 @@ export const ALERT_KINDS = ['percent', 'credits'] as const;
 
 /** A mail that an account has set up beside those of its members. */
 export interface OwnAlert {
-  /** Random. The link in its mails that ends it has it. */
+  /** Random, because the link in its mails that ends the alert holds it. */
   id: string;
-  /** Of anyone, such as the people who pay. */
+  /** Any address, such as that of an accounts department. */
   email: string;
   /** `percent` of the allowance used, once a period; or purchased `credits` left, once a purchase. */
   kind: (typeof ALERT_KINDS)[number];

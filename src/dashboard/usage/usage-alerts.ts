@@ -20,8 +20,8 @@ interface Alert extends Due, Pick<OwnAlert, 'kind' | 'threshold' | 'email'> {
 }
 
 /**
- * Mails to members with a confirmed email when their account's allowance is nearly used, and when it is used, and to the
- * addresses of an account's own alerts. The occasion is a period, by when it was opened, or all credits ever purchased.
+ * Mails to members with a confirmed email when 80% and 100% of their account's allowance are used, and mails of own alerts. The
+ * occasion is a period, by the time when it was opened, or the sum of all purchased credits.
  */
 export const usageAlerts: MailKind<Alert> = {
   name: 'usage',
