@@ -1,7 +1,7 @@
 /** Fills the tables of generations by set-based SQL. */
 
 import { STAGING } from '../ingest/staging.ts';
-import { buildWordLists } from '../matches/build-word-lists.ts';
+import { buildWordLists, sampleBeginnings } from '../matches/build-word-lists.ts';
 import { wordsTable } from '../matches/word-lists.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyInto, copyValue } from '../postgres/copy.ts';
@@ -139,8 +139,8 @@ export async function buildSearchIndexes(
     statement.replace('CREATE INDEX ', 'CREATE INDEX IF NOT EXISTS '),
   );
   // The lists are made from the rows in this index's order.
-  await sql.unsafe(inOrder!);
-  const lists = withDedicated(context, (connection) => buildWordLists(connection, context, table));
+  const [divided] = await Promise.all([sampleBeginnings(context.sql, table), sql.unsafe(inOrder!)]);
+  const lists = withDedicated(context, (connection) => buildWordLists(connection, context, table, divided));
   const indexes = async () => {
     for (const statement of others) await sql.unsafe(statement);
     await sql.unsafe(`VACUUM (ANALYZE) ${quoted(table)}`);

@@ -6,10 +6,11 @@ import { MIB } from '../units.ts';
 import { Beginning, BLANK, frequentBeginnings } from './beginnings.ts';
 import { createWordsTable, NIF_BYTES, NIFS_PER_ROW, wordsTable } from './word-lists.ts';
 
-/** A beginning is divided if more names have it, so that a rare list has about as many names at most. */
-const DIVIDED_FROM = 500;
-/** The names from which it is estimated how many have a beginning. */
-const SAMPLED_NAMES = 100_000;
+/**
+ * A beginning is divided if more than `from` names have it, by a sample with this share of all names. So a rare list has about
+ * as many names at most.
+ */
+const DIVIDED = { from: 500, share: 0.02 };
 /** Names that are read at a time. */
 const NAMES_PER_PAGE = 10_000;
 
@@ -19,21 +20,38 @@ const FIRST_SURROGATE = 0xd800;
 const LAST_OF_ONE_UNIT = 0xffff;
 
 /**
- * Builds the lists of a generation's table, which has statistics and an index in the order of results. Either all lists are
- * there afterwards or none.
+ * The beginnings of words that are divided.
+ * @param pool reads the table, which needs no index yet
+ */
+export async function sampleBeginnings(
+  pool: Sql,
+  table: string,
+  { from, share } = DIVIDED,
+): Promise<string[]> {
+  const names = await pool
+    .unsafe(
+      `SELECT normalized_name FROM ${quoted(table)} TABLESAMPLE BERNOULLI (${100 * share}) REPEATABLE (1)`,
+    )
+    .values();
+  return frequentBeginnings((names as unknown as [string][]).flat(), share, from);
+}
+
+/**
+ * Builds the lists of a generation's table, which has an index in the order of results. Either all lists are there afterwards or
+ * none.
  *
  * @param sql a dedicated connection
  * @param pool reads the table
- * @param dividedFrom for tests
+ * @param divided {@link sampleBeginnings}
  */
 export async function buildWordLists(
   sql: Sql,
   { sql: pool, signal }: { sql: Sql; signal: AbortSignal },
   table: string,
-  dividedFrom = DIVIDED_FROM,
+  divided: string[],
 ): Promise<void> {
   const words = wordsTable(table);
-  const tree = Beginning.createTree(await sampleBeginnings(pool, table, dividedFrom));
+  const tree = Beginning.createTree(divided);
   await sql.begin(async (transaction) => {
     await transaction.unsafe(`DROP TABLE IF EXISTS ${quoted(words)}`);
     await transaction.unsafe(createWordsTable(words));
@@ -53,39 +71,34 @@ export async function buildWordLists(
   });
 }
 
-async function sampleBeginnings(pool: Sql, table: string, dividedFrom: number): Promise<string[]> {
-  const [statistics] = await pool<{ rows: number }[]>`
-    SELECT reltuples::float8 AS rows FROM pg_class WHERE oid = ${table}::text::regclass`;
-  const share = Math.min(1, SAMPLED_NAMES / Math.max(1, statistics!.rows));
-  const names = await pool
-    .unsafe(
-      `SELECT normalized_name FROM ${quoted(table)} TABLESAMPLE BERNOULLI (${100 * share}) REPEATABLE (1)`,
-    )
-    .values();
-  return frequentBeginnings((names as unknown as [string][]).flat(), share, dividedFrom);
-}
-
-/** The rows of a table in the order of results, some thousand at a time: each NIF and normalized name, and a newline. */
+/**
+ * The rows of a table in the order of results, some thousand at a time: each NIF and normalized name, and a newline. Postgres
+ * reads the next ones meanwhile.
+ */
 async function* readInOrder(pool: Sql, table: string, signal: AbortSignal): AsyncGenerator<string> {
   const rows = quoted(table);
   const head = `left(sort_key, ${INDEXED_LENGTH})`;
   const behind = `
     WHERE ${head} >= (SELECT ${head} FROM ${rows} WHERE nif = $1)
       AND (sort_key, nif) > (SELECT sort_key, nif FROM ${rows} WHERE nif = $1)`;
-  let lastNif: string | null = null;
-  for (;;) {
-    signal.throwIfAborted();
-    const statement: string = `
+  const readBehind = async (lastNif: string | null) => {
+    const statement = `
       SELECT string_agg(nif || normalized_name || E'\\n', '' ORDER BY head, sort_key, nif) AS rows
       FROM (
         SELECT ${head} AS head, sort_key, nif, normalized_name FROM ${rows} ${lastNif === null ? '' : behind}
         ORDER BY head, sort_key, nif LIMIT ${NAMES_PER_PAGE}
       ) AS page`;
-    const [page]: { rows: string | null }[] = await pool.unsafe(statement, lastNif === null ? [] : [lastNif]);
-    if (page!.rows === null) return;
-    yield page!.rows;
-    const lastRow = page!.rows.lastIndexOf('\n', page!.rows.length - 2) + 1;
-    lastNif = page!.rows.slice(lastRow, lastRow + NIF_DIGITS);
+    const [page] = await pool.unsafe<{ rows: string | null }[]>(statement, lastNif === null ? [] : [lastNif]);
+    return page!.rows;
+  };
+  for (let reading = readBehind(null); ; ) {
+    signal.throwIfAborted();
+    const page = await reading;
+    if (page === null) return;
+    const lastRow = page.lastIndexOf('\n', page.length - 2) + 1;
+    reading = readBehind(page.slice(lastRow, lastRow + NIF_DIGITS));
+    reading.catch(() => {}); // thrown above
+    yield page;
   }
 }
 

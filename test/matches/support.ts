@@ -1,4 +1,4 @@
-import { buildWordLists } from '../../src/matches/build-word-lists.ts';
+import { buildWordLists, sampleBeginnings } from '../../src/matches/build-word-lists.ts';
 import type { FindMatches } from '../../src/matches/matches.ts';
 import { parseMatchQuery } from '../../src/matches/query.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
@@ -21,7 +21,7 @@ export function isForWords(q: string): boolean {
   return (parseMatchQuery(q)?.kind ?? 'nif') !== 'nif';
 }
 
-/** Creates a generation's table with everything that matches need. @param dividedFrom see `buildWordLists` */
+/** Creates a generation's table with everything that matches need. @param dividedFrom see `sampleBeginnings`; then all names are the sample */
 export async function createMatchTable(
   sql: Sql,
   table: string,
@@ -30,7 +30,8 @@ export async function createMatchTable(
 ): Promise<void> {
   await createSearchTable(sql, table, entries);
   const context = { sql, signal: new AbortController().signal };
-  await buildWordLists(sql, context, table, dividedFrom);
+  const sample = dividedFrom === undefined ? undefined : { from: dividedFrom, share: 1 };
+  await buildWordLists(sql, context, table, await sampleBeginnings(sql, table, sample));
 }
 
 /** Makes a table the current generation's. */
