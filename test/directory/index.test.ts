@@ -280,7 +280,7 @@ test('an index that is built whole is one segment: a search looks into each', as
   const bench = await createWorkbench('full');
   try {
     // More than one bulk request, which Elasticsearch writes side by side.
-    const { index } = await bench.importText(csv(0, 20_000));
+    const { index } = await bench.importText(csv(0, 12_000));
     const { indices } = await bench.tools.elasticsearch!.indices.segments({ index });
     const shards = Object.values(indices).flatMap(({ shards }) => Object.values(shards).flat());
     expect(shards.map(({ segments }) => Object.keys(segments).length)).toEqual([1]);
