@@ -3,6 +3,7 @@ import { afterAll, afterEach, expect, test } from 'bun:test';
 import { changeLimits } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createCredits } from '../../src/credits/admit.ts';
+import { reverseVoided } from '../../src/credits/void.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import {
   createAccountAt,
@@ -13,7 +14,7 @@ import {
 import { createTestDatabase } from '../support/database.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { admit, admitMany, ledgerOf } from './ledger.ts';
+import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
 
 const database = await createTestDatabase('spend_purchased');
 await installTestClock(database.url);
@@ -39,6 +40,17 @@ test('the account stops at its allowance, one by one and many at once; the refus
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 10, calls: 3 });
 });
 
+test('turned on again, purchased credits pay at once; turned off beyond the allowance, they stop', async () => {
+  const { accountId } = await createCaller(sql, { included: 1, credits: 4 });
+  expect(await admitMany(instances[0]!, accountId, 3)).toEqual({ admitted: 3, refused: 0, failed: 0 });
+  await setSpending(accountId, false);
+  expect(await admitMany(instances[0]!, accountId, 3)).toEqual({ admitted: 0, refused: 3, failed: 0 });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 2, calls: 3 });
+  await setSpending(accountId, true);
+  expect(await admitMany(instances[0]!, accountId, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+});
+
 test('a new period opens with its allowance, and stops at it', async () => {
   const clock = await createTestClock(sql, '2026-03-15T00:00:00Z');
   const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 2 });
@@ -49,6 +61,19 @@ test('a new period opens with its allowance, and stops at it', async () => {
   await clock.set('2026-04-01T00:00:00Z');
   expect(await admitMany(credits, id, 5)).toEqual({ admitted: 2, refused: 3, failed: 0 });
   expect(await ledgerOf(sql, id)).toEqual({ used: 2, credits: 5, calls: 4 });
+});
+
+test('accounts of one batch are each charged by their own choice', async () => {
+  const stops = await createCaller(sql, { included: 1, credits: 5 });
+  const goesOn = await createCaller(sql, { included: 1, credits: 5 });
+  await setSpending(stops.accountId, false);
+  const [first, second] = await Promise.all([
+    admitMany(instances[0]!, stops.accountId, 3),
+    admitMany(instances[0]!, goesOn.accountId, 3),
+  ]);
+  expect([first.admitted, second.admitted]).toEqual([1, 3]);
+  expect(await ledgerOf(sql, stops.accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
+  expect(await ledgerOf(sql, goesOn.accountId)).toEqual({ used: 3, credits: 3, calls: 3 });
 });
 
 test('under load on two instances nothing purchased is spent once the change is committed', async () => {
@@ -76,4 +101,13 @@ test('under load on two instances nothing purchased is spent once the change is 
   const { used, credits, calls } = await ledgerOf(sql, accountId);
   // The 20s were refused: between the two changes nobody was admitted.
   expect([used, 100_000 - credits, calls]).toEqual([admitted, admitted, admitted]);
+});
+
+test('what a voided batch took of purchased credits comes back, although they are not to be spent now', async () => {
+  const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
+  await admitMany(instances[0]!, accountId, 3);
+  await setSpending(accountId, false);
+  await voidAndReverse(sql, await attemptsOf(sql, accountId));
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
 });

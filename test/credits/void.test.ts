@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { changePlan } from '../../src/accounts/changes.ts';
+import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
+import { grantCredits } from '../../src/accounts/grant.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
 import { chargeCalls } from '../../src/credits/spend.ts';
@@ -126,6 +127,45 @@ test('a batch that is rolled up while it is voided is counted first, and then ta
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
 });
 
+test('purchased credits come back before included ones, as if the voided calls had never been', async () => {
+  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+  const credits = createCredits(sql);
+  await admitMany(credits, accountId, 3);
+  const [first] = await attemptsOf(sql, accountId);
+  await rollUpCalls(sql);
+  await admitMany(credits, accountId, 3);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 2, calls: 6 });
+  await voidAndReverse(sql, [first!]);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
+  // A later charge is exact, too: it spends three of the five credits left, and its void returns them.
+  await admitMany(credits, accountId, 3);
+  const last = (await attemptsOf(sql, accountId)).at(-1)!;
+  await voidAndReverse(sql, [last]);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
+});
+
+test('a call that the allowance pays, raised since others took purchased credits, returns none of those', async () => {
+  const { accountId } = await createCaller(sql, { included: 10, credits: 10 });
+  const credits = createCredits(sql);
+  await admitMany(credits, accountId, 15);
+  await changeLimits(sql, accountId, { includedCredits: 100 }, 'test');
+  await admit(credits, accountId);
+  await voidAndReverse(sql, [(await attemptsOf(sql, accountId)).at(-1)!]);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 5, calls: 15 });
+});
+
+test('purchased credits of a batch come back, although the allowance was raised meanwhile', async () => {
+  const { accountId } = await createCaller(sql, { included: 5, credits: 5 });
+  await admitMany(createCredits(sql), accountId, 5);
+  await rollUpCalls(sql);
+  await admitMany(createCredits(sql), accountId, 5);
+  const attempts = await attemptsOf(sql, accountId);
+  await voidAttempt(sql, attempts.at(-1)!);
+  await changeLimits(sql, accountId, { includedCredits: 1000 }, 'test');
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 5, calls: 5 });
+});
+
 test('a locked account delays the return of its batches once, not each of them', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
   const credits = createCredits(sql);
@@ -144,6 +184,15 @@ test('a locked account delays the return of its batches once, not each of them',
 
 describe('between a charge and its void', () => {
   const DAYS_AGO = () => new Date(Date.now() - 5 * DAY);
+
+  test('a grant stays', async () => {
+    const { accountId } = await createCaller(sql, { included: 0, credits: 5 });
+    await admitMany(createCredits(sql), accountId, 2);
+    const attempts = await attemptsOf(sql, accountId);
+    await grantCredits(sql, accountId, { credits: 7 }, 'test');
+    await voidAndReverse(sql, attempts);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 12, calls: 0 });
+  });
 
   test('a period ends: what is used in the next one stays, and purchased credits return', async () => {
     const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
