@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
+import { changePlan } from '../../src/accounts/changes.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import type { Call } from '../../src/credits/call.ts';
 import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
@@ -122,6 +123,18 @@ test('credits come back though fifty sendings have used them at once', async () 
   await ledger.close(5000);
   await reverseVoided(sql);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+});
+
+test('included credits that come back after their period has ended bring no purchased ones', async () => {
+  const { accountId } = await createCaller(sql, { included: 5, credits: 10 });
+  const ledger = createCredits(pools[0]!);
+  const { giveBack } = await ledger.admit(call(accountId, randomUUID(), 5));
+  await ledger.admit({ ...call(accountId, randomUUID(), 4), identity: undefined });
+  await changePlan(sql, accountId, 'plus', {}, 'test');
+  giveBack(5);
+  await ledger.close(5000);
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 6, calls: 4 });
 });
 
 test('after ten minutes it is a new request, whether its old charge is still in the journal or not', async () => {

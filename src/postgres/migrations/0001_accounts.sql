@@ -192,7 +192,7 @@ BEGIN
     RETURN;
   END IF;
   account := charge.account_ids[1];
-  back_purchased := least((charge.purchased ->> account)::bigint, back);
+  back_purchased := least(coalesce((charge.purchased ->> account)::bigint, 0), back);
   UPDATE call_journal SET attempt = gen_random_uuid(), voided = true, calls = ARRAY[back], users = NULL,
     purchased = jsonb_build_object(account, back_purchased)
   WHERE attempt = shared;
