@@ -5,7 +5,7 @@ import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
-import { sendDueMails } from '../../src/dashboard/usage/due-mails.ts';
+import { type DueMailParts, sendDueMails } from '../../src/dashboard/usage/due-mails.ts';
 import { usageAlerts } from '../../src/dashboard/usage/usage-alerts.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { MINUTE } from '../../src/units.ts';
@@ -24,10 +24,10 @@ beforeEach(() => {
 });
 
 /** One run of an instance. */
-function send(relay = mail.url): Promise<void> {
+function send(relay = mail.url, sender?: DueMailParts['mailer']): Promise<void> {
   const log = createLogTo({ write: (line) => void logLines.push(line) });
   const publicUrl = 'https://example.com';
-  const mailer = createMailer(relay, null, publicUrl, log);
+  const mailer = sender ?? createMailer(relay, null, publicUrl, log);
   const buyUrl = 'https://shop.example.com/{account}';
   return sendDueMails({ sql: service.sql, mailer, log, publicUrl, buyUrl }, usageAlerts);
 }
@@ -127,6 +127,26 @@ test('a mail that the relay does not take is sent by a later run; the log has no
   await check();
   await mail.mailTo(email);
   expect(mail.received(email)).toBe(0);
+});
+
+test('an instance that sends one mail for long, or ends meanwhile, keeps no other mail from being sent', async () => {
+  const callers = [await createCaller(), await createCaller()];
+  for (const { use } of callers) await use(8);
+  const received = () => callers.map(({ email }) => mail.received(email));
+  const begun = Promise.withResolvers<void>();
+  const slow = Promise.withResolvers<void>();
+  const sendText = () => {
+    begun.resolve();
+    return slow.promise;
+  };
+  const run = send(mail.url, { sendText });
+  await begun.promise;
+  await check();
+  expect(received().toSorted()).toEqual([0, 1]);
+  slow.reject(new Error('lost'));
+  await run;
+  await check();
+  expect(received()).toEqual([1, 1]);
 });
 
 test('calls of the API bring the mails about within a minute', async () => {

@@ -12,6 +12,8 @@ export interface Due {
   recipient: string;
   /** What the mail is about, such as a key. A recipient gets one mail about a topic on each occasion. */
   topic: string;
+  /** Such as a period. */
+  occasion: string;
 }
 
 /** The addresses in such mails. */
@@ -25,7 +27,7 @@ export interface MailAddresses {
 export interface MailKind<Reason extends Due> {
   /** For the log. */
   name: string;
-  /** SQL for all reasons of this kind, with their `occasion`, also those that were sent already. */
+  /** SQL for all reasons of this kind, also those that were sent already. */
   due(sql: Sql): PendingQuery<Row[]>;
   /** Reasons of a recipient that share a mail have the same text here. */
   sharedBy(reason: Reason): string;
@@ -34,7 +36,7 @@ export interface MailKind<Reason extends Due> {
 
 export interface DueMailParts extends MailAddresses {
   sql: Sql;
-  mailer: Mailer;
+  mailer: Pick<Mailer, 'sendText'>;
   log: Pick<Log, 'error'>;
 }
 
@@ -43,28 +45,42 @@ export async function sendDueMails<Reason extends Due>(
   { sql, mailer, log, ...addresses }: DueMailParts,
   kind: MailKind<Reason>,
 ): Promise<void> {
-  const groups = Map.groupBy(await claim<Reason>(sql, kind.due(sql)), (reason) =>
+  const groups = Map.groupBy(await findDue<Reason>(sql, kind.due(sql)), (reason) =>
     [reason.accountId, reason.recipient, kind.sharedBy(reason)].join(' '),
   );
-  for (const reasons of groups.values()) {
-    await mailer.sendText(kind.mailOf(reasons as [Reason, ...Reason[]], addresses)).catch(async (error) => {
+  for (const group of groups.values()) {
+    const [first, ...more] = await claim(sql, group);
+    if (first === undefined) continue;
+    await mailer.sendText(kind.mailOf([first, ...more], addresses)).catch(async (error) => {
       log.error({ kind: kind.name, code: codeOf(error) }, 'a mail was not sent');
-      await withdraw(sql, reasons);
+      await withdraw(sql, [first, ...more]);
     });
   }
 }
 
-/** Claims every reason whose occasion is new. It is one statement, so that one of several instances gets each. */
-function claim<Reason extends Due>(sql: Sql, due: PendingQuery<Row[]>): Promise<Reason[]> {
+/** The reasons whose occasion is new. */
+function findDue<Reason extends Due>(sql: Sql, due: PendingQuery<Row[]>): Promise<Reason[]> {
   return sql<Reason[]>`
-    WITH due AS MATERIALIZED (${due}), claimed AS (
-      INSERT INTO dashboard_sent_mails AS sent (account_id, recipient, topic, occasion)
-      SELECT "accountId", recipient, topic, occasion FROM due ORDER BY "accountId", recipient, topic
-      ON CONFLICT (account_id, recipient, topic) DO UPDATE SET occasion = excluded.occasion
-        WHERE sent.occasion <> excluded.occasion
-      RETURNING account_id AS "accountId", recipient, topic
-    )
-    SELECT due.* FROM claimed JOIN due USING ("accountId", recipient, topic) ORDER BY "accountId", recipient, topic`;
+    SELECT due.* FROM (${due}) AS due
+    LEFT JOIN dashboard_sent_mails sent
+      ON (sent.account_id, sent.recipient, sent.topic) = (due."accountId", due.recipient, due.topic)
+    WHERE sent.occasion IS DISTINCT FROM due.occasion ORDER BY due."accountId", due.recipient, due.topic`;
+}
+
+/**
+ * Claims the reasons for one mail right before it is sent, so that an instance that ends leaves no other mail claimed.
+ * @returns those that no other instance has claimed
+ */
+async function claim<Reason extends Due>(sql: Sql, reasons: Reason[]): Promise<Reason[]> {
+  const { accountId, recipient } = reasons[0]!;
+  const claimed = await sql<{ topic: string }[]>`
+    INSERT INTO dashboard_sent_mails AS sent (account_id, recipient, topic, occasion)
+    SELECT ${accountId}, ${recipient}, topic, occasion FROM ${occasionsOf(sql, reasons)} ORDER BY topic
+    ON CONFLICT (account_id, recipient, topic) DO UPDATE SET occasion = excluded.occasion
+      WHERE sent.occasion <> excluded.occasion
+    RETURNING topic`;
+  const topics = new Set(claimed.map(({ topic }) => topic));
+  return reasons.filter(({ topic }) => topics.has(topic));
 }
 
 async function withdraw(sql: Sql, reasons: Due[]): Promise<void> {
@@ -72,5 +88,11 @@ async function withdraw(sql: Sql, reasons: Due[]): Promise<void> {
   await sql`
     DELETE FROM dashboard_sent_mails
     WHERE account_id = ${accountId} AND recipient = ${recipient}
-      AND topic = ANY (${reasons.map(({ topic }) => topic)}::text[])`;
+      AND (topic, occasion) IN (SELECT topic, occasion FROM ${occasionsOf(sql, reasons)})`;
+}
+
+function occasionsOf(sql: Sql, reasons: Due[]) {
+  const topics = reasons.map(({ topic }) => topic);
+  const occasions = reasons.map(({ occasion }) => occasion);
+  return sql`unnest(${topics}::text[], ${occasions}::text[]) AS reason (topic, occasion)`;
 }
