@@ -39,9 +39,3 @@ export const MATCH_BATCHES: Record<'match' | 'matches', BatchOptions> = {
     queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
   },
 };
-
-/**
- * So many of several queries share a search in Elasticsearch, because most of a search costs the same for any query. A single
- * query shares none, because it would wait for another round if its neighbours have many matches.
- */
-export const SHARING = { match: 1, matches: 10 };

@@ -8,7 +8,7 @@ import type { OpenDirectory } from '../search/open.ts';
 import { MAX_RESULTS } from '../search/search.ts';
 import { createElasticsearchMatches } from './elasticsearch.ts';
 import { keepMatches } from './keeping.ts';
-import { MATCH_BATCHES, MAX_OF_SEVERAL, SHARING } from './matches.ts';
+import { MATCH_BATCHES, MAX_OF_SEVERAL } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import type { MatchQuery, WordsQuery } from './query.ts';
 import { createMatchHandler } from './route.ts';
@@ -33,7 +33,7 @@ export function openMatches(
     const find =
       elasticsearch === null
         ? createPostgresMatches(sql, batches)
-        : createElasticsearchMatches(elasticsearch, elasticsearchAlias, batches, SHARING[kind]);
+        : createElasticsearchMatches(elasticsearch, elasticsearchAlias, batches);
     // A NIF is found by the search, of several queries a few NIFs at a time, so that other searches don't queue behind them.
     const findNif =
       kind === 'match'

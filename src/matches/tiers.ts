@@ -13,10 +13,10 @@ import type { WordsQuery } from './query.ts';
 export function tierOf(name: string, { normalized, before, last }: WordsQuery): 0 | 1 | 2 | null {
   // Then it has every word, because those before the last end at a blank.
   if (name.startsWith(normalized)) return 0;
-  const words = ` ${name} `;
-  if (!before.every((word) => words.includes(` ${word} `))) return null;
-  if (words.includes(` ${last} `)) return 1;
-  return words.includes(` ${last}`) ? 2 : null;
+  const words = name.split(' ');
+  if (!before.every((word) => words.includes(word))) return null;
+  if (words.includes(last)) return 1;
+  return words.some((word) => word.startsWith(last)) ? 2 : null;
 }
 
 /**

@@ -113,16 +113,6 @@ const adapters: [string, () => FindMatches][] = [
   ['Postgres with every beginning divided that five names have', () => divided],
 ];
 
-test('queries that share a search in Elasticsearch answer what each answers alone', async () => {
-  const shared = createElasticsearchMatches(client, alias, MATCH_BATCHES.matches, 4);
-  const names = entries.slice(0, 60).map(({ legalName }) => legalName);
-  // A frequent word has more matches than its search may answer, and is asked again with its neighbours.
-  for (const queries of [names.filter(isForWords), ['zurique', 'nada', 'silva rar', 'x', 'de', 'zurique']]) {
-    const found = await Promise.all(queries.map((q) => matchEntries(shared, q, 5)));
-    expect(found).toEqual(queries.map((q) => oracle(q, 5)));
-  }
-});
-
 describe.each(adapters)('matches by %s', (_, adapter) => {
   const matches = (q: string, limit?: number) => matchEntries(adapter(), q, limit);
   const namesOf = async (q: string) => (await matches(q)).map(({ legalName }) => legalName);
