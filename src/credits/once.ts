@@ -47,7 +47,7 @@ async function useCharges(sql: Sql, attempts: string[], user: string): Promise<M
       users = CASE WHEN ${user} = ANY (users) THEN users WHEN cardinality(users) < ${MAX_USERS} THEN users || ${user}::uuid
         ELSE array_remove(users, ${NO_RETURN}) || ${NO_RETURN}::uuid END
     FROM held
-    WHERE charge.attempt = held.attempt AND NOT EXISTS (SELECT FROM call_journal WHERE attempt = ${user})
+    WHERE charge.attempt = held.attempt AND NOT has_returned(${user})
     RETURNING held.attempt, is_old AS "isOld", calls[1] AS credits`;
   return new Map(rows.filter(({ isOld }) => !isOld).map(({ attempt, credits }) => [attempt, credits]));
 }

@@ -3,17 +3,20 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { changePlan } from '../../src/accounts/changes.ts';
+import { createLockedAccounts } from '../../src/accounts/locked.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import type { Call } from '../../src/credits/call.ts';
+import { chargeOnce, returnAll } from '../../src/credits/once.ts';
 import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
 import { reverseVoided } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { withTimeout } from '../../src/runtime/timeout.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { eventually } from '../support/until.ts';
-import { ledgerOf } from './ledger.ts';
+import { attemptsOf, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('once');
 const sql = database.sql;
@@ -215,6 +218,38 @@ describe('a charge whose outcome is unknown', () => {
     await ledger.close(5000);
     await pool.end({ timeout: 1 });
   });
+
+  test.each(['search', 'return'])(
+    'keeps none of the earlier charges that it searched for: %s first',
+    async (first) => {
+      const pool = connectPostgres(database.url, { max: 2, applicationName: 'test' });
+      const { accountId } = await createCaller(sql, { included: 100 });
+      const request = call(accountId, randomUUID(), 5);
+      const earlier = await ledgers[0]!.admit(request);
+      const attempts = await attemptsOf(sql, accountId);
+      const user = randomUUID();
+      const parts = { call: request, user, attempts: [], runForUnlocked: createLockedAccounts(pool) };
+      const steps = [
+        () =>
+          withTimeout((bound) => chargeOnce(pool, { ...parts, bound }), 500, 'the search').catch(() => {}),
+        () => returnAll(pool, user, attempts),
+      ];
+      if (first === 'return') steps.reverse();
+      const running: Promise<unknown>[] = [];
+      await sql.begin(async (locking) => {
+        await locking`SELECT FROM call_journal WHERE account_ids[1] = ${accountId} FOR UPDATE`;
+        for (const [index, step] of steps.entries()) {
+          running[index] = Promise.resolve(step());
+          await Promise.race([running[index], waitingForLock(sql, index + 1).catch(() => {})]);
+        }
+      });
+      await Promise.all(running);
+      earlier.giveBack(5);
+      const returned = { used: 0, credits: 0, calls: 0 };
+      await eventually(async () => reverseVoided(sql).then(() => ledgerOf(sql, accountId)), returned);
+      await pool.end({ timeout: 1 });
+    },
+  );
 
   test('stays charged when another sending has used it meanwhile', async () => {
     const { accountId, request, admission, up, end } = await chargeUnanswered();

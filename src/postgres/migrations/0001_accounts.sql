@@ -170,6 +170,13 @@ CREATE TABLE call_journal (
 CREATE INDEX call_journal_counted ON call_journal (counted, spent_at);
 CREATE INDEX call_journal_voided ON call_journal (attempt) WHERE voided;
 
+-- Whether a sending has returned its credits. As a volatile function it sees a return that was committed while its statement waited
+-- for a charge's row.
+CREATE FUNCTION has_returned(sending uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM call_journal WHERE attempt = sending);
+END $$;
+
 -- A sending of a request returns credits of a charge that it shares with others (src/credits/once.ts). The last one returns them for
 -- all: the fewest that any has returned, because the others have used the rest. What is returned leaves under another id, so that
 -- the request can be charged again. A charge of this sending that has not come yet is kept from coming.
@@ -182,8 +189,9 @@ DECLARE
 BEGIN
   INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, voided)
   VALUES (sending, now(), '{}', '{}', '{}', '{}', true, true) ON CONFLICT DO NOTHING;
-  SELECT * INTO charge FROM call_journal WHERE attempt = shared AND sending = ANY (users) FOR UPDATE;
-  IF NOT FOUND THEN
+  -- Locked before its users are read, because a search for charges may be adding this sending (src/credits/once.ts).
+  SELECT * INTO charge FROM call_journal WHERE attempt = shared FOR UPDATE;
+  IF (sending = ANY (charge.users)) IS NOT TRUE THEN
     RETURN;
   END IF;
   back := least(charge.unused, credits, charge.calls[1]);
