@@ -67,7 +67,7 @@ function resultOf(
   askedIndex: string | null,
 ): RoundOutcome {
   if (first instanceof SearchError || first.index === null || query.kind === 'nif') return first;
-  const exact = equals.byName.get(query.normalized);
+  const exact = equals.get(query.normalized);
   if (exact === undefined || first.index !== askedIndex) return 'again';
   if (exact instanceof SearchError) return exact;
   if (exact.length === 0) return first;

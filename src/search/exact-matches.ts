@@ -5,13 +5,8 @@ import { type SearchLines, searchLines } from './msearch.ts';
 import type { ParsedQuery } from './query.ts';
 import { MAX_RESULTS } from './search.ts';
 
-/** The entries whose names are equal to those of a batch. */
-export interface Equals {
-  /** The entries of each name, or the failure. A missing name has to be asked again. */
-  byName: Map<string, SearchEntry[] | SearchError>;
-  /** The shared search could not hold all entries, so each name needs its own. */
-  isTruncated: boolean;
-}
+/** The entries of each name that equal it, or the failure. A missing name has to be asked again, by its own search. */
+export type Equals = Map<string, SearchEntry[] | SearchError>;
 
 /** The names among the queries, in groups that share a search for equal names. */
 export function groupNames(queries: ParsedQuery[], together: boolean): string[][] {
@@ -25,18 +20,19 @@ export function equalsLines(index: string, names: string[]): SearchLines {
   return searchLines(index, { terms: { normalized_name: names } }, MAX_RESULTS * names.length);
 }
 
-/** Reads the answers to {@link equalsLines}. The names of a removed index are missing. */
+/**
+ * Reads the answers to {@link equalsLines}. The names of a removed index are missing, and so are those of a shared search that could
+ * not hold all entries.
+ */
 export function readEquals(groups: string[][], outcomes: SearchOutcome[]): Equals {
-  const equals: Equals = { byName: new Map(), isTruncated: false };
+  const equals: Equals = new Map();
   for (const [position, names] of groups.entries()) {
     const outcome = outcomes[position]!;
     if (outcome instanceof SearchError) {
-      if (outcome.status !== 404) for (const name of names) equals.byName.set(name, outcome);
+      if (outcome.status !== 404) for (const name of names) equals.set(name, outcome);
       continue;
     }
-    const dealt = groupByName(names, outcome.entries);
-    if (dealt === null) equals.isTruncated = true;
-    else for (const [name, entries] of dealt) equals.byName.set(name, entries);
+    for (const [name, entries] of groupByName(names, outcome.entries) ?? []) equals.set(name, entries);
   }
   return equals;
 }
