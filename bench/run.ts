@@ -63,7 +63,7 @@ async function main(): Promise<void> {
       const runs = new Map<Scenario, Row[]>(measured.map((scenario) => [scenario, []]));
       for (let run = 1; run <= Number(options.runs); run += 1) {
         say(`${connections} connections, run ${run}`);
-        // Scenario after scenario within a run: what disturbs the machine for a while disturbs all of them.
+        // Each run measures every scenario, so that a disturbance of the machine affects all of them.
         for (const scenario of measured) {
           if (scenario.name === 'search, autocomplete') {
             services.cached = await restartCold(services.cached, stack);
@@ -106,7 +106,7 @@ async function measure(
   connections: number,
 ): Promise<Row> {
   const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
-  // For each run again: Postgres starts a process for each connection.
+  // Read again for each run, because Postgres starts a process for each connection.
   const others = await storeProcesses(stack.servers, stack.sql);
   const cpu = () => ({
     service: service === null ? 0 : cpuSeconds([service.pid]),
@@ -125,7 +125,7 @@ async function measure(
   return {
     scenario: scenario.name,
     connections,
-    // A refusal takes next to no time: a crowd of them is no throughput.
+    // A refusal takes next to no time, so many refusals are no throughput.
     requestsPerSecond: load.requestsPerSecond * (answered / load.requests),
     p50Ms: load.p50Ms,
     p99Ms: load.p99Ms,

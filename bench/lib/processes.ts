@@ -4,7 +4,7 @@ import type { RunningServers } from '../../test/servers/servers.ts';
 
 const TICKS_PER_SECOND = 100; // Linux's USER_HZ
 
-/** CPU seconds that the processes have used so far, those of their children that are gone included. */
+/** CPU seconds that the processes have used so far, with those of their ended children. */
 export function cpuSeconds(pids: number[]): number {
   return pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
 }
@@ -26,7 +26,7 @@ export function residentMb(pid: number): number {
   return Number(line?.[1] ?? 0) / 1024;
 }
 
-/** The process of this node; of every node on this machine if it runs in a container, because its id there is another one. */
+/** The process of this node. A container has its own ids of processes, so for a node in one these are all nodes on this machine. */
 async function elasticsearchProcesses(url: string): Promise<number[]> {
   const answer = await fetch(`${url}/_nodes/_local/process?filter_path=nodes.*.process.id`);
   const { nodes } = (await answer.json()) as { nodes: Record<string, { process: { id: number } }> };

@@ -27,9 +27,9 @@ export interface Scenario {
   on: 'ceiling' | 'bare' | 'prototype' | 'elasticsearch' | 'uncached' | 'cached';
   /** The scenario that this one's rate is divided by. */
   against: ScenarioName | null;
-  /** Companies or names in one request, which its rate is multiplied by for the ratio; 1 when absent. */
+  /** Companies or names in one request, by default 1. For the ratio its rate is multiplied by them. */
   companiesPerRequest?: number;
-  /** With more connections it is not measured: a batch counts as many requests where load is estimated, so some would be refused. */
+  /** The most connections for it. The estimate of load counts a batch as many requests, so with more some would be refused. */
   mostConnections?: number;
   requests: string[];
 }

@@ -5,7 +5,7 @@ import { csv } from '../support/companies.ts';
 import '../support/modes.ts';
 import { until } from '../support/until.ts';
 
-/** Each costs half a second of CPU, and three tell what more would. */
+/** Each costs half a second of CPU. More than three would show nothing further. */
 const PROCESSES = 3;
 const api = await startApi({ mode: 'full', directory: csv(1, 3) });
 const processes = await Promise.all(Array.from({ length: PROCESSES }, () => api.spawnInstance()));

@@ -28,7 +28,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
   const newCaller = (options = {}) =>
     api.caller({ limits: { requestsPerMinute: PER_MINUTE }, included: 10, ...options });
 
-  /** Tokens and credits that the account has spent; the look itself is one token and not counted. */
+  /** Tokens and credits that the account has spent, without the token of this request. */
   async function spent(caller: Caller) {
     const { body } = await ask(api, '/usage', { key: caller.key });
     const { rateLimit, quotas } = body.data;
@@ -72,7 +72,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     const caller = await newCaller();
     if (mode === 'full') api.proxies.elasticsearch.down();
     else await api.sql`ALTER VIEW directory_entries RENAME TO hidden`;
-    // A query that begins like none before: answers of an index that is still the current one may be kept.
+    // No earlier query begins like this one, because answers are cached while their index is the current one.
     const answer = await ask(api, '/companies?q=zircao', { key: caller.key }).finally(async () => {
       if (mode === 'full') api.proxies.elasticsearch.up();
       else await api.sql`ALTER VIEW hidden RENAME TO directory_entries`;

@@ -1,4 +1,4 @@
-/** Whatever happens to two accounts, and at the same moment, ends as a plain model of the ledger says. */
+/** Steps on two accounts, also at the same moment, end as a plain model of the ledger says. */
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';

@@ -59,7 +59,7 @@ export const newAccount = (included: number, credits: number): AccountModel => (
   granted: credits,
 });
 
-/** For a charge, what it took of each account. */
+/** For a charge, the credits that it took from each account. */
 export type Outcome = { calls: number; purchased: number }[] | null;
 
 /** Does a step. */

@@ -20,8 +20,8 @@ export async function launchBrowser(): Promise<Browser> {
   const packaged = process.platform === 'linux' && process.arch === 'x64';
   const executablePath = packaged ? await chromium.executablePath() : SYSTEM_BROWSERS.find(existsSync);
   if (executablePath === undefined) throw new Error('no Chromium here: install one, as /usr/bin/chromium');
-  // Not the package's own flags: one process for everything, as in a cloud function, ends with its first context. Chromium
-  // has no sandbox where the tests run as root.
+  // The package's own flags are for a cloud function: a single process, which ends with its first context. As root, Chromium has
+  // no sandbox.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   return playwright.launch({
     executablePath,
@@ -39,8 +39,9 @@ export interface Browsing {
   /** Gives the browser the session of a new member. */
   enter(context: BrowserContext): ReturnType<typeof createMember>;
   /**
-   * Opens what is folded. Fails when axe finds something (beside what it calls minor), the page is wider than the window, or an element can't be reached by keyboard.
-   * @param path absent: the page as it is
+   * Opens all folded parts. Fails if axe finds a fault that is not minor, the page is wider than the window, or an element can't be
+   * reached by keyboard.
+   * @param path without it, the page as it is
    */
   inspect(page: Page, path?: string): Promise<void>;
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** What a member may repeat leaves a bounded number of rows in the account's ledger, which is kept. */
+/** Changes that a member can repeat leave a bounded number of rows in the account's ledger, which is kept. */
 import { afterAll, expect, test } from 'bun:test';
 import { loadHistory } from '../../src/account-data/history.ts';
 import { startDashboardService } from './service.ts';

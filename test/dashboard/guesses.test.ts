@@ -7,7 +7,7 @@ import { createMember, createVisitor, linkTo, newPerson, type Person } from './v
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
-/** The status of a sign-in. @param from the visitor's address; absent: one that nobody else has */
+/** The status of a sign-in. @param from the visitor's address; without it, an address of no other visitor */
 async function signIn(person: Person, right: boolean, from?: string, at = service): Promise<number> {
   const visitor = createVisitor(at.baseUrl, from === undefined ? {} : { address: from });
   const password = right ? person.password : 'not the password';
@@ -48,7 +48,7 @@ describe('an address', () => {
     expect(await fail(11, attacked, '172.17.0.1')).toEqual([...all(10, 401), 429]);
     expect(await signIn(attacked, true, '172.17.0.1')).toBe(429);
     expect(await signIn(other, true, '172.17.0.1')).toBe(303);
-    // A sprayer has one guess an email.
+    // A password sprayer makes one guess for each email.
     const sprayed = newPerson();
     expect(await fail(2, sprayed, '172.17.0.1')).toEqual([401, 429]);
   });
@@ -67,7 +67,7 @@ describe('an address', () => {
   });
 });
 
-/** Says that so many guesses were made of an email. @param kind `known` in browsers that its user knows, `guess` elsewhere */
+/** Stores a number of guesses of an email's password. @param kind `known` in browsers that its user knows, `guess` elsewhere */
 const setGuesses = (kind: 'known' | 'guess', { email }: Person, guesses: number, at = service) => at.sql`
   INSERT INTO dashboard_attempts VALUES (${`${kind} ${hashOf(email)}`}, ${guesses}, now() + interval '1 hour')
   ON CONFLICT (key) DO UPDATE SET attempts = excluded.attempts`;

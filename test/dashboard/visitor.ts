@@ -12,7 +12,7 @@ export interface PageAnswer {
   headers: Headers;
   text: string;
   document: Page;
-  /** The text of what a selector finds, white space collapsed; null when it finds nothing. */
+  /** The text of the element that a selector finds, with white space collapsed; `null` if it finds none. */
   textOf(selector: string): string | null;
 }
 
@@ -20,7 +20,7 @@ export interface PageAnswer {
 export interface Visitor {
   cookies: Map<string, string>;
   get(path: string, headers?: Record<string, string>): Promise<PageAnswer>;
-  /** Opens the page of a form and sends the form, as its fields stand except `fields`. */
+  /** Opens the page of a form and sends the form with its own values, except those in `fields`. */
   submit(page: string, fields: Fields, options?: SubmitOptions): Promise<PageAnswer>;
   /** Sends a form without opening its page. */
   post(path: string, fields: Fields, headers?: Record<string, string>): Promise<PageAnswer>;
@@ -30,13 +30,13 @@ export interface Visitor {
 type Fields = Record<string, unknown>;
 
 interface SubmitOptions {
-  /** Which form, where the page has several; absent: the first in its `main`. */
+  /** The selector of the form; by default the first one in the page's `main`. */
   form?: string;
 }
 
 /**
- * @param address what the service is told that the visitor's address is: it must trust 127.0.0.1 as a proxy. Absent: a new
- * one, so that no visitor uses up another's sign-ups
+ * @param address the visitor's address for the service, which must trust 127.0.0.1 as a proxy. By default a new one, so that no
+ * visitor uses up another's sign-ups
  */
 export function createVisitor(baseUrl: string, { address = randomAddress(), language = 'en' } = {}): Visitor {
   const cookies = new Map<string, string>();

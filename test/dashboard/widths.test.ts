@@ -24,7 +24,7 @@ const { service, browsing, stop } = await startBrowsedDashboard({
 });
 afterAll(() => stop());
 
-/** What is wrong with the page as it stands: boxes wider than their place, and words of up to 12 characters that stand in several lines. */
+/** The faults of a page: boxes that are wider than their place, and words of up to 12 characters that are broken over lines. */
 const FAULTS = `(() => {
   const faults = [];
   const root = document.documentElement;

@@ -51,7 +51,7 @@ test('a reader that goes on from `next` sees every change once, in order, whatev
       const headers = { 'Content-Type': 'application/json' };
       const body = JSON.stringify({ after: next, ...filter });
       const answer = await ask(at, '/debts/changes', { key, method: 'POST', headers, body });
-      if (answer.status === 503) continue; // a busy machine's: asked again, as a reader does
+      if (answer.status === 503) continue; // from a busy machine; a reader asks again
       expect(answer.status).toBe(200);
       seen.push(...answer.body.data);
       next = answer.body.next;

@@ -150,7 +150,7 @@ test('a file that keeps under 90% of the companies of its kind is refused withou
   await importText(brackets(0, 100));
   for (const [what, kept] of [
     [brackets(0, 89), 89],
-    // As many rows, of other companies: the file of the other kind, for one.
+    // As many rows, but of other companies, for example the file of the other kind.
     [brackets(11, 111), 89],
     [brackets(100, 300), 0],
   ] as const) {
@@ -161,7 +161,7 @@ test('a file that keeps under 90% of the companies of its kind is refused withou
   expect(await stored()).toHaveLength(100);
   expect(await importText(brackets(0, 89), { dryRun: true, force: 1 })).toMatchObject({ removed: 11 });
   expect(await stored()).toHaveLength(100);
-  // The other kind's dataset is none of its business.
+  // The dataset of the other kind is not compared.
   expect(await importText(brackets(0, 2), { kind: 'social-security' })).toMatchObject({ removed: 0 });
 
   expect(await importText(brackets(10, 100))).toEqual({ read: 90, imported: 90, rejected: 0, removed: 10 });

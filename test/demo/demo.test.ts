@@ -62,7 +62,7 @@ async function startDemo() {
 
 type Demo = Awaited<ReturnType<typeof startDemo>>;
 let demo: Demo;
-/** Null after a test that ended it. */
+/** `null` after a test that ended it. */
 let running: Demo | null = null;
 beforeEach(async () => {
   running ??= await startDemo();

@@ -191,7 +191,7 @@ test('Elasticsearch away from the start: nothing changes', async () => {
   for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild, bench.rollback]) {
     await expect(run()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
   }
-  // Reads only: that nothing has changed goes without saying.
+  // The command only reads, so its warning does not say that nothing has changed.
   await expect(bench.status()).rejects.toThrow(`${CLOSED}: ${CHECK}`);
   // The command still reports what Postgres knows.
   const report = await statusReport(bench.tools, { note: () => {} });

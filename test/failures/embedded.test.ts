@@ -13,7 +13,7 @@ let directory: ReturnType<typeof temporaryDirectory>;
 let dataDir: string;
 let provider: Provider;
 let env: Record<string, string>;
-/** Null after a test that ended it. */
+/** `null` after a test that ended it. */
 let running: ServiceProcess | null = null;
 let service: ServiceProcess;
 let key: string;

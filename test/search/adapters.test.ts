@@ -148,7 +148,7 @@ describe.each(adapters)('search by %s', (_, adapter) => {
     expect(await nifsOf('500002576')).toEqual(['500002576']);
     expect(await nifsOf('PT 500.002-576, please')).toEqual(['500002576']);
     expect(await nifsOf('999999999')).toEqual([]);
-    // Of the names that hold this NIF none is answered: they are not its entry.
+    // Names that contain this NIF are not answered, because they are not its entry.
     expect(await nifsOf('Rua 509442013')).toEqual([]);
     expect(await namesOf('Rua 50944201')).toEqual(['Rua 509442013, Lda']);
   });

@@ -11,7 +11,7 @@ import {
 /** What Lucene takes as one term at most. */
 const MAX_TERM_BYTES = 32_766;
 
-/** Each that is assigned, and a sample of the 950,000 others, which are all treated alike. */
+/** Each assigned character, and a sample of the 950,000 others, which are all treated alike. */
 function* characters(): Generator<string> {
   for (let codePoint = 0; codePoint <= 0x10ffff; codePoint += 1) {
     const character = String.fromCodePoint(codePoint);

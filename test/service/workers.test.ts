@@ -62,7 +62,7 @@ function isPortFree(port: number): boolean {
 const get = (service: ServiceProcess, path: string) =>
   sendRaw(service, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
 
-/** Sends requests that nobody has sent before, and @returns how many of them each worker says that it has answered. */
+/** Sends new requests. @returns how many of them each worker says that it has answered */
 async function sharesOf(service: ServiceProcess): Promise<number[]> {
   const answers = await Promise.all(Array.from({ length: REQUESTS }, () => get(service, '/health/live')));
   for (const answer of answers) expect(answer).toStartWith('HTTP/1.1 200');

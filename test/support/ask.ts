@@ -11,10 +11,10 @@ export function linesSince({ logLines }: Pick<Instance, 'logLines'>, from: numbe
   return logLines.slice(from).filter(({ route }) => route !== '/openapi/json');
 }
 
-/** Everything that consumers have sent in the tests of this process and no log may repeat, as it would stand within a string of JSON. */
+/** Texts that no log may repeat, as they would stand within a string of JSON: those that consumers have sent in this process. */
 const confidential = new Set<string>();
 
-/** `call`, with everything that no log may repeat remembered: the key, the query, the NIF. */
+/** `call`, which remembers the key, the query and the NIF, because no log may repeat them. */
 export async function ask(
   { url }: Pick<Instance, 'url'>,
   path: string,

@@ -14,7 +14,7 @@ type Document = {
 };
 
 const PROBLEM = 'application/problem+json';
-/** Kinds that are answered before a bucket was asked, so that there is nothing to say about one. */
+/** Problems that are answered before a bucket is asked, so they have no headers of a bucket. */
 const WITHOUT_BUCKET = ['unauthorized', 'authentication-failed', 'not-found', 'method-not-allowed'];
 
 export type AnswerChecker = (method: string, path: string, answer: Answer) => void;

@@ -41,7 +41,7 @@ describe('account create', () => {
       [],
       ['--name', 'a\u001b[31mb'],
       ['--name', 'x', '--plan', 'plus', '--period-start', '2026-01-01T00:00:00'],
-      // Postgres has no year 0, and nobody a year 10000.
+      // Postgres has no year 0, and JSON no year 10000.
       ['--name', 'x', '--plan', 'plus', '--period-start', '0001-01-01T00:00:00+10:00'],
       ['--name', 'x', '--plan', 'plus', '--until', '9999-12-31T23:59:59-10:00'],
     ]) {
@@ -168,7 +168,7 @@ describe('account limits', () => {
   });
 });
 
-/** What the system calls the user of this process; `uid N` if it has no name. */
+/** The system's name of this process's user; `uid N` if it has none. */
 function systemUser(): string {
   const { exitCode, stdout } = Bun.spawnSync(['id', '-un']);
   return exitCode === 0 ? stdout.toString().trim() : `uid ${process.getuid!()}`;

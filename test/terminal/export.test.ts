@@ -8,7 +8,7 @@ import { nif } from '../support/companies.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { createFolder } from '../support/folder.ts';
 
-/** Names as people type them: what CSV has to quote, what looks like a formula, and what looks like COPY's own marks. */
+/** Names that CSV has to quote, that look like a formula, or that look like COPY's own marks. */
 const NAMES = [
   'Ábaco & Filhos, Lda',
   'A "Nova" Padaria; Lda',
