@@ -93,7 +93,7 @@ async function waitUntilUnused(sql: Sql, database: string): Promise<void> {
 }
 
 /** Who is still on the database after `graceMs`, e.g. `company-directory (idle)`. */
-async function openConnections(sql: Sql, database: string, graceMs = 1000): Promise<string[]> {
+async function openConnections(sql: Sql, database: string, graceMs = 5000): Promise<string[]> {
   const deadline = Date.now() + graceMs;
   for (;;) {
     const open = await sql<{ application: string; state: string | null }[]>`
