@@ -4,7 +4,7 @@ import { quoted } from '../postgres/identifier.ts';
 import { INDEXED_LENGTH } from '../search/postgres.ts';
 import { MIB } from '../units.ts';
 import { Beginning, BLANK, frequentBeginnings } from './beginnings.ts';
-import { createWordsTable, NIF_BYTES, NIFS_PER_ROW, wordsTable } from './word-lists.ts';
+import { createWordsTable, NIF_BYTES, NIFS_PER_ROW, UNDIVIDED, wordsTable } from './word-lists.ts';
 
 /**
  * A beginning is divided if more than `from` names have it, by a sample with this share of all names. So a rare list has about
@@ -57,6 +57,7 @@ export async function buildWordLists(
     await transaction.unsafe(createWordsTable(words));
     const copy = await copyInto(transaction, quoted(words));
     try {
+      await copy.write(rowOf(UNDIVIDED, 0, Buffer.from(divided.join(' '))));
       await writeLists(readInOrder(pool, table, signal), tree, copy);
       await copy.finish();
     } catch (error) {
@@ -106,12 +107,8 @@ async function* readInOrder(pool: Sql, table: string, signal: AbortSignal): Asyn
 async function writeLists(pages: AsyncGenerator<string>, tree: Beginning, copy: CopyWriter): Promise<void> {
   const nifs = Buffer.alloc(NIFS_PER_ROW * NIF_BYTES);
   let rows = '';
-  const addRow = (key: string, last: number, { buffer, byteOffset }: Uint8Array, length: number) => {
-    const hex = Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString('hex');
-    rows += `${key}\t${last}\t\\\\x${hex}\n`;
-  };
   const endRow = (list: Beginning) => {
-    addRow(list.key, list.last, list.bytes, list.length);
+    rows += rowOf(list.key, list.last, list.bytes.subarray(0, list.length));
     list.length = 0;
   };
   const send = async () => {
@@ -138,15 +135,21 @@ async function writeLists(pages: AsyncGenerator<string>, tree: Beginning, copy: 
         }
         if (code === BLANK) list = tree;
       }
-      if (place % NIFS_PER_ROW === NIFS_PER_ROW - 1) addRow('', place, nifs, nifs.length);
+      if (place % NIFS_PER_ROW === NIFS_PER_ROW - 1) rows += rowOf('', place, nifs);
     }
     await send();
   }
   const left = place % NIFS_PER_ROW;
-  if (left > 0) addRow('', place - left + NIFS_PER_ROW - 1, nifs, left * NIF_BYTES);
+  if (left > 0) rows += rowOf('', place - left + NIFS_PER_ROW - 1, nifs.subarray(0, left * NIF_BYTES));
   for (const list of tree.all()) {
     if (list.length > 0) endRow(list);
     if (rows.length > MIB) await send();
   }
   await send();
+}
+
+/** A line of COPY's text format. */
+function rowOf(key: string, last: number, { buffer, byteOffset, length }: Uint8Array): string {
+  const hex = Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString('hex');
+  return `${key}\t${last}\t\\\\x${hex}\n`;
 }

@@ -5,7 +5,7 @@ import type { Bound } from '../runtime/timeout.ts';
 import type { SearchEntry } from '../search/document.ts';
 import { createPrefixSearch } from '../search/postgres.ts';
 import type { ListRow, WantedRows } from './walk.ts';
-import { NIF_BYTES, NIFS_PER_ROW, wordsTable } from './word-lists.ts';
+import { hasRoom, keyOf, NIF_BYTES, NIFS_PER_ROW, readPlaces, UNDIVIDED, wordsTable } from './word-lists.ts';
 
 /** A name that a list has. */
 export interface ListedName extends SearchEntry {
@@ -13,7 +13,7 @@ export interface ListedName extends SearchEntry {
 }
 
 /** SQL: the name of the current generation's table. */
-export const CURRENT_TABLE =
+const CURRENT_TABLE =
   'SELECT table_name AS name FROM directory JOIN directory_generations ON directory_generations.id = current';
 
 /** The directory was swapped, so the table is not the current one any more. */
@@ -21,45 +21,57 @@ export class Swapped extends Error {
   override readonly name = 'Swapped';
 }
 
-export type ListReader = ReturnType<typeof openListReader>;
+export type ListReader = Awaited<ReturnType<typeof openListReader>>;
 
 /**
- * Reads the lists of a generation's table, and the names at their places. What is asked for in one turn of the event loop
- * shares a statement.
+ * Reads the lists of the current generation's table, and the names at their places. What is asked for in one turn of the event
+ * loop shares a statement.
  * @throws Swapped when the table is not current (lists only), and Postgres's error when it does not exist
  */
-export function openListReader(sql: Sql, table: string, batches: BatchOptions) {
+export async function openListReader(sql: Sql, batches: BatchOptions, bound: Bound) {
+  const [current] = await bound(sql.unsafe<{ name: string }[]>(CURRENT_TABLE));
+  const table = current!.name;
   const [names, words] = [quoted(table), quoted(wordsTable(table))];
+  const [row] = await bound(
+    sql.unsafe<{ places: Buffer }[]>(`SELECT places FROM ${words} WHERE beginning = $1`, [UNDIVIDED]),
+  );
+  const divided = new Set(row!.places.toString().split(' '));
 
-  // The current table's name comes with the rows, also when there are none.
+  // Without rows of lists there is one of nulls, unless the directory was swapped.
   const rowsStatement = `
-    SELECT current.name AS current, wanted.list, found.last, found.places
+    SELECT wanted.list, found.last, found.places
     FROM (${CURRENT_TABLE}) AS current
     LEFT JOIN (
-      unnest($1::int[], $2::text[], $3::int[], $4::int[]) AS wanted (list, beginning, since, rows)
+      unnest($1::int[], $2::text[], $3::int[], $4::int[]) AS wanted (list, key, since, rows)
       CROSS JOIN LATERAL (
         SELECT last, places FROM ${words} AS words
-        WHERE words.beginning = wanted.beginning AND last >= since ORDER BY last LIMIT rows
+        WHERE beginning = key AND last >= since ORDER BY last LIMIT rows
       ) AS found
-    ) ON true`;
+    ) ON true
+    WHERE current.name = $5`;
   async function readRowsOfAll(steps: WantedRows[][], bound: Bound): Promise<ListRow[][][]> {
-    const lists = steps.flat();
-    const of = lists.flatMap(({ keys }, list) => keys.map(() => list));
+    // Queries share words, and so the first rows of these lists.
+    const byId = new Map(steps.flat().map((list) => [idOf(list), { ...list, read: [] as ListRow[] }]));
+    const lists = [...byId.values()];
     const parameters = [
-      of,
-      lists.flatMap(({ keys }) => keys),
-      of.map((list) => lists[list]!.since),
-      of.map((list) => lists[list]!.rows),
+      [...lists.keys()],
+      lists.map(({ key }) => key),
+      lists.map(({ since }) => since),
+      lists.map(({ rows }) => rows),
+      table,
     ];
     const rows = await bound(
-      sql.unsafe<({ current: string; list: number | null } & ListRow)[]>(rowsStatement, parameters, {
+      sql.unsafe<{ list: number | null; last: number; places: Uint8Array }[]>(rowsStatement, parameters, {
         prepare: true,
       }),
     );
-    if (rows[0]!.current !== table) throw new Swapped();
-    const read: ListRow[][] = lists.map(() => []);
-    for (const row of rows) if (row.list !== null) read[row.list]!.push(row);
-    return steps.map((step) => read.splice(0, step.length));
+    if (rows.length === 0) throw new Swapped();
+    for (const { list, last, places } of rows) {
+      if (list === null) break; // nothing was found
+      const { key, read } = lists[list]!;
+      read.push({ last, places: readPlaces(places), isEnd: hasRoom(key, places) });
+    }
+    return steps.map((step) => step.map((list) => byId.get(idOf(list))!.read));
   }
 
   const nif = `lpad(substr(words.places, ${NIF_BYTES} * (place % ${NIFS_PER_ROW}) + 1, ${NIF_BYTES})::int::text, 9, '0')`;
@@ -80,9 +92,13 @@ export function openListReader(sql: Sql, table: string, batches: BatchOptions) {
   }
 
   return {
+    /** The key of the list of the names with a word that begins so; at its end a blank means a whole word. */
+    keyOf: (beginning: string) => keyOf(beginning, divided),
     /** The first names that begin with a prefix, in their order. */
     readPrefix: createPrefixSearch(sql, table, { equalFirst: false }),
     readRows: createBatcher(readRowsOfAll, batches),
     readNames: createBatcher(readNamesOfAll, batches),
   };
 }
+
+const idOf = ({ key, since, rows }: WantedRows) => `${since} ${rows} ${key}`;

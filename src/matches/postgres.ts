@@ -4,12 +4,11 @@ import type { BatchOptions } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import type { SearchEntry } from '../search/document.ts';
 import { SEARCH_TIMEOUT_MS } from '../search/search.ts';
-import { CURRENT_TABLE, type ListedName, type ListReader, openListReader, Swapped } from './list-reader.ts';
+import { type ListedName, type ListReader, openListReader, Swapped } from './list-reader.ts';
 import type { FindMatches } from './matches.ts';
 import type { WordsQuery } from './query.ts';
 import { arrange, enough, firstOf, tierOf } from './tiers.ts';
 import { walk } from './walk.ts';
-import { keysOfBeginning, keysOfWord } from './word-lists.ts';
 
 /** The most repeats of a search while the directory is swapped. */
 const MAX_ROUNDS = 4;
@@ -21,18 +20,22 @@ const UNDEFINED_TABLE = '42P01';
  * the search begins again.
  */
 export function createPostgresMatches(sql: Sql, batches: BatchOptions): FindMatches {
-  let reader: ListReader | null = null;
+  let reader: Promise<ListReader> | null = null;
+  const forget = (used: Promise<ListReader>) => {
+    if (reader === used) reader = null;
+  };
 
   async function find(query: WordsQuery, limit: number, bound: Bound): Promise<SearchEntry[]> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      reader ??= openListReader(sql, await currentTable(sql, bound), batches);
+      reader ??= openListReader(sql, batches, bound);
       const used = reader;
+      used.catch(() => forget(used));
       try {
-        return await findIn(used, query, limit, bound);
+        return await findIn(await bound(used), query, limit, bound);
       } catch (error) {
         // The table of a generation before the last is dropped.
         if (!(error instanceof Swapped) && codeOf(error) !== UNDEFINED_TABLE) throw error;
-        if (reader === used) reader = null;
+        forget(used);
       }
     }
     throw new Error('the directory has no lists of names by words, or kept being swapped');
@@ -44,11 +47,6 @@ export function createPostgresMatches(sql: Sql, batches: BatchOptions): FindMatc
   });
 }
 
-async function currentTable(sql: Sql, bound: Bound): Promise<string> {
-  const [row] = await bound(sql.unsafe<{ name: string }[]>(CURRENT_TABLE));
-  return row!.name;
-}
-
 async function findIn(
   reader: ListReader,
   query: WordsQuery,
@@ -56,17 +54,17 @@ async function findIn(
   bound: Bound,
 ): Promise<SearchEntry[]> {
   const { before, last, normalized } = query;
-  const first = (lists: string[][], accept: (name: ListedName) => boolean) =>
-    walk(lists, { ...reader, limit: enough(limit), accept });
-  const wordsBefore = before.map(keysOfWord);
+  const first = (beginnings: string[], accept: (name: ListedName) => boolean) =>
+    walk(beginnings.map(reader.keyOf), { ...reader, limit: enough(limit), accept });
+  const wordsBefore = before.map((word) => `${word} `);
 
-  const all = await first([...wordsBefore, keysOfBeginning(last)], isInTier(query, 2));
+  const all = await first([...wordsBefore, last], isInTier(query, 2));
   if (all.length < enough(limit)) {
     return arrange(all, query, ({ normalizedName }) => normalizedName).slice(0, limit);
   }
   const beginning = await bound(reader.readPrefix(normalized));
   const whole =
-    beginning.length >= limit ? [] : await first([...wordsBefore, keysOfWord(last)], isInTier(query, 1));
+    beginning.length >= limit ? [] : await first([...wordsBefore, `${last} `], isInTier(query, 1));
   return firstOf(beginning, whole, all, limit);
 }
 

@@ -1,16 +1,16 @@
-import { readPlaces } from './word-lists.ts';
-
 /** A row of a list of places (word-lists.ts). */
 export interface ListRow {
   /** Its last place. */
   last: number;
-  places: Uint8Array;
+  places: Int32Array;
+  /** Whether the list certainly ends with it. */
+  isEnd: boolean;
 }
 
 /** Which rows of which list. */
 export interface WantedRows {
-  /** One of them has the list. */
-  keys: string[];
+  /** Of the list. */
+  key: string;
   /** The first place. */
   since: number;
   /** At most. */
@@ -41,13 +41,13 @@ const NAMES = 64;
  * The first names that are in all lists, in their order.
  *
  * It reads the lists side by side until it has enough names, or one list has ended. What is left then are that list's further
- * places. It reads the names of some, for as long as it would take to read the shortest of the other lists. If these are not
- * enough, it does read that list, which leaves fewer places, and goes on in the same way.
+ * places. If enough names are likely to be among them, it reads some, for as long as it would take to read the shortest of the
+ * other lists. If these are not enough, it does read that list, which leaves fewer places, and goes on in the same way.
  *
- * @param keys of each list, of which one has the list
+ * @param keys of the lists
  */
 export async function walk<Name>(
-  keys: string[][],
+  keys: string[],
   { limit, readRows, readNames, accept }: WalkOptions<Name>,
 ): Promise<Name[]> {
   const found: Name[] = [];
@@ -58,11 +58,11 @@ export async function walk<Name>(
     }
   };
   const readOn = async (lists: OpenList[], rows: number) => {
-    const read = await readRows(lists.map((list) => ({ keys: list.keys, since: list.until + 1, rows })));
+    const read = await readRows(lists.map((list) => ({ key: list.key, since: list.until + 1, rows })));
     for (const [index, list] of lists.entries()) list.add(read[index]!, rows);
   };
 
-  const lists = keys.map((keysOfOne) => new OpenList(keysOfOne));
+  const lists = keys.map((key) => new OpenList(key));
   for (let rows = FIRST_ROWS; !lists.some(({ isWhole }) => isWhole); rows *= MORE_ROWS) {
     await readOn(lists, rows);
     const until = Math.min(...lists.map((list) => list.until));
@@ -77,10 +77,13 @@ export async function walk<Name>(
     .reduce(inBoth);
   while (left.length > 0 && found.length < limit) {
     const last = left.at(-1)!;
+    const share = others.reduce((product, list) => product * list.share, 1);
     const shortest = others.sort((a, b) => a.rowsUntil(last) - b.rowsUntil(last)).shift();
     const names = shortest === undefined ? left.length : NAMES + NAMES_PER_ROW * shortest.rowsUntil(last);
-    await check(left.subarray(0, names));
-    left = left.subarray(names);
+    if (Math.min(left.length, (limit - found.length) / share) <= names) {
+      await check(left.subarray(0, names));
+      left = left.subarray(names);
+    }
     if (shortest === undefined || left.length === 0 || found.length >= limit) break;
     while (shortest.until < last) await readOn([shortest], 1 + Math.ceil(shortest.rowsUntil(last)));
     left = inBoth(left, shortest.places);
@@ -95,8 +98,9 @@ class OpenList {
   /** All places up to this one were read; `Infinity` means the whole list. */
   until = -1;
   #rows = 0;
+  #count = 0;
 
-  constructor(readonly keys: string[]) {}
+  constructor(readonly key: string) {}
 
   get isWhole(): boolean {
     return this.until === Number.POSITIVE_INFINITY;
@@ -104,7 +108,7 @@ class OpenList {
 
   /** @param wanted how many rows were asked for */
   add(rows: ListRow[], wanted: number): void {
-    const parts = [this.places, ...rows.map((row) => readPlaces(row.places))];
+    const parts = [this.places, ...rows.map((row) => row.places)];
     this.places = new Int32Array(parts.reduce((sum, { length }) => sum + length, 0));
     let at = 0;
     for (const part of parts) {
@@ -112,7 +116,14 @@ class OpenList {
       at += part.length;
     }
     this.#rows += rows.length;
-    this.until = rows.length < wanted ? Number.POSITIVE_INFINITY : rows.at(-1)!.last;
+    this.#count += at - parts[0]!.length;
+    const isEnd = rows.length < wanted || rows.at(-1)!.isEnd;
+    this.until = isEnd ? Number.POSITIVE_INFINITY : rows.at(-1)!.last;
+  }
+
+  /** Of the places up to `until`, 0 to 1. */
+  get share(): number {
+    return this.#count / (this.until + 1);
   }
 
   /** About how many more rows go up to a place, if the list goes on as it began. */

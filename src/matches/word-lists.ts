@@ -14,7 +14,8 @@ export const wordsTable = (table: string): string => `${table}_words`;
 
 /**
  * A row has some of a list's places, `last` being the last of them. The rows of the beginning `''` have NIFs instead, of
- * {@link NIFS_PER_ROW} places each. Postgres keeps a row of under 2,000 bytes in one piece, and does not compress it.
+ * {@link NIFS_PER_ROW} places each. The row of {@link UNDIVIDED} has the divided beginnings, with blanks between them. Postgres
+ * keeps a row of under 2,000 bytes in one piece, and does not compress it.
  */
 export function createWordsTable(words: string): string {
   return `CREATE TABLE ${quoted(words)} (beginning text COLLATE "C", last integer, places bytea NOT NULL)`;
@@ -35,24 +36,26 @@ export const LONGEST_DIVIDED = 64;
 /** After a beginning that is not divided. No word has this character. */
 export const UNDIVIDED = '*';
 
-/** The keys of which one has the list of a whole word. If none has one, no name has the word. */
-export function keysOfWord(word: string): string[] {
-  return [`${word} `, ...undividedKeys(word)];
-}
-
-/** The keys of which one has the list of a word's beginning. If none has one, no word begins so. */
-export function keysOfBeginning(beginning: string): string[] {
-  return [beginning, ...undividedKeys(beginning)];
-}
-
-/** The keys of lists that have names with other words, too. */
-function undividedKeys(word: string): string[] {
-  const characters = [...word].slice(0, LONGEST_DIVIDED + 1);
-  return characters.map((_, index) => characters.slice(0, index + 1).join('') + UNDIVIDED);
+/**
+ * The key of the list that has all names with such a word, and maybe others. If there is no such list, no name has one.
+ * @param beginning of a word, or a whole word with the blank after it
+ */
+export function keyOf(beginning: string, divided: ReadonlySet<string>): string {
+  let key = '';
+  for (const character of beginning) {
+    key += character;
+    if (!divided.has(key)) return character === ' ' ? key : key + UNDIVIDED;
+  }
+  return key;
 }
 
 /** The most bytes of a place. */
 export const PLACE_BYTES = 5;
+
+/** Whether a row of this list has room for another place, so that it is the last one. */
+export function hasRoom(key: string, { length }: Uint8Array): boolean {
+  return length + PLACE_BYTES <= (key.endsWith(UNDIVIDED) ? RARE_ROW_BYTES : ROW_BYTES);
+}
 
 /**
  * Writes a place behind others as the gap from the one before (0 before the first one), seven bits a byte, the lowest first.

@@ -20,12 +20,12 @@ const ascending = (places: readonly number[]) => [...new Set(places)].sort((a, b
 /** Lists in memory by their names, in rows of so many places; it counts what is read of them. */
 function createLists(lists: Record<string, readonly number[]>, placesInRow: number) {
   const read = { rows: 0, names: 0 };
-  const rowsOf = ({ keys, since, rows }: WantedRows): ListRow[] => {
-    const places = lists[keys.find((key) => lists[key] !== undefined) ?? ''] ?? [];
+  const rowsOf = ({ key, since, rows }: WantedRows): ListRow[] => {
+    const places = lists[key] ?? [];
     const all: ListRow[] = [];
     for (let at = 0; at < places.length; at += placesInRow) {
       const some = places.slice(at, at + placesInRow);
-      all.push({ last: some.at(-1)!, places: bytesOf(some) });
+      all.push({ last: some.at(-1)!, places: Int32Array.from(some), isEnd: some.length < placesInRow });
     }
     const found = all.filter(({ last }) => last >= since).slice(0, rows);
     read.rows += found.length;
@@ -67,7 +67,7 @@ describe('a walk along lists', () => {
           const lists = createLists(Object.fromEntries(many.map((one, i) => [`k${i}`, one])), placesInRow);
           const accept = (place: number) => place % divisor === 0 && many.every((one) => one.includes(place));
           const found = await walk(
-            many.map((_, i) => ['none', `k${i}`]),
+            many.map((_, i) => `k${i}`),
             { limit, accept, ...lists },
           );
           expect(found).toEqual(many[0]!.filter(accept).slice(0, limit));
@@ -79,7 +79,7 @@ describe('a walk along lists', () => {
 
   test('a word that no name has ends it at once', async () => {
     const lists = createLists({ a: Array.from({ length: 10_000 }, (_, i) => i) }, 10);
-    expect(await walk([['a'], ['b']], { limit: 20, accept: () => true, ...lists })).toEqual([]);
+    expect(await walk(['a', 'b'], { limit: 20, accept: () => true, ...lists })).toEqual([]);
     expect(lists.read).toEqual({ rows: 1, names: 0 });
   });
 
@@ -92,7 +92,7 @@ describe('a walk along lists', () => {
       },
       100,
     );
-    const found = await walk([['two'], ['three']], { limit: 40, accept: () => true, ...lists });
+    const found = await walk(['two', 'three'], { limit: 40, accept: () => true, ...lists });
     expect(found).toEqual(Array.from({ length: 40 }, (_, i) => 6 * i));
     expect(lists.read.rows).toBeLessThan(20);
   });
@@ -102,7 +102,7 @@ describe('a walk along lists', () => {
       { short: [5_000, 99_998, 99_999], long: Array.from({ length: 100_000 }, (_, i) => i) },
       100,
     );
-    const found = await walk([['long'], ['short']], {
+    const found = await walk(['long', 'short'], {
       limit: 40,
       accept: (place) => place !== 99_999,
       ...lists,
@@ -120,9 +120,22 @@ describe('a walk along lists', () => {
       },
       100,
     );
-    expect(await walk([['even'], ['odd']], { limit: 40, accept: () => false, ...lists })).toEqual([]);
+    expect(await walk(['even', 'odd'], { limit: 40, accept: () => false, ...lists })).toEqual([]);
     expect(lists.read.rows).toBeLessThanOrEqual(1_000);
     expect(lists.read.names).toBeLessThan(100);
+  });
+
+  test('a list is read rather than names of which few are likely to be in it', async () => {
+    const lists = createLists(
+      {
+        rare: Array.from({ length: 200 }, (_, i) => 500 * i),
+        seldom: Array.from({ length: 1_900 }, (_, i) => 49 * i),
+      },
+      1_000,
+    );
+    const found = await walk(['rare', 'seldom'], { limit: 10, accept: () => true, ...lists });
+    expect(found).toEqual([0, 24_500, 49_000, 73_500]);
+    expect(lists.read).toEqual({ rows: 3, names: 4 });
   });
 
   test('of many lists the longest is not read to its end if the others leave few names', async () => {
@@ -134,7 +147,7 @@ describe('a walk along lists', () => {
       },
       100,
     );
-    const keys = [['all'], ['thousands'], ['hundreds']];
+    const keys = ['all', 'thousands', 'hundreds'];
     const found = await walk(keys, { limit: 40, accept: (place) => place % 111_000 === 0, ...lists });
     expect(found).toEqual([0]);
     expect(lists.read.rows).toBeLessThan(100);
