@@ -106,17 +106,19 @@ async function measure(
   connections: number,
 ): Promise<Row> {
   const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
-  // Read again for each run, because Postgres starts a process for each connection.
-  const others = await storeProcesses(stack.servers, stack.sql);
-  const cpu = () => ({
-    service: service === null ? 0 : cpuSeconds([service.pid]),
-    postgres: cpuSeconds(others.postgres),
-    elasticsearch: cpuSeconds(others.elasticsearch),
-    redis: cpuSeconds(others.redis),
-  });
-  const before = cpu();
+  const cpu = async () => {
+    // Read each time, because Postgres starts a process for each connection, and a pool may open some during the run.
+    const others = await storeProcesses(stack.servers, stack.sql);
+    return {
+      service: service === null ? 0 : cpuSeconds([service.pid]),
+      postgres: cpuSeconds(others.postgres),
+      elasticsearch: cpuSeconds(others.elasticsearch),
+      redis: cpuSeconds(others.redis),
+    };
+  };
+  const before = await cpu();
   const load = await runWrk(targetOf(scenario, stack, services), connections, Number(options.seconds));
-  const after = cpu();
+  const after = await cpu();
   if (load.refused > 0 || load.failed > 0) {
     say(`${scenario.name}: ${load.refused} refused, ${load.failed} failed of ${load.requests}`);
   }
