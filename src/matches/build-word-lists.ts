@@ -92,14 +92,20 @@ async function* readInOrder(pool: Sql, table: string, signal: AbortSignal): Asyn
     const [page] = await pool.unsafe<{ rows: string | null }[]>(statement, lastNif === null ? [] : [lastNif]);
     return page!.rows;
   };
-  for (let reading = readBehind(null); ; ) {
-    signal.throwIfAborted();
-    const page = await reading;
-    if (page === null) return;
-    const lastRow = page.lastIndexOf('\n', page.length - 2) + 1;
-    reading = readBehind(page.slice(lastRow, lastRow + NIF_DIGITS));
-    reading.catch(() => {}); // thrown above
-    yield page;
+  let reading = readBehind(null);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const page = await reading;
+      if (page === null) return;
+      const lastRow = page.lastIndexOf('\n', page.length - 2) + 1;
+      reading = readBehind(page.slice(lastRow, lastRow + NIF_DIGITS));
+      reading.catch(() => {}); // thrown above
+      yield page;
+    }
+  } finally {
+    // Without it the table could not be dropped by an interrupted import.
+    await reading.catch(() => {});
   }
 }
 

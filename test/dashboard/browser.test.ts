@@ -211,7 +211,7 @@ describe('in a real browser', () => {
       await enter(page.context());
       await page.goto(dashboard('/settings/history'));
       expect(await page.textContent('td time, th time')).toMatch(
-        /^\d+ \p{L}+ \d{4}, \d\d:\d\d \((\d+\D+)?\d\d:\d\d hora local\)$/u,
+        /^\d+ \p{L}+ \d{4}, \d\d:\d\d \((\d+\/\d+, )?\d\d:\d\d hora local\)$/u,
       );
     }));
 

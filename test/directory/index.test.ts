@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { collectGarbageNow } from '../../src/directory/garbage.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { importCompanies } from '../../src/directory/import.ts';
 import { checkIndex } from '../../src/directory/indexing/build-index.ts';
@@ -131,7 +132,12 @@ for (const mode of MODES) {
       while ((await importUntil(interrupted + 1)) === 'interrupted') {
         interrupted++;
         expect(await bench.status()).toEqual(before);
-        expect(await tablesOf(bench)).toHaveLength(2);
+        // A reader that is about to end can keep a table for now; the next check removes it.
+        await until('only two tables', async () => {
+          if ((await tablesOf(bench)).length === 2) return true;
+          await collectGarbageNow(bench.tools);
+          return false;
+        });
         if (mode === 'full') expect(await indicesOf(bench)).toHaveLength(2);
       }
       expect(interrupted).toBeGreaterThan(3);
