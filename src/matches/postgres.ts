@@ -24,12 +24,16 @@ export function createPostgresMatches(sql: Sql, batches: BatchOptions): FindMatc
   const forget = (used: Promise<ListReader>) => {
     if (reader === used) reader = null;
   };
+  const open = (bound: Bound) => {
+    const opened = openListReader(sql, batches, bound);
+    opened.catch(() => forget(opened));
+    return opened;
+  };
 
   async function find(query: WordsQuery, limit: number, bound: Bound): Promise<SearchEntry[]> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      reader ??= openListReader(sql, batches, bound);
+      reader ??= open(bound);
       const used = reader;
-      used.catch(() => forget(used));
       try {
         return await findIn(await bound(used), query, limit, bound);
       } catch (error) {

@@ -1,4 +1,4 @@
-/** What the endpoints that take a list have in common: its body, its price and its refusals. */
+/** The endpoints that take a list share the rules of its body, its price and its refusals. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { startApi } from '../support/api.ts';
 import { ask, keepSecret, linesSince } from '../support/ask.ts';

@@ -107,10 +107,12 @@ for (const mode of MODES) {
         'large.csv',
         csv(0, 1_000, (n) => `Interrompida ${n}`),
       );
+      let notes: string[] = [];
       /** Imports, and interrupts at the n-th sign of progress. */
       const importUntil = async (n: number) => {
         const controller = new AbortController();
         let signs = 0;
+        notes = [];
         const sign = () => {
           if (++signs === n) controller.abort(new Error('interrupted'));
         };
@@ -122,6 +124,7 @@ for (const mode of MODES) {
             ...NO_PROGRESS,
             phase: sign,
             update: sign,
+            note: (line) => void notes.push(line),
           },
         ).then(
           () => 'succeeded',
@@ -132,12 +135,16 @@ for (const mode of MODES) {
       while ((await importUntil(interrupted + 1)) === 'interrupted') {
         interrupted++;
         expect(await bench.status()).toEqual(before);
-        // A reader that is about to end can keep a table for now; the next check removes it.
-        await until('only two tables', async () => {
-          if ((await tablesOf(bench)).length === 2) return true;
-          await collectGarbageNow(bench.tools);
-          return false;
-        });
+        if ((await tablesOf(bench)).length > 2) {
+          // Another session, such as autovacuum, holds the table. The run says so, and the next check removes it.
+          expect(notes.join()).toMatch(
+            /the next check removes the table|old tables and indices stay for now/,
+          );
+          await until('only two tables', async () => {
+            await collectGarbageNow(bench.tools);
+            return (await tablesOf(bench)).length === 2;
+          });
+        }
         if (mode === 'full') expect(await indicesOf(bench)).toHaveLength(2);
       }
       expect(interrupted).toBeGreaterThan(3);
@@ -194,7 +201,7 @@ describe('with or without Elasticsearch', () => {
     expect(await bench.importText(csv(0, 3))).toMatchObject({ imported: 3 });
   });
 
-  test('whoever loses the connection that held the lock changes nothing', async () => {
+  test('a run that loses the connection of its lock changes nothing', async () => {
     await bench.importText(csv(0, 10));
     const before = await bench.status();
     const { sql } = bench.database;

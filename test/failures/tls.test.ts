@@ -123,7 +123,7 @@ test.each(WRONG)(
   },
 );
 
-// What is said of a certificate is the same for all.
+// The message about a certificate is the same for all.
 test.each(WRONG.slice(0, 2))(
   'a certificate %s of the others: Redis and Elasticsearch are named in the log, and a lookup is 502',
   async (_, issue, fault) => {

@@ -10,7 +10,7 @@ export interface Due {
   accountId: string;
   /** The id of a member, or of an own alert. */
   recipient: string;
-  /** What the mail is about, such as a key. A recipient gets one mail about a topic on each occasion. */
+  /** The subject of the mail, such as a key. A recipient gets one mail about a topic on each occasion. */
   topic: string;
   /** Such as a period. */
   occasion: string;
