@@ -1,4 +1,5 @@
 import { RefusedError } from '../errors.ts';
+import { only } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
 import { lockAccount } from './store.ts';
@@ -24,19 +25,22 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
   const { credits, note = '', reference } = grant;
   return sql.begin(async (sql) => {
     await lockAccount(sql, accountId);
-    const [account] = await sql<{ credits: number }[]>`
-      SELECT credits FROM balances WHERE account_id = ${accountId}`;
-    const balance = account!.credits + credits;
+    const account = only(
+      await sql<{ credits: number }[]>`SELECT credits FROM balances WHERE account_id = ${accountId}`,
+    );
+    const balance = account.credits + credits;
     const event = { kind: 'credits', actor, credits, balance, note, reference } as const;
     if (!(await recordEvent(sql, accountId, event))) {
-      const [earlier] = await sql<{ credits: number | null }[]>`
-        SELECT credits FROM account_events WHERE account_id = ${accountId} AND reference = ${reference!}`;
-      if (earlier?.credits !== credits) {
+      const earlier = only(
+        await sql<{ credits: number | null }[]>`
+          SELECT credits FROM account_events WHERE account_id = ${accountId} AND reference = ${reference!}`,
+      );
+      if (earlier.credits !== credits) {
         throw new RefusedError(
-          `reference ${JSON.stringify(reference)} already stands for ${earlier?.credits} credits`,
+          `reference ${JSON.stringify(reference)} already stands for ${earlier.credits} credits`,
         );
       }
-      return account!.credits;
+      return account.credits;
     }
     // Checked last, because a repeated grant adds nothing.
     if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);

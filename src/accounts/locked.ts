@@ -1,4 +1,5 @@
 import { codeOf } from '../errors.ts';
+import { only } from '../postgres/answer.ts';
 import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
 import type { Bound } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
@@ -42,8 +43,9 @@ export function createLockedAccounts(sql: Sql) {
   }
 
   /**
-   * Runs a statement for those of the items whose account is free.
-   * @returns these items, and the rows; no rows if there are no such items
+   * Runs a statement that answers one row for those of the items whose account is free.
+   * @returns these items, and the row; no row if there are no such items
+   * @throws an error if the statement answers no row, because then its outcome is unknown
    */
   return async function runForUnlocked<Item extends { accountId: string }, Row>(
     items: Item[],
@@ -53,7 +55,7 @@ export function createLockedAccounts(sql: Sql) {
     const free = items.filter(({ accountId }) => !locked.has(accountId));
     if (free.length === 0) return [free, []];
     try {
-      return [free, await bound(run(free))];
+      return [free, [only(await bound(run(free)))]];
     } catch (error) {
       if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
       const accountIds = free.map(({ accountId }) => accountId);

@@ -1,4 +1,5 @@
 import { RefusedError } from '../errors.ts';
+import { only } from '../postgres/answer.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 
 export type Plan = 'free' | 'plus';
@@ -27,10 +28,10 @@ export interface PlanQuotas {
 
 /** The limits of an account without its own. */
 export async function readPlan(sql: Sql, plan: Plan): Promise<PlanQuotas> {
-  const [row] = await sql<PlanQuotas[]>`
+  const rows = await sql<PlanQuotas[]>`
     SELECT included_credits AS "includedCredits", api_keys AS "keyLimit", requests_per_minute AS "requestsPerMinute"
     FROM plans WHERE name = ${plan}`;
-  return row!;
+  return only(rows);
 }
 
 /** SQL: the period of the balances row `b` at an instant, rolled over if the stored one has ended. */
@@ -40,8 +41,8 @@ export const periodAt = (instant: string) => `
 
 /** Postgres's clock with the precision of a `Date`, so that a stored instant equals the one that it is compared with. */
 export async function clock(sql: Transaction): Promise<Date> {
-  const [row] = await sql<{ now: Date }[]>`SELECT date_trunc('milliseconds', clock_timestamp()) AS now`;
-  return row!.now;
+  const rows = await sql<{ now: Date }[]>`SELECT date_trunc('milliseconds', clock_timestamp()) AS now`;
+  return only(rows).now;
 }
 
 /**

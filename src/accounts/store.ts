@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { PendingQuery, Row } from 'postgres';
 import { RefusedError } from '../errors.ts';
+import { only } from '../postgres/answer.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
 import {
@@ -66,13 +67,13 @@ export async function createAccountIn(
   const { plan, name } = account;
   const { anchor, until } = checkSubscription(plan, account, now);
   await sql`INSERT INTO accounts (id, name) VALUES (${id}, ${name})`;
-  const [balance] = await sql<{ plan: Plan }[]>`
+  const balances = await sql<{ plan: Plan }[]>`
     INSERT INTO balances (account_id, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
     SELECT ${id}, ${plan}, ${anchor}, ${until}, (p).plan, (p).starts_at, (p).ends_at
     FROM account_period(${plan}, NULL, ${anchor}, ${until}, ${now}) AS p RETURNING period_plan AS plan`;
   const detail = { plan, periodStart: iso(anchor), until: iso(until) };
   await recordEvent(sql, id, { kind: 'created', actor, detail });
-  return { id, name, plan: balance!.plan };
+  return { id, name, plan: only(balances).plan };
 }
 
 /** Conditions of {@link listAccounts}; an account must meet both. */
@@ -99,8 +100,8 @@ export async function listAccounts(
 
 /** Emails that sign in to the account, in alphabetical order. */
 export async function emailsOf(sql: Sql, id: string): Promise<string[]> {
-  const [row] = await sql<{ emails: string[] }[]>`SELECT ${emails(sql, sql`${id}`)} AS emails`;
-  return row!.emails;
+  const rows = await sql<{ emails: string[] }[]>`SELECT ${emails(sql, sql`${id}`)} AS emails`;
+  return only(rows).emails;
 }
 
 const emails = (sql: Sql, account: Fragment) => sql`

@@ -1,4 +1,5 @@
 import type { Log } from '../observability/log.ts';
+import { only } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { startInterval } from '../runtime/interval.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';
@@ -18,7 +19,7 @@ const PURGE_PAUSE_MS = 30 * SECOND;
  * @returns how many rows of the journal were counted
  */
 export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<number> {
-  const [row] = await sql<{ rows: number }[]>`
+  const counted = await sql<{ rows: number }[]>`
     WITH batch AS (
       UPDATE call_journal SET counted = true
       WHERE attempt = ANY (ARRAY(
@@ -34,7 +35,7 @@ export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
       ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
     )
     SELECT count(*) AS rows FROM batch`;
-  return row!.rows;
+  return only(counted).rows;
 }
 
 /** Deletes rows of the journal that no void can concern any more. */

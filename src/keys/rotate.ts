@@ -1,6 +1,7 @@
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { RefusedError } from '../errors.ts';
 import { secretStart } from '../observability/redaction.ts';
+import { only } from '../postgres/answer.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { DAY, SECOND } from '../units.ts';
 import { generateSecret, hashSecret } from './secret.ts';
@@ -42,12 +43,12 @@ export async function rotateKey(
   return sql.begin(async (sql) => {
     const key = await lockKey(sql, id);
     if (key.revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
-    const [row] = await sql<{ isSame: boolean; isExpired: boolean; earlier: Date; until: Date }[]>`
+    const rows = await sql<{ isSame: boolean; isExpired: boolean; earlier: Date; until: Date }[]>`
       SELECT secret_sha256 = ${hashSecret(secret)} AS "isSame", coalesce(expires_at <= now(), false) AS "isExpired",
         coalesce((SELECT max(until) FROM api_key_previous_secrets WHERE key_id = ${id}), now()) AS earlier,
         least(expires_at, date_trunc('milliseconds', now()) + ${overlapS} * interval '1 second') AS until
       FROM api_keys WHERE id = ${id}`;
-    const { isSame, isExpired, earlier, until } = row!;
+    const { isSame, isExpired, earlier, until } = only(rows);
     if (isSame) return { id, secret, previousUntil: earlier };
     if (await isPreviousSecret(sql, secret)) throw new KeyExistsError('the key was rotated earlier');
     await refuseTooManyRotations(sql, key.accountId, id);
@@ -66,11 +67,11 @@ export async function rotateKey(
 }
 
 async function refuseTooManyRotations(sql: Transaction, accountId: string, id: string): Promise<void> {
-  const [rotations] = await sql<{ lastDay: number }[]>`
+  const rotations = await sql<{ lastDay: number }[]>`
     SELECT count(*) AS "lastDay" FROM account_events
     WHERE account_id = ${accountId} AND kind = 'key-rotated' AND detail ->> 'key' = ${id}
       AND at > now() - interval '1 day'`;
-  if (rotations!.lastDay < ROTATIONS_PER_DAY) return;
+  if (only(rotations).lastDay < ROTATIONS_PER_DAY) return;
   throw new RotationError(
     'often',
     `the key ${id} was rotated ${ROTATIONS_PER_DAY} times in the last 24 hours, which is the most in that time: try again later`,

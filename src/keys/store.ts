@@ -3,6 +3,7 @@ import { clock, type Plan } from '../accounts/plan.ts';
 import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
 import { KEY_PREFIX, secretStart } from '../observability/redaction.ts';
+import { only } from '../postgres/answer.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 import { MINUTE, SECOND } from '../units.ts';
 import { generateSecret, hashSecret } from './secret.ts';
@@ -102,10 +103,12 @@ async function refuseTooMany(sql: Transaction, account: AccountDetails): Promise
   refuseWithoutRoom(account);
   const { id, plan } = account;
   const perDay = KEYS_PER_DAY[plan];
-  const [created] = await sql<{ lastDay: number }[]>`
-    SELECT count(*) AS "lastDay" FROM api_keys WHERE account_id = ${id} AND created_at > now() - interval '1 day'`;
-  if (created!.lastDay >= perDay) {
-    const message = `the account has created ${created!.lastDay} keys in the last 24 hours, and its plan allows ${perDay}: try again later`;
+  const { lastDay } = only(
+    await sql<{ lastDay: number }[]>`
+      SELECT count(*) AS "lastDay" FROM api_keys WHERE account_id = ${id} AND created_at > now() - interval '1 day'`,
+  );
+  if (lastDay >= perDay) {
+    const message = `the account has created ${lastDay} keys in the last 24 hours, and its plan allows ${perDay}: try again later`;
     throw new TooManyKeysError('day', perDay, message);
   }
 }
@@ -195,10 +198,10 @@ export async function revokeKey(sql: Sql, id: string, actor: Actor): Promise<{ i
   return sql.begin(async (sql) => {
     const { accountId, revoked } = await lockKey(sql, id);
     if (revoked !== null) return { id, revoked };
-    const [row] = await sql<{ revoked: Date }[]>`
+    const rows = await sql<{ revoked: Date }[]>`
       UPDATE api_keys SET revoked_at = now() WHERE id = ${id} RETURNING revoked_at AS revoked`;
     await sql`DELETE FROM api_key_previous_secrets WHERE key_id = ${id}`;
     await recordEvent(sql, accountId, { kind: 'key-revoked', actor, detail: { key: id } });
-    return { id, revoked: row!.revoked };
+    return { id, revoked: only(rows).revoked };
   });
 }

@@ -268,3 +268,21 @@ describe('between a charge and its void', () => {
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 });
+
+test('a charge that is answered without its row is voided, because it can not be told what was charged', async () => {
+  const { accountId } = await createCaller(sql, { included: 9 });
+  const rowless = new Proxy(sql, {
+    get: (target, name) =>
+      name === 'unsafe'
+        ? (...parameters: Parameters<Sql['unsafe']>) => target.unsafe(...parameters).then(() => [])
+        : Reflect.get(target, name),
+  });
+  const voided = Promise.withResolvers<void>();
+  const credits = createCredits(rowless, { onEvent: (event) => event === 'voided' && voided.resolve() });
+  const call = { accountId, keyId: 'a', kind: 'search', credits: 1 } as const;
+  await expect(credits.admit(call)).rejects.toThrow('0 rows instead of one');
+  await voided.promise;
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  await credits.close(1000);
+});

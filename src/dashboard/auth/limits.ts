@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { EventKind } from '../../accounts/events.ts';
+import { only } from '../../postgres/answer.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { DAY, HOUR, MINUTE } from '../../units.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
@@ -157,7 +158,8 @@ async function countAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
       attempts = CASE WHEN a.ends_at <= now() THEN 1 ELSE a.attempts + 1 END,
       ends_at = CASE WHEN a.ends_at <= now() THEN excluded.ends_at ELSE a.ends_at END
     RETURNING key, attempts, extract(epoch FROM ends_at - now())::float8 AS "leftS"`;
-  return limits.map((limit) => ({ ...limit, ...rows.find(({ key }) => key === limit.key)! }));
+  // A limit without a count would refuse nothing.
+  return limits.map((limit) => ({ ...limit, ...only(rows.filter(({ key }) => key === limit.key)) }));
 }
 
 async function takeBackAttempt(sql: Sql, limits: Limit[]): Promise<void> {

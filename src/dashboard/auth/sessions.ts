@@ -1,3 +1,4 @@
+import { only } from '../../postgres/answer.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { SECOND } from '../../units.ts';
 import { SESSION_MAX_MS } from './lifetimes.ts';
@@ -34,13 +35,13 @@ const MAX_SESSIONS = 50;
  * @returns whether the session, or the password, is good
  */
 export async function keepSession(sql: Sql, token: string | null, member: EmailOwner): Promise<boolean> {
-  const [row] = await sql<{ isCurrent: boolean }[]>`
+  const rows = await sql<{ isCurrent: boolean }[]>`
     WITH current AS (
       SELECT 1 FROM dashboard_credentials
       WHERE "userId" = ${member.userId} AND "password" = ${member.passwordHash} FOR SHARE),
     ended AS (DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current))
     SELECT EXISTS (SELECT 1 FROM current) AS "isCurrent"`;
-  if (!row!.isCurrent) return false;
+  if (!only(rows).isCurrent) return false;
   await sql`
     DELETE FROM dashboard_sessions WHERE "id" IN (
       SELECT "id" FROM dashboard_sessions WHERE "userId" = ${member.userId}
