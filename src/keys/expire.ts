@@ -2,6 +2,7 @@ import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock } from '../accounts/plan.ts';
 import { lockAccount, requireAccount } from '../accounts/store.ts';
 import { RefusedError } from '../errors.ts';
+import { only } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { lockKey, refuseWithoutRoom } from './store.ts';
 
@@ -20,22 +21,20 @@ export async function expireKey(
   actor: Actor,
 ): Promise<{ id: string; expires: Date | null }> {
   return sql.begin(async (sql) => {
-    const [owner] = await sql<
-      { accountId: string }[]
-    >`SELECT account_id AS "accountId" FROM api_keys WHERE id = ${id}`;
-    // The account's lock comes first, as where a key is created: two keys at once for the last place get one.
-    if (owner !== undefined) await lockAccount(sql, owner.accountId);
     const { accountId, revoked } = await lockKey(sql, id);
+    // Key first, then account, as in every change of a key. Under both, two keys at once for the last place get one.
+    await lockAccount(sql, accountId);
     if (revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
     const now = await clock(sql);
     if (expires !== null && expires <= now) {
       throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
     }
-    const [key] = await sql<{ isSame: boolean; hasEnded: boolean }[]>`
+    const rows = await sql<{ isSame: boolean; hasEnded: boolean }[]>`
       SELECT expires_at IS NOT DISTINCT FROM ${expires}::timestamptz AS "isSame", ends_at <= now() AS "hasEnded"
       FROM api_keys WHERE id = ${id}`;
-    if (key!.isSame) return { id, expires };
-    if (key!.hasEnded) refuseWithoutRoom(await requireAccount(sql, accountId));
+    const { isSame, hasEnded } = only(rows);
+    if (isSame) return { id, expires };
+    if (hasEnded) refuseWithoutRoom(await requireAccount(sql, accountId));
     await sql`UPDATE api_keys SET expires_at = ${expires} WHERE id = ${id}`;
     const detail = { key: id, expires: expires?.toISOString() ?? null };
     await recordEvent(sql, accountId, { kind: 'key-expiry-changed', actor, detail });
