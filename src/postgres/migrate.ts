@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
@@ -5,6 +6,7 @@ import { messageOf, RefusedError } from '../errors.ts';
 import { SECOND } from '../units.ts';
 import type { Transaction } from './connect.ts';
 import { openDedicated } from './dedicated.ts';
+import { ofAnotherVersion } from './other-version.ts';
 
 const MIGRATIONS = join(import.meta.dir, 'migrations');
 
@@ -12,19 +14,21 @@ const MIGRATIONS = join(import.meta.dir, 'migrations');
 const MIGRATION_LOCK = 7_205_440_331;
 
 /**
- * Applies the missing migrations in the order of their numbers, all or none: one transaction, under the lock.
+ * Applies the missing migrations in the order of their numbers, all or none: one transaction, under the lock. Migrations that were
+ * applied are compared by their content, because an edited one has made other tables.
  *
+ * @param dataDir the DATA_DIR of an embedded database
  * @returns the names of those applied now, e.g. `['0001_accounts']`
- * @throws RefusedError when the database has migrations that this version doesn't know, or the role may not make them
+ * @throws RefusedError when the database has other migrations than this version, or the role may not make them
  */
-export async function migrate(databaseUrl: string): Promise<string[]> {
+export async function migrate(databaseUrl: string, dataDir: string | null = null): Promise<string[]> {
   // A migration may take long, so its connection has no other timeout.
   const connection = openDedicated(databaseUrl, {
     applicationName: 'company-directory migration',
     lockTimeoutMs: 60 * SECOND,
   });
   try {
-    return await connection.begin(applyMissing);
+    return await connection.begin((sql) => applyMissing(sql, dataDir));
   } catch (error) {
     if (!(error instanceof postgres.PostgresError)) throw error;
     const { database, user } = connection.options;
@@ -37,25 +41,37 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   }
 }
 
-async function applyMissing(sql: Transaction): Promise<string[]> {
+async function applyMissing(sql: Transaction, dataDir: string | null): Promise<string[]> {
   await sql`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`;
   await sql`
     CREATE TABLE IF NOT EXISTS schema_migrations (
       name text PRIMARY KEY,
+      sha256 text NOT NULL, -- of its file
       applied_at timestamptz NOT NULL DEFAULT now()
     )`;
-  const applied = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
-  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
-  const missing = new Set(files.map((file) => file.slice(0, -'.sql'.length)));
-  const unknown = applied.map(({ name }) => name).filter((name) => !missing.delete(name));
-  if (unknown.length > 0) {
-    throw new RefusedError(
-      `the database was migrated by a newer version (${unknown.join(', ')}): start that one`,
-    );
+  const missing = await readMigrations();
+  // Of the row as JSON, because unreleased versions had no such column.
+  const applied = await sql<{ name: string; sha256: string | null }[]>`
+    SELECT name, to_jsonb(applied) ->> 'sha256' AS sha256 FROM schema_migrations AS applied ORDER BY name`;
+  for (const { name, sha256 } of applied) {
+    const known = missing.get(name);
+    if (known === undefined) throw ofAnotherVersion(dataDir, `it has a migration ${name}`);
+    if (known.sha256 !== sha256) throw ofAnotherVersion(dataDir, `its migration ${name} differs`);
+    missing.delete(name);
   }
-  for (const name of missing) {
-    await sql.unsafe(await Bun.file(join(MIGRATIONS, `${name}.sql`)).text());
-    await sql`INSERT INTO schema_migrations (name) VALUES (${name})`;
+  for (const [name, { text, sha256 }] of missing) {
+    await sql.unsafe(text);
+    await sql`INSERT INTO schema_migrations (name, sha256) VALUES (${name}, ${sha256})`;
   }
-  return [...missing];
+  return [...missing.keys()];
+}
+
+/** All migrations by name, in the order of their numbers. */
+async function readMigrations(): Promise<Map<string, { text: string; sha256: string }>> {
+  const migrations = new Map<string, { text: string; sha256: string }>();
+  for (const file of (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort()) {
+    const text = await Bun.file(join(MIGRATIONS, file)).text();
+    migrations.set(file.slice(0, -'.sql'.length), { text, sha256: hash('sha256', text) });
+  }
+  return migrations;
 }

@@ -73,7 +73,7 @@ export async function openStores(config: Config, options: StoreOptions = {}): Pr
       );
     });
     requireUsable(rows[0]!, options.postgres);
-    const migrated = await migrate(databaseUrl);
+    const migrated = await migrate(databaseUrl, config.databaseUrl === null ? config.dataDir : null);
     const elasticsearch = createElasticsearch(config);
     if (elasticsearch !== null) cleanup.add('Elasticsearch', () => elasticsearch.close());
     const close = () => cleanup.runInReverse();

@@ -1,9 +1,19 @@
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { explainFileError, explainProgram } from '../../src/postgres/embedded/errors.ts';
 import { prepareLayout } from '../../src/postgres/embedded/paths.ts';
+import { runCommand } from '../support/command.ts';
 import { until } from '../support/until.ts';
 import {
   disposeSeed,
@@ -31,6 +41,7 @@ beforeEach(() => {
 afterEach(() => directory.dispose());
 afterAll(disposeSeed);
 
+const isRoot = process.getuid?.() === 0;
 const answers = (url: string) =>
   query(url, 'SELECT 1').then(
     () => true,
@@ -181,6 +192,58 @@ describe('what can’t work ends with one line that says what to do', () => {
     writeFileSync(file, '17\n');
     expect(await failure()).toMatch(/was written by Postgres 17 and can't be read by Postgres 18: dump it/);
     writeFileSync(file, version);
+    await (await openEmbeddedPostgres(dataDir)).close();
+  });
+
+  test('data of a version whose Postgres wants a password, without waiting', async () => {
+    await layUsedDataDir(dataDir);
+    writeFileSync(join(dataDir, 'postgres', 'cluster', 'pg_hba.conf'), 'local all all scram-sha-256\n');
+    const started = performance.now();
+    expect(await failure()).toBe(
+      `the data in DATA_DIR ${dataDir} is of another version (its Postgres asks for a password): ` +
+        'start that version, or set DATA_DIR to a new folder',
+    );
+    expect(performance.now() - started).toBeLessThan(20_000);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('embedded data of other migrations', async () => {
+    await layUsedDataDir(dataDir);
+    const { url, close } = await openEmbeddedPostgres(dataDir);
+    await query(url, "CREATE TABLE schema_migrations AS SELECT '0001_accounts' AS name");
+    await close();
+    const { code, stderr } = await runCommand({ DATA_DIR: dataDir }, 'account', 'list');
+    expect([code, stderr]).toEqual([
+      1,
+      `error: the data in DATA_DIR ${dataDir} is of another version (its migration 0001_accounts differs): ` +
+        'start that version, or set DATA_DIR to a new folder\n',
+    ]);
+  });
+
+  test('a data directory that is not whole, or can’t be entered, is left as it is', async () => {
+    await layUsedDataDir(dataDir);
+    const { home, cluster } = prepareLayout(dataDir);
+    const aside = join(directory.path, 'aside');
+    renameSync(cluster, aside);
+    const cases: [() => void, RegExp][] = [
+      [
+        () => mkdirSync(cluster),
+        /^.*cluster is no whole data directory of Postgres \(it has no PG_VERSION\): /,
+      ],
+      [() => symlinkSync(join(home, 'gone'), cluster), /^.*cluster is no whole data directory/],
+      [() => symlinkSync(cluster, cluster), /ELOOP/],
+      [
+        () => mkdirSync(cluster, { mode: 0 }),
+        isRoot ? /is no whole data directory/ : /can't be written \(EACCES\)/,
+      ],
+    ];
+    for (const [make, reason] of cases) {
+      make();
+      expect(await failure()).toMatch(reason);
+      expect(readdirSync(home).filter((name) => name.startsWith('cluster'))).toEqual(['cluster']);
+      rmSync(cluster, { recursive: true, force: true });
+    }
+    renameSync(aside, cluster);
     await (await openEmbeddedPostgres(dataDir)).close();
   });
 

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts';
 import { prepareLayout } from '../../src/postgres/embedded/paths.ts';
+import { runCommand } from '../support/command.ts';
 import {
   disposeSeed,
   layUsedDataDir,
@@ -93,6 +94,15 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
     await Promise.all(holders.map((holder) => query(holder.url, 'SELECT 1')));
     expect(await Promise.all(holders.map((holder) => holder.end('close')))).toEqual([0, 0, 0, 0, 0]);
     expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('of several first commands at once only the one that made the installation says so', async () => {
+    const commands = Array.from({ length: 4 }, () => runCommand({ DATA_DIR: dataDir }, 'account', 'list'));
+    const outcomes = await Promise.all(commands);
+    expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect(outcomes.filter(({ stderr }) => stderr.includes('made a new embedded installation'))).toHaveLength(
+      1,
+    );
   });
 
   test('three processes that come and go without pause always find it answering', async () => {

@@ -73,17 +73,3 @@ test('migrate answers {applied}, in order, and nothing the second time', async (
     await empty.drop();
   }
 });
-
-test('a database of a newer version is refused, and left as it is', async () => {
-  const newer = await createTestDatabase('cli_newer');
-  try {
-    await newer.sql`INSERT INTO schema_migrations (name) VALUES ('9999_future')`;
-    const { code, stderr } = await createCommandLine(newer.url).refusal('account', 'list', '--json');
-    expect([code, stderr]).toEqual([
-      1,
-      'error: the database was migrated by a newer version (9999_future): start that one\n',
-    ]);
-  } finally {
-    await newer.drop();
-  }
-});

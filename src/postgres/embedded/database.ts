@@ -1,13 +1,14 @@
-import { chownSync, existsSync, mkdtempSync, renameSync } from 'node:fs';
+import { chownSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '../../errors.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
 import { connectPostgres, type Sql } from '../connect.ts';
-import { explainProgram } from './errors.ts';
+import { ofAnotherVersion } from '../other-version.ts';
+import { explainFileError, explainProgram } from './errors.ts';
 import type { Launcher } from './launcher.ts';
-import { type Layout, syncDirectory } from './paths.ts';
+import { hasCluster, type Layout, syncDirectory } from './paths.ts';
 import { socketUrl } from './socket.ts';
 
 /** Makes the data directory, and in it the role and the database of the service. */
@@ -19,7 +20,7 @@ export const dataArgument = (directory: string) =>
   process.platform === 'linux' ? '/proc/self/cwd' : directory;
 
 /**
- * Makes the data directory with initdb unless it exists. It gets its name when it is complete, so an interrupted run
+ * Makes the data directory with initdb unless something has its name, in whatever state. It gets its name when it is complete, so an interrupted run
  * leaves only a folder that the next run removes. Call it with the mutex held.
  *
  * @throws Error with one line when initdb fails
@@ -36,7 +37,7 @@ export async function initializeCluster(
       await rm(join(layout.home, name), options).catch(() => undefined);
     }
   }
-  if (existsSync(join(layout.cluster, 'PG_VERSION'))) return;
+  if (hasCluster(layout)) return;
   const unfinished = mkdtempSync(join(layout.home, UNFINISHED));
   try {
     if (launcher.account) chownSync(unfinished, launcher.account.uid, launcher.account.gid);
@@ -71,12 +72,38 @@ async function runInitdb(
   throw explainProgram(layout.dataDir, what, output);
 }
 
+/** @throws Error when the data directory is of another Postgres, can't be entered, or is not whole */
+export function checkVersion(layout: Layout, binariesMajor: number): void {
+  const dataMajor = readMajorVersion(layout);
+  if (dataMajor === binariesMajor) return;
+  throw new Error(
+    `${layout.cluster} was written by Postgres ${dataMajor} and can't be read by Postgres ${binariesMajor}: dump it ` +
+      'with the release of this service that wrote it, set DATA_DIR to a new directory, and restore the dump there',
+  );
+}
+
+function readMajorVersion({ cluster, dataDir }: Layout): number {
+  let text = '';
+  try {
+    text = readFileSync(join(cluster, 'PG_VERSION'), 'utf8');
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw explainFileError(error, dataDir);
+  }
+  if (/^\d+\s*$/.test(text)) return Number.parseInt(text, 10);
+  throw new Error(
+    `${cluster} is no whole data directory of Postgres (it has no PG_VERSION): restore it from a copy, ` +
+      'or set DATA_DIR to a new folder',
+  );
+}
+
 const SUPERUSER = 'postgres';
 /** The service's role, which owns the database of the same name. */
 const SERVICE = 'company_directory';
 const ANSWER_TIMEOUT_MS = 5 * SECOND;
 /** The role or its database is missing, or the role may not log in. */
 const UNPREPARED = ['28000', '3D000'];
+/** Versions before 0.1.0 gave their roles passwords. */
+const WRONG_PASSWORD = '28P01';
 
 /** The address of the service's database, for the service's role. It also works for `psql` and `pg_dump`. */
 export const databaseUrl = (socketFolder: string): string => socketUrl(socketFolder, SERVICE, SERVICE);
@@ -86,8 +113,9 @@ export const databaseUrl = (socketFolder: string): string => socketUrl(socketFol
  * first start, and after a crash in the middle of it. Each step can be repeated. Call it with the mutex held.
  *
  * @returns `null` when the service can work; otherwise the reason why it can't yet
+ * @throws RefusedError when the cluster wants a password, so that the service never can
  */
-export async function checkDatabase(socketFolder: string): Promise<string | null> {
+export async function checkDatabase(layout: Layout, socketFolder: string): Promise<string | null> {
   try {
     await inSession(databaseUrl(socketFolder), (sql) => sql`SELECT 1`).catch((error) => {
       if (!UNPREPARED.includes(codeOf(error) ?? '')) throw error;
@@ -95,6 +123,8 @@ export async function checkDatabase(socketFolder: string): Promise<string | null
     });
     return null;
   } catch (error) {
+    if (codeOf(error) === WRONG_PASSWORD)
+      throw ofAnotherVersion(layout.dataDir, 'its Postgres asks for a password');
     return messageOf(error);
   }
 }

@@ -2,11 +2,10 @@
  * The embedded Postgres: `paths.ts` has its files, `lock-file.ts` its locks, `socket.ts` the way in. `database.ts` makes the data
  * directory and the service's database, `server.ts` starts and stops the server, `launcher.ts` runs the executables (also as root).
  */
-import { existsSync } from 'node:fs';
 import { databaseUrl } from './database.ts';
 import { explainFileError } from './errors.ts';
 import { type LockFile, openLockFile, withMutex } from './lock-file.ts';
-import { type Layout, prepareLayout } from './paths.ts';
+import { hasCluster, type Layout, prepareLayout } from './paths.ts';
 import { ensureRunning, type StartOptions, stopPostgres, stopPostgresSync } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
@@ -42,9 +41,8 @@ export async function openEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const { onLog = () => undefined, signal } = options;
   const layout = prepareLayout(dataDir);
-  const isNew = !existsSync(layout.cluster);
   const joining = withMutex(layout, () => join(layout, { onLog, signal }), signal);
-  const { socketFolder, participants } = await joining.catch((error) => {
+  const { isNew, socketFolder, participants } = await joining.catch((error) => {
     throw explainFileError(error, layout.dataDir);
   });
 
@@ -70,8 +68,9 @@ async function join(layout: Layout, options: StartOptions) {
   const participants = openLockFile(layout, layout.participants);
   participants.tryShared();
   try {
+    const isNew = !hasCluster(layout);
     const socketFolder = await ensureRunning(layout, options);
-    return { socketFolder, participants };
+    return { isNew, socketFolder, participants };
   } catch (error) {
     await stopIfLast(layout, participants).catch(() => undefined);
     participants.close();

@@ -3,6 +3,7 @@ import {
   chownSync,
   closeSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -73,6 +74,10 @@ function tightenIfOurs(directory: string): void {
     // A mounted volume of another owner: `postgres` below it is closed anyway.
   }
 }
+
+/** Whether anything has the name of Postgres's data directory, also if it can't be entered. @throws if that can't be told */
+export const hasCluster = ({ cluster }: Layout) =>
+  lstatSync(cluster, { throwIfNoEntry: false }) !== undefined;
 
 /** Replaces a file of mode 0600 in one step, on disk before this returns. Call it with the mutex held. */
 export function writePrivateFile(layout: Layout, path: string, content: string): void {

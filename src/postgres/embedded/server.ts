@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { MIB, MINUTE, SECOND } from '../../units.ts';
-import { checkDatabase, dataArgument, initializeCluster } from './database.ts';
+import { checkDatabase, checkVersion, dataArgument, initializeCluster } from './database.ts';
 import { explainProgram } from './errors.ts';
 import { chooseLauncher } from './launcher.ts';
 import { openLockFile } from './lock-file.ts';
@@ -105,7 +105,7 @@ export async function ensureRunning(layout: Layout, options: StartOptions): Prom
     if (running === null) await startPostgres(layout, options);
     else if (running.status === 'ready') {
       const folder = readEndpoint(layout)?.socketFolder ?? layout.cluster;
-      const failure = await checkDatabase(folder);
+      const failure = await checkDatabase(layout, folder);
       if (failure === null) return folder;
       trouble = failure;
     } else {
@@ -167,15 +167,6 @@ async function startPostgres(layout: Layout, { onLog, signal }: StartOptions): P
     throw new Error(`the embedded Postgres is not ready after 10 minutes: see ${layout.log}`);
   const { message } = explainProgram(layout.dataDir, 'the embedded Postgres does not start', output);
   throw new Error(`${message} (see ${layout.log})`);
-}
-
-function checkVersion(layout: Layout, binariesMajor: number): void {
-  const dataMajor = Number.parseInt(readFileSync(join(layout.cluster, 'PG_VERSION'), 'utf8'), 10);
-  if (dataMajor === binariesMajor) return;
-  throw new Error(
-    `${layout.cluster} was written by Postgres ${dataMajor} and can't be read by Postgres ${binariesMajor}: dump it ` +
-      'with the release of this service that wrote it, set DATA_DIR to a new directory, and restore the dump there',
-  );
 }
 
 /**
