@@ -249,10 +249,3 @@ CREATE TABLE daily_error_answers (
   credits bigint NOT NULL DEFAULT 0, -- that they cost
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
-
--- The latest batch of counts that each process has added. A process that got no answer sends its batch again, and it is added once.
-CREATE TABLE error_answer_writers (
-  id uuid PRIMARY KEY,
-  batch integer NOT NULL,
-  written_at timestamptz NOT NULL DEFAULT now()
-);
