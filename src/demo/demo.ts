@@ -12,7 +12,7 @@ import { createKey } from '../keys/store.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { startService } from '../service/serve.ts';
 import { openStores } from '../stores/stores.ts';
-import { fail, leave } from '../terminal/command.ts';
+import { fail, runToExit } from '../terminal/command.ts';
 import { watchInterrupts } from '../terminal/interrupt.ts';
 import { withProgress } from '../terminal/progress.ts';
 import { SECOND } from '../units.ts';
@@ -140,5 +140,4 @@ Ctrl-C stops it. Its data stays in ${dataDir}.
 `;
 }
 
-await demo().catch(fail);
-await leave();
+await runToExit(() => demo().catch(fail));
