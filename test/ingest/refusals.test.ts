@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'bun:test';
-import { appendFileSync, closeSync, mkdirSync, openSync, readdirSync, truncateSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -301,13 +312,27 @@ describe('an open file', () => {
     closeSync(openSync(path, 'r+'));
   });
 
-  test('that is cut, emptied or written while it is read is refused, packed or not', async () => {
+  /** Writes the last byte of a file again. @param mtimeS the time of the change that the file then has */
+  function overwrite(path: string, mtimeS?: number): void {
+    const { size, atime } = statSync(path);
+    const fd = openSync(path, 'r+');
+    const last = Buffer.alloc(1);
+    readSync(fd, last, 0, 1, size - 1);
+    writeSync(fd, last, 0, 1, size - 1);
+    closeSync(fd);
+    if (mtimeS !== undefined) utimesSync(path, atime, mtimeS);
+  }
+
+  test('that is cut, emptied or written while it is read is refused, packed or not, also at the same length', async () => {
     const changed = 'changed while it was read: write it under another name, and rename it when it is whole';
     const content = HEADER + MANY_ROWS;
     for (const [change, message] of [
       [(path: string) => truncateSync(path, 1_000_000), changed],
       [(path: string) => truncateSync(path), changed],
       [(path: string) => appendFileSync(path, '1,a\n'), changed],
+      [(path: string) => overwrite(path), changed],
+      // A time that was set back, as by `touch`.
+      [(path: string) => overwrite(path, 0), changed],
     ] as const) {
       const path = fileWith('changed.csv', content);
       const reader = await openRows({ path }, DIRECTORY);
@@ -321,6 +346,10 @@ describe('an open file', () => {
     expect(await refusal(allOf(reader))).toMatch(
       /^changed\.csv\.gz: (changed while|the gzip data ends in the middle)/,
     );
+    const touched = fileWith('touched.csv.gz', packed);
+    const other = await openRows({ path: touched }, DIRECTORY);
+    overwrite(touched);
+    expect(await refusal(allOf(other))).toBe(`touched.csv.gz: ${changed}`);
   });
 
   test('is closed at its end, on failure, and when its reader leaves early', async () => {
