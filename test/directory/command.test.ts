@@ -285,8 +285,8 @@ const MANY = Array.from({ length: 20_000 }, (_, n) => n);
 test.each([
   ['CSV', csv(0, MANY.length, (n) => `Interrompida ${n}`), []],
   [
-    'a JSON list',
-    `[${MANY.map((n) => JSON.stringify({ id: nif(n), name: `Interrompida ${n}` })).join()}`,
+    'JSON Lines',
+    MANY.map((n) => `${JSON.stringify({ id: nif(n), name: `Interrompida ${n}` })}\n`).join(''),
     ['--columns', 'nif=id,legal_name=name'],
   ],
 ])(

@@ -14,8 +14,17 @@ import {
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { openRows, type RowReader } from '../../src/ingest/open-rows.ts';
-import { DIRECTORY, fileWith, folder, readAll, refusal, removeFilesAfterwards, streamOf } from './reading.ts';
+import { openRows, type RowReader, WINDOW_BYTES } from '../../src/ingest/open-rows.ts';
+import {
+  DIRECTORY,
+  fileWith,
+  folder,
+  readAll,
+  refusal,
+  removeFilesAfterwards,
+  streamOf,
+  valuesOf,
+} from './reading.ts';
 
 removeFilesAfterwards();
 
@@ -41,7 +50,7 @@ describe('a file that cannot be used is refused in one line', () => {
     expect(await at('absent.csv')).toBe('absent.csv: no such file');
     expect(await at('there.csv/absent.csv')).toBe('there.csv/absent.csv: no such file');
     expect(await at('folder.csv')).toBe('folder.csv: is a directory, not a file');
-    const wanted = 'its name must end in .csv, .tsv, .json, .jsonl or .ndjson, or one of them and .gz';
+    const wanted = 'its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz';
     expect(await refusalOf('names.txt', HEADER)).toBe(`names.txt: ${wanted}`);
     expect(await refusalOf('names.gz', gzipSync(HEADER))).toBe(`names.gz: ${wanted}`);
     expect(await refusalOf('csv', HEADER)).toBe(`csv: ${wanted}`);
@@ -49,7 +58,7 @@ describe('a file that cannot be used is refused in one line', () => {
 
   test('empty, packed or not, of any format, on standard input too', async () => {
     for (const content of ['', '\ufeff', '\n\r\n  \n']) {
-      for (const name of ['none.csv', 'none.tsv', 'none.jsonl', 'none.json']) {
+      for (const name of ['none.csv', 'none.tsv', 'none.jsonl']) {
         expect(await refusalOf(name, content)).toBe(`${name}: is empty`);
         expect(await refusalOf(`${name}.gz`, gzipSync(content))).toBe(`${name}.gz: is empty`);
       }
@@ -172,12 +181,12 @@ describe('a file that cannot be used is refused in one line', () => {
       'a.jsonl: no object has a member nif, legal_name; the first has "nipc", "firma", "deep.est"' +
         ': say which it is, for instance --columns nif=nipc,legal_name=firma',
     );
-    expect(await refusalOf('a.json', '[{"nif":1},{"nif":2}]')).toBe(
-      'a.json: no object has a member legal_name; the first has "nif"' +
+    expect(await refusalOf('a.jsonl', '{"nif":1}\n{"nif":2}')).toBe(
+      'a.jsonl: no object has a member legal_name; the first has "nif"' +
         ': say which it is, for instance --columns legal_name=NAME',
     );
-    expect(await refusalOf('a.json', '[{},{}]')).toBe(
-      'a.json: no object has a member nif, legal_name; the first has none',
+    expect(await refusalOf('a.jsonl', '{}\n{}')).toBe(
+      'a.jsonl: no object has a member nif, legal_name; the first has none',
     );
   });
 
@@ -226,10 +235,38 @@ describe('a file that cannot be used is refused in one line', () => {
     }
   });
 
-  test('a JSON list', async () => {
-    expect(await refusalOf('a.jsonl', '[{"nif":1}]')).toBe(
-      'a.jsonl: is a JSON list; expected JSON Lines, an object on each line: name it .json',
+  test('a file that was packed twice, once it is unpacked', async () => {
+    const twice = gzipSync(gzipSync(`${HEADER}1,a\n`));
+    expect(await refusalOf('a.csv.gz', twice)).toBe(
+      'a.csv.gz: is packed with gzip twice: unpack it once (gunzip)',
     );
+  });
+
+  test('a JSON document, with the command that makes JSON Lines of it', async () => {
+    const list = '[{"nif":1,"legal_name":"a"}]';
+    const indented = JSON.stringify({ rows: JSON.parse(list) }, null, 2);
+    const advice = (lines: string, command = 'companies import') =>
+      `is a JSON document: make JSON Lines of it: ${lines} | bun directory ${command} - … ` +
+      "('.NAME[]' for a list that is a member)";
+    for (const content of [list, indented, '{"nif":1,"legal_name":"a"}\n', '', 'x']) {
+      const path = fileWith('a.json', content);
+      expect(await refusalOf('a.json', content)).toBe(`a.json: ${advice(`jq -c '.[]' ${path}`)}`);
+    }
+    const packed = fileWith("it's.JSON.gz", '');
+    expect(await refusalOf("it's.JSON.gz", gzipSync(list))).toBe(
+      `it's.JSON.gz: ${advice(`zcat '${packed.replace("'", `'\\''`)}' | jq -c '.[]'`)}`,
+    );
+    const options = { command: 'debts import' };
+    const much = `{"rows":[${list.slice(1, -1)},`.padEnd(2 * WINDOW_BYTES);
+    for (const content of [list, `\ufeff\n ${list}`, indented, indented.replaceAll('\n', '\r\n'), much])
+      expect(await refusal(readAll({ stdin: streamOf(content, [9]) }, DIRECTORY, options))).toBe(
+        `standard input: ${advice("jq -c '.[]' FILE", 'debts import')}`,
+      );
+    const [line] = JSON.parse(list);
+    const lines = `\ufeff\n ${JSON.stringify(line)} \r\n${JSON.stringify({ ...line, more: [{}] })}`;
+    expect(await valuesOf(readAll({ stdin: streamOf(lines, [9]) }))).toHaveLength(2);
+    expect(await refusalOf('a.jsonl', list)).toStartWith('a.jsonl: is a JSON document');
+    expect(await refusalOf('a.csv', list)).toContain('(this file has JSON: only JSON Lines are read)');
   });
 });
 
