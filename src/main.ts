@@ -5,12 +5,11 @@ import { memberCommands } from './dashboard/auth/commands.ts';
 import { suspensionCommands } from './dashboard/auth/suspension.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
-import { messageOf } from './errors.ts';
 import { keyCommands } from './keys/commands.ts';
 import { recordCommands } from './lookup/commands.ts';
 import { withoutSecrets } from './observability/redaction.ts';
 import { serviceCommands } from './service/commands.ts';
-import { EXIT_USAGE, fail, leave } from './terminal/command.ts';
+import { EXIT_USAGE, fail, runToExit } from './terminal/command.ts';
 
 /** `bun directory …`: every command of the service (contract, Command line). */
 export function createProgram(): Command {
@@ -49,9 +48,4 @@ export async function runProgram(words: string[]): Promise<void> {
   }
 }
 
-if (import.meta.main) {
-  // The reader of the answer may have ended (`| head`), or the disk is full. That is one line, not a stack.
-  process.stdout.on('error', (error) => fail(`the answer could not be written: ${messageOf(error)}`));
-  await runProgram(process.argv.slice(2));
-  await leave();
-}
+if (import.meta.main) await runToExit(() => runProgram(process.argv.slice(2)));

@@ -37,8 +37,8 @@ POST /debts/changes tells customers which companies appeared, changed and ended.
 
 Examples:
   bun directory debts import tax.csv --kind tax --date 2026-10-31
-  bun directory debts import debtors.json --kind tax --date 2026-10-31 --legal-persons \\
-    --list colective_debtors --columns nif=nipc,start=step.start,end=step.end
+  jq -c '.colective_debtors[]' debtors.json | bun directory debts import - --kind tax --date 2026-10-31 \\
+    --legal-persons --columns nif=nipc,start=step.start,end=step.end
   zcat seg-social.tsv.gz | bun directory debts import - --kind social-security --date 2026-11-01`,
     );
   defineImport(importing, DEBTS_PLAN, importDebts);

@@ -2,6 +2,7 @@ import type { StagingPlan } from '../ingest/staging.ts';
 
 /** How a file of debt brackets is read (contract, Files). */
 export const DEBTS_PLAN: StagingPlan = {
+  command: 'debts import',
   columns: ['start', 'end'],
   definition: ['start_amount bigint', 'end_amount bigint'],
   read(_nif, [startText, endText]) {

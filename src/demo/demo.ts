@@ -5,6 +5,7 @@ import { createAccount } from '../accounts/store.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { createUser } from '../dashboard/auth/invitations.ts';
 import { NEVER_ABORTED } from '../directory/context.ts';
+import { readDirectory } from '../directory/generations.ts';
 import { importCompanies } from '../directory/import.ts';
 import { openRows } from '../ingest/open-rows.ts';
 import { rowSource } from '../ingest/source.ts';
@@ -12,12 +13,12 @@ import { createKey } from '../keys/store.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { startService } from '../service/serve.ts';
 import { openStores } from '../stores/stores.ts';
-import { fail, leave } from '../terminal/command.ts';
+import { fail, runToExit } from '../terminal/command.ts';
 import { watchInterrupts } from '../terminal/interrupt.ts';
 import { withProgress } from '../terminal/progress.ts';
-import { SECOND } from '../units.ts';
-import { EXAMPLE_DEBTORS, importExampleDebts } from './example-debts.ts';
+import { EXAMPLE_DEBTORS, IMPORT_NEXT, importExampleDebts } from './example-debts.ts';
 import { startExampleProvider } from './example-provider.ts';
+import { withoutLaunchers } from './launchers.ts';
 
 const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.csv');
 const ACTOR = 'demo';
@@ -30,38 +31,33 @@ const DATA_DIR = '.data/demo';
  * Stops on Ctrl-C, and with `bun run`; its data stays in DATA_DIR.
  */
 async function demo(): Promise<void> {
-  const signal = AbortSignal.any([watchInterrupts().signal, withoutLauncher()]);
+  const signal = AbortSignal.any([watchInterrupts().signal, withoutLaunchers()]);
   const names = await exampleNames();
   const provider = startExampleProvider(names);
   const config = demoConfig(provider.url);
   const stores = await openStores(config);
   try {
     const tools = { ...stores, config, signal: NEVER_ABORTED, actor: ACTOR };
-    await withProgress(
-      (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), {}, progress),
+    // Companies that the user has imported, or removed, stay so.
+    if ((await readDirectory(stores.sql)).current.origin === 'empty')
+      await withProgress(
+        (progress) => importCompanies(tools, rowSource(EXAMPLE_FILE), {}, progress),
+        NEVER_ABORTED,
+      );
+    const hasExampleDebts = await withProgress(
+      (progress) => importExampleDebts(tools, progress),
       NEVER_ABORTED,
     );
-    await withProgress((progress) => importExampleDebts(tools, progress), NEVER_ABORTED);
     const service = await startService(config, { logTo: 'stderr', signal });
-    process.stdout.write(greeting(service.publicUrl, await createAccess(stores.sql), names, config));
+    process.stdout.write(
+      greeting(service.publicUrl, await createAccess(stores.sql), names, config, hasExampleDebts),
+    );
     await aborted(signal, signal);
     await service.stop();
   } finally {
     await stores.close();
     await provider.stop();
   }
-}
-
-/**
- * Aborts when the terminal is closed, or when `bun run` has ended without a word to its script, as by SIGKILL. Nobody would stop
- * the demo and its Postgres any more.
- */
-function withoutLauncher(): AbortSignal {
-  const launcher = process.ppid;
-  const alone = new AbortController();
-  process.on('SIGHUP', () => alone.abort());
-  setInterval(() => process.ppid !== launcher && alone.abort(), 0.5 * SECOND).unref();
-  return alone.signal;
 }
 
 /** The variables that the demo reads: its address, and the folder of its data. */
@@ -109,11 +105,21 @@ function greeting(
   { secret, email, password }: Access,
   names: Map<string, string>,
   { dataDir }: Config,
+  hasExampleDebts: boolean,
 ): string {
   const [nif, other] = names.keys();
   const screened = JSON.stringify({ nifs: [...EXAMPLE_DEBTORS, nif, other] });
   const call = (path: string, options = '') =>
     `curl -s -H "Authorization: Bearer ${secret}"${options} "${publicUrl}/api/v1${path}"`;
+  const post = (path: string, body: string) =>
+    call(path, ` -H "Content-Type: application/json" -d '${body}'`);
+  // The variables of a shell or a `.env` for another service don't count here either.
+  const importNext = `DATABASE_URL= DATA_DIR=${quoted(dataDir)} ${quoted(process.execPath)} directory ${IMPORT_NEXT}`;
+  const changes = `
+Import a later list, in which one company is new, one has changed, and one is gone. Then ask for these changes:
+${importNext}
+${post('/debts/changes', '{"after":null}')}
+`;
   return `
 The company directory is running at ${publicUrl}, with the names of ${names.size} real companies
 (suppliers and buyers in Portuguese public contracts: IMPIC, Portal BASE open data).
@@ -122,14 +128,14 @@ Company details come from a small example provider that knows these companies by
 API key of the demo account (Free: 20 requests a minute, 500 credits a month):
 ${secret}
 
-Both lists of debtors have a few invented companies, in the form in which the lists are published.
+Both lists of debtors have a few invented companies.
 
 Search by the beginning of a name, look a company up, and see what it cost. Then screen five companies for debts:
 ${call('/companies?q=constru')}
 ${call(`/companies/${nif}`)}
 ${call('/usage')}
-${call('/debts', ` -H "Content-Type: application/json" -d '${screened}'`)}
-
+${post('/debts', screened)}
+${hasExampleDebts ? changes : ''}
 For agents: ${publicUrl}/mcp (Model Context Protocol), for instance
 claude mcp add --transport http company-directory ${publicUrl}/mcp --header "Authorization: Bearer ${secret}"
 
@@ -140,5 +146,9 @@ Ctrl-C stops it. Its data stays in ${dataDir}.
 `;
 }
 
-await demo().catch(fail);
-await leave();
+/** A word of a shell's command. */
+function quoted(word: string): string {
+  return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+await runToExit(() => demo().catch(fail));

@@ -5,24 +5,37 @@ import { rowSource } from '../ingest/source.ts';
 import type { CommandTools } from '../terminal/command.ts';
 import type { Progress } from '../terminal/progress.ts';
 
-/** Invented debtors in the form in which each list is published (docs/imports.md, Debtors). */
-const FILES: Record<DebtKind, string> = { tax: 'debtors.json', 'social-security': 'ss-debtors.json' };
+const EXAMPLES = join(import.meta.dir, '..', '..', 'examples');
+
+/** Lists of invented debtors. */
+const LISTS: { kind: DebtKind; file: string; date: string }[] = [
+  { kind: 'tax', file: 'tax-debtors.csv', date: '2026-10-31' },
+  { kind: 'social-security', file: 'social-security-debtors.csv', date: '2026-11-02' },
+];
+
+/** The words that import a later list of the tax authority: a company appears, one changes, and one ends. */
+export const IMPORT_NEXT = 'debts import examples/tax-debtors-next.csv --kind tax --date 2026-11-01';
 
 /** Companies that are in one of the files, or in both. */
 export const EXAMPLE_DEBTORS = ['599900016', '599900024', '599900040'];
 
-/** Imports both files, as the commands of docs/imports.md would. */
+/**
+ * Imports the list of each kind of which none was ever imported. Another one is the user's.
+ * @returns whether the tax list is the example's, which {@link IMPORT_NEXT} changes
+ */
 export async function importExampleDebts(
   tools: Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal' | 'actor'>,
   progress: Progress,
-): Promise<void> {
-  for (const [kind, file] of Object.entries(FILES) as [DebtKind, string][]) {
-    const path = join(import.meta.dir, '..', '..', 'examples', file);
-    const { last_updated: date } = await Bun.file(path).json();
-    const columns = { nif: 'nipc', start: 'step.start', end: 'step.end' };
+): Promise<boolean> {
+  const importedBy = async (kind: DebtKind) => {
+    const [dataset] = await tools.sql<{ actor: string }[]>`
+      SELECT imported_by AS actor FROM debt_datasets WHERE kind = ${kind}`;
+    return dataset?.actor ?? null;
+  };
+  for (const { kind, file, date } of LISTS) {
+    if ((await importedBy(kind)) !== null) continue;
     // Whatever this machine's clock says.
-    const force = 1;
-    const options = { kind, date, columns, list: 'colective_debtors', legalPersons: true, force };
-    await importDebts(tools, rowSource(path), options, progress);
+    await importDebts(tools, rowSource(join(EXAMPLES, file)), { kind, date, force: 1 }, progress);
   }
+  return (await importedBy('tax')) === tools.actor;
 }

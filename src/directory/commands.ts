@@ -72,7 +72,7 @@ Searches see the old directory until the new one is complete. A run that is kill
 Examples:
   bun directory companies import companies.csv.gz --replace --rejects rejects.csv
   bun directory companies import changes.jsonl
-  bun directory companies import entidades.json --columns nif=nifEntidade,legal_name=desigEntidade
+  jq -c '.[]' entidades.json | bun directory companies import - --columns nif=nifEntidade,legal_name=desigEntidade
   zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
   defineImport(command, DIRECTORY_PLAN, importCompanies);

@@ -9,7 +9,6 @@ import { failureOf } from './failures.ts';
 import { type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, deleteIndex, listIndices } from './indexing/indices.ts';
 import { assertHeld, type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
-import { REMOVING } from './steps.ts';
 
 /** Searches in the old index have ended by then, because they time out after 2 s. */
 const READERS_LEAVE_AFTER_MS = 2.5 * SECOND;
@@ -100,7 +99,7 @@ export async function collectGarbageAfter(
   lock: DirectoryLock,
   progress: Pick<Progress, 'note' | 'phase'>,
 ): Promise<void> {
-  progress.phase(REMOVING);
+  progress.phase('removing what is old');
   try {
     const stay = await collectGarbage(context, lock).catch((error) => {
       // The cancellation of an interrupted run can arrive late, and hit this statement.

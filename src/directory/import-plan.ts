@@ -12,6 +12,7 @@ import { type Difference, UNCHANGED } from './tables.ts';
 const MAX_NAME_LENGTH = 500;
 
 export const DIRECTORY_PLAN: StagingPlan = {
+  command: 'companies import',
   columns: ['legal_name'],
   definition: ['legal_name text', 'normalized_name text COLLATE "C"', 'sort_key text COLLATE "C"'],
   read(nif, [nameText]) {

@@ -21,14 +21,13 @@ import {
   readDirectory,
 } from './generations.ts';
 import { changesSince, DIRECTORY_PLAN } from './import-plan.ts';
-import { type BuiltIndex, canClone, indexRows } from './indexing/build-index.ts';
+import { type BuiltIndex, indexRows } from './indexing/build-index.ts';
 import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { replaceIndex } from './rebuild.ts';
 import { reconcile } from './reconcile.ts';
 import { servedIndex } from './status.ts';
-import { DRY_RUN_STEPS, importSteps } from './steps.ts';
 import { compareStaged, copyNormalized, type Difference, fillTable, finishTable } from './tables.ts';
 
 export interface ImportOptions extends FileOptions {
@@ -59,7 +58,6 @@ export async function importCompanies(
   progress: Progress,
 ): Promise<DirectoryReport> {
   if (options.dryRun) {
-    progress.plan(DRY_RUN_STEPS);
     return withDedicated(context, async (sql) => {
       const { report } = await readAndCompare(context, sql, source, options, progress);
       return report;
@@ -69,10 +67,6 @@ export async function importCompanies(
     const directory = await reconcile(context, lock);
     await withPlainErrors(() => collectGarbage(context, lock));
     const { elasticsearch: client } = context;
-    // Most loads change little of a directory. The comparison corrects the plan.
-    progress.plan(
-      importSteps(client === null ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'),
-    );
     const compared = await readAndCompare(context, lock.sql, source, options, progress);
     const { report, difference } = compared;
     const changes = difference.imported + difference.removed;
@@ -142,10 +136,6 @@ async function replaceGeneration(
   const { sql } = lock;
   const { current } = directory;
   const changes = changesSince(sql, current.tableName, replace, difference);
-  if (context.elasticsearch !== null) {
-    const isCopied = canClone({ generation: current, changes }, difference.rows);
-    progress.plan(importSteps(isCopied ? 'changes' : 'all'));
-  }
   const next = await nextGeneration(sql);
   const base = await normalizedBase(context, lock, current, progress);
   progress.phase('storing the rows');

@@ -18,7 +18,6 @@ import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { reconcile } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
-import { rebuildSteps } from './steps.ts';
 import { copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 
 /**
@@ -60,7 +59,6 @@ export async function replaceIndex(
   const renormalizes = isStale(current);
   // In full mode the rows stay; only the index is new.
   const tableName = client === null || renormalizes ? next.tableName : current.tableName;
-  progress.plan(rebuildSteps(client === null, renormalizes));
   if (renormalizes) {
     await copyNormalized(sql, current, tableName, { signal, progress });
   } else if (client === null) {

@@ -15,9 +15,6 @@ export interface Cursor {
   line: number;
   /** The bytes up to the next line break belong to a row that was rejected for its length. */
   skipping: boolean;
-  /** Bytes read a second time because a quote was not closed, and all bytes before `bytes`. */
-  bytesReread: number;
-  bytesBefore: number;
 }
 
 export interface Found {

@@ -38,7 +38,7 @@ export function checkEncoding(name: string, cursor: Cursor): void {
   throw notUtf8(name, line);
 }
 
-export function notUtf8(name: string, line: number): FileError {
+function notUtf8(name: string, line: number): FileError {
   return new FileError(
     `${name}: line ${line} is not UTF-8: convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8`,
   );

@@ -1,21 +1,19 @@
 /** Finds the format of a file, and the parser for it (contract, Files). */
 
 import { FileError } from '../terminal/file-error.ts';
-import { comparable, type FileColumn } from './columns.ts';
+import type { FileColumn } from './columns.ts';
 import { headedParser, passSeparatorLine } from './csv/header.ts';
 import { type Cursor, firstCharacter, type ParseRows } from './cursor.ts';
 import { checkEncoding } from './encoding.ts';
 import { jsonLinesParser } from './json/lines.ts';
-import { jsonListParser } from './json/list.ts';
 import { createObjectReader } from './json/object.ts';
 import type { ByteSource } from './source.ts';
 
-type Format = 'csv' | 'tsv' | 'jsonl' | 'json';
+type Format = 'csv' | 'tsv' | 'jsonl';
 
 const FORMATS: Record<string, Format> = {
   csv: 'csv',
   tsv: 'tsv',
-  json: 'json',
   jsonl: 'jsonl',
   ndjson: 'jsonl',
 };
@@ -24,16 +22,19 @@ const DELIMITERS: Record<'csv' | 'tsv', string[]> = { csv: [',', ';'], tsv: ['\t
 
 /**
  * The format by the name's ending; `null` for a named pipe without an ending.
- * @throws {FileError} the ending is unknown, or the file is not gzip, as it says
+ * @throws {FileError} the ending is unknown or that of a JSON document, or the file is not gzip, as it says
  */
-export function formatOfFile(path: string, { isPipe, isGzip, isEmpty }: ByteSource): Format | null {
+export function formatOfFile(
+  path: string,
+  { isPipe, isGzip, isEmpty }: ByteSource,
+  command: string,
+): Format | null {
   const [, ending, gz] = /\.(csv|tsv|json|jsonl|ndjson)(\.gz)?$/i.exec(path) ?? [];
   if (gz !== undefined && !isGzip && !isEmpty) throw new FileError(`${path}: is not gzip`);
+  if (ending?.toLowerCase() === 'json') throw documentError(path, path, command);
   if (ending !== undefined) return FORMATS[ending.toLowerCase()]!;
   if (isPipe) return null;
-  throw new FileError(
-    `${path}: its name must end in .csv, .tsv, .json, .jsonl or .ndjson, or one of them and .gz`,
-  );
+  throw new FileError(`${path}: its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz`);
 }
 
 export interface FileParser {
@@ -46,25 +47,20 @@ export interface FileParser {
  * Makes the parser for a file by its first bytes and moves the cursor behind the header.
  *
  * @param named the format; `null` means by the first line (contract: on standard input)
- * @param list the member of a JSON object that holds the list; `null` if none was named
- * @throws {FileError} the header is missing, too long, or lacks a column
+ * @throws {FileError} the header is missing, too long, or lacks a column; the file is a JSON document
  */
 export function parserFor(
   fileName: string,
   cursor: Cursor,
   named: Format | null,
-  { columns, list }: { columns: readonly FileColumn[]; list: string | null },
+  { columns, command }: { columns: readonly FileColumn[]; command: string },
 ): FileParser {
-  if (named !== 'json' && named !== 'jsonl') passSeparatorLine(cursor);
+  if (named !== 'jsonl') passSeparatorLine(cursor);
   const first = firstCharacter(cursor);
   if (first === '') throw new FileError(`${fileName}: is empty`);
-  const format = named ?? formatByContent(cursor, columns, list);
-  if (list !== null && format !== 'json')
-    throw new FileError(
-      `${fileName}: is not a JSON document (.json), so it has no member ${list}: leave --list out`,
-    );
-  // A list checks each row by itself, because a window may begin in the middle of a value that is passed over.
-  if (format === 'json') return jsonListParser(fileName, createObjectReader(fileName, columns), list);
+  const format = named ?? (first === '{' || first === '[' ? 'jsonl' : 'csv');
+  if (format === 'jsonl' && (first === '[' || (named === null && !endsOnItsLine(cursor))))
+    throw documentError(fileName, 'FILE', command);
   checkEncoding(fileName, cursor);
   const checked =
     (parse: ParseRows): ParseRows =>
@@ -73,10 +69,6 @@ export function parserFor(
       parse(cursor, found);
     };
   if (format === 'jsonl') {
-    if (first === '[')
-      throw new FileError(
-        `${fileName}: is a JSON list; expected JSON Lines, an object on each line: name it .json`,
-      );
     const objects = createObjectReader(fileName, columns);
     return { parse: checked(jsonLinesParser(objects)), finish: objects.finish };
   }
@@ -84,29 +76,19 @@ export function parserFor(
   return { parse: checked(headedParser(fileName, cursor, delimiters, columns)), finish() {} };
 }
 
-function formatByContent(cursor: Cursor, columns: readonly FileColumn[], list: string | null): Format {
-  const first = firstCharacter(cursor);
-  if (first === '[') return 'json';
-  if (first !== '{') return 'csv';
-  return list !== null || isDocument(cursor, columns) ? 'json' : 'jsonl';
+/** Whether the first object ends on its line, as those of JSON Lines do. */
+function endsOnItsLine(cursor: Cursor): boolean {
+  const text = cursor.bytes.toString('utf8', cursor.at, cursor.end).trimStart();
+  return text.split('\n', 1)[0]!.trimEnd().endsWith('}');
 }
 
-/** Whether a `{` begins one object with lists in it, and not the first of JSON Lines. */
-function isDocument(cursor: Cursor, columns: readonly FileColumn[]): boolean {
-  const line = cursor.bytes.toString('utf8', cursor.at, cursor.end).trimStart().split('\n', 1)[0]!;
-  try {
-    const names = Object.keys(JSON.parse(line)).map(comparable);
-    // A row of JSON Lines may have lists in it, too.
-    if (columns.some(({ source }) => names.includes(comparable(source.split('.', 1)[0]!)))) return false;
-  } catch {
-    // The object continues behind the line.
-  }
-  const ahead = jsonListParser('', { read: () => [], finish() {} }, null);
-  try {
-    ahead.parse({ ...cursor }, { rows: [], rejected: [] });
-  } catch {
-    // There is more than one object.
-    return false;
-  }
-  return ahead.lists.length > 0;
+/** @param path the file, for the command that makes JSON Lines of it */
+function documentError(fileName: string, path: string, command: string): FileError {
+  const file = /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+  const filter = "jq -c '.[]'";
+  const lines = /\.gz$/i.test(path) ? `zcat ${file} | ${filter}` : `${filter} ${file}`;
+  return new FileError(
+    `${fileName}: is a JSON document: make JSON Lines of it: ${lines} | bun directory ${command} - … ` +
+      "('.NAME[]' for a list that is a member)",
+  );
 }

@@ -30,9 +30,8 @@ export function defineImport<Options extends FileOptions>(
   const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
   const example = names.map((name) => `${name}=NAME`).join(',');
   command
-    .argument('<file>', `CSV, TSV, JSON Lines or a JSON list with ${list}, .gz or not; - for standard input`)
+    .argument('<file>', `CSV, TSV or JSON Lines with ${list}, .gz or not; - for standard input`)
     .option('--columns <names>', `what the file calls them: ${example}`, columnNames(names))
-    .option('--list <name>', 'the member of a JSON document that has the list of rows; a.b is b in a')
     .option('--legal-persons', 'skip natural persons: NIFs that begin with 1, 2, 3 or 45')
     .option(
       '--rejects <file>',

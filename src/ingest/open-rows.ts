@@ -1,6 +1,6 @@
 /**
- * Reads the rows of directory and debts files in constant memory: CSV, TSV, JSON Lines or a JSON list, gzip or not, of any
- * length (contract, Files).
+ * Reads the rows of directory and debts files in constant memory: CSV, TSV or JSON Lines, gzip or not, of any length
+ * (contract, Files).
  */
 import { KIB } from '../units.ts';
 import { type ColumnNames, namedColumns } from './columns.ts';
@@ -34,8 +34,8 @@ export const WINDOW_BYTES = 256 * KIB;
 export interface ReadOptions {
   /** The file's names of our columns. */
   sources?: ColumnNames | undefined;
-  /** The member of a JSON object that holds the list of rows. */
-  list?: string | null | undefined;
+  /** The command that reads, for advice: `debts import`. */
+  command?: string | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -48,15 +48,15 @@ export interface ReadOptions {
 export async function openRows(
   source: RowSource,
   columns: readonly string[],
-  { sources, list = null, signal }: ReadOptions = {},
+  { sources, command = 'companies import', signal }: ReadOptions = {},
 ): Promise<RowReader> {
   const bytes = await openSource(source, signal);
   try {
     const cursor = await fillFirst(bytes);
     refuseOtherKinds(bytes.name, cursor);
-    const namedFormat = 'path' in source ? formatOfFile(source.path, bytes) : null;
+    const namedFormat = 'path' in source ? formatOfFile(source.path, bytes, command) : null;
     passByteOrderMark(bytes.name, cursor);
-    const wanted = { columns: namedColumns(columns, sources), list };
+    const wanted = { columns: namedColumns(columns, sources), command };
     const parser = parserFor(bytes.name, cursor, namedFormat, wanted);
     return {
       progress: bytes.progress,
@@ -77,8 +77,6 @@ async function fillFirst(source: ByteSource): Promise<Cursor> {
     final: false,
     line: 1,
     skipping: false,
-    bytesReread: 0,
-    bytesBefore: 0,
   };
   await fill(cursor, source);
   return cursor;
@@ -109,7 +107,6 @@ async function* batchesOf(source: ByteSource, cursor: Cursor, parser: FileParser
       const next = isEmpty ? bytes : Buffer.allocUnsafeSlow(WINDOW_BYTES);
       bytes.copy(next, 0, cursor.at, cursor.end);
       cursor.bytes = next;
-      cursor.bytesBefore += cursor.at;
       cursor.end -= cursor.at;
       cursor.at = 0;
       await fill(cursor, source);

@@ -20,7 +20,10 @@ const KINDS: [RegExp, string][] = [
     `an OpenDocument spreadsheet: ${SAVE_AS_CSV}`,
   ],
   [zipWith('xl/'), `an Excel workbook: ${SAVE_AS_CSV}`],
-  [zipWith('(word|ppt)/'), 'a document or presentation, which has no rows: get the same data as CSV or JSON'],
+  [
+    zipWith('(word|ppt)/'),
+    'a document or presentation, which has no rows: get the same data as CSV or JSON Lines',
+  ],
   [zipWith('\\[Content_Types\\].xml'), `an Excel workbook: ${SAVE_AS_CSV}`],
   [
     /^PK(\x03\x04|\x05\x06)/,
@@ -30,16 +33,17 @@ const KINDS: [RegExp, string][] = [
     /^\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1/,
     `an old Office file, likely an Excel workbook (.xls): ${SAVE_AS_CSV}`,
   ],
+  [/^\x1f\x8b/, 'packed with gzip twice: unpack it once (gunzip)'],
   [/^BZh[1-9]1AY&SY/, unpacked('bzip2', 'bzcat')],
   [/^\xfd7zXZ\0/, unpacked('xz', 'xzcat')],
   [/^\x28\xb5\x2f\xfd/, unpacked('zstd', 'zstdcat')],
   [/^7z\xbc\xaf/, unpacked('7z', '7z x -so')],
-  [/^%PDF-/, 'a PDF, which has no rows: get the same data as CSV or JSON'],
+  [/^%PDF-/, 'a PDF, which has no rows: get the same data as CSV or JSON Lines'],
   [
     /^(\xef\xbb\xbf)?\s*<(!doctype html|html|head|body|table|meta)\b/i,
     'an HTML page: get the data file itself; a page often stands for an error or a sign-in',
   ],
-  [/^(\xef\xbb\xbf)?\s*<(\?xml|!doctype)\b/i, 'XML: convert it to CSV or JSON'],
+  [/^(\xef\xbb\xbf)?\s*<(\?xml|!doctype)\b/i, 'XML: convert it to CSV or JSON Lines'],
 ];
 
 /** @throws {FileError} a spreadsheet, an archive, a PDF, or a page */

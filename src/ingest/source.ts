@@ -1,6 +1,6 @@
 /** Reads a file or standard input of any length in constant memory, and decompresses gzip. */
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { codeOf } from '../errors.ts';
@@ -67,7 +67,7 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
   };
   signal?.addEventListener('abort', onAbort, { once: true });
 
-  const packed = counted(name, stream, progress);
+  const packed = counted(stream, progress);
   let chunks: AsyncIterator<Uint8Array> = packed;
   const close = async () => {
     signal?.removeEventListener('abort', onAbort);
@@ -119,25 +119,43 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
 
 async function openStream(source: RowSource): Promise<{ stream: Readable; bytesTotal: number | null }> {
   if ('stdin' in source) return { stream: Readable.fromWeb(source.stdin), bytesTotal: null };
-  const found = await stat(source.path);
-  const stream = createReadStream(source.path, { highWaterMark: CHUNK_BYTES });
-  return { stream, bytesTotal: found.isFile() ? found.size : null };
+  const { path } = source;
+  const found = await stat(path);
+  if (found.isFile()) return { stream: Readable.from(unchanged(path)), bytesTotal: found.size };
+  return { stream: createReadStream(path, { highWaterMark: CHUNK_BYTES }), bytesTotal: null };
 }
 
-/** @throws FileError at the end of a file that had another length when it was opened, because a part of it may be missing */
+/** @throws FileError at the end of a file that was written meanwhile, because its parts may not belong together */
+async function* unchanged(path: string): AsyncGenerator<Uint8Array> {
+  const handle = await open(path);
+  const state = async () => {
+    const { size, mtimeNs, ctimeNs } = await handle.stat({ bigint: true });
+    return [size, mtimeNs, ctimeNs].join();
+  };
+  try {
+    const before = await state();
+    for (;;) {
+      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafeSlow(CHUNK_BYTES), 0, CHUNK_BYTES);
+      if (bytesRead === 0) break;
+      yield buffer.subarray(0, bytesRead);
+    }
+    if ((await state()) !== before)
+      throw new FileError(
+        `${path}: changed while it was read: write it under another name, and rename it when it is whole`,
+      );
+  } finally {
+    await handle.close();
+  }
+}
+
 async function* counted(
-  name: string,
   chunks: AsyncIterable<Uint8Array>,
-  progress: { bytesRead: number; bytesTotal: number | null },
+  progress: { bytesRead: number },
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     progress.bytesRead += chunk.length;
     yield chunk;
   }
-  if (progress.bytesTotal !== null && progress.bytesRead !== progress.bytesTotal)
-    throw new FileError(
-      `${name}: changed while it was read: write it under another name, and rename it when it is whole`,
-    );
 }
 
 /** The first bytes, at least two unless there are fewer, to recognize gzip. */

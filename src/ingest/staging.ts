@@ -17,6 +17,8 @@ export const SMALLEST_REPLACEMENT = 0.9;
 
 /** The reader of one kind of file for the staging table. Every row has a NIF. */
 export interface StagingPlan {
+  /** The command that imports such files, for advice: `debts import`. */
+  command: string;
   /** Columns of the file beside `nif`. */
   columns: readonly string[];
   /** The staging table's columns beside those of all files, e.g. `legal_name text`; in the order of `fields`. */
@@ -33,8 +35,6 @@ export interface StagingPlan {
 export interface FileOptions {
   /** The file's names of our columns. */
   columns?: ColumnNames | undefined;
-  /** The member of a JSON document that holds the list of rows. */
-  list?: string | undefined;
   legalPersons?: boolean | undefined;
   /** The path of the file for rejected rows. */
   rejects?: string | undefined;
@@ -90,7 +90,7 @@ export async function stageFile(
   const rejects =
     rejectsPath === undefined
       ? null
-      : await openRejects(rejectsPath, 'path' in source ? source.path : undefined);
+      : await openRejects(rejectsPath, 'path' in source ? source.path : '/dev/stdin');
   try {
     const staged = await stageRows(connection, source, plan, rejects, options);
     await rejects?.finish();
@@ -106,9 +106,13 @@ async function stageRows(
   source: RowSource,
   plan: StagingPlan,
   rejects: RejectsWriter | null,
-  { columns, list, legalPersons = false, signal, progress }: Omit<StagingOptions, 'rejects'>,
+  { columns, legalPersons = false, signal, progress }: Omit<StagingOptions, 'rejects'>,
 ): Promise<Staged> {
-  const reader = await openRows(source, ['nif', ...plan.columns], { sources: columns, list, signal });
+  const reader = await openRows(source, ['nif', ...plan.columns], {
+    sources: columns,
+    command: plan.command,
+    signal,
+  });
   const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: {} };
   let copy: CopyWriter | null = null;
   const countRejected = (reason: string, rows = 1) => {
@@ -121,12 +125,12 @@ async function stageRows(
   const reject = ({ line, reason, raw }: RejectedRow) => {
     countRejected(reason);
     if (rejects === null) return undefined;
-    return copy!.write(`\\N\t${line}\t\\N\t${noFields}\t${copyValue(raw)}\t${reason}\n`);
+    return copy!.write(`${line}\t\\N\t${noFields}\t${copyValue(raw)}\t${reason}\n`);
   };
   try {
     await connection.unsafe(
       `CREATE TEMPORARY TABLE ${STAGING}
-        (position bigint, line bigint, nif text COLLATE "C", ${plan.definition.join(', ')}, raw text, reason text)`,
+        (line bigint, nif text COLLATE "C", ${plan.definition.join(', ')}, raw text, reason text)`,
     );
     copy = await copyInto(connection, STAGING);
     progress.phase(`reading ${'path' in source ? source.path : 'standard input'}`);
@@ -148,7 +152,7 @@ async function stageRows(
           const { nif, fields } = result;
           staged.usable++;
           const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
-          waiting = copy.write(`${staged.usable}\t${row.line}\t${nif}\t${fields}\t${raw}\t\\N\n`);
+          waiting = copy.write(`${row.line}\t${nif}\t${fields}\t${raw}\t\\N\n`);
         }
         if (waiting !== undefined) await waiting;
       }
@@ -183,22 +187,18 @@ function readRow(
   return 'reason' in result ? result : { nif, fields: result.fields };
 }
 
-/**
- * Rejects all rows of a NIF except the last, by `position`, the row's number among the usable ones, because the rows of a JSON
- * list may share a line.
- * @returns their number
- */
+/** Rejects all rows of a NIF except the last. @returns their number */
 async function rejectSuperseded(connection: Sql): Promise<number> {
   const { count } = await connection.unsafe(`
     UPDATE ${STAGING} SET reason = '${COMES_AGAIN}'
-    FROM (SELECT nif, max(position) AS last FROM ${STAGING} GROUP BY nif HAVING count(*) > 1) again
-    WHERE ${STAGING}.nif = again.nif AND position < last`);
+    FROM (SELECT nif, max(line) AS last FROM ${STAGING} WHERE nif IS NOT NULL GROUP BY nif HAVING count(*) > 1) again
+    WHERE ${STAGING}.nif = again.nif AND line < last`);
   return count;
 }
 
 async function writeRejected(connection: Sql, rejects: RejectsWriter): Promise<void> {
   const rejected = connection.unsafe<RejectedRow[]>(
-    `SELECT line, reason, raw FROM ${STAGING} WHERE reason IS NOT NULL ORDER BY line, position`,
+    `SELECT line, reason, raw FROM ${STAGING} WHERE reason IS NOT NULL ORDER BY line`,
   );
   for await (const rows of rejected.cursor(CURSOR_ROWS)) await rejects.write(rows);
 }

@@ -3,6 +3,7 @@
  * An answer goes to stdout, everything else to stderr; a failure is one line.
  */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
@@ -52,12 +53,16 @@ export function defineCommand<Answer>(
     const { json } = command.opts<{ json?: boolean }>();
     const answer = await withTools((tools) => run(tools, ...args));
     if (answer === undefined) return;
-    process.stdout.write(`${json === true ? printableJson(answer) : describe(answer)}\n`);
+    await print(`${json === true ? printableJson(answer) : describe(answer)}\n`);
   });
 }
 
-/** Prints a part of a long answer. It waits for a slow reader, so that the rest does not gather in memory. */
+/**
+ * Prints an answer, or a part of a long one. It waits for a slow reader, so that the rest does not gather in memory.
+ * @throws when stdout can't be written
+ */
 export async function print(part: string | Uint8Array): Promise<void> {
+  if (isStdoutClosed()) throw unwritten('standard output is closed');
   if (!process.stdout.write(part)) await once(process.stdout, 'drain');
 }
 
@@ -82,15 +87,39 @@ export function fail(error: unknown): void {
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/** The flag of a descriptor that `exec` closes. No descriptor that a process begins with has it. */
+const O_CLOEXEC = 0o2000000;
+
+/** Whether the caller has closed stdout (`>&-`). Bun then opens /dev/null in its place, and only Linux tells the difference. */
+function isStdoutClosed(): boolean {
+  if (process.platform !== 'linux') return false;
+  const [, flags] = /^flags:\s*(\d+)$/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) ?? [];
+  return (Number.parseInt(flags ?? '0', 8) & O_CLOEXEC) !== 0;
+}
+
+function unwritten(reason: string): RefusedError {
+  return new RefusedError(`the answer could not be written: ${reason}`);
+}
+
 /**
- * Ends the process with its exit code once the output is written, even if connections are open. The kernel holds a connection to a
- * lost host for minutes, and a nightly job waits for the exit.
+ * Runs the work of a process, and ends it with its exit code once the output is written, even if connections are open. The kernel
+ * holds a connection to a lost host for minutes, and a nightly job waits for the exit.
+ *
+ * The reader of the answer may have ended (`| head`), or the disk is full. That is one line, not a stack, and exit code 1.
  */
-export async function leave(): Promise<never> {
-  // In this order, because an error of stdout is printed on stderr.
-  for (const stream of [process.stdout, process.stderr]) {
-    await new Promise<void>((resolve) => stream.end(resolve));
-  }
+export async function runToExit(work: () => Promise<void>): Promise<never> {
+  const outputs = [process.stdout, process.stderr].map((stream) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    stream.on('error', (error) => {
+      if (stream === process.stdout) fail(unwritten(messageOf(error)));
+      resolve();
+    });
+    return { stream, failed: promise };
+  });
+  await work();
+  // Stdout first, because its error is printed on stderr. Bun 1.4.5 doesn't call back `end` of a file that could not be written.
+  for (const { stream, failed } of outputs)
+    await Promise.race([failed, new Promise<void>((resolve) => stream.end(resolve))]);
   process.exit();
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { EXCLUSIVE, tryFlock } from '../runtime/flock.ts';
 import { FileError, writeError } from './file-error.ts';
 
 /** Such files have NIFs and names of natural persons. One that replaces a stricter file is as strict. */
@@ -61,9 +62,47 @@ async function openTarget(given: string, readFrom?: string): Promise<Target> {
     return { handle: await open(given, 'a'), path: given, unfinished: null };
   // Through a link to its target, so that the link stays.
   const path = there === null ? resolve(given) : await realpath(given);
-  const unfinished = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID().slice(0, 8)}.tmp`);
-  const handle = await open(unfinished, 'wx', OWNER_ALONE);
+  await removeLeftovers(path);
+  const { handle, unfinished } = await openUnfinished(path);
   // Whatever the umask.
   await handle.chmod(there === null ? OWNER_ALONE : OWNER_ALONE & there.mode);
   return { handle, path, unfinished };
+}
+
+/** The names of the unfinished files of `path`, around 8 hexadecimal digits. */
+const affixesOf = (path: string) => [`.${basename(path).slice(0, 100)}.`, '.tmp'] as const;
+
+/** Makes the unfinished file. Its lock shows that its command runs. */
+async function openUnfinished(path: string): Promise<{ handle: FileHandle; unfinished: string }> {
+  for (;;) {
+    const unfinished = join(dirname(path), affixesOf(path).join(randomUUID().slice(0, 8)));
+    const handle = await open(unfinished, 'wx', OWNER_ALONE);
+    // Before it was locked, another command may have taken it for a leftover.
+    if (lock(handle) !== false && (await handle.stat()).nlink > 0) return { handle, unfinished };
+    await handle.close();
+  }
+}
+
+/** Removes the unfinished files of commands that were killed. One that can't be removed stays. */
+async function removeLeftovers(path: string): Promise<void> {
+  const [before, after] = affixesOf(path);
+  const names = await readdir(dirname(path)).catch(() => []);
+  for (const name of names) {
+    if (!name.startsWith(before) || !name.endsWith(after)) continue;
+    if (!/^[0-9a-f]{8}$/.test(name.slice(before.length, -after.length))) continue;
+    const leftover = join(dirname(path), name);
+    const handle = await open(leftover).catch(() => null);
+    if (handle === null) continue;
+    if (lock(handle) === true) await rm(leftover, { force: true }).catch(() => {});
+    await handle.close();
+  }
+}
+
+/** @returns whether the lock is ours; `null` means that this system has no locks */
+function lock({ fd }: FileHandle): boolean | null {
+  try {
+    return tryFlock(fd, EXCLUSIVE);
+  } catch {
+    return null;
+  }
 }

@@ -2,14 +2,6 @@ import { messageOf, RefusedError } from '../errors.ts';
 import { SECOND } from '../units.ts';
 import { printable } from './text.ts';
 
-/** A step of planned work. */
-export interface Step {
-  /** The beginning of its phases' names. */
-  name: string;
-  /** Its duration relative to the other steps, in any unit. */
-  weight: number;
-}
-
 export type Progress = ReturnType<typeof showProgress>;
 
 export interface ProgressStream {
@@ -22,7 +14,7 @@ const REDRAW_MS = 100;
 const PLAIN_LINE_MS = 5 * SECOND;
 /** A plain line is late by this at most. */
 const PLAIN_TICK_MS = 0.5 * SECOND;
-/** Work must have run for this long before its pace says how long it takes. */
+/** A phase must have run for this long before its pace says how long it takes. */
 const ESTIMATE_AFTER_MS = 2 * SECOND;
 const BAR_WIDTH = 12;
 const CLEAR_LINE = '\r\u001b[K';
@@ -39,28 +31,12 @@ export function showProgress(stream: ProgressStream = process.stderr, now: () =>
   const isTerminal = stream.isTTY === true;
   let current: { name: string; startedAt: number; done: number; fraction: number | null } | null = null;
   let shownAt = 0;
-  let startedAt: number | null = null;
-  let steps: readonly Step[] = [];
-  /** The index of the present step; -1 means that it is not planned. */
-  let step = -1;
-
-  const locate = () => {
-    const found = steps.findIndex(({ name }, i) => i >= step && current?.name.startsWith(name));
-    if (found !== -1) step = found;
-  };
-  /** The time left of all steps at the pace so far; `null` means that it is not known yet, or under a second. */
+  /** The time left of the phase at its pace so far; `null` means that it is not known yet, or under a second. */
   const timeLeftMs = () => {
-    const { fraction, startedAt: phaseStartedAt } = current!;
-    const isPlanned = step !== -1;
-    const weights = isPlanned ? steps.map(({ weight }) => weight) : [1];
-    const at = isPlanned ? step : 0;
-    const done = sum(weights.slice(0, at)) + weights[at]! * (fraction ?? 0);
-    const elapsedMs = now() - (isPlanned ? startedAt! : phaseStartedAt);
-    if (done === 0 || elapsedMs < ESTIMATE_AFTER_MS) return null;
-    // A phase that doesn't tell how far it is says nothing about the pace. Its planned time counts down.
-    const unreportedMs = fraction === null ? now() - phaseStartedAt : 0;
-    const paceMs = (elapsedMs - unreportedMs) / done;
-    const leftMs = paceMs * (sum(weights) - done) - Math.min(unreportedMs, paceMs * weights[at]!);
+    const { startedAt, fraction } = current!;
+    const elapsedMs = now() - startedAt;
+    if (fraction === null || fraction === 0 || elapsedMs < ESTIMATE_AFTER_MS) return null;
+    const leftMs = (elapsedMs / fraction) * (1 - fraction);
     return leftMs < SECOND ? null : leftMs;
   };
   const line = (withBar: boolean) => {
@@ -74,8 +50,7 @@ export function showProgress(stream: ProgressStream = process.stderr, now: () =>
     if (done > 0) parts.push(`${count(done)} rows`);
     if (done > 0 && elapsedMs >= SECOND) parts.push(`${count(Math.round((done / elapsedMs) * SECOND))}/s`);
     const share = fraction === null ? '' : ` ${withBar ? `${bar(fraction)} ` : ''}${percent(fraction)}`;
-    const position = step === -1 ? '' : `phase ${step + 1} of ${steps.length}: `;
-    return `${position}${name}${share}${parts.length > 0 ? `  ${parts.join(', ')}` : ''}`;
+    return `${name}${share}${parts.length > 0 ? `  ${parts.join(', ')}` : ''}`;
   };
   const show = () => {
     if (current === null) return;
@@ -100,21 +75,10 @@ export function showProgress(stream: ProgressStream = process.stderr, now: () =>
     current = null;
   };
   return {
-    /**
-     * Sets the steps of the whole work, also again when more is known. Lines then show the number of the step and the time left
-     * of all steps. A phase that was not planned counts as part of the step before.
-     */
-    plan(planned: readonly Step[]): void {
-      steps = planned;
-      step = -1;
-      locate();
-    },
     /** Begins the next phase and ends the one before, e.g. `reading names.csv`. */
     phase(name: string): void {
       endPhase(true);
-      startedAt ??= now();
       current = { name: printable(name), startedAt: now(), done: 0, fraction: null };
-      locate();
       shownAt = now();
       if (isTerminal) show();
     },
@@ -183,10 +147,6 @@ export function duration(ms: number): string {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-}
-
-function sum(numbers: number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }
 
 function percent(fraction: number): string {

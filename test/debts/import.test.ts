@@ -118,20 +118,6 @@ test('brackets that are upside down or not whole amounts are rejected, and of a 
   ]);
 });
 
-test('of a NIF the last row counts in a JSON list on one line, too', async () => {
-  const rejects = join(folder, 'again.csv');
-  const row = (n: number, start: number) => ({ nif: nif(n), start, end: null });
-  const list = JSON.stringify([row(1, 10), row(2, 20), row(1, 30), row(1, 40), row(3, 50), row(2, 60)]);
-  expect(await importText(list, { file: 'again.json', rejects })).toMatchObject({ imported: 3, rejected: 3 });
-  expect(await stored()).toMatchObject([{ start: 40 }, { start: 60 }, { start: 50 }]);
-  const lines = (await Bun.file(rejects).text()).trimEnd().split('\n').slice(1);
-  expect(lines.map((line) => [line.slice(0, 36), /start\D+(\d+)/.exec(line)![1]]).toSorted()).toEqual(
-    ['10', '20', '30'].map((start) =>
-      ['1,"NIF comes again later in the file"', start].map((text) => text.slice(0, 36)),
-    ),
-  );
-});
-
 test('when every row is rejected, or a column is missing, the dataset stays', async () => {
   await importText(`nif,start,end\n${nif(1)},1,2\n`);
   await expect(importText(`nif,start,end\n${nif(1)},2,1\n`)).rejects.toThrow(

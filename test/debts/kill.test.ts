@@ -12,17 +12,19 @@ const database = await createTestDatabase('debts_kill');
 const folder = createFolder('debts-kill');
 afterAll(() => database.drop());
 
-/** A debtors' document in which every bracket starts at `start`. */
+/** A debtors' list in which every bracket starts at `start`. */
 async function debtors(start: number): Promise<string> {
-  const path = join(folder, `${start}.json`);
-  const colective = Array.from({ length: ROWS }, (_, n) => ({ nipc: nif(n), step: { start, end: null } }));
-  await Bun.write(path, JSON.stringify({ singular_debtors: [], colective_debtors: colective }));
+  const path = join(folder, `${start}.jsonl`);
+  const lines = Array.from({ length: ROWS }, (_, n) =>
+    JSON.stringify({ nipc: nif(n), step: { start, end: null } }),
+  );
+  await Bun.write(path, lines.join('\n'));
   return path;
 }
 
 const words = (path: string) => [
   ...['debts', 'import', path, '--kind', 'tax', '--date', '2026-10-31'],
-  ...['--list', 'colective_debtors', '--columns', 'nif=nipc,start=step.start,end=step.end'],
+  ...['--columns', 'nif=nipc,start=step.start,end=step.end'],
 ];
 
 async function starts(): Promise<{ start: number; rows: number }[]> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { postgresPid, temporaryDirectory } from '../postgres/embedded-support.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
@@ -24,14 +24,14 @@ const directory = temporaryDirectory('demo');
 const dataDir = join(directory.path, 'data');
 
 /** As its user runs it: with a shell for the lines that it prints. */
-async function startDemo() {
-  const child = spawn(process.execPath, ['run', 'demo'], {
+async function startDemo(folder = dataDir, words = [process.execPath, 'run', 'demo']) {
+  const child = spawn(words[0]!, words.slice(1), {
     cwd: ROOT,
     env: {
       ...bareEnvironment(),
       // The bun that a package script finds.
       PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
-      DATA_DIR: dataDir,
+      DATA_DIR: folder,
       PORT: '0',
       // The demo ignores these settings: it uses no server of another service, and sends no key to one.
       ...OF_ANOTHER_SERVICE,
@@ -83,9 +83,9 @@ async function run(line: string) {
   return JSON.parse(text);
 }
 
-test('it prints a key and four lines that begin with curl: search, lookup, usage, and a list screened for debts', async () => {
+test('it prints a key and lines that begin with curl: search, lookup, usage, a list screened for debts, and changes', async () => {
   const lines = curlLines();
-  expect(lines).toHaveLength(4);
+  expect(lines).toHaveLength(5);
   const key = demo.stdout.split('\n').find((line) => /^svc_[a-z2-7]{40}$/.test(line));
   for (const line of lines) expect(line).toContain(`Bearer ${key}`);
   expect(demo.stdout).toMatch(/^For agents: http:\/\/127\.0\.0\.1:\d+\/mcp /m);
@@ -134,6 +134,40 @@ test('it prints a key and four lines that begin with curl: search, lookup, usage
     [false, false],
   ]);
 });
+
+test('it prints an import that makes changes of debts; what was imported stays when it starts again', async () => {
+  const folder = join(directory.path, "changed 'data'");
+  const first = await startDemo(folder);
+  const importLine = first.stdout.split('\n').find((line) => line.includes('debts import'))!;
+  expect(await run(`${importLine} --json`)).toMatchObject({ appeared: 1, changed: 1, ended: 1 });
+  const { data } = await run(first.stdout.split('\n').findLast((line) => line.startsWith('curl'))!);
+  const changes = data.map(({ change }: { change: string }) => change);
+  expect(changes.toSorted()).toEqual(['appeared', 'changed', 'ended']);
+
+  const importOurs = async (words: string, text: string) => {
+    const path = join(directory.path, 'ours.csv');
+    writeFileSync(path, text);
+    await run(importLine.replace(/debts import .*/, `${words.replace('FILE', path)} --json`));
+  };
+  // None of the companies of the examples, which the guard of an import would refuse.
+  await importOurs(
+    'debts import FILE --kind tax --date 2026-11-20 --force --force',
+    'nif,start,end\n500002576,1,2\n',
+  );
+  await importOurs('companies import FILE --replace --force', 'nif,legal_name\n500002576,Ours\n');
+  await first.end('SIGTERM');
+  await until('Postgres to stop', () => postgresPid(folder) === null);
+
+  const second = await startDemo(folder);
+  expect(second.stdout).not.toContain('debts import');
+  const [key] = /svc_[a-z2-7]{40}/.exec(second.stdout)!;
+  const get = (path: string) =>
+    run(`curl -s -H "Authorization: Bearer ${key}" "${second.address}/api/v1${path}"`);
+  expect((await get('/companies?q=ours')).data).toHaveLength(1);
+  expect((await get('/companies?q=constru')).data).toEqual([]);
+  await second.end('SIGTERM');
+  await until('Postgres to stop', () => postgresPid(folder) === null);
+}, 120_000);
 
 test("the answers of docs/api.md are the demo's", async () => {
   const key = demo.stdout.split('\n').find((line) => line.startsWith('svc_'));
@@ -193,3 +227,20 @@ test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)('%s of its launcher stops a
   await until('Postgres to stop', () => postgresPid(dataDir) === null);
   expect(await fetch(`${demo.address}/health/live`).catch(() => 'refused')).toBe('refused');
 });
+
+/** As `npx bun run demo` is: npm, which passes on no signal, its shell, `bun run`, and what that runs. */
+const AS_NPM = `
+  const env = { ...process.env, npm_lifecycle_event: 'npx' };
+  await Bun.spawn(['sh', '-c', 'bun run demo; exit $?'], { env, stdio: ['ignore', 'inherit', 'inherit'] }).exited;`;
+
+test.skipIf(process.platform !== 'linux').each(['SIGTERM', 'SIGKILL'] as const)(
+  '%s of the first of several launchers stops all of it',
+  async (signal) => {
+    const folder = join(directory.path, signal);
+    const launched = await startDemo(folder, [process.execPath, '-e', AS_NPM]);
+    await launched.end(signal);
+    await until('Postgres to stop', () => postgresPid(folder) === null);
+    expect(await fetch(`${launched.address}/health/live`).catch(() => 'refused')).toBe('refused');
+  },
+  60_000,
+);

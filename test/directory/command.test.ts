@@ -196,6 +196,20 @@ test('rejects have the order of the file, superseded rows among the others', asy
   expect(await bench.rows()).toEqual([`${nif(1)} Fim`, `${nif(2)} Última`]);
 });
 
+test('rejects onto the file that is standard input are refused', async () => {
+  const text = `${csv(0, 2)}1,x\n`;
+  const file = await bench.write('onto-itself.csv', text);
+  const command = 'exec "$BUN" src/main.ts companies import - --dry-run --rejects "$FILE" < "$FILE"';
+  const child = Bun.spawn(['sh', '-c', command], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url, BUN: process.execPath, FILE: file },
+    stderr: 'pipe',
+  });
+  expect(await child.stderr.text()).toBe(`error: ${file}: is the file that is read: write to another\n`);
+  expect(await child.exited).toBe(1);
+  expect(await Bun.file(file).text()).toBe(text);
+});
+
 test('rejects go into the log that standard error is appended to, and leave what it has', async () => {
   const file = await bench.write('some-bad.csv', `${csv(0, 2)}1,x\n`);
   for (const [redirected, device] of [
@@ -271,8 +285,8 @@ const MANY = Array.from({ length: 20_000 }, (_, n) => n);
 test.each([
   ['CSV', csv(0, MANY.length, (n) => `Interrompida ${n}`), []],
   [
-    'a JSON list',
-    `[${MANY.map((n) => JSON.stringify({ id: nif(n), name: `Interrompida ${n}` })).join()}`,
+    'JSON Lines',
+    MANY.map((n) => `${JSON.stringify({ id: nif(n), name: `Interrompida ${n}` })}\n`).join(''),
     ['--columns', 'nif=id,legal_name=name'],
   ],
 ])(

@@ -28,16 +28,17 @@ for (const mode of MODES) {
           `${name}.csv`,
           csv(0, ROWS, (n) => `${name} ${n}`),
         );
-      // A JSON document under other names, as public datasets have them.
-      const document = (name: string) =>
+      // JSON Lines under other names, as public datasets have them.
+      const lines = (name: string) =>
         bench.write(
-          `${name}.json`,
-          JSON.stringify({
-            list: Array.from({ length: ROWS }, (_, n) => ({ id: nif(n), is: { named: `${name} ${n}` } })),
-          }),
+          `${name}.jsonl`,
+          Array.from(
+            { length: ROWS },
+            (_, n) => `${JSON.stringify({ id: nif(n), is: { named: `${name} ${n}` } })}\n`,
+          ).join(''),
         );
       const ways: ((next: string) => Promise<string[]>)[] = [
-        async (next) => ['companies', 'import', await document(next), '--list', 'list', '--columns', COLUMNS],
+        async (next) => ['companies', 'import', await lines(next), '--columns', COLUMNS],
         async () => ['index', 'rebuild'],
         async (next) => ['companies', 'import', await file(next)],
       ];

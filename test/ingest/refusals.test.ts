@@ -1,10 +1,30 @@
 import { describe, expect, test } from 'bun:test';
-import { appendFileSync, closeSync, mkdirSync, openSync, readdirSync, truncateSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { openRows, type RowReader } from '../../src/ingest/open-rows.ts';
-import { DIRECTORY, fileWith, folder, readAll, refusal, removeFilesAfterwards, streamOf } from './reading.ts';
+import { openRows, type RowReader, WINDOW_BYTES } from '../../src/ingest/open-rows.ts';
+import {
+  DIRECTORY,
+  fileWith,
+  folder,
+  readAll,
+  refusal,
+  removeFilesAfterwards,
+  streamOf,
+  valuesOf,
+} from './reading.ts';
 
 removeFilesAfterwards();
 
@@ -30,7 +50,7 @@ describe('a file that cannot be used is refused in one line', () => {
     expect(await at('absent.csv')).toBe('absent.csv: no such file');
     expect(await at('there.csv/absent.csv')).toBe('there.csv/absent.csv: no such file');
     expect(await at('folder.csv')).toBe('folder.csv: is a directory, not a file');
-    const wanted = 'its name must end in .csv, .tsv, .json, .jsonl or .ndjson, or one of them and .gz';
+    const wanted = 'its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz';
     expect(await refusalOf('names.txt', HEADER)).toBe(`names.txt: ${wanted}`);
     expect(await refusalOf('names.gz', gzipSync(HEADER))).toBe(`names.gz: ${wanted}`);
     expect(await refusalOf('csv', HEADER)).toBe(`csv: ${wanted}`);
@@ -38,7 +58,7 @@ describe('a file that cannot be used is refused in one line', () => {
 
   test('empty, packed or not, of any format, on standard input too', async () => {
     for (const content of ['', '\ufeff', '\n\r\n  \n']) {
-      for (const name of ['none.csv', 'none.tsv', 'none.jsonl', 'none.json']) {
+      for (const name of ['none.csv', 'none.tsv', 'none.jsonl']) {
         expect(await refusalOf(name, content)).toBe(`${name}: is empty`);
         expect(await refusalOf(`${name}.gz`, gzipSync(content))).toBe(`${name}.gz: is empty`);
       }
@@ -161,12 +181,12 @@ describe('a file that cannot be used is refused in one line', () => {
       'a.jsonl: no object has a member nif, legal_name; the first has "nipc", "firma", "deep.est"' +
         ': say which it is, for instance --columns nif=nipc,legal_name=firma',
     );
-    expect(await refusalOf('a.json', '[{"nif":1},{"nif":2}]')).toBe(
-      'a.json: no object has a member legal_name; the first has "nif"' +
+    expect(await refusalOf('a.jsonl', '{"nif":1}\n{"nif":2}')).toBe(
+      'a.jsonl: no object has a member legal_name; the first has "nif"' +
         ': say which it is, for instance --columns legal_name=NAME',
     );
-    expect(await refusalOf('a.json', '[{},{}]')).toBe(
-      'a.json: no object has a member nif, legal_name; the first has none',
+    expect(await refusalOf('a.jsonl', '{}\n{}')).toBe(
+      'a.jsonl: no object has a member nif, legal_name; the first has none',
     );
   });
 
@@ -215,10 +235,38 @@ describe('a file that cannot be used is refused in one line', () => {
     }
   });
 
-  test('a JSON list', async () => {
-    expect(await refusalOf('a.jsonl', '[{"nif":1}]')).toBe(
-      'a.jsonl: is a JSON list; expected JSON Lines, an object on each line: name it .json',
+  test('a file that was packed twice, once it is unpacked', async () => {
+    const twice = gzipSync(gzipSync(`${HEADER}1,a\n`));
+    expect(await refusalOf('a.csv.gz', twice)).toBe(
+      'a.csv.gz: is packed with gzip twice: unpack it once (gunzip)',
     );
+  });
+
+  test('a JSON document, with the command that makes JSON Lines of it', async () => {
+    const list = '[{"nif":1,"legal_name":"a"}]';
+    const indented = JSON.stringify({ rows: JSON.parse(list) }, null, 2);
+    const advice = (lines: string, command = 'companies import') =>
+      `is a JSON document: make JSON Lines of it: ${lines} | bun directory ${command} - … ` +
+      "('.NAME[]' for a list that is a member)";
+    for (const content of [list, indented, '{"nif":1,"legal_name":"a"}\n', '', 'x']) {
+      const path = fileWith('a.json', content);
+      expect(await refusalOf('a.json', content)).toBe(`a.json: ${advice(`jq -c '.[]' ${path}`)}`);
+    }
+    const packed = fileWith("it's.JSON.gz", '');
+    expect(await refusalOf("it's.JSON.gz", gzipSync(list))).toBe(
+      `it's.JSON.gz: ${advice(`zcat '${packed.replace("'", `'\\''`)}' | jq -c '.[]'`)}`,
+    );
+    const options = { command: 'debts import' };
+    const much = `{"rows":[${list.slice(1, -1)},`.padEnd(2 * WINDOW_BYTES);
+    for (const content of [list, `\ufeff\n ${list}`, indented, indented.replaceAll('\n', '\r\n'), much])
+      expect(await refusal(readAll({ stdin: streamOf(content, [9]) }, DIRECTORY, options))).toBe(
+        `standard input: ${advice("jq -c '.[]' FILE", 'debts import')}`,
+      );
+    const [line] = JSON.parse(list);
+    const lines = `\ufeff\n ${JSON.stringify(line)} \r\n${JSON.stringify({ ...line, more: [{}] })}`;
+    expect(await valuesOf(readAll({ stdin: streamOf(lines, [9]) }))).toHaveLength(2);
+    expect(await refusalOf('a.jsonl', list)).toStartWith('a.jsonl: is a JSON document');
+    expect(await refusalOf('a.csv', list)).toContain('(this file has JSON: only JSON Lines are read)');
   });
 });
 
@@ -301,13 +349,27 @@ describe('an open file', () => {
     closeSync(openSync(path, 'r+'));
   });
 
-  test('that is cut, emptied or written while it is read is refused, packed or not', async () => {
+  /** Writes the last byte of a file again. @param mtimeS the time of the change that the file then has */
+  function overwrite(path: string, mtimeS?: number): void {
+    const { size, atime } = statSync(path);
+    const fd = openSync(path, 'r+');
+    const last = Buffer.alloc(1);
+    readSync(fd, last, 0, 1, size - 1);
+    writeSync(fd, last, 0, 1, size - 1);
+    closeSync(fd);
+    if (mtimeS !== undefined) utimesSync(path, atime, mtimeS);
+  }
+
+  test('that is cut, emptied or written while it is read is refused, packed or not, also at the same length', async () => {
     const changed = 'changed while it was read: write it under another name, and rename it when it is whole';
     const content = HEADER + MANY_ROWS;
     for (const [change, message] of [
       [(path: string) => truncateSync(path, 1_000_000), changed],
       [(path: string) => truncateSync(path), changed],
       [(path: string) => appendFileSync(path, '1,a\n'), changed],
+      [(path: string) => overwrite(path), changed],
+      // A time that was set back, as by `touch`.
+      [(path: string) => overwrite(path, 0), changed],
     ] as const) {
       const path = fileWith('changed.csv', content);
       const reader = await openRows({ path }, DIRECTORY);
@@ -321,6 +383,10 @@ describe('an open file', () => {
     expect(await refusal(allOf(reader))).toMatch(
       /^changed\.csv\.gz: (changed while|the gzip data ends in the middle)/,
     );
+    const touched = fileWith('touched.csv.gz', packed);
+    const other = await openRows({ path: touched }, DIRECTORY);
+    overwrite(touched);
+    expect(await refusal(allOf(other))).toBe(`touched.csv.gz: ${changed}`);
   });
 
   test('is closed at its end, on failure, and when its reader leaves early', async () => {

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeSync,
@@ -81,6 +82,51 @@ describe('the file of rejects', () => {
     await second.close();
     expect(existsSync(path)).toBe(true);
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  const unfinished = () => readdirSync(folder).filter((name) => name.endsWith('.tmp'));
+
+  test('of a killed command is removed by the next one that writes there; of one that runs it is not', async () => {
+    const path = join(folder, 'killed.csv');
+    const script = fileWith(
+      'open-rejects.ts',
+      `import { openRejects } from ${JSON.stringify(join(import.meta.dir, '../../src/ingest/rejects.ts'))};
+      const writer = await openRejects(process.argv[2]!);
+      console.log('open');
+      await Bun.stdin.text();
+      await writer.finish();
+      await writer.close();`,
+    );
+    const start = async () => {
+      const child = Bun.spawn([process.execPath, script, path], { stdin: 'pipe', stdout: 'pipe' });
+      await child.stdout.getReader().read();
+      return child;
+    };
+    const killed = await start();
+    const running = await start();
+    fileWith('.killed.csv.not-ours.tmp', '');
+    expect(unfinished()).toHaveLength(3);
+    killed.kill('SIGKILL');
+    await killed.exited;
+
+    const ours = await openRejects(path);
+    expect(unfinished()).toHaveLength(3);
+    await ours.finish();
+    await ours.close();
+    running.stdin.end();
+    expect(await running.exited).toBe(0);
+    expect(unfinished()).toEqual(['.killed.csv.not-ours.tmp']);
+    rmSync(join(folder, '.killed.csv.not-ours.tmp'));
+  });
+
+  test('of many commands at once is whole: none takes the file of another for a leftover', async () => {
+    const path = join(folder, 'at-once.csv');
+    for (let round = 0; round < 20; round++) {
+      const writers = await Promise.all(Array.from({ length: 20 }, () => openRejects(path)));
+      await Promise.all(writers.map((writer) => writer.finish().then(writer.close)));
+    }
+    expect(readFileSync(path, 'utf8')).toBe('line,reason,row\n');
+    expect(unfinished()).toEqual([]);
   });
 
   test('is for its owner alone, and as strict as the file that it replaces', async () => {

@@ -2,7 +2,6 @@ import type { Progress } from '../../src/terminal/progress.ts';
 
 /** Progress that nobody sees. */
 export const NO_PROGRESS: Progress = {
-  plan() {},
   phase() {},
   update() {},
   describe: () => null,

@@ -124,50 +124,24 @@ test('the timer and a report in the same moment write one plain line, not two', 
   progress.end(false);
 });
 
-const STEPS = [
-  { name: 'reading', weight: 10 },
-  { name: 'storing', weight: 20 },
-  { name: 'indexing', weight: 70 },
-];
-
-test('planned work tells its phase of how many, and the time left of all of it', () => {
-  const { progress, pass, take } = stand(false);
-  progress.plan(STEPS);
+test('the time left is that of the phase, at its own pace', () => {
+  const { progress, pass } = stand(false);
   progress.phase('reading names.csv');
   pass(5_000);
   progress.update(50, 0.5);
-  // 10 s for the whole file, so 20 and 70 s for what comes after it.
-  expect(take()).toBe('phase 1 of 3: reading names.csv  50%  1 min 35 s left, 50 rows, 10/s\n');
-  pass(5_000);
+  expect(progress.describe()).toBe('reading names.csv  50%  5 s left, 50 rows, 10/s');
   progress.phase('storing the rows');
   pass(6_000);
-  expect(progress.describe()).toBe('phase 2 of 3: storing the rows  1 min 24 s left');
-  // A phase that takes longer than planned has nothing left; the estimate is that of the later phases.
-  pass(40_000);
-  expect(progress.describe()).toBe('phase 2 of 3: storing the rows  1 min 10 s left');
+  expect(progress.describe()).toBe('storing the rows  6 s');
   progress.phase('indexing');
   pass(10_000);
-  progress.update(50, 0.5);
-  // 66 s for 65 of 100 parts.
-  expect(progress.describe()).toBe('phase 3 of 3: indexing  50%  36 s left, 50 rows, 5/s');
+  progress.update(50, 0.25);
+  expect(progress.describe()).toBe('indexing  25%  30 s left, 50 rows, 5/s');
   pass(100_000);
   progress.update(99_999, 0.999_99);
-  expect(progress.describe()).toBe('phase 3 of 3: indexing  99%  1 min 50 s, 99 999 rows, 909/s');
+  expect(progress.describe()).toBe('indexing  99%  1 min 50 s, 99 999 rows, 909/s');
   progress.end(true);
   expect(progress.describe()).toBeNull();
-});
-
-test('a plan that is corrected counts the phases again; a phase that is not planned belongs to the one before', () => {
-  const { progress, pass } = stand(false);
-  progress.plan(STEPS);
-  progress.phase('reading names.csv');
-  pass(1_000);
-  progress.phase('setting rows aside');
-  expect(progress.describe()).toBe('phase 1 of 3: setting rows aside');
-  progress.plan(STEPS.slice(0, 2));
-  progress.phase('storing the rows');
-  expect(progress.describe()).toBe('phase 2 of 2: storing the rows');
-  progress.end(false);
 });
 
 test('an interruption is answered at once, and says at the end that nothing has changed', async () => {

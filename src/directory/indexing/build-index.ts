@@ -101,7 +101,7 @@ async function buildIndex(
 }
 
 /** Whether these changes go into a copy of the generation's index instead of a new index. */
-export function canClone(
+function canClone(
   { generation, changes }: { generation: Generation; changes: Pick<Changes, 'count'> },
   rows: number,
 ): boolean {

@@ -64,17 +64,23 @@ export function delimitedParser(
   let at = 0;
   /** Bytes of it that were read twice because of a stray quote. */
   let reread = 0;
+  /** The same of all rows before it, and the bytes of these. */
+  let rereadBefore = 0;
+  let bytesBefore = 0;
 
   return (cursor, found) => {
     while (cursor.at < cursor.end && found.rows.length < maxRows) {
+      const rowAt = cursor.at;
       const outcome = parseRow(cursor, found);
       // The whole row is read again, and counted at its end.
       if (outcome === CUT) return;
-      cursor.bytesReread += reread;
-      if (outcome === ADDED) continue;
-      const lineBreakAt = nextLineBreak(cursor, cursor.at);
-      if (lineBreakAt !== -1) cursor.bytesReread += Math.max(0, at - lineBreakAt);
-      if (!rejectLine(cursor, found, outcome)) return;
+      rereadBefore += reread;
+      if (outcome !== ADDED) {
+        const lineBreakAt = nextLineBreak(cursor, rowAt);
+        if (lineBreakAt !== -1) rereadBefore += Math.max(0, at - lineBreakAt);
+        if (!rejectLine(cursor, found, outcome)) return;
+      }
+      bytesBefore += cursor.at - rowAt;
     }
   };
 
@@ -107,7 +113,7 @@ export function delimitedParser(
             doubled = true;
             i++;
           } else if (byte === LF) {
-            if (cursor.bytesReread > REREAD_ALLOWANCE_BYTES + cursor.bytesBefore + rowAt) break;
+            if (rereadBefore > REREAD_ALLOWANCE_BYTES + bytesBefore) break;
             lineBreaks++;
           }
         }

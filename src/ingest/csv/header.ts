@@ -128,7 +128,7 @@ function advice(lacks: readonly FileColumn[], { names }: Header): string {
 function hint(cursor: Cursor, columns: readonly FileColumn[], delimiters: readonly string[]): string {
   const first = firstCharacter(cursor);
   if (first === '{') return ' (this file has JSON: name it .jsonl)';
-  if (first === '[') return ' (this file has JSON: name it .json)';
+  if (first === '[') return ' (this file has JSON: only JSON Lines are read)';
   for (const other of [',', ';', '\t', '|']) {
     if (delimiters.includes(other)) continue;
     const header = readHeader(cursor, other);

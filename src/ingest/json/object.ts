@@ -1,4 +1,4 @@
-/** Reads the members of JSON objects that an import needs, for JSON Lines and JSON lists (contract, Files). */
+/** Reads the members of JSON objects that an import needs, for JSON Lines (contract, Files). */
 
 import { isObject } from '../../runtime/json.ts';
 import { FileError } from '../../terminal/file-error.ts';

@@ -1,26 +1,9 @@
-import { dlopen } from 'bun:ffi';
 import { closeSync, openSync } from 'node:fs';
+import { EXCLUSIVE, SHARED, tryFlock } from '../../runtime/flock.ts';
 import { MINUTE, SECOND } from '../../units.ts';
 import { giveToOwner, type Layout } from './paths.ts';
 
-const SHARED = 1;
-const EXCLUSIVE = 2;
-const NO_WAIT = 4;
-
-type Flock = (fd: number, operation: number) => number;
-let flock: Flock | undefined;
-
-/** Loaded at the first use, because a system without this library may still use DATABASE_URL. */
-function loadFlock(): Flock {
-  const library = process.platform === 'darwin' ? '/usr/lib/libSystem.B.dylib' : 'libc.so.6';
-  return dlopen(library, { flock: { args: ['i32', 'i32'], returns: 'i32' } }).symbols.flock;
-}
-
-/**
- * A lock between processes by `flock`, which the kernel drops with the last process that has the file open, also after a
- * `kill -9`. A child that inherits the file shares the lock. The methods never wait; `false` means that another has the lock,
- * and that ours, if we had the other kind, is lost.
- */
+/** A lock between processes by {@link tryFlock}. */
 export interface LockFile {
   fd: number;
   tryExclusive(): boolean;
@@ -33,12 +16,10 @@ export interface LockFile {
 export function openLockFile(layout: Layout, path: string): LockFile {
   const fd = openSync(path, 'a', 0o600);
   giveToOwner(layout, path);
-  flock ??= loadFlock();
-  const lock = (operation: number) => flock!(fd, operation | NO_WAIT) === 0;
   return {
     fd,
-    tryExclusive: () => lock(EXCLUSIVE),
-    tryShared: () => lock(SHARED),
+    tryExclusive: () => tryFlock(fd, EXCLUSIVE),
+    tryShared: () => tryFlock(fd, SHARED),
     close: () => closeSync(fd),
   };
 }
