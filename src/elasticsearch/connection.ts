@@ -28,7 +28,7 @@ const ADVICE = /[.:]? (?:For more information, pass .*|Is the computer able .*)$
 /**
  * The client's connection to Elasticsearch through Bun's `fetch`. The client's default connection needs parts of undici that
  * Bun lacks, and fails at its first call. Its other one uses `node:http`, which takes 1.5 times as long for a batch of
- * searches (docs/performance.md).
+ * searches (docs/field-notes.md, Bun).
  *
  * A timeout covers the whole request, until the answer has been read, and closes the socket, so that Elasticsearch cancels the
  * search. An answer that arrived while the event loop was blocked is in time. Bodies are text or bytes; streams are refused, because

@@ -1,4 +1,4 @@
-/** Helpers of the tests of src/files: files in a folder that goes away, and reading them whole. */
+/** Helpers of the tests of src/ingest: files in a folder that goes away, and reading them whole. */
 import { afterAll } from 'bun:test';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
