@@ -48,7 +48,7 @@ export function postgresUrl(name: string, value: string): string {
       `${name} must end with the name of a database, as postgres://user@host:5432/directory`,
     );
   }
-  const wanted = searchParams.getAll('target_session_attrs');
+  const wanted = searchParams.getAll('target_session_attrs').filter((which) => which !== 'any');
   // With other values postgres.js would use a hot standby of Postgres 14 and later for writing.
   if (wanted.some((which) => which !== 'primary')) {
     throw new ConfigError(`${name} must have target_session_attrs=primary, or none: the service writes`);

@@ -3,26 +3,20 @@ import { getCACertificates } from 'node:tls';
 import { codeOf } from '../errors.ts';
 import { postgresHosts, postgresUrl } from './addresses.ts';
 import { ConfigError, type Environment, text } from './environment.ts';
+import { withoutForeignParameters } from './libpq.ts';
 
 const SSL_MODES = ['disable', 'require', 'verify-full'];
-/** libpq's parameters that postgres.js doesn't know. It would send them to the server, which refuses them. */
-const UNKNOWN_PARAMETERS = ['ssl', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslcrl'];
 
 /**
  * A Postgres address whose `sslmode` postgres.js obeys. Its `prefer` and `allow` go on in plain text if the server, or
- * a machine in between, says that there is no TLS. Its `verify-ca` differs from libpq's.
+ * a machine in between, says that there is no TLS. Its `verify-ca` differs from libpq's. Parameters of libpq that mean nothing here
+ * are dropped (libpq.ts).
  *
  * @throws ConfigError without the value, which may hold a password
  */
 export function checkDatabaseUrl(name: string, value: string): string {
-  const address = postgresUrl(name, value);
+  const address = withoutForeignParameters(name, postgresUrl(name, value));
   const { searchParams } = new URL(postgresHosts(address)[0]!);
-  const unknown = UNKNOWN_PARAMETERS.find((parameter) => searchParams.has(parameter));
-  if (unknown !== undefined) {
-    throw new ConfigError(
-      `${name} has ${unknown}, which is not supported: set sslmode, and name a certificate authority in NODE_EXTRA_CA_CERTS`,
-    );
-  }
   if (searchParams.getAll('sslmode').every((mode) => SSL_MODES.includes(mode))) return address;
   throw new ConfigError(`${name} must have one of sslmode=${SSL_MODES.join(', ')}, or no sslmode`);
 }

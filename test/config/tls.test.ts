@@ -27,19 +27,6 @@ test('an sslmode that may end in plain text, or that is not known, is refused', 
   }
 });
 
-test('a parameter of libpq that would be sent to the server is refused', () => {
-  for (const query of [
-    'sslrootcert=/ca.pem',
-    'sslmode=verify-full&sslrootcert=system',
-    'sslcert=a',
-    'ssl=true',
-  ]) {
-    expect(postgres(query)).toThrow(
-      /^DATABASE_URL has ssl\w*, which is not supported: .*NODE_EXTRA_CA_CERTS$/,
-    );
-  }
-});
-
 test('checks of certificates that are turned off are refused', () => {
   expect(() => readConfig({ NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toThrow(/accepts every certificate/);
   expect(readConfig({ NODE_TLS_REJECT_UNAUTHORIZED: '1' })).toBeObject();
