@@ -23,7 +23,7 @@ export const debtChangesRoute: ApiRoute = {
   exampleAnswer: (): DebtChangesAnswer => ({
     data: [
       {
-        id: 'chg_1',
+        id: 'chg_1793618414083001',
         at: '2026-11-02T11:20:14.083Z',
         kind: 'tax',
         nif: '599900016',
@@ -33,7 +33,7 @@ export const debtChangesRoute: ApiRoute = {
         date: '2026-10-31',
       },
     ],
-    next: 'chg_3',
+    next: 'chg_1793618414083003',
     more: false,
   }),
   problems: ['validation', 'changes-expired'],
@@ -78,21 +78,23 @@ function expired({ purged }: Page): Answer {
 }
 
 async function answerPage(
-  { changes, more, last }: Page,
+  { changes, more, last, highest }: Page,
   { after }: PageOptions,
   pay: PostedContext['pay'],
 ): Promise<Answer> {
   const payment = await pay(Math.max(changes.length, 1));
   const refusal = refusalOfAll(payment);
   if (refusal !== null) return refusal;
-  if (after !== null && after > last) return problem('validation', '"after" is not the `next` of an answer.');
+  if (after !== null && after > highest)
+    return problem('validation', '"after" is not the `next` of an answer.');
 
   const paid = changes.slice(0, payment.spent);
   const isCutShort = more || paid.length < changes.length;
   return ok<DebtChangesAnswer>({
     data: paid.map(present),
-    // A reader that has all goes on from the latest change of any company, so its cursor does not expire.
-    next: writeCursor(isCutShort ? paid.at(-1)!.number : last),
+    // A reader that has all goes on from the latest change of any company, so its cursor does not expire. A cursor of before a
+    // restore may be further.
+    next: writeCursor(isCutShort ? paid.at(-1)!.number : Math.max(last, after ?? 0)),
     more: isCutShort,
   });
 }

@@ -9,7 +9,7 @@ import { PAGE_CHANGES } from './store.ts';
 export const MAX_NIFS = 1000;
 
 const Cursor = (description: string) =>
-  Type.String({ pattern: '^chg_[0-9]+$', description, examples: ['chg_4711'] });
+  Type.String({ pattern: '^chg_[0-9]+$', description, examples: ['chg_1793618414083001'] });
 
 const Kind = Type.Union(Object.values(API_KINDS).map((kind) => Type.Literal(kind)));
 

@@ -25,6 +25,8 @@ export interface Page {
   purged: number;
   /** The number of the latest change; 0 means that there is none yet. */
   last: number;
+  /** No change has had a higher number, in a database that this one was restored from, either. */
+  highest: number;
 }
 
 export interface PageOptions {
@@ -40,7 +42,7 @@ export const PAGE_CHANGES = 100;
 
 type Row = {
   [column in 'number' | 'beforeStart' | 'beforeEnd' | 'afterStart' | 'afterEnd']: number | null;
-} & { at: Date; kind: DebtKind; nif: string; date: string; last: number; purged: number };
+} & { at: Date; kind: DebtKind; nif: string; date: string; last: number; purged: number; highest: number };
 
 /**
  * Reads a page, oldest first. One statement reads the changes and their bounds, so both are of one moment. It costs the same
@@ -58,7 +60,7 @@ export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): P
       ? sql`change.kind = part.kind`
       : sql`change.nif = part.nif AND change.kind = ANY (${[...kinds]}::text[])`;
   const query = sql<Row[]>`
-    SELECT numbers.last, numbers.purged, page.*
+    SELECT numbers.last, numbers.purged, greatest(numbers.last, change_number_now()) AS highest, page.*
     FROM debt_change_numbers numbers LEFT JOIN LATERAL (
       SELECT number, at, first.kind, first.nif, dataset_date::text AS date, before_start AS "beforeStart",
         before_end AS "beforeEnd", after_start AS "afterStart", after_end AS "afterEnd"
@@ -71,13 +73,14 @@ export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): P
     ) AS page ON true
     ORDER BY number`;
   const rows = await answerOf(query);
-  const { last, purged } = rows[0]!;
+  const { last, purged, highest } = rows[0]!;
   const found = rows[0]!.number === null ? [] : rows;
   return {
     changes: found.slice(0, PAGE_CHANGES).map(changeOf),
     more: found.length > PAGE_CHANGES,
     last,
     purged,
+    highest,
   };
 }
 

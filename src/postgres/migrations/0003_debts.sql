@@ -18,8 +18,14 @@ CREATE TABLE debts (
 
 -- Changes between two datasets of a kind, for POST /debts/changes (src/debts/changes).
 
--- One row. An import takes the numbers of its changes from it, and holds it until the commit. So numbers become visible in
--- their order, and a reader that goes on from a number misses nothing.
+-- The number that the clock gives to a change, microseconds since 1970. To write a change takes longer than one, so numbers stay
+-- behind the clock. An import into a restored database gets numbers beyond all that a lost one has given: no cursor stands for
+-- other changes. Below 2^53 until the year 2255.
+CREATE FUNCTION change_number_now() RETURNS bigint VOLATILE
+RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+
+-- One row. An import holds it from before it takes its first number until the commit. So numbers become visible in their order,
+-- and a reader that goes on from a number misses nothing.
 CREATE TABLE debt_change_numbers (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   last bigint NOT NULL, -- of the latest change that was written
@@ -57,7 +63,7 @@ DECLARE
   written bigint;
   stored bigint;
 BEGIN
-  SELECT last INTO latest FROM debt_change_numbers FOR UPDATE;
+  SELECT greatest(last, change_number_now()) INTO latest FROM debt_change_numbers FOR UPDATE;
   locked_at := clock_timestamp();
   SELECT count(*) INTO stored FROM pg_temp.staging;
   INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES (replaced_kind, new_date, stored, actor)
@@ -81,6 +87,6 @@ BEGIN
   FROM merged
   WHERE NOT is_first AND NOT is_natural_person(nif);
   GET DIAGNOSTICS written = ROW_COUNT;
-  UPDATE debt_change_numbers SET last = latest + written;
+  UPDATE debt_change_numbers SET last = latest + written WHERE written > 0;
   RETURN stored;
 END $$;
