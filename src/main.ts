@@ -10,12 +10,14 @@ import { recordCommands } from './lookup/commands.ts';
 import { withoutSecrets } from './observability/redaction.ts';
 import { serviceCommands } from './service/commands.ts';
 import { EXIT_USAGE, fail, runToExit } from './terminal/command.ts';
+import { VERSION } from './version.ts';
 
 /** `bun directory …`: every command of the service (contract, Command line). */
 export function createProgram(): Command {
   const program = new Command('directory')
     .usage('COMMAND [options]')
     .description('The company directory: its server, accounts, keys, directory files and search index.')
+    .version(VERSION, '--version', 'print the version')
     .helpCommand(false)
     // Messages about wrong usage repeat the typed text.
     .configureOutput({ writeErr: (text) => process.stderr.write(withoutSecrets(text)) });

@@ -5,7 +5,7 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { Type } from '@sinclair/typebox';
 import type { CallKind } from '../credits/call.ts';
-import type { ProblemName } from './problems.ts';
+import { PROBLEMS, type ProblemName } from './problems.ts';
 
 /** The path that `{base_url}` ends with (specification, Versioning). */
 export const BASE_PATH = '/api/v1';
@@ -88,6 +88,11 @@ export function problemsOf({ problems, charge }: ApiRoute): ProblemName[] {
     ...PIPELINE_PROBLEMS,
     ...(charge !== null ? (['monthly-quota-exceeded'] as const) : []),
   ];
+}
+
+/** The statuses of these problems. */
+export function statusesOf(route: ApiRoute): number[] {
+  return [...new Set(problemsOf(route).map((kind) => PROBLEMS[kind].status))].sort();
 }
 
 export const methodOf = ({ method = 'GET' }: ApiRoute) => method;

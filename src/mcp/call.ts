@@ -2,6 +2,7 @@
 import type { Answer } from '../http/answer.ts';
 import { explain, problemJson } from '../http/problems.ts';
 import { isObject } from '../runtime/json.ts';
+import { VERSION } from '../version.ts';
 import { TOOLS, type Tool } from './tools.ts';
 
 /** The first revision without a handshake: each request carries what the handshake said, in `_meta` and in headers. */
@@ -9,7 +10,7 @@ const REVISION = '2026-07-28';
 const WITH_HANDSHAKE = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'];
 const META = 'io.modelcontextprotocol/';
 
-export const SERVER = { name: 'company-directory', title: 'Company Directory', version: '1' };
+export const SERVER = { name: 'company-directory', title: 'Company Directory', version: VERSION };
 
 export interface ToolCall {
   id: string | number;

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { type BatchTotals, batchTotals } from '../runtime/batch-totals.ts';
 import { SECOND } from '../units.ts';
+import { VERSION } from '../version.ts';
 import { createRequestCounts } from './request-counts.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -35,6 +36,12 @@ export function createMetrics() {
     });
 
   const requests = createRequestCounts();
+  new Gauge({
+    name: 'build_info',
+    help: '1, with the version of the service and of Bun as labels.',
+    labelNames: ['version', 'bun'],
+    registers,
+  }).set({ version: VERSION, bun: Bun.version }, 1);
   gaugeOf('process_resident_memory_bytes', 'Memory that the process occupies.', () =>
     process.memoryUsage.rss(),
   );

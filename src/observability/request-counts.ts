@@ -33,7 +33,21 @@ export function createRequestCounts() {
   const routes = new Map<string, RouteCounts>();
   let running = 0;
 
+  function countsOf(route: string): RouteCounts {
+    let of = routes.get(route);
+    if (of === undefined) {
+      of = { byStatus: new Map(), buckets: BOUNDS.map(() => 0), sumMs: 0 };
+      routes.set(route, of);
+    }
+    return of;
+  }
+
   return {
+    /** Shows a route's answers of these statuses as 0 from the start: Prometheus sees no increase in a series that begins at 1. */
+    expect(route: string, statuses: number[]): void {
+      const { byStatus } = countsOf(route);
+      for (const status of statuses) if (!byStatus.has(status)) byStatus.set(status, 0);
+    },
     /** Requests being answered now. */
     get running() {
       return running;
@@ -43,11 +57,7 @@ export function createRequestCounts() {
     },
     end(route: string, status: number, ms: number): void {
       running -= 1;
-      let of = routes.get(route);
-      if (of === undefined) {
-        of = { byStatus: new Map(), buckets: BOUNDS.map(() => 0), sumMs: 0 };
-        routes.set(route, of);
-      }
+      const of = countsOf(route);
       of.byStatus.set(status, (of.byStatus.get(status) ?? 0) + 1);
       of.sumMs += ms;
       of.buckets[BOUNDS.findIndex((bound) => ms <= bound * SECOND)]! += 1;

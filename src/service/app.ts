@@ -5,7 +5,7 @@ import { datasetsRoute } from '../datasets/route.ts';
 import { debtChangesRoute } from '../debts/changes/route.ts';
 import { debtsRoute } from '../debts/screen/route.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
-import { type ApiRoute, BASE_PATH, MCP_PATH, methodOf, templateOf } from '../http/api-route.ts';
+import { type ApiRoute, BASE_PATH, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import { lookupsRoute } from '../lookup/batch.ts';
 import { lookupRoute } from '../lookup/route.ts';
@@ -53,7 +53,10 @@ export interface AppParts extends Record<keyof typeof ROUTES, Handler> {
  * on, Elysia parses cookies, copies headers and rebuilds every response (test/service/app.test.ts).
  */
 export function createApp(parts: AppParts) {
-  const { publicUrl, observer } = parts;
+  const { publicUrl, observer, metrics } = parts;
+  for (const route of API_ROUTES) {
+    metrics.requests.expect(BASE_PATH + templateOf(route.path), [200, ...statusesOf(route)]);
+  }
   const endpoints = endpointsOf(parts);
   return (
     new Elysia({

@@ -37,6 +37,7 @@ import { openStores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 import { createErrorAnswers } from '../usage/error-answers.ts';
 import { createUsageHandler } from '../usage/route.ts';
+import { VERSION } from '../version.ts';
 import { API_ROUTES, createApp } from './app.ts';
 import { createHealth } from './health.ts';
 import { freePort, listen } from './listen.ts';
@@ -189,7 +190,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     listen(app, config, port, options.sharePort === true);
     // The parent of workers has logged them once.
     if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
-    log.info({ address: publicUrl }, 'listening');
+    log.info({ address: publicUrl, version: VERSION }, 'listening');
 
     async function stop(): Promise<void> {
       isLeaving = true;

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAccount } from '../../src/accounts/store.ts';
+import { VERSION } from '../../src/version.ts';
 import { bareEnvironment, createCommandLine, ROOT, runBun, runCommand, runHere } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
 
@@ -42,6 +43,14 @@ describe('--help', () => {
       if (command !== 'serve') expect(stdout).toContain('--json');
     });
   }
+
+  test('beside it, --version prints the version alone', async () => {
+    expect(await runHere(NOWHERE, '--version')).toMatchObject({
+      code: 0,
+      stdout: `${VERSION}\n`,
+      stderr: '',
+    });
+  });
 
   test('of the program and of each group lists what is in it', async () => {
     const groups = new Map<string, string[]>();
