@@ -1,9 +1,9 @@
 import { expect } from 'bun:test';
 import { existsSync } from 'node:fs';
-import chromium from '@sparticuz/chromium';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
 import type { TestService } from '../support/service.ts';
+import { packagedChromium } from './chromium.ts';
 import { startDashboardService } from './service.ts';
 import { createMember } from './visitor.ts';
 
@@ -18,7 +18,7 @@ const SYSTEM_BROWSERS = [
 /** Starts a real Chromium: the one that comes with the package where it runs, otherwise the system's. */
 export async function launchBrowser(): Promise<Browser> {
   const packaged = process.platform === 'linux' && process.arch === 'x64';
-  const executablePath = packaged ? await chromium.executablePath() : SYSTEM_BROWSERS.find(existsSync);
+  const executablePath = packaged ? await packagedChromium() : SYSTEM_BROWSERS.find(existsSync);
   if (executablePath === undefined) throw new Error('no Chromium here: install one, as /usr/bin/chromium');
   // The package's own flags are for a cloud function: a single process, which ends with its first context. As root, Chromium has
   // no sandbox.
