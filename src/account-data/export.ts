@@ -77,9 +77,6 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
     mails: sql`
       SELECT recipient AS member, topic, occasion FROM dashboard_sent_mails
       WHERE account_id = ${id} AND recipient IN (${members}) ORDER BY recipient, topic`,
-    ownAlerts: sql`
-      SELECT email, kind, threshold, language FROM dashboard_own_alerts
-      WHERE account_id = ${id} ORDER BY email, kind, threshold`,
     sessions: sql`
       SELECT "userId" AS member, "createdAt" AS created, "updatedAt" AS updated, "expiresAt" AS expires, "ipAddress", "userAgent"
       FROM dashboard_sessions WHERE "userId" IN (${members}) ORDER BY "createdAt"`,

@@ -10,7 +10,6 @@ import * as keys from './pages/keys.ts';
 import * as links from './pages/links.ts';
 import * as members from './pages/members.ts';
 import * as overview from './pages/overview.ts';
-import * as ownAlerts from './pages/own-alerts.ts';
 import * as profile from './pages/profile.ts';
 import * as publicPages from './pages/public.ts';
 import * as screen from './pages/screen.ts';
@@ -47,7 +46,7 @@ export const ROUTES: Record<string, Route> = {
   '/confirm/send': { for: 'member', POST: settings.sendConfirmationAgain },
   '/email': { for: 'anyone', ...links.newEmail },
   '/invitation': { for: 'anyone', hasPassword: true, ...links.invitation },
-  '/alerts/:id/stop': { for: 'anyone', ...ownAlerts.stopAlert },
+  '/alerts/:id/stop': { for: 'anyone', GET: links.endedAlerts },
   '': { for: 'member', GET: overview.showOverview },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },
@@ -79,7 +78,5 @@ export const ROUTES: Record<string, Route> = {
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
   '/settings/delete': { for: 'member', hasPassword: true, ...accountData.deletion },
   '/settings/spending': { for: 'member', ...spending },
-  '/settings/own-alerts': { for: 'member', ...ownAlerts.ownAlerts },
-  '/settings/own-alerts/:id/remove': { for: 'member', POST: ownAlerts.removeAlert },
   '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };

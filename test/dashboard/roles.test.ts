@@ -4,12 +4,10 @@ import { loadHistory } from '../../src/account-data/history.ts';
 import { createAccount } from '../../src/accounts/store.ts';
 import { createUser, listInvitations } from '../../src/dashboard/auth/invitations.ts';
 import { listMembers } from '../../src/dashboard/auth/members.ts';
-import { listOwnAlerts, type OwnAlert } from '../../src/dashboard/usage/own-alerts.ts';
 import { startDashboardService, startMailedDashboard } from './service.ts';
 import { createMember, createVisitor, linkTo, newPerson, type Person, type Visitor } from './visitor.ts';
 
 const MEMBERS = '/dashboard/settings/members';
-const ALERTS = '/dashboard/settings/own-alerts';
 const INVITE = 'main section form';
 const { service, mail, stop } = await startMailedDashboard();
 const strict = await startDashboardService({ SECOND_FACTOR: 'owners' });
@@ -65,7 +63,7 @@ test('an owner invites by mail: the invitation is pending, is sent again, and is
   ]);
 });
 
-test('a member can neither invite, withdraw, remove an owner, change own alerts nor delete the account; they can leave', async () => {
+test('a member can neither invite, withdraw, remove an owner nor delete the account; they can leave', async () => {
   const { accountId, ana, person, rui, other } = await ownerAndMember();
   expect(await rolesOf(accountId)).toContainEqual([other.email, 'member']);
   const page = await rui.get(MEMBERS);
@@ -78,16 +76,6 @@ test('a member can neither invite, withdraw, remove an owner, change own alerts 
     (await rui.get('/dashboard/settings')).document.querySelector('a[href$="/delete"]'),
   ]).toEqual([null, null]);
 
-  const alert = { email: person.email, kind: 'percent', threshold: '50' };
-  await ana.submit(ALERTS, alert, { form: '.narrow form' });
-  const [{ id: alertId }] = (await listOwnAlerts(service.sql, accountId)) as [OwnAlert];
-  const alerts = await rui.get(ALERTS);
-  expect(alerts.textOf('main')).toContain('Only owners of the account change them.');
-  expect([
-    alerts.textOf('tbody')?.includes(person.email),
-    alerts.document.querySelector('main form'),
-  ]).toEqual([true, null]);
-
   const settings = await rui.get('/dashboard/settings');
   const form_token = settings.document.querySelector('main [name=form_token]')!.getAttribute('value')!;
   const present = other.password;
@@ -97,12 +85,9 @@ test('a member can neither invite, withdraw, remove an owner, change own alerts 
     [`${MEMBERS}/withdraw`, { email: person.email }],
     [`${MEMBERS}/${await idOf(person)}/remove`, { present }],
     ['/dashboard/settings/delete', { name: account, present }],
-    [ALERTS, { ...alert, threshold: '60' }],
-    [`${ALERTS}/${alertId}/remove`, {}],
   ];
   for (const [path, fields] of sent)
     expect([path, (await rui.post(path, { form_token, ...fields })).status]).toEqual([path, 403]);
-  expect(await listOwnAlerts(service.sql, accountId)).toHaveLength(1);
   expect([(await rolesOf(accountId)).length, await accountOf(ana)]).toEqual([2, accountId]);
 
   const left = await rui.submit(`${MEMBERS}/${await idOf(other)}/remove`, { present });

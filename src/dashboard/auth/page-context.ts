@@ -7,7 +7,7 @@ import type { Gate } from '../../runtime/gate.ts';
 import type { FormContext, FormTools, MemberForms } from '../request/context.ts';
 import type { Auth, AuthParts } from './auth.ts';
 
-/** An owner invites and removes members, sets alerts to further addresses, and deletes the account. All else is open to members. */
+/** An owner invites and removes members, and deletes the account. All else is open to members. */
 export type Role = 'owner' | 'member';
 
 /** The parts of the service that the dashboard works with. */

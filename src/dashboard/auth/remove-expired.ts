@@ -28,8 +28,7 @@ export async function removeExpired(sql: Sql): Promise<void> {
       AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = u.secret_sha256)`;
   await sql`
     DELETE FROM dashboard_sent_mails s
-    WHERE NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE (m.account_id, m.user_id) = (s.account_id, s.recipient))
-      AND NOT EXISTS (SELECT 1 FROM dashboard_own_alerts o WHERE o.id = s.recipient)`;
+    WHERE NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE (m.account_id, m.user_id) = (s.account_id, s.recipient))`;
   await sql`DELETE FROM dashboard_attempts WHERE ends_at < now()`;
   await sql`
     DELETE FROM dashboard_users u

@@ -70,7 +70,6 @@ ${
     button: isAlerted ? messages.turnOff : messages.turnOn,
     look: 'quiet',
   })}
-  <p>${link('own-alerts', messages.ownAlerts)}</p>
 </section>`
 }
 <section class="card narrow" aria-labelledby="data-title">

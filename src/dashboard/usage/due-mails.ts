@@ -8,7 +8,7 @@ import type { TextMail } from '../auth/mail-text.ts';
 /** A reason to send a mail that answers no request. */
 export interface Due {
   accountId: string;
-  /** The id of a member, or of an own alert. */
+  /** The id of a member. */
   recipient: string;
   /** The subject of the mail, such as a key. A recipient gets one mail about a topic on each occasion. */
   topic: string;
@@ -17,7 +17,7 @@ export interface Due {
 }
 
 /** The addresses in such mails. */
-export interface MailAddresses {
+interface MailAddresses {
   /** The service's own address. */
   publicUrl: string;
   buyUrl: string | null;

@@ -149,22 +149,11 @@ CREATE TABLE dashboard_attempts (
 );
 CREATE INDEX dashboard_attempts_by_end ON dashboard_attempts (ends_at);
 
--- Mails that an account has set up for any address (src/dashboard/usage/own-alerts.ts).
-CREATE TABLE dashboard_own_alerts (
-  id text PRIMARY KEY, -- random: the link that ends the mails has it
-  account_id text NOT NULL REFERENCES accounts (id),
-  email text NOT NULL, -- in lower case
-  kind text NOT NULL, -- 'percent' of the allowance used, or purchased 'credits' left
-  threshold bigint NOT NULL,
-  language text NOT NULL,
-  UNIQUE (account_id, email, kind, threshold)
-);
-
 -- Mails that answer no request (src/dashboard/usage/due-mails.ts): the latest occasion that a recipient got one for. removeExpired
 -- deletes the rows of recipients that are gone.
 CREATE TABLE dashboard_sent_mails (
   account_id text NOT NULL REFERENCES accounts (id),
-  recipient text NOT NULL, -- a member or an own alert
+  recipient text NOT NULL, -- a member
   topic text NOT NULL, -- such as a key, or 80% of the allowance
   occasion text NOT NULL, -- such as a period; a new one sends a new mail
   PRIMARY KEY (account_id, recipient, topic)
