@@ -75,8 +75,8 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
       FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
       WHERE m.account_id = ${id} ORDER BY u."email"`,
     mails: sql`
-      SELECT recipient AS member, topic, occasion FROM dashboard_sent_mails
-      WHERE account_id = ${id} AND recipient IN (${members}) ORDER BY recipient, topic`,
+      SELECT user_id AS member, topic, occasion FROM dashboard_sent_mails
+      WHERE user_id IN (${members}) ORDER BY user_id, topic`,
     sessions: sql`
       SELECT "userId" AS member, "createdAt" AS created, "updatedAt" AS updated, "expiresAt" AS expires, "ipAddress", "userAgent"
       FROM dashboard_sessions WHERE "userId" IN (${members}) ORDER BY "createdAt"`,

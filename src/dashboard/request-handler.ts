@@ -142,12 +142,7 @@ export function createRequestHandler(tools: Tools) {
 
     const opening = session && accountOf(tools.sql, session.user, messages.language);
     const membership = opening && (await withTimeout(opening, SESSION_TIMEOUT_MS, 'Postgres'));
-    // A form belongs to its account, too: another tab may have opened another one.
-    const owner = formOwner(
-      membership && `${session!.id} ${membership.accountId}`,
-      client.cookie,
-      cookieOptions,
-    );
+    const owner = formOwner(session?.id ?? null, client.cookie, cookieOptions);
     if (owner.setCookie !== null) cookies.push(owner.setCookie);
     const path = pathBelow(url);
     const context: PageContext = {

@@ -69,7 +69,6 @@ export const ROUTES: Record<string, Route> = {
   '/settings/second-factor/confirm': { for: 'member', POST: secondFactor.confirmation.POST },
   '/settings/second-factor/codes': { for: 'member', hasPassword: true, ...secondFactor.newBackupCodes },
   '/settings/second-factor/off': { for: 'member', hasPassword: true, ...secondFactor.turnOff },
-  '/settings/accounts': { for: 'member', GET: members.showAccounts, POST: members.openOther },
   '/settings/members': { for: 'member', hasPassword: true, ...members.members },
   '/settings/members/withdraw': { for: 'member', POST: members.withdraw },
   '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...members.removal },

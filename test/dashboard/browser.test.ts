@@ -333,9 +333,9 @@ describe('in a real browser', () => {
         for (const change of ['', '/revoke', '/expiry', '/rename', '/rotate', '/end-secret'])
           await inspect(page, `/keys/${key!.id}${change}`);
         expect(page.url()).toEndWith('/end-secret');
-        for (const path of ['second-factor/codes', 'second-factor/off', 'accounts'])
+        for (const path of ['second-factor/codes', 'second-factor/off'])
           await inspect(page, `/settings/${path}`);
-        expect(page.url()).toBe(dashboard('/settings/accounts'));
+        expect(page.url()).toBe(dashboard('/settings/second-factor'));
         await inspect(page, '/credits?from=2026-01-01&to=2026-01-31');
         await storeCalls(service.sql, accountId, [
           { daysAgo: 3, keyId: key!.id, kind: 'search', calls: 12_345 },

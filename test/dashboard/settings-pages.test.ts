@@ -2,7 +2,6 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { createAccount } from '../../src/accounts/store.ts';
 import { createUser } from '../../src/dashboard/auth/invitations.ts';
 import { openBrowser } from './browser.ts';
 import { startDashboardService } from './service.ts';
@@ -135,16 +134,4 @@ test('on a narrow phone in Portuguese each page fits, and axe finds nothing seri
     await page.click('main form button[type=submit]');
     await page.waitForSelector('#backup-codes');
     await browsing.inspect(page);
-    // With rows.
-    const { id: second } = await createAccount(
-      service.sql,
-      { name: 'Padaria do Rossio', plan: 'free' },
-      'test',
-    );
-    await service.sql`
-      INSERT INTO dashboard_members (user_id, account_id, opened_at)
-      SELECT user_id, ${second}, opened_at - interval '1 day' FROM dashboard_members
-      WHERE account_id = ${accountId} AND user_id <> ${other.id}`;
-    await browsing.inspect(page, '/settings/accounts');
-    expect(await page.locator('tbody tr').count()).toBe(2);
   }));

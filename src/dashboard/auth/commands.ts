@@ -116,9 +116,7 @@ export function memberCommands(program: Command): void {
       .command('remove-member')
       .argument('<id>')
       .requiredOption('--email <address>', 'who is removed', readEmail)
-      .description(
-        'remove a member, and their sessions and password if they have no other account; the last owner stays',
-      )
+      .description('remove a member, and their sessions and password; the last owner stays')
       .addHelpText(
         'after',
         '\nExample:\n  bun directory account remove-member acc_… --email maria@example.com\n\nKeys go on working: see `key revoke`.',

@@ -42,7 +42,7 @@ export async function confirmEmailChange(sql: Sql, token: string) {
     // The account's lock comes first, as in its deletion.
     const [account] = await sql<{ id: string }[]>`
       SELECT a.id FROM accounts a WHERE a.deleted_at IS NULL AND a.id = (
-        SELECT m.account_id FROM dashboard_email_changes c JOIN dashboard_open_accounts m ON m.user_id = c.user_id
+        SELECT m.account_id FROM dashboard_email_changes c JOIN dashboard_members m ON m.user_id = c.user_id
         WHERE c.token_sha256 = ${hashOfToken(token)})
       FOR SHARE`;
     const [change] = await sql<{ userId: string; email: string }[]>`

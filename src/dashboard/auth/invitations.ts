@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
 import { lockAccount, requireAccount, unknownAccount } from '../../accounts/store.ts';
+import { RefusedError } from '../../errors.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from './link-token.ts';
 import { actorOf } from './members.ts';
@@ -88,34 +89,33 @@ export interface FoundInvitation extends Invitation {
   accountName: string;
   /** Of the user with this email; `null` if there is none yet. */
   userName: string | null;
-  /** Whether a user with a confirmed email and other accounts joins, and keeps their password. */
-  isJoining: boolean;
+  /** Whether this user belongs to another account. Then nobody can accept the invitation. */
+  isElsewhere: boolean;
 }
 
 /** The invitation of a token; `null` if it is unknown, used or too old. */
 export async function findInvitation(sql: Sql, token: string): Promise<FoundInvitation | null> {
   const [row] = await sql<FoundInvitation[]>`
     SELECT i.account_id AS "accountId", i.email, a.name AS "accountName", u."name" AS "userName",
-      coalesce(u."emailVerified", false) AND EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = u."id")
-        AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = u."id" AND m.account_id = i.account_id) AS "isJoining"
+      coalesce(m.account_id <> i.account_id, false) AS "isElsewhere"
     FROM dashboard_invitations i JOIN accounts a ON a.id = i.account_id
     LEFT JOIN dashboard_users u ON u."email" = i.email
+    LEFT JOIN dashboard_members m ON m.user_id = u."id"
     WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at`;
   return row ?? null;
 }
 
 /**
- * Uses up a token: the user is a member afterwards, and sees this account. A new password replaces the present one, confirms the
- * email and ends all sessions.
+ * Uses up a token: the user is a member afterwards. The password replaces a present one, confirms the email and ends all sessions.
  *
- * @param passwordHash better-auth's; `null` means that the user joins with the password that they have
- * @returns the user's email; `null` if the token is unknown, used or too old
+ * @param passwordHash better-auth's
+ * @returns the user's email; `null` if the token is unknown, used or too old, or the user belongs to another account
  */
 export async function acceptInvitation(
   sql: Sql,
   token: string,
   name: string,
-  passwordHash: string | null,
+  passwordHash: string,
 ): Promise<string | null> {
   return sql.begin(async (sql) => {
     // The account is locked first, as in its deletion, which removes the invitation.
@@ -135,12 +135,15 @@ export async function acceptInvitation(
       RETURNING "id"`;
     const userId = user!.id;
     const [member] = await sql<{ isNew: boolean }[]>`
-      INSERT INTO dashboard_members AS m (user_id, account_id, role) VALUES (${userId}, ${accountId}, coalesce(${role}, 'owner'))
-      ON CONFLICT (user_id, account_id) DO UPDATE SET role = CASE ${role} WHEN 'owner' THEN 'owner' ELSE m.role END, opened_at = excluded.opened_at
+      INSERT INTO dashboard_members AS m (user_id, account_id, role)
+      SELECT ${userId}, ${accountId}, coalesce(${role}, 'owner')
+      WHERE NOT EXISTS (SELECT 1 FROM dashboard_members WHERE user_id = ${userId} AND account_id <> ${accountId})
+      ON CONFLICT (user_id) DO UPDATE SET role = CASE ${role} WHEN 'owner' THEN 'owner' ELSE m.role END
       RETURNING old.user_id IS NULL AS "isNew"`;
+    if (member === undefined) return null;
     await sql`UPDATE dashboard_invitations SET used_at = now() WHERE token_sha256 = ${hashOfToken(token)}`;
-    if (passwordHash !== null) await choosePassword(sql, userId, passwordHash);
-    const kind = member!.isNew ? 'member-added' : 'password-changed';
+    await choosePassword(sql, userId, passwordHash);
+    const kind = member.isNew ? 'member-added' : 'password-changed';
     await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
     return email;
   });
@@ -160,7 +163,7 @@ async function choosePassword(sql: Transaction, userId: string, passwordHash: st
 
 /**
  * Creates a user of an account without a link, for the demo.
- * @throws RefusedError for an unknown account
+ * @throws RefusedError for an unknown account, or an email of another one
  */
 export async function createUser(
   sql: Sql,
@@ -171,5 +174,6 @@ export async function createUser(
   // Imported here, because most commands need no better-auth.
   const { hashPassword } = await import('better-auth/crypto');
   const { token } = await invite(sql, { accountId, email: user.email }, actor);
-  await acceptInvitation(sql, token, user.name, await hashPassword(user.password));
+  const accepted = await acceptInvitation(sql, token, user.name, await hashPassword(user.password));
+  if (accepted === null) throw new RefusedError(`${user.email} belongs to another account`);
 }

@@ -1,5 +1,5 @@
 import { confirmEmailChange, findEmailChange } from '../auth/email-change.ts';
-import { acceptInvitation, findInvitation } from '../auth/invitations.ts';
+import { acceptInvitation, type FoundInvitation, findInvitation } from '../auth/invitations.ts';
 import { admit, forgetGuesses, mailsOf, mailsTo } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
@@ -85,13 +85,9 @@ export const invitation = linkPage('invitation', {
   find: ({ tools }, token) => findInvitation(tools.sql, token),
   show(context, refusal) {
     const { messages, token } = context;
-    const { email, accountName, userName, isJoining } = context.found;
+    const { email, accountName, userName, isElsewhere } = context.found;
+    if (isElsewhere) return elsewherePage(context);
     const isReset = userName !== null;
-    if (isJoining) {
-      const { joinTitle: title, joinLead } = messages;
-      const body = form(context, { hidden: { token }, button: title, refusal });
-      return cardPage(context, { title, lead: joinLead(accountName, email), body, ...refusal });
-    }
     const body = form(context, {
       hidden: { token },
       username: email,
@@ -108,12 +104,8 @@ export const invitation = linkPage('invitation', {
   },
   async submit(context) {
     const { tools, sent, client, token } = context;
-    const { userName, email: invited, isJoining } = context.found;
-    if (isJoining) {
-      if ((await acceptInvitation(tools.sql, token, '', null)) === null) return invalidLink(context);
-      logSecurity(context, 'invitation accepted', await findEmailOwner(tools.sql, invited));
-      return redirectTo(context, '');
-    }
+    const { userName, email: invited, isElsewhere } = context.found;
+    if (isElsewhere) return elsewherePage(context);
     const refusal = refusalOf(
       faultsOf(context, userName === null ? ['name', 'password'] : ['password'], invited),
     );
@@ -121,7 +113,8 @@ export const invitation = linkPage('invitation', {
     const password = sent('password');
     const passwordHash = await tools.auth.hashPassword(password);
     const email = await acceptInvitation(tools.sql, token, userName ?? sent('name').trim(), passwordHash);
-    if (email === null) return invalidLink(context);
+    // Another request was faster: the page says which.
+    if (email === null) return redirectTo(context, `/invitation?token=${token}`);
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'invitation accepted', member);
@@ -131,6 +124,13 @@ export const invitation = linkPage('invitation', {
     return redirectTo(context, answer.ok ? '' : '/sign-in?done=password', answer.cookies);
   },
 });
+
+/** The page of an invitation whose address belongs to another account. */
+function elsewherePage(context: LinkContext<FoundInvitation>): PageResponse {
+  const { messages, found } = context;
+  const lead = messages.elsewhereLead(found.accountName, found.email);
+  return messagePage(context, 409, messages.elsewhereTitle, lead);
+}
 
 /** /dashboard/confirm */
 export const confirm = linkPage('confirm', {

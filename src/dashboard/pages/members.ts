@@ -1,14 +1,7 @@
 import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from '../auth/invitations.ts';
 import { admit, changesOf, mailsTo } from '../auth/limits.ts';
 import { invitationMail } from '../auth/mail-text.ts';
-import {
-  type AccountMember,
-  actorOf,
-  listAccountsOf,
-  listMembers,
-  openAccount,
-  removeMember,
-} from '../auth/members.ts';
+import { type AccountMember, actorOf, listMembers, removeMember } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { logOfMember, logSecurity } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
@@ -154,12 +147,13 @@ export const removal = formHandlers({
     const member = (await listMembers(tools.sql, account.id)).find((member) => member.id === id);
     if (member === undefined) return notFoundPage(context);
     if (role !== 'owner' && id !== user.id) return ownersOnly(context);
+    const isLeaving = id === user.id;
     return formPage(context, {
-      title: id === user.id ? messages.leaveTitle : messages.removeTitle,
-      lead: html`<p><strong class="email">${member.email}</strong></p><p>${messages.removeLead}</p>`,
+      title: isLeaving ? messages.leaveTitle : messages.removeTitle,
+      lead: html`<p><strong class="email">${member.email}</strong></p><p>${isLeaving ? messages.leaveLead : messages.removeLead}</p>`,
       username: user.email,
       fields: [presentPassword(messages)],
-      button: messages.removeMember,
+      button: isLeaving ? messages.leave : messages.removeMember,
       look: 'bad',
       cancel: PATH,
       refusal,
@@ -174,39 +168,7 @@ export const removal = formHandlers({
     if (removed === 'last') return { message: messages.lastMember, status: 409 };
     if (removed !== null)
       logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
-    if (removed?.id !== user.id) return redirectTo(context, removed === null ? PATH : `${PATH}?done=removed`);
-    const isGone = (await listAccountsOf(tools.sql, user.id)).length === 0;
-    return redirectTo(context, isGone ? '/sign-in?done=out' : '');
+    if (removed === null) return redirectTo(context, PATH);
+    return redirectTo(context, removed.id === user.id ? '/sign-in?done=out' : `${PATH}?done=removed`);
   },
 });
-
-/** GET /dashboard/settings/accounts: the accounts of the user, of which all their browsers show one. */
-export async function showAccounts(context: MemberContext): Promise<PageResponse> {
-  const { messages, tools, account, user } = context;
-  const accounts = await listAccountsOf(tools.sql, user.id);
-  const columns: Column<{ id: string; name: string }>[] = [
-    [messages.account, ({ name }) => name],
-    ['Id', ({ id }) => html`<code>${id}</code>`],
-    [
-      messages.change,
-      ({ id }) =>
-        id === account.id
-          ? messages.opened
-          : form(context, {
-              hidden: { account: id },
-              button: messages.openAccount,
-              look: 'quiet',
-              isInline: true,
-            }),
-      'end',
-    ],
-  ];
-  const body = html`<h1>${messages.accounts}</h1><div class="card list">${table(columns, accounts)}</div>`;
-  return memberPage(context, { title: messages.accounts, body });
-}
-
-/** POST /dashboard/settings/accounts: the user sees another of their accounts. */
-export async function openOther(context: MemberContext): Promise<PageResponse> {
-  await openAccount(context.tools.sql, context.user.id, context.sent('account'));
-  return redirectTo(context, '');
-}

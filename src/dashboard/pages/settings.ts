@@ -1,4 +1,4 @@
-import { listAccountsOf, memberOf, setUsageAlerts } from '../auth/members.ts';
+import { memberOf, setUsageAlerts } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -21,7 +21,6 @@ export const settings = formHandlers({
 
 async function showSettings(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
   const { messages, tools, user, account, role } = context;
-  const hasOthers = (await listAccountsOf(tools.sql, user.id)).length > 1;
   const member = await memberOf(tools.sql, user.id);
   const isAlerted = member?.usageAlerts === true;
   const link = (path: string, label: string, name?: string) =>
@@ -29,10 +28,7 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
   const about: Fact[] = [
     [messages.signedInAs, html`${user.email} · ${link('email', messages.change, messages.changeEmail)}`],
     [messages.name, html`${user.name} · ${link('name', messages.change, messages.changeName)}`],
-    [
-      messages.account,
-      html`${account.name} <code>${account.id}</code>${hasOthers && html` · ${link('accounts', messages.change, messages.openOther)}`}`,
-    ],
+    [messages.account, html`${account.name} <code>${account.id}</code>`],
     [messages.access, html`${link('members', messages.members)} · ${link('sessions', messages.sessions)}`],
     [
       messages.secondFactor,
@@ -89,7 +85,7 @@ export async function sendConfirmationAgain(context: MemberContext): Promise<Pag
 
 /** POST /dashboard/settings/alerts: whether this member gets usage alerts. */
 export async function changeAlerts(context: MemberContext): Promise<PageResponse> {
-  const { tools, user, account, sent } = context;
-  await setUsageAlerts(tools.sql, { userId: user.id, accountId: account.id }, sent('on') === 'yes');
+  const { tools, user, sent } = context;
+  await setUsageAlerts(tools.sql, user.id, sent('on') === 'yes');
   return redirectTo(context, '/settings?done=saved');
 }

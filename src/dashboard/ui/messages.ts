@@ -130,6 +130,11 @@ const TEXTS = {
   ],
   invitationReset: ['Account “{account}”, for {email}.', 'Conta “{account}”, para {email}.'],
   invitationButton: ['Open the dashboard', 'Abrir o painel'],
+  elsewhereTitle: ['This address belongs to another account', 'Este endereço pertence a outra conta'],
+  elsewhereLead: [
+    'You were invited to the account “{account}” as {email}. An address belongs to one account only. Ask for an invitation to another address, or first leave or delete the other account in its settings.',
+    'Recebeu um convite para a conta “{account}” como {email}. Um endereço pertence a uma só conta. Peça um convite para outro endereço, ou primeiro saia da outra conta ou elimine-a, nas definições dela.',
+  ],
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
   linkInvalidLead: ['It was used or has expired. Ask for another.', 'Já foi usada ou expirou. Peça outra.'],
 
@@ -681,15 +686,11 @@ const TEXTS = {
     'Peça a um proprietário da conta: a página dos membros indica quem são.',
   ],
   leaveTitle: ['Leave this account?', 'Sair desta conta?'],
-  joinTitle: ['Join the account', 'Entrar na conta'],
-  joinLead: [
-    'You were invited to the account “{account}” as {email}. You sign in as before, and choose the account in the settings.',
-    'Recebeu um convite para a conta “{account}” como {email}. Inicia sessão como até aqui, e escolhe a conta nas definições.',
+  leaveLead: [
+    'Your sign-in to it ends, with your password and your sessions. API keys go on working. You can be invited again, also to another account.',
+    'O seu acesso termina, com a palavra-passe e as sessões. As chaves da API continuam a funcionar. Pode voltar a ser convidado, também para outra conta.',
   ],
-  accounts: ['Your accounts', 'As suas contas'],
-  openOther: ['Open another account', 'Abrir outra conta'],
-  openAccount: ['Open', 'Abrir'],
-  opened: ['Open now', 'Aberta'],
+  leave: ['Leave', 'Sair da conta'],
   memberSince: ['Since', 'Desde'],
   lastSignIn: ['Last sign-in', 'Última sessão'],
   removeMember: ['Remove', 'Remover'],

@@ -7,10 +7,9 @@ import type { TextMail } from '../auth/mail-text.ts';
 
 /** A reason to send a mail that answers no request. */
 export interface Due {
-  accountId: string;
-  /** The id of a member. */
-  recipient: string;
-  /** The subject of the mail, such as a key. A recipient gets one mail about a topic on each occasion. */
+  /** The member that gets the mail. */
+  userId: string;
+  /** The subject of the mail, such as a key. A member gets one mail about a topic on each occasion. */
   topic: string;
   /** Such as a period. */
   occasion: string;
@@ -29,7 +28,7 @@ export interface MailKind<Reason extends Due> {
   name: string;
   /** SQL for all reasons of this kind, also those that were sent already. */
   due(sql: Sql): PendingQuery<Row[]>;
-  /** Reasons of a recipient that share a mail have the same text here. */
+  /** Reasons of a member that share a mail have the same text here. */
   sharedBy(reason: Reason): string;
   mailOf(reasons: [Reason, ...Reason[]], addresses: MailAddresses): TextMail;
 }
@@ -46,7 +45,7 @@ export async function sendDueMails<Reason extends Due>(
   kind: MailKind<Reason>,
 ): Promise<void> {
   const groups = Map.groupBy(await findDue<Reason>(sql, kind.due(sql)), (reason) =>
-    [reason.accountId, reason.recipient, kind.sharedBy(reason)].join(' '),
+    [reason.userId, kind.sharedBy(reason)].join(' '),
   );
   for (const group of groups.values()) {
     const [first, ...more] = await claim(sql, group);
@@ -62,21 +61,21 @@ export async function sendDueMails<Reason extends Due>(
 function findDue<Reason extends Due>(sql: Sql, due: PendingQuery<Row[]>): Promise<Reason[]> {
   return sql<Reason[]>`
     SELECT due.* FROM (${due}) AS due
-    LEFT JOIN dashboard_sent_mails sent
-      ON (sent.account_id, sent.recipient, sent.topic) = (due."accountId", due.recipient, due.topic)
-    WHERE sent.occasion IS DISTINCT FROM due.occasion ORDER BY due."accountId", due.recipient, due.topic`;
+    LEFT JOIN dashboard_sent_mails sent ON (sent.user_id, sent.topic) = (due."userId", due.topic)
+    WHERE sent.occasion IS DISTINCT FROM due.occasion ORDER BY due."userId", due.topic`;
 }
 
 /**
  * Claims the reasons for one mail right before it is sent, so that an instance that ends leaves no other mail claimed.
- * @returns those that no other instance has claimed
+ * @returns those that no other instance has claimed; none for a member who has left meanwhile
  */
 async function claim<Reason extends Due>(sql: Sql, reasons: Reason[]): Promise<Reason[]> {
-  const { accountId, recipient } = reasons[0]!;
   const claimed = await sql<{ topic: string }[]>`
-    INSERT INTO dashboard_sent_mails AS sent (account_id, recipient, topic, occasion)
-    SELECT ${accountId}, ${recipient}, topic, occasion FROM ${occasionsOf(sql, reasons)} ORDER BY topic
-    ON CONFLICT (account_id, recipient, topic) DO UPDATE SET occasion = excluded.occasion
+    INSERT INTO dashboard_sent_mails AS sent (user_id, topic, occasion)
+    SELECT user_id, topic, occasion
+    FROM (SELECT user_id FROM dashboard_members WHERE user_id = ${reasons[0]!.userId} FOR KEY SHARE) AS member
+    CROSS JOIN ${occasionsOf(sql, reasons)} ORDER BY topic
+    ON CONFLICT (user_id, topic) DO UPDATE SET occasion = excluded.occasion
       WHERE sent.occasion <> excluded.occasion
     RETURNING topic`;
   const topics = new Set(claimed.map(({ topic }) => topic));
@@ -84,11 +83,9 @@ async function claim<Reason extends Due>(sql: Sql, reasons: Reason[]): Promise<R
 }
 
 async function withdraw(sql: Sql, reasons: Due[]): Promise<void> {
-  const { accountId, recipient } = reasons[0]!;
   await sql`
     DELETE FROM dashboard_sent_mails
-    WHERE account_id = ${accountId} AND recipient = ${recipient}
-      AND (topic, occasion) IN (SELECT topic, occasion FROM ${occasionsOf(sql, reasons)})`;
+    WHERE user_id = ${reasons[0]!.userId} AND (topic, occasion) IN (SELECT topic, occasion FROM ${occasionsOf(sql, reasons)})`;
 }
 
 function occasionsOf(sql: Sql, reasons: Due[]) {

@@ -21,7 +21,7 @@ interface EndingKey extends Due {
 export const keyMails: MailKind<EndingKey> = {
   name: 'key',
   due: (sql) => sql`
-    SELECT k.account_id AS "accountId", m.user_id AS recipient, k.id AS topic,
+    SELECT m.user_id AS "userId", k.id AS topic,
       stage || ' ' || extract(epoch FROM k.ends_at) AS occasion,
       u."email", m.language, stage, k.name, k.start, k.ends_at AS "endsAt"
     FROM api_keys k

@@ -8,6 +8,7 @@ const THRESHOLDS = [80, 100];
 
 /** A member with a confirmed email, whose account has reached a threshold. */
 interface Alert extends Due {
+  accountId: string;
   threshold: number;
   email: string;
   language: Language | null;
@@ -26,7 +27,7 @@ interface Alert extends Due {
 export const usageAlerts: MailKind<Alert> = {
   name: 'usage',
   due: (sql) => sql`
-    SELECT account_id AS "accountId", m.user_id AS recipient, 'percent ' || threshold AS topic,
+    SELECT m.user_id AS "userId", account_id AS "accountId", 'percent ' || threshold AS topic,
       extract(epoch FROM b.period_opened_at)::text AS occasion, threshold, u."email", m.language, b.used, included,
       b.period_end AS "periodEnd", b.credits, b.spend_purchased AS "spendPurchased"
     FROM balances b
