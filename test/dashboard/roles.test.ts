@@ -1,4 +1,4 @@
-/** Owners and members, invitations by owners, and the one account of a user (src/dashboard/pages/members.ts). */
+/** Owners and members, invitations by owners, and the one account of a user (src/dashboard/account/members.ts). */
 import { afterAll, expect, test } from 'bun:test';
 import { loadHistory } from '../../src/account-data/history.ts';
 import { createAccount } from '../../src/accounts/store.ts';
@@ -7,7 +7,7 @@ import {
   createUser,
   invite,
   listInvitations,
-} from '../../src/dashboard/auth/invitations.ts';
+} from '../../src/dashboard/account/invitations.ts';
 import { accountOf as getAccountOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
 import { codeOf } from '../../src/errors.ts';
 import { startDashboardService, startMailedDashboard } from './service.ts';

@@ -2,7 +2,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { createUser } from '../../src/dashboard/auth/invitations.ts';
+import { createUser } from '../../src/dashboard/account/invitations.ts';
 import { openBrowser } from './browser.ts';
 import { startDashboardService } from './service.ts';
 import { startMailServer } from './smtp.ts';

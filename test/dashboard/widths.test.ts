@@ -3,7 +3,7 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { invite } from '../../src/dashboard/account/invitations.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import { rotateKey } from '../../src/keys/rotate.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';

@@ -98,7 +98,7 @@ CREATE TABLE dashboard_invitations (
   used_at timestamptz
 );
 
--- Changes of email that wait for their confirmation (src/dashboard/auth/email-change.ts).
+-- Changes of email that wait for their confirmation (src/dashboard/account/email-change.ts).
 CREATE TABLE dashboard_email_changes (
   user_id text PRIMARY KEY REFERENCES dashboard_users ("id") ON DELETE CASCADE,
   email text NOT NULL, -- the new one, in lower case
@@ -139,7 +139,7 @@ CREATE TABLE dashboard_attempts (
 );
 CREATE INDEX dashboard_attempts_by_end ON dashboard_attempts (ends_at);
 
--- Mails that answer no request (src/dashboard/usage/due-mails.ts): the latest occasion that a member got one for.
+-- Mails that answer no request (src/dashboard/mails/due-mails.ts): the latest occasion that a member got one for.
 CREATE TABLE dashboard_sent_mails (
   user_id text NOT NULL REFERENCES dashboard_members ON DELETE CASCADE,
   topic text NOT NULL, -- such as a key, or 80% of the allowance

@@ -1,5 +1,5 @@
-import { confirmEmailChange, findEmailChange } from '../auth/email-change.ts';
-import { acceptInvitation, type FoundInvitation, findInvitation } from '../auth/invitations.ts';
+import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
+import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
 import { admit, forgetGuesses, mailsOf, mailsTo } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';

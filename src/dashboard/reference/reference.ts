@@ -5,8 +5,8 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
 import { type Column, facts, scrollTable, table } from '../ui/parts.ts';
-import { pt } from '../ui/reference-pt.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
+import { pt } from './reference-pt.ts';
 
 /** The meaning of a problem, in the reader's language. */
 export function problemText(kind: ProblemName, language: Language) {

@@ -5,6 +5,8 @@ import { type ApiKey, createKey, KeyExistsError, pageOfKeys, TooManyKeysError } 
 import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
+import { codeSamples } from '../reference/code-samples.ts';
+import { exampleQuery } from '../reference/example-query.ts';
 import type { PageResponse } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import { failureNotice, faultsOf, form, formHandlers, type Refusal, refusalOf } from '../request/forms.ts';
@@ -12,8 +14,6 @@ import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
-import { exampleQuery } from '../usage/example-query.ts';
-import { codeSamples } from './code-samples.ts';
 import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
 
 /** A key that was not used for this long is marked. */

@@ -1,7 +1,7 @@
 import type { MemberContext } from '../auth/page-context.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import { chosenDays, rangeQuery } from '../usage/range.ts';
+import { chosenDays, rangeQuery } from './range.ts';
 
 const ROWS = 100;
 const MAX_PAGE = 1000;

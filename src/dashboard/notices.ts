@@ -1,9 +1,9 @@
-import type { Sql } from '../../postgres/connect.ts';
-import type { MemberContext } from '../auth/page-context.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { contactLink, endOf, moment, sentence } from '../ui/parts.ts';
-import { allowanceNotice } from './allowance.ts';
-import { keyName } from './key-parts.ts';
+import type { Sql } from '../postgres/connect.ts';
+import type { MemberContext } from './auth/page-context.ts';
+import { keyName } from './keys/key-parts.ts';
+import { type Html, type HtmlValue, html } from './ui/html.ts';
+import { contactLink, endOf, moment, sentence } from './ui/parts.ts';
+import { allowanceNotice } from './usage/allowance.ts';
 
 /** The most keys with a line on each page. */
 const MAX_KEYS = 5;

@@ -1,4 +1,3 @@
-import { askEmailChange } from '../auth/email-change.ts';
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
 import type { LinkMail } from '../auth/mail-text.ts';
 import { renameMember } from '../auth/members.ts';
@@ -12,6 +11,7 @@ import { emailField, formHandlers, presentPassword, refusalOf, tooMany } from '.
 import { formPage, memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
+import { askEmailChange } from './email-change.ts';
 
 /** /dashboard/settings/name: also renames an account that has its name from the member. */
 export const ownName = formHandlers({

@@ -5,11 +5,11 @@ import type { Company } from '../../lookup/schema.ts';
 import { parseMatchQuery } from '../../matches/query.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../auth/page-context.ts';
+import { problemText, prose } from '../reference/reference.ts';
 import { tokenField } from '../request/forms.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, copyable, type Fact, facts, table } from '../ui/parts.ts';
 import { bracketText } from './brackets.ts';
-import { problemText, prose } from './reference.ts';
 
 type FoundCompany = SearchAnswer['data'][number];
 

@@ -3,10 +3,10 @@ import { setSuspended } from '../../accounts/changes.ts';
 import { requireAccount } from '../../accounts/store.ts';
 import { defineCommand, existingCommand } from '../../terminal/command.ts';
 import { name } from '../../terminal/values.ts';
+import { nameInMail } from '../auth/mail-text.ts';
+import { listMembers } from '../auth/members.ts';
+import { mailOnce } from '../mails/command-mail.ts';
 import { MESSAGES } from '../ui/messages.ts';
-import { mailOnce } from './command-mail.ts';
-import { nameInMail } from './mail-text.ts';
-import { listMembers } from './members.ts';
 
 /** `account suspend` and `account resume` (contract, Command line). */
 export function suspensionCommands(program: Command): void {

@@ -2,10 +2,10 @@ import { ERROR_KINDS } from '../../http/error-kind.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { dateOf, facts, scrollTable } from '../ui/parts.ts';
-import type { Counts, DailyHistory } from '../usage/daily-calls.ts';
-import { plotDailyCalls, type Series, type Split, seriesOf } from '../usage/plot.ts';
-import { type Days, RANGES, type Range, rangeQuery } from '../usage/range.ts';
 import { separatorQuery } from './csv.ts';
+import type { Counts, DailyHistory } from './daily-calls.ts';
+import { plotDailyCalls, type Series, type Split, seriesOf } from './plot.ts';
+import { type Days, RANGES, type Range, rangeQuery } from './range.ts';
 
 /** The plot's range and split, from the address. */
 export interface CallsView {

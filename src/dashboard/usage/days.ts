@@ -2,7 +2,7 @@ import type { MemberContext } from '../auth/page-context.ts';
 import { field } from '../request/forms.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
-import { chosenDays, type Days, monthOf, rangeQuery } from '../usage/range.ts';
+import { chosenDays, type Days, monthOf, rangeQuery } from './range.ts';
 
 /**
  * Links to the month before and the month after the chosen days, or before this month, and a form for other days.

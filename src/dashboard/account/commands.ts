@@ -5,13 +5,13 @@ import { RefusedError } from '../../errors.ts';
 import { defineCommand, existingCommand } from '../../terminal/command.ts';
 import { printable, textTable } from '../../terminal/text.ts';
 import { oneOfWords } from '../../terminal/values.ts';
+import { invitationMail } from '../auth/mail-text.ts';
+import { listMembers, removeMember, resetSecondFactor } from '../auth/members.ts';
+import type { Role } from '../auth/page-context.ts';
+import { mailOnce, publicUrlOf } from '../mails/command-mail.ts';
 import { isEmail } from '../request/read-form.ts';
 import { MESSAGES } from '../ui/messages.ts';
-import { mailOnce, publicUrlOf } from './command-mail.ts';
 import { invite, listInvitations, withdrawInvitation } from './invitations.ts';
-import { invitationMail } from './mail-text.ts';
-import { listMembers, removeMember, resetSecondFactor } from './members.ts';
-import type { Role } from './page-context.ts';
 
 /** Commands about the members of an account, and about invitations (contract, Command line). */
 export function memberCommands(program: Command): void {

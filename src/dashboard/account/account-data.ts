@@ -2,6 +2,7 @@ import { deleteAccount } from '../../account-data/delete.ts';
 import { exportAccount } from '../../account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
 import { MINUTE } from '../../units.ts';
+import { actorNames } from '../auth/actors.ts';
 import { admit, downloadsOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
@@ -12,8 +13,7 @@ import { formHandlers, presentPassword, refusalOf, tooMany } from '../request/fo
 import { formPage, memberPage, messagePage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
-import { actorNames } from './actors.ts';
-import { pageOfRows, rowsNeeded } from './paging.ts';
+import { pageOfRows, rowsNeeded } from '../usage/paging.ts';
 
 /** GET /dashboard/settings/history: the events of the account, the latest first. */
 export async function showHistory(context: MemberContext): Promise<PageResponse> {

@@ -1,5 +1,5 @@
 import { type Config, defaultPublicUrl } from '../../config/config.ts';
-import type { TextMail } from './mail-text.ts';
+import type { TextMail } from '../auth/mail-text.ts';
 
 /** The service's own address, as a command knows it. */
 export function publicUrlOf({ publicUrl, host, port }: Config): string {
@@ -13,7 +13,7 @@ export function publicUrlOf({ publicUrl, host, port }: Config): string {
 export async function mailOnce(config: Config, mail: TextMail): Promise<boolean> {
   const { smtpUrl, mailFrom } = config;
   if (smtpUrl === null) return false;
-  const { createMailer } = await import('./mail.ts');
+  const { createMailer } = await import('../auth/mail.ts');
   const mailer = createMailer(smtpUrl, mailFrom, publicUrlOf(config), { error() {} });
   return mailer
     .sendText(mail)

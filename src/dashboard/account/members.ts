@@ -1,4 +1,3 @@
-import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from '../auth/invitations.ts';
 import { admit, changesOf, mailsTo } from '../auth/limits.ts';
 import { invitationMail } from '../auth/mail-text.ts';
 import { type AccountMember, actorOf, listMembers, removeMember } from '../auth/members.ts';
@@ -10,6 +9,7 @@ import { emailField, form, formHandlers, presentPassword, type Refusal, tooMany 
 import { formPage, memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
+import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from './invitations.ts';
 
 const PATH = '/settings/members';
 

@@ -1,7 +1,7 @@
 import { isMember } from '../../account-data/export.ts';
 import type { Actor } from '../../accounts/events.ts';
-import { actorOf, listMembers } from '../auth/members.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import { actorOf, listMembers } from './members.ts';
+import type { MemberContext } from './page-context.ts';
 
 /** Names the authors of changes of the account for its reader: a member by email, operators without a name. */
 export async function actorNames(context: MemberContext): Promise<(actor: Actor) => string> {

@@ -5,14 +5,14 @@ import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, dateOf } from '../ui/parts.ts';
-import { availableCredits } from '../usage/credits.ts';
-import { loadDailyCalls } from '../usage/daily-calls.ts';
-import { MAX_SERIES } from '../usage/plot.ts';
-import { rangeOf } from '../usage/range.ts';
 import { readAllowance } from './allowance.ts';
 import { type CallsView, callsSection, errorsSection } from './calls.ts';
-import { planEnd } from './credits.ts';
+import { availableCredits } from './credits.ts';
+import { planEnd } from './credits-page.ts';
+import { loadDailyCalls } from './daily-calls.ts';
 import { daysChoice } from './days.ts';
+import { MAX_SERIES } from './plot.ts';
+import { rangeOf } from './range.ts';
 
 /** GET /dashboard: how many calls are left, the rate limit, keys, plan, and the calls a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {

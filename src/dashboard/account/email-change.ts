@@ -2,8 +2,8 @@ import { recordEvent } from '../../accounts/events.ts';
 import { codeOf } from '../../errors.ts';
 import type { Sql } from '../../postgres/connect.ts';
 import { HOUR, SECOND } from '../../units.ts';
-import { hashOfToken, newLinkToken } from './link-token.ts';
-import { actorOf } from './members.ts';
+import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
+import { actorOf } from '../auth/members.ts';
 
 const LIFE_MS = 1 * HOUR;
 const UNIQUE_VIOLATION = '23505';

@@ -1,12 +1,12 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
 import type { MemberContext } from '../auth/page-context.ts';
+import { exampleQuery } from '../reference/example-query.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, field, formHandlers, type Refusal, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { availableCredits } from '../usage/credits.ts';
-import { exampleQuery } from '../usage/example-query.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Tried, triedCall } from './try-answer.ts';
 

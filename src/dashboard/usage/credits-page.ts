@@ -4,11 +4,11 @@ import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { buyLink, type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
-import { type CreditEntry, creditHistory, entriesOf, loadGrants } from '../usage/credits.ts';
-import { chosenDays, rangeQuery } from '../usage/range.ts';
+import { type CreditEntry, creditHistory, entriesOf, loadGrants } from './credits.ts';
 import { separatorQuery } from './csv.ts';
 import { daysChoice } from './days.ts';
 import { pageOfRows } from './paging.ts';
+import { chosenDays, rangeQuery } from './range.ts';
 
 /** GET /dashboard/credits: the plans, the way to more credits, and the history of purchased credits. */
 export async function showCredits(context: MemberContext): Promise<PageResponse> {

@@ -1,4 +1,3 @@
-import { browserName } from '../auth/browser-name.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { endOtherSessions, listSessions, type OwnSession } from '../auth/sessions.ts';
@@ -8,6 +7,7 @@ import { form } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
+import { browserName } from './browser-name.ts';
 
 /** GET /dashboard/settings/sessions: the browsers in which the member is signed in. */
 export async function showSessions(context: MemberContext): Promise<PageResponse> {

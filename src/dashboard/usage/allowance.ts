@@ -2,7 +2,7 @@ import type { AccountDetails } from '../../accounts/store.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, contactLink } from '../ui/parts.ts';
-import { availableCredits, forecast } from '../usage/credits.ts';
+import { availableCredits, forecast } from './credits.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
 const LOW_FROM = 0.8;

@@ -5,6 +5,7 @@ import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../key
 import { endPreviousSecrets, expireKey } from '../../keys/expire.ts';
 import { TooManyKeysError } from '../../keys/store.ts';
 import { DAY } from '../../units.ts';
+import { actorNames } from '../auth/actors.ts';
 import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
@@ -13,7 +14,6 @@ import { failureNotice, type Refusal, tooMany } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, endOf, type Fact, facts, moment, table } from '../ui/parts.ts';
-import { actorNames } from './actors.ts';
 import { keyForm } from './key-form.ts';
 import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
 

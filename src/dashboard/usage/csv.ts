@@ -1,12 +1,12 @@
 import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
+import { csvCell } from '../../csv-cell.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import { csvCell } from '../../ingest/cell.ts';
 import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { messagePage } from '../request/layout.ts';
-import { creditHistory, entriesOf, loadGrants } from '../usage/credits.ts';
-import { callsOf, loadDailyCalls } from '../usage/daily-calls.ts';
-import { chosenDays, rangeOf } from '../usage/range.ts';
+import { creditHistory, entriesOf, loadGrants } from './credits.ts';
+import { callsOf, loadDailyCalls } from './daily-calls.ts';
+import { chosenDays, rangeOf } from './range.ts';
 
 const COLUMNS: Record<CallKind | ErrorKind, string> = {
   search: 'searches',

@@ -2,8 +2,8 @@ import { type Answer, responseTo } from '../../http/answer.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, dateOf, table } from '../ui/parts.ts';
+import { csvText, separatorOf } from '../usage/csv.ts';
 import { bracketText } from './brackets.ts';
-import { csvText, separatorOf } from './csv.ts';
 import { problemSentence } from './try-answer.ts';
 
 type Bracket = { start: number; end: number | null } | null;

@@ -3,9 +3,9 @@ import { recordEvent } from '../../accounts/events.ts';
 import { lockAccount, requireAccount, unknownAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
-import { hashOfToken, newLinkToken } from './link-token.ts';
-import { actorOf } from './members.ts';
-import type { Role } from './page-context.ts';
+import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
+import { actorOf } from '../auth/members.ts';
+import type { Role } from '../auth/page-context.ts';
 
 const VALID_DAYS = 7;
 
