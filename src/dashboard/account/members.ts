@@ -5,7 +5,15 @@ import type { MemberContext } from '../auth/page-context.ts';
 import { logOfMember, logSecurity } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { emailField, form, formHandlers, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
+import {
+  emailField,
+  form,
+  formHandlers,
+  presentPassword,
+  type Refusal,
+  refuse,
+  tooMany,
+} from '../request/forms.ts';
 import { formPage, memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
@@ -30,10 +38,10 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
   async submit(context) {
     const { tools, messages, sent, account, user } = context;
     if (context.role !== 'owner') return ownersOnly(context);
-    if (tools.mailer === null) return { message: messages.inviteNoMail(''), status: 403 };
+    if (tools.mailer === null) return refuse(403, { message: messages.inviteNoMail('') });
     const email = sent('email').trim().toLowerCase();
     const isMember = (await listMembers(tools.sql, account.id)).some((member) => member.email === email);
-    if (isMember) return { faults: { email: messages.isMember }, status: 422 };
+    if (isMember) return refuse(422, { faults: { email: messages.isMember } });
     // Sent again, by its button: the invitation was made with the password.
     const again = (await listInvitations(tools.sql, account.id)).find((pending) => pending.email === email);
     const refusal =
@@ -165,7 +173,7 @@ export const removal = formHandlers({
     const refusal = await presentRefusal(context);
     if (refusal !== null) return refusal;
     const removed = await removeMember(tools.sql, account.id, (member) => member.id === id, actorOf(user));
-    if (removed === 'last') return { message: messages.lastMember, status: 409 };
+    if (removed === 'last') return refuse(409, { message: messages.lastMember });
     if (removed !== null)
       logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
     if (removed === null) return redirectTo(context, PATH);

@@ -7,7 +7,7 @@ import { findEmailOwner } from '../auth/sessions.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { emailField, formHandlers, presentPassword, refusalOf, tooMany } from '../request/forms.ts';
+import { emailField, formHandlers, presentPassword, refusalOf, refuse, tooMany } from '../request/forms.ts';
 import { formPage, memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
@@ -73,7 +73,7 @@ export const ownEmail = formHandlers({
   checks: ['email'],
   async submit(context) {
     const { tools, messages, sent, client, user } = context;
-    if (!tools.mails) return { message: messages.changeEmailNoMail, status: 403 };
+    if (!tools.mails) return refuse(403, { message: messages.changeEmailNoMail });
     const email = sent('email').trim().toLowerCase();
     const refusal =
       refusalOf({ email: email === user.email && messages.emailSame }) ?? (await presentRefusal(context));

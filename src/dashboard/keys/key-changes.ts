@@ -6,7 +6,7 @@ import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import { redirectTo } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import { tooMany } from '../request/forms.ts';
+import { refuse, tooMany } from '../request/forms.ts';
 import { notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { keyPage } from './key.ts';
@@ -52,7 +52,7 @@ export const rotate = keyForm({
       if (!reason) throw error;
       const text = messages.notRotated[reason];
       const message = typeof text === 'string' ? text : text(formats.number(ROTATIONS_PER_DAY));
-      return keyPage(context, { message, status: 409 });
+      return keyPage(context, refuse(409, { message }));
     }
   },
 });

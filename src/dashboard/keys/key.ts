@@ -10,7 +10,7 @@ import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { failureNotice, type Refusal, tooMany } from '../request/forms.ts';
+import { failureNotice, type Refusal, refuse, tooMany } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, endOf, type Fact, facts, moment, table } from '../ui/parts.ts';
@@ -104,7 +104,7 @@ export const expiry = keyForm({
     const { tools, messages, sent, formats, user } = context;
     const day = sent('expires').trim();
     const expires = day === '' ? null : endOfDay(day);
-    if (expires === undefined) return { faults: { expires: messages.keyExpiryInvalid }, status: 422 };
+    if (expires === undefined) return refuse(422, { faults: { expires: messages.keyExpiryInvalid } });
     if (key.revoked !== null) return notFoundPage(context);
     const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'key-expiry-changed')));
     if (refusal !== null) return refusal;
@@ -112,7 +112,7 @@ export const expiry = keyForm({
       await expireKey(tools.sql, key.id, expires, actorOf(user));
     } catch (error) {
       if (!(error instanceof TooManyKeysError)) throw error;
-      return { message: messages.tooManyKeys[error.bound](formats.number(error.limit)), status: 409 };
+      return refuse(409, { message: messages.tooManyKeys[error.bound](formats.number(error.limit)) });
     }
     return redirectTo(context, '/keys?done=saved');
   },

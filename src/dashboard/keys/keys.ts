@@ -9,7 +9,15 @@ import { codeSamples } from '../reference/code-samples.ts';
 import { exampleQuery } from '../reference/example-query.ts';
 import type { PageResponse } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import { failureNotice, faultsOf, form, formHandlers, type Refusal, refusalOf } from '../request/forms.ts';
+import {
+  failureNotice,
+  faultsOf,
+  form,
+  formHandlers,
+  type Refusal,
+  refusalOf,
+  refuse,
+} from '../request/forms.ts';
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
@@ -30,8 +38,8 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const name = sent('name').trim();
   const day = sent('expires').trim();
   const expires = day === '' ? null : endOfDay(day);
-  if (awaitsConfirmation(context)) return { message: messages.confirmFirst, status: 403 };
-  if (account.suspended) return { message: messages.suspended, status: 403 };
+  if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
+  if (account.suspended) return refuse(403, { message: messages.suspended });
   const refusal = refusalOf({
     ...faultsOf(context, ['name']),
     expires: expires === undefined && messages.keyExpiryInvalid,
@@ -45,11 +53,11 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
     await createKey(tools.sql, account.id, name, actorOf(user), expires, secret);
     return showKeys(await fresh(), null, { secret, previousUntil: null });
   } catch (error) {
-    if (error instanceof KeyExistsError) return { message: messages.sentAlready, status: 409 };
+    if (error instanceof KeyExistsError) return refuse(409, { message: messages.sentAlready });
     if (!(error instanceof TooManyKeysError)) throw error;
     tools.log.info({ account: account.id, reason: messageOf(error) }, 'a key was refused');
     const message = messages.tooManyKeys[error.bound](formats.number(error.limit));
-    return showKeys(await fresh(), { message, status: 409 });
+    return showKeys(await fresh(), refuse(409, { message }));
   }
 }
 

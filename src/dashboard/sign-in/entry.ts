@@ -13,6 +13,7 @@ import {
   newPassword,
   password as passwordField,
   type Refusal,
+  refuse,
   tooMany,
 } from '../request/forms.ts';
 import { cardPage, notFoundPage } from '../request/layout.ts';
@@ -52,7 +53,7 @@ export const signIn = formHandlers({
     const email = sent('email').trim();
     const password = sent('password');
     const text = tools.mails ? messages.wrongOrUnconfirmed : messages.wrongSignIn;
-    const wrong = { faults: { password: text }, status: 401 };
+    const wrong = refuse(401, { faults: { password: text } });
     if (!isEmail(email) || password === '') return wrong;
     const outcome = await signInWith(context, email, password);
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
@@ -92,7 +93,7 @@ export const signUp = formHandlers({
   checks: ['name', 'email', 'password'],
   async submit(context) {
     const { sent, tools, messages, client } = context;
-    if (tools.config.signUp === 'closed') return { message: messages.closed, status: 403 };
+    if (tools.config.signUp === 'closed') return refuse(403, { message: messages.closed });
     const name = sent('name').trim();
     const email = sent('email').trim();
     const password = sent('password');
@@ -108,7 +109,7 @@ export const signUp = formHandlers({
       const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
       const signIn = html`<a href="${tools.base}/sign-in">${messages.signInInstead}</a>`;
       const fault = isTaken ? html`${messages.emailTaken} ${signIn}` : messages.emailInvalid;
-      return { faults: { email: fault }, status: 422 };
+      return refuse(422, { faults: { email: fault } });
     }
     if (tools.mails) {
       logSecurity(context, 'sign-up', null);

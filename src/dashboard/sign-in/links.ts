@@ -17,6 +17,7 @@ import {
   password,
   type Refusal,
   refusalOf,
+  refuse,
   tooMany,
 } from '../request/forms.ts';
 import { cardPage, messagePage } from '../request/layout.ts';
@@ -46,7 +47,7 @@ export const forgot = formHandlers({
   async submit(context) {
     const { tools, messages, client, sent } = context;
     const email = sent('email').trim();
-    if (!tools.mails) return { message: messages.forgotNoMail, status: 403 };
+    if (!tools.mails) return refuse(403, { message: messages.forgotNoMail });
     const refusal = tooMany(context, await admit(tools.sql, mailsTo(email), ...mailsOf(client)));
     if (refusal !== null) return refusal;
     await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));

@@ -5,7 +5,15 @@ import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal, sentPassword, signInWithCode } from '../auth/sign-in.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { type Field, form, formHandlers, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
+import {
+  type Field,
+  form,
+  formHandlers,
+  presentPassword,
+  type Refusal,
+  refuse,
+  tooMany,
+} from '../request/forms.ts';
 import { cardPage, formPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
@@ -35,7 +43,7 @@ export const signInCode = formHandlers({
     const outcome = await signInWithCode(context, sent('code'));
     if (outcome === null) return redirectTo(context, '/sign-in?done=code-ended');
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
-    return tooMany(context, outcome) ?? { faults: { code: messages.codeWrong }, status: 401 };
+    return tooMany(context, outcome) ?? refuse(401, { faults: { code: messages.codeWrong } });
   },
 });
 
@@ -157,7 +165,7 @@ export const confirmation = formHandlers({
     const { tools, messages, client, sent, user } = context;
     if (user.hasSecondFactor) return redirectTo(context, PATH);
     const code = sent('code').replace(/\s/g, '');
-    const wrong = { faults: { code: messages.codeWrong }, status: 422 };
+    const wrong = refuse(422, { faults: { code: messages.codeWrong } });
     if (!(await isFirstUse(tools.sql, user.id, code))) return wrong;
     const answer = await tools.auth.call('/two-factor/verify-totp', { code }, client);
     if (!answer.ok) return wrong;

@@ -3,14 +3,14 @@ import type { Answer } from '../../http/answer.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import type { Refusal } from '../request/forms.ts';
+import { type Refusal, refuse } from '../request/forms.ts';
 import { awaitsConfirmation } from '../request/layout.ts';
 
 /** Why a member can make no call of the API here; `null` if they can. */
 export function callRefusal(context: MemberContext): Refusal | null {
   // Each page of a suspended account says so.
-  if (context.account.suspended) return { status: 403, faults: {} };
-  return awaitsConfirmation(context) ? { status: 403, message: context.messages.confirmFirst } : null;
+  if (context.account.suspended) return refuse(403);
+  return awaitsConfirmation(context) ? refuse(403, { message: context.messages.confirmFirst }) : null;
 }
 
 /**
@@ -26,7 +26,7 @@ export async function makeOwnCall(
 ): Promise<{ answer: Answer; durationMs: number; fresh: MemberContext } | Refusal> {
   const { tools, messages, sent, account, trace } = context;
   if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) {
-    return { status: 409, message: messages.triedAlready };
+    return refuse(409, { message: messages.triedAlready });
   }
   const startedAt = performance.now();
   const answer = await tools.pipeline.serve(request, trace, handler, {

@@ -1,7 +1,7 @@
 import type { Answer } from '../../http/answer.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import type { PageResponse } from '../request/context.ts';
-import { failureNotice, formHandlers, type Refusal, tokenField } from '../request/forms.ts';
+import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { availableCredits } from '../usage/credits.ts';
@@ -24,9 +24,9 @@ export const screen = formHandlers({
     if (refusal !== null) return refusal;
     const list = readNifList(sent('list'));
     const count = list.nifs.length;
-    if (count === 0) return { status: 422, faults: { list: messages.screenNone } };
+    if (count === 0) return refuse(422, { faults: { list: messages.screenNone } });
     if (count > MAX_COMPANIES) {
-      return { status: 422, faults: { list: messages.screenTooMany(String(count), String(MAX_COMPANIES)) } };
+      return refuse(422, { faults: { list: messages.screenTooMany(String(count), String(MAX_COMPANIES)) } });
     }
     // The member has seen this price. A list that was changed since is shown again.
     if (sent('price') !== String(count)) return showScreen(context, null, { list });
@@ -36,7 +36,7 @@ export const screen = formHandlers({
       body: JSON.stringify({ nifs: list.nifs }),
     });
     const called = await makeOwnCall(context, request, tools.debts);
-    return 'status' in called ? called : showScreen(called.fresh, null, { list, answer: called.answer });
+    return 'refused' in called ? called : showScreen(called.fresh, null, { list, answer: called.answer });
   },
 });
 

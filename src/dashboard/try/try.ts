@@ -3,7 +3,7 @@ import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { exampleQuery } from '../reference/example-query.ts';
 import type { PageResponse } from '../request/context.ts';
-import { failureNotice, field, formHandlers, type Refusal, tokenField } from '../request/forms.ts';
+import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { availableCredits } from '../usage/credits.ts';
@@ -33,10 +33,10 @@ export const tryIt = formHandlers({
     const query = queryOf(context);
     // The API would answer 400 and charge a credit. Here a typing error costs none.
     const fault = inputFault(context, kind, query.trim());
-    if (fault !== null) return { status: 422, faults: { q: fault } };
+    if (fault !== null) return refuse(422, { faults: { q: fault } });
     const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
     const called = await makeOwnCall(context, new Request(address), tools[kind]);
-    if ('status' in called) return called;
+    if ('refused' in called) return called;
     const { answer, durationMs, fresh } = called;
     return showTry(fresh, null, { kind, query, address, durationMs, answer });
   },
