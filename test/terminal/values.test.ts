@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { InvalidArgumentError } from 'commander';
-import { instant, isRealDate, name, oneOfWords, wholeNumber } from '../../src/terminal/values.ts';
+import { isRealDate } from '../../src/dates.ts';
+import { instant, name, oneOfWords, wholeNumber } from '../../src/terminal/values.ts';
 
 /** Each text with what the reader makes of it; `wrong` is wrong usage. */
 function reads<T>(read: (text: string) => T, cases: Record<string, T | 'wrong'>): void {

@@ -1,12 +1,11 @@
 import { recordEvent } from '../../accounts/events.ts';
 import { codeOf } from '../../errors.ts';
-import type { Sql } from '../../postgres/connect.ts';
+import { type Sql, UNIQUE_VIOLATION } from '../../postgres/connect.ts';
 import { HOUR, SECOND } from '../../units.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
 import { actorOf } from '../auth/members.ts';
 
 const LIFE_MS = 1 * HOUR;
-const UNIQUE_VIOLATION = '23505';
 
 /**
  * Keeps a new email until its owner confirms it. It replaces an earlier one, whose link is dead then. A new password ends it,

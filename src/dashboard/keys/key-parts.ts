@@ -1,5 +1,5 @@
+import { isRealDate } from '../../dates.ts';
 import type { ApiKey } from '../../keys/store.ts';
-import { isRealDate } from '../../terminal/values.ts';
 import { DAY } from '../../units.ts';
 import type { MemberContext } from '../auth/page-context.ts';
 import { type Html, html } from '../ui/html.ts';

@@ -21,8 +21,8 @@ import {
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
-import { loadLastUsed } from '../usage/daily-calls.ts';
 import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
+import { loadLastUsed } from './last-used.ts';
 
 /** A key that was not used for this long is marked. */
 const IDLE_MS = 90 * DAY;
