@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 const SRC = join(import.meta.dir, '../src');
 
 // The dashboard's folders. A room has the pages of one feature, with their SQL and figures.
-const BELOW_PAGES = ['ui', 'request', 'auth'];
+const BELOW_PAGES = ['ui', 'request', 'auth', 'page-context.ts'];
 const ROOMS = ['mails', 'reference', 'keys', 'usage', 'account', 'sign-in', 'try'];
 
 /** The imports between files of `src`, as pairs of paths below it. */

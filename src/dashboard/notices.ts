@@ -1,6 +1,6 @@
 import type { Sql } from '../postgres/connect.ts';
-import type { MemberContext } from './auth/page-context.ts';
 import { keyName } from './keys/key-parts.ts';
+import type { MemberContext } from './page-context.ts';
 import { type Html, type HtmlValue, html } from './ui/html.ts';
 import { contactLink, endOf, moment, sentence } from './ui/parts.ts';
 import { allowanceNotice } from './usage/allowance.ts';

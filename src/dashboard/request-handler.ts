@@ -7,7 +7,7 @@ import { createGate } from '../runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { DAY, SECOND } from '../units.ts';
 import { accountOf, type Membership } from './auth/members.ts';
-import type { MemberContext, PageContext, Tools } from './auth/page-context.ts';
+import type { MemberContext, PageContext, Tools } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
 import { type PageResponse, redirectTo, type Session } from './request/context.ts';
 import { readCookie, writeCookie } from './request/cookies.ts';

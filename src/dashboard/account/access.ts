@@ -1,6 +1,6 @@
-import type { MemberContext } from '../auth/page-context.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { endOtherSessions, listSessions, type OwnSession } from '../auth/sessions.ts';
+import type { MemberContext } from '../page-context.ts';
 import { networkOf } from '../request/client-address.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { form } from '../request/forms.ts';

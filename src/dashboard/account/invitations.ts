@@ -4,8 +4,8 @@ import { lockAccount, requireAccount, unknownAccount } from '../../accounts/stor
 import { RefusedError } from '../../errors.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
+import type { Role } from '../auth/members.ts';
 import { actorOf } from '../auth/members.ts';
-import type { Role } from '../auth/page-context.ts';
 
 const VALID_DAYS = 7;
 

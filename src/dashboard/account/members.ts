@@ -1,9 +1,9 @@
 import { admit, changesOf, mailsTo } from '../auth/limits.ts';
 import { invitationMail } from '../auth/mail-text.ts';
 import { type AccountMember, actorOf, listMembers, removeMember } from '../auth/members.ts';
-import type { MemberContext } from '../auth/page-context.ts';
 import { logOfMember, logSecurity } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
+import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
   emailField,

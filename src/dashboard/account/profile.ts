@@ -1,10 +1,10 @@
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
 import type { LinkMail } from '../auth/mail-text.ts';
 import { renameMember } from '../auth/members.ts';
-import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
+import type { MemberContext, PageContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { emailField, formHandlers, presentPassword, refusalOf, refuse, tooMany } from '../request/forms.ts';

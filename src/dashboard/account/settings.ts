@@ -1,6 +1,6 @@
 import { memberOf, setUsageAlerts } from '../auth/members.ts';
-import type { MemberContext } from '../auth/page-context.ts';
 import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
+import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { form, formHandlers, newPassword, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';

@@ -4,7 +4,9 @@ import type { Sql, Transaction } from '../../postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
 import { admit, changesOf } from './limits.ts';
-import type { Role } from './page-context.ts';
+
+/** An owner invites and removes members, and deletes the account. All else is open to members. */
+export type Role = 'owner' | 'member';
 
 /** The actor of a user's changes in the ledger. */
 export function actorOf(user: Pick<User, 'id'>): Actor {

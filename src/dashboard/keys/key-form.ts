@@ -1,5 +1,5 @@
 import { type ApiKey, findKey } from '../../keys/store.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { formHandlers, type Refusal } from '../request/forms.ts';
 import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';

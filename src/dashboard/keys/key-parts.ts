@@ -1,7 +1,7 @@
 import { isRealDate } from '../../dates.ts';
 import type { ApiKey } from '../../keys/store.ts';
 import { DAY } from '../../units.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { endOf, moment } from '../ui/parts.ts';

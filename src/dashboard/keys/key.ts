@@ -8,7 +8,7 @@ import { DAY } from '../../units.ts';
 import { actorNames } from '../auth/actors.ts';
 import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { failureNotice, type Refusal, refuse, tooMany } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';

@@ -4,7 +4,7 @@ import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
 import { type ApiKey, createKey, KeyExistsError, pageOfKeys, TooManyKeysError } from '../../keys/store.ts';
 import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { codeSamples } from '../reference/code-samples.ts';
 import { exampleQuery } from '../reference/example-query.ts';
 import type { PageResponse } from '../request/context.ts';

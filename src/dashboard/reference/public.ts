@@ -1,7 +1,7 @@
 import type { OpenApi } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import type { LayoutContext, LayoutTools, PageResponse } from '../request/context.ts';
 import { cardPage, memberPage, publicPage } from '../request/layout.ts';
 import { respond } from '../request/respond.ts';

@@ -1,10 +1,10 @@
 import { readPlan } from '../../accounts/plan.ts';
 import { admit, mailsTo, signUpsOf } from '../auth/limits.ts';
 import { accountOf } from '../auth/members.ts';
-import type { PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
+import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
   emailField,

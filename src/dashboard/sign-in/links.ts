@@ -3,10 +3,10 @@ import { acceptInvitation, type FoundInvitation, findInvitation } from '../accou
 import { admit, forgetGuesses, mailsOf, mailsTo } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
-import type { PageContext } from '../auth/page-context.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import { withConstantTime } from '../auth/sign-in.ts';
+import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
   emailField,

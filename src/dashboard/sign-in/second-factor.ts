@@ -1,9 +1,9 @@
 import encodeQR from 'qr';
 import { isFirstUse } from '../auth/limits.ts';
 import { recordRepeatable } from '../auth/members.ts';
-import type { MemberContext, PageContext } from '../auth/page-context.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal, sentPassword, signInWithCode } from '../auth/sign-in.ts';
+import type { MemberContext, PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
   type Field,

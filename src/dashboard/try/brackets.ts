@@ -1,4 +1,4 @@
-import type { PageContext } from '../auth/page-context.ts';
+import type { PageContext } from '../page-context.ts';
 
 /** A bracket of debt in words: `7,500 € to 25,000 €`. */
 export function bracketText(

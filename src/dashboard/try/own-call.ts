@@ -1,7 +1,7 @@
 import type { Handler } from '../../admission/pipeline.ts';
 import type { Answer } from '../../http/answer.ts';
 import { isFirstSending } from '../auth/limits.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { type Refusal, refuse } from '../request/forms.ts';
 import { awaitsConfirmation } from '../request/layout.ts';

@@ -1,5 +1,5 @@
 import { type Answer, responseTo } from '../../http/answer.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, dateOf, table } from '../ui/parts.ts';
 import { csvText, separatorOf } from '../usage/csv.ts';

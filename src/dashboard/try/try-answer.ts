@@ -4,7 +4,7 @@ import { type ProblemName, problemType } from '../../http/problems.ts';
 import type { Company } from '../../lookup/schema.ts';
 import { parseMatchQuery } from '../../matches/query.ts';
 import type { SearchAnswer } from '../../search/schema.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { problemText, prose } from '../reference/reference.ts';
 import { tokenField } from '../request/forms.ts';
 import { type Html, html } from '../ui/html.ts';

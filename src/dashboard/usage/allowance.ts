@@ -1,5 +1,5 @@
 import type { AccountDetails } from '../../accounts/store.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, contactLink } from '../ui/parts.ts';
 import { availableCredits, forecast } from './credits.ts';

@@ -1,5 +1,5 @@
 import { ERROR_KINDS } from '../../http/error-kind.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { dateOf, facts, scrollTable } from '../ui/parts.ts';
 import { separatorQuery } from './csv.ts';

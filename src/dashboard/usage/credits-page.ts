@@ -1,5 +1,5 @@
 import { type Plan, type PlanQuotas, readPlan } from '../../accounts/plan.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';

@@ -1,7 +1,7 @@
 import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
 import { csvCell } from '../../csv-cell.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import type { MemberContext, PageContext } from '../auth/page-context.ts';
+import type { MemberContext, PageContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { messagePage } from '../request/layout.ts';
 import { creditHistory, entriesOf, loadGrants } from './credits.ts';

@@ -1,4 +1,4 @@
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { field } from '../request/forms.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';

@@ -1,6 +1,6 @@
 import { readPlan } from '../../accounts/plan.ts';
 import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';

@@ -1,4 +1,4 @@
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { chosenDays, rangeQuery } from './range.ts';

@@ -1,7 +1,7 @@
 import { changeLimits } from '../../accounts/changes.ts';
 import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
-import type { MemberContext } from '../auth/page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { formHandlers, tooMany } from '../request/forms.ts';
 import { formPage } from '../request/layout.ts';

@@ -1,14 +1,13 @@
-import type { ReadAccount } from '../../accounts/reader.ts';
-import type { Handler, Pipeline } from '../../admission/pipeline.ts';
-import type { Observer } from '../../http/observe.ts';
-import type { OpenApi } from '../../http/openapi.ts';
-import type { RateLimiter } from '../../rate-limit/limiter.ts';
-import type { Gate } from '../../runtime/gate.ts';
-import type { FormContext, FormTools, MemberForms } from '../request/context.ts';
-import type { Auth, AuthParts } from './auth.ts';
-
-/** An owner invites and removes members, and deletes the account. All else is open to members. */
-export type Role = 'owner' | 'member';
+import type { ReadAccount } from '../accounts/reader.ts';
+import type { Handler, Pipeline } from '../admission/pipeline.ts';
+import type { Observer } from '../http/observe.ts';
+import type { OpenApi } from '../http/openapi.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { Gate } from '../runtime/gate.ts';
+import type { AuthParts } from './auth/auth.ts';
+import type { AuthContext, AuthTools } from './auth/context.ts';
+import type { Role } from './auth/members.ts';
+import type { MemberForms } from './request/context.ts';
 
 /** The parts of the service that the dashboard works with. */
 export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
@@ -26,15 +25,14 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
 }
 
 /** The parts of the dashboard that pages use. */
-export interface Tools extends DashboardParts, AuthParts, FormTools {
-  auth: Auth;
+export interface Tools extends DashboardParts, AuthTools {
   readAccount: ReadAccount;
   /** The downloads of account data in progress. */
   downloads: Gate;
 }
 
 /** A request for a page, with the tools to answer it. */
-export interface PageContext extends FormContext {
+export interface PageContext extends AuthContext {
   tools: Tools;
 }
 
