@@ -159,8 +159,8 @@ describe('the export of many rows', () => {
   });
 
   test('names operators, unless it is for a member', async () => {
-    const { id } = await createFullAccount();
-    const forMember = await exportOf(id, { hidesOperators: true });
+    const { id, userId } = await createFullAccount();
+    const forMember = await exportOf(id, { reader: userId });
     expect(JSON.stringify(await exportOf(id))).toContain('cli:rui');
     expect(JSON.stringify(forMember)).not.toContain('cli:rui');
     expect(forMember.history[0]).toMatchObject({ kind: 'created', actor: 'operator' });

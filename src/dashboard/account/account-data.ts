@@ -43,7 +43,7 @@ const DOWNLOAD_TIMEOUT_MS = 1 * MINUTE;
 /** After each part. Without it, two large downloads take most of the event loop, which the API shares. */
 const PAUSE_MS = 4;
 
-/** GET /dashboard/settings/account.json: everything that is stored about the account. Operators have no name in it. */
+/** GET /dashboard/settings/account.json: everything that is stored about the account. Operators have no name in it, and other members no sessions. */
 export async function downloadAccount(context: MemberContext): Promise<PageResponse> {
   const { messages, tools, user } = context;
   const leave = await tools.downloads.enter(user.id);
@@ -66,7 +66,7 @@ export async function downloadAccount(context: MemberContext): Promise<PageRespo
 
 /** Sends the data as fast as its reader takes it. It never fails: the reader of a cut-off download sees that its end is missing. */
 async function sendAccount(
-  { tools, account, trace }: MemberContext,
+  { tools, account, user, trace }: MemberContext,
   body: WritableStreamDefaultWriter<Uint8Array>,
 ): Promise<void> {
   const cutOff = AbortSignal.any([tools.stopping, AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS)]);
@@ -78,7 +78,7 @@ async function sendAccount(
     await Bun.sleep(PAUSE_MS);
   };
   try {
-    await exportAccount(tools.sql, account.id, write, { hidesOperators: true });
+    await exportAccount(tools.sql, account.id, write, { reader: user.id });
     await body.close();
   } catch (error) {
     abort(error);
