@@ -335,7 +335,7 @@ describe('in a real browser', () => {
         expect(page.url()).toEndWith('/end-secret');
         for (const path of ['second-factor/codes', 'second-factor/off'])
           await inspect(page, `/settings/${path}`);
-        expect(page.url()).toBe(dashboard('/settings/second-factor'));
+        expect(page.url()).toBe(dashboard('/settings/second-factor/off'));
         await inspect(page, '/credits?from=2026-01-01&to=2026-01-31');
         await storeCalls(service.sql, accountId, [
           { daysAgo: 3, keyId: key!.id, kind: 'search', calls: 12_345 },
