@@ -1,8 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { accountDataCommands } from './account-data/commands.ts';
 import { accountCommands } from './accounts/commands.ts';
-import { memberCommands } from './dashboard/auth/commands.ts';
-import { suspensionCommands } from './dashboard/auth/suspension.ts';
+import { memberCommands } from './dashboard/account/commands.ts';
+import { suspensionCommands } from './dashboard/account/suspension.ts';
 import { debtCommands } from './debts/commands.ts';
 import { directoryCommands } from './directory/commands.ts';
 import { keyCommands } from './keys/commands.ts';

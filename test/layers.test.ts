@@ -3,6 +3,10 @@ import { dirname, join } from 'node:path';
 
 const SRC = join(import.meta.dir, '../src');
 
+// The dashboard's folders. A room has the pages of one feature, with their SQL and figures.
+const BELOW_PAGES = ['ui', 'request', 'auth', 'page-context.ts'];
+const ROOMS = ['mails', 'reference', 'keys', 'usage', 'account', 'sign-in', 'try'];
+
 /** The imports between files of `src`, as pairs of paths below it. */
 async function imports(): Promise<[from: string, to: string][]> {
   const found: [string, string][] = [];
@@ -16,7 +20,7 @@ async function imports(): Promise<[from: string, to: string][]> {
 }
 
 test('a folder of the dashboard imports only from those to its left', async () => {
-  const layers = ['ui', 'request', 'auth', 'usage', 'pages'];
+  const layers = [...BELOW_PAGES, ...ROOMS];
   const layerOf = (path: string) => (path.startsWith('dashboard/') ? path.split('/')[1]! : null);
   const ranked = (await imports())
     .map(([from, to]) => ({ from, to, layer: layerOf(from), below: layerOf(to) }))
@@ -26,6 +30,17 @@ test('a folder of the dashboard imports only from those to its left', async () =
   const rank = (layer: string) => (layers.includes(layer) ? layers.indexOf(layer) : layers.length);
   const upwards = ranked.filter(({ layer, below }) => rank(below!) > rank(layer!));
   expect(upwards.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+});
+
+test('no folder of the dashboard has more than a quarter of its code', async () => {
+  const lines = new Map<string, number>();
+  for await (const path of new Bun.Glob('dashboard/**/*.ts').scan(SRC)) {
+    const folder = path.split('/').slice(1, -1).join('/');
+    const text = await Bun.file(join(SRC, path)).text();
+    lines.set(folder, (lines.get(folder) ?? 0) + text.split('\n').length);
+  }
+  const all = [...lines.values()].reduce((sum, count) => sum + count, 0);
+  expect([...lines].filter(([, count]) => count > all / 4)).toEqual([]);
 });
 
 test('nothing loads better-auth before the first page: no file imports a value of auth.ts', async () => {

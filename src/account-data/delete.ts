@@ -18,9 +18,8 @@ export async function deleteAccount(sql: Sql, id: string, actor: Actor): Promise
     if (account === undefined) throw unknownAccount(id);
     if (account.deleted !== null) return account.deleted;
     await lockAccount(sql, id);
-    await sql`DELETE FROM dashboard_own_alerts WHERE account_id = ${id}`;
     await sql`DELETE FROM dashboard_invitations WHERE account_id = ${id}`;
-    // Users without another account go with it (0004_dashboard.sql).
+    // The users go with it (0004_dashboard.sql).
     await sql`DELETE FROM dashboard_members WHERE account_id = ${id}`;
     await sql`
       DELETE FROM api_key_previous_secrets

@@ -16,17 +16,20 @@ export const isMember = (actor: string) => actor.startsWith('dashboard:');
  * and keys, tokens of sessions and links. The rows come from a cursor, so the memory does not grow with them.
  *
  * @param write gets the parts of one JSON document, with a row a line; the next part waits for it
- * @param options.hidesOperators whether `operator` stands for the names of operators
+ * @param options.reader the id of the member who reads it: `operator` stands for the names of operators, and sessions, links,
+ * mails and attempts of other members are left out, because these are theirs and not the account's. Absent: an operator
  * @throws RefusedError for an unknown or deleted account, before the first part
  */
 export async function exportAccount(
   sql: Sql,
   id: string,
   write: (part: string) => Promise<void>,
-  { hidesOperators = false } = {},
+  { reader }: { reader?: string } = {},
 ): Promise<void> {
   const shown = (row: object) =>
-    hidesOperators && 'actor' in row && !isMember(String(row.actor)) ? { ...row, actor: 'operator' } : row;
+    reader !== undefined && 'actor' in row && !isMember(String(row.actor))
+      ? { ...row, actor: 'operator' }
+      : row;
   await sql.begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', async (sql) => {
     const account = await requireAccount(sql, id);
     const [row] = await sql<{ at: Date; created: Date; suspended: Date | null }[]>`
@@ -35,7 +38,7 @@ export async function exportAccount(
     await write(
       `{\n"exported": ${printableJson(at)},\n"account": ${printableJson({ ...account, ...state })}`,
     );
-    for (const [name, query] of Object.entries(listsOf(sql, id))) {
+    for (const [name, query] of Object.entries(listsOf(sql, id, reader))) {
       await write(`,\n"${name}": [`);
       let separator = '\n';
       for await (const rows of batchesOf(sql, name, query)) {
@@ -65,8 +68,9 @@ async function* batchesOf(sql: Transaction, name: string, query: Query) {
 type Query = PendingQuery<Row[]>;
 
 /** The queries of the lists, by their names in the document. */
-function listsOf(sql: Transaction, id: string): Record<string, Query> {
-  const members = sql`SELECT user_id FROM dashboard_members WHERE account_id = ${id}`;
+function listsOf(sql: Transaction, id: string, reader?: string): Record<string, Query> {
+  const shown = sql`
+    SELECT user_id FROM dashboard_members WHERE account_id = ${id} AND (${reader ?? null}::text IS NULL OR user_id = ${reader ?? null})`;
   return {
     members: sql`
       SELECT u."id", u."name", u."email", u."emailVerified", u."image", u."createdAt" AS created, u."updatedAt" AS updated,
@@ -75,25 +79,22 @@ function listsOf(sql: Transaction, id: string): Record<string, Query> {
       FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
       WHERE m.account_id = ${id} ORDER BY u."email"`,
     mails: sql`
-      SELECT recipient AS member, topic, occasion FROM dashboard_sent_mails
-      WHERE account_id = ${id} AND recipient IN (${members}) ORDER BY recipient, topic`,
-    ownAlerts: sql`
-      SELECT email, kind, threshold, language FROM dashboard_own_alerts
-      WHERE account_id = ${id} ORDER BY email, kind, threshold`,
+      SELECT user_id AS member, topic, occasion FROM dashboard_sent_mails
+      WHERE user_id IN (${shown}) ORDER BY user_id, topic`,
     sessions: sql`
       SELECT "userId" AS member, "createdAt" AS created, "updatedAt" AS updated, "expiresAt" AS expires, "ipAddress", "userAgent"
-      FROM dashboard_sessions WHERE "userId" IN (${members}) ORDER BY "createdAt"`,
+      FROM dashboard_sessions WHERE "userId" IN (${shown}) ORDER BY "createdAt"`,
     links: sql`
       SELECT "value" AS member, "createdAt" AS created, "expiresAt" AS expires
-      FROM dashboard_verifications WHERE "value" IN (${members}) ORDER BY "createdAt"`,
+      FROM dashboard_verifications WHERE "value" IN (${shown}) ORDER BY "createdAt"`,
     emailChanges: sql`
       SELECT user_id AS member, email, expires_at AS expires FROM dashboard_email_changes
-      WHERE user_id IN (${members}) ORDER BY user_id`,
+      WHERE user_id IN (${shown}) ORDER BY user_id`,
     attempts: sql`
       SELECT u."email", split_part(a.key, ' ', 1) AS kind, a.attempts, a.ends_at AS ends
       FROM dashboard_users u JOIN dashboard_attempts a
         ON split_part(a.key, ' ', 2) IN (u."id", encode(sha256(convert_to(u."email", 'UTF8')), 'hex'))
-      WHERE u."id" IN (${members}) ORDER BY u."email", kind`,
+      WHERE u."id" IN (${shown}) ORDER BY u."email", kind`,
     invitations: sql`
       SELECT email, role, actor, created_at AS created, expires_at AS expires, used_at AS used
       FROM dashboard_invitations WHERE account_id = ${id} ORDER BY created_at`,

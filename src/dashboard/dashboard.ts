@@ -5,17 +5,17 @@ import { createGate } from '../runtime/gate.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { HOUR, MINUTE } from '../units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
-import type { DashboardParts } from './auth/page-context.ts';
 import { removeExpired } from './auth/remove-expired.ts';
-import { pageNotices } from './pages/notices.ts';
-import { createPublicPages } from './pages/public.ts';
+import { sendDueMails } from './mails/due-mails.ts';
+import { keyMails } from './mails/key-mails.ts';
+import { usageAlerts } from './mails/usage-alerts.ts';
+import { pageNotices } from './notices.ts';
+import type { DashboardParts } from './page-context.ts';
+import { createPublicPages } from './reference/public.ts';
 import type { LayoutTools } from './request/context.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
-import { sendDueMails } from './usage/due-mails.ts';
-import { keyMails } from './usage/key-mails.ts';
-import { usageAlerts } from './usage/usage-alerts.ts';
 
 const ASSETS = '/assets/:file';
 /** Each download of account data holds a connection to Postgres until its reader has all of it. */

@@ -7,7 +7,7 @@ import { createGate } from '../runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
 import { DAY, SECOND } from '../units.ts';
 import { accountOf, type Membership } from './auth/members.ts';
-import type { MemberContext, PageContext, Tools } from './auth/page-context.ts';
+import type { MemberContext, PageContext, Tools } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
 import { type PageResponse, redirectTo, type Session } from './request/context.ts';
 import { readCookie, writeCookie } from './request/cookies.ts';
@@ -142,12 +142,7 @@ export function createRequestHandler(tools: Tools) {
 
     const opening = session && accountOf(tools.sql, session.user, messages.language);
     const membership = opening && (await withTimeout(opening, SESSION_TIMEOUT_MS, 'Postgres'));
-    // A form belongs to its account, too: another tab may have opened another one.
-    const owner = formOwner(
-      membership && `${session!.id} ${membership.accountId}`,
-      client.cookie,
-      cookieOptions,
-    );
+    const owner = formOwner(session?.id ?? null, client.cookie, cookieOptions);
     if (owner.setCookie !== null) cookies.push(owner.setCookie);
     const path = pathBelow(url);
     const context: PageContext = {

@@ -1,24 +1,23 @@
-import type { MemberContext, PageContext } from './auth/page-context.ts';
-import * as access from './pages/access.ts';
-import * as accountData from './pages/account-data.ts';
-import * as credits from './pages/credits.ts';
-import * as csv from './pages/csv.ts';
-import * as entry from './pages/entry.ts';
-import * as key from './pages/key.ts';
-import * as keyChanges from './pages/key-changes.ts';
-import * as keys from './pages/keys.ts';
-import * as links from './pages/links.ts';
-import * as members from './pages/members.ts';
-import * as overview from './pages/overview.ts';
-import * as ownAlerts from './pages/own-alerts.ts';
-import * as profile from './pages/profile.ts';
-import * as publicPages from './pages/public.ts';
-import * as screen from './pages/screen.ts';
-import * as secondFactor from './pages/second-factor.ts';
-import * as settings from './pages/settings.ts';
-import { spending } from './pages/spending.ts';
-import * as tryIt from './pages/try.ts';
+import * as access from './account/access.ts';
+import * as accountData from './account/account-data.ts';
+import * as members from './account/members.ts';
+import * as profile from './account/profile.ts';
+import * as settings from './account/settings.ts';
+import * as key from './keys/key.ts';
+import * as keyChanges from './keys/key-changes.ts';
+import * as keys from './keys/keys.ts';
+import type { MemberContext, PageContext } from './page-context.ts';
+import * as publicPages from './reference/public.ts';
 import type { PageResponse } from './request/context.ts';
+import * as entry from './sign-in/entry.ts';
+import * as links from './sign-in/links.ts';
+import * as secondFactor from './sign-in/second-factor.ts';
+import * as screen from './try/screen.ts';
+import * as tryIt from './try/try.ts';
+import * as credits from './usage/credits-page.ts';
+import * as csv from './usage/csv.ts';
+import * as overview from './usage/overview.ts';
+import { spending } from './usage/spending.ts';
 
 interface Methods<Context> {
   GET?: (context: Context) => Promise<PageResponse>;
@@ -47,7 +46,7 @@ export const ROUTES: Record<string, Route> = {
   '/confirm/send': { for: 'member', POST: settings.sendConfirmationAgain },
   '/email': { for: 'anyone', ...links.newEmail },
   '/invitation': { for: 'anyone', hasPassword: true, ...links.invitation },
-  '/alerts/:id/stop': { for: 'anyone', ...ownAlerts.stopAlert },
+  '/alerts/:id/stop': { for: 'anyone', GET: links.endedAlerts },
   '': { for: 'member', GET: overview.showOverview },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },
@@ -70,7 +69,6 @@ export const ROUTES: Record<string, Route> = {
   '/settings/second-factor/confirm': { for: 'member', POST: secondFactor.confirmation.POST },
   '/settings/second-factor/codes': { for: 'member', hasPassword: true, ...secondFactor.newBackupCodes },
   '/settings/second-factor/off': { for: 'member', hasPassword: true, ...secondFactor.turnOff },
-  '/settings/accounts': { for: 'member', GET: members.showAccounts, POST: members.openOther },
   '/settings/members': { for: 'member', hasPassword: true, ...members.members },
   '/settings/members/withdraw': { for: 'member', POST: members.withdraw },
   '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...members.removal },
@@ -79,7 +77,5 @@ export const ROUTES: Record<string, Route> = {
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
   '/settings/delete': { for: 'member', hasPassword: true, ...accountData.deletion },
   '/settings/spending': { for: 'member', ...spending },
-  '/settings/own-alerts': { for: 'member', ...ownAlerts.ownAlerts },
-  '/settings/own-alerts/:id/remove': { for: 'member', POST: ownAlerts.removeAlert },
   '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { isRealDate } from '../dates.ts';
 import { defineImport } from '../ingest/import-command.ts';
 import { defineExport } from '../terminal/export-command.ts';
-import { isRealDate } from '../terminal/values.ts';
 import { findDataset } from './export.ts';
 import { importDebts } from './import.ts';
 import { DEBTS_PLAN } from './import-plan.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { aborted } from 'node:util';
 import { createAccount } from '../accounts/store.ts';
 import { type Config, readConfig } from '../config/config.ts';
-import { createUser } from '../dashboard/auth/invitations.ts';
+import { createUser } from '../dashboard/account/invitations.ts';
 import { NEVER_ABORTED } from '../directory/context.ts';
 import { readDirectory } from '../directory/generations.ts';
 import { importCompanies } from '../directory/import.ts';

@@ -1,7 +1,8 @@
 /** The file of `--rejects`: the rows that were not imported, and why, as CSV `line,reason,row` (contract, Files). */
+
+import { csvCell } from '../csv-cell.ts';
 import { openOutputFile, orFileError } from '../terminal/output-file.ts';
 import { KIB } from '../units.ts';
-import { csvCell } from './cell.ts';
 import { MAX_RAW_CHARACTERS, type RejectedRow } from './rows.ts';
 
 export type RejectsWriter = Awaited<ReturnType<typeof openRejects>>;

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { isRealDate } from '../dates.ts';
 import { isName } from '../names.ts';
 import { SECOND } from '../units.ts';
 
@@ -38,13 +39,6 @@ export function instant(text: string): Date {
     if (isOurs && (!isLeap || date.toISOString().includes('T00:00:00'))) return date;
   }
   throw new InvalidArgumentError('It must be an RFC 3339 instant, as 2026-01-31T00:00:00Z.');
-}
-
-/** Whether YYYY-MM-DD is a day of the calendar. `new Date` reads 31 February as 3 March, and Postgres has no year 0. */
-export function isRealDate(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || text.startsWith('0000')) return false;
-  const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
 /** Reads a name, or anything else that follows its rule. */

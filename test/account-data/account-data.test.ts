@@ -8,8 +8,8 @@ import { changeLimits, setSuspended } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createAccount, findAccount, listAccounts } from '../../src/accounts/store.ts';
 import { createCredits } from '../../src/credits/admit.ts';
-import { askEmailChange } from '../../src/dashboard/auth/email-change.ts';
-import { acceptInvitation, findInvitation, invite } from '../../src/dashboard/auth/invitations.ts';
+import { askEmailChange } from '../../src/dashboard/account/email-change.ts';
+import { acceptInvitation, findInvitation, invite } from '../../src/dashboard/account/invitations.ts';
 import { recordSignIn } from '../../src/dashboard/auth/members.ts';
 import { createAuthenticator } from '../../src/keys/authenticate.ts';
 import { rotateKey } from '../../src/keys/rotate.ts';
@@ -159,8 +159,8 @@ describe('the export of many rows', () => {
   });
 
   test('names operators, unless it is for a member', async () => {
-    const { id } = await createFullAccount();
-    const forMember = await exportOf(id, { hidesOperators: true });
+    const { id, userId } = await createFullAccount();
+    const forMember = await exportOf(id, { reader: userId });
     expect(JSON.stringify(await exportOf(id))).toContain('cli:rui');
     expect(JSON.stringify(forMember)).not.toContain('cli:rui');
     expect(forMember.history[0]).toMatchObject({ kind: 'created', actor: 'operator' });

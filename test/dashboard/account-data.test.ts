@@ -1,11 +1,13 @@
 import { afterAll, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { exportAccount } from '../../src/account-data/export.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
+import { createUser } from '../../src/dashboard/account/invitations.ts';
 import { until } from '../support/until.ts';
 import { pageRequest } from './crowd.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, makeKey, type Visitor } from './visitor.ts';
+import { createMember, createVisitor, makeKey, newPerson, type Visitor } from './visitor.ts';
 
 const DOWNLOAD = '/dashboard/settings/account.json';
 
@@ -45,6 +47,29 @@ test('the download has what is stored, without secrets and without operators’ 
   for (const hidden of ['cli:rui', secret.slice(10), visitor.cookies.get('dashboard.session_token')!]) {
     expect(answer.text).not.toContain(hidden);
   }
+});
+
+test('the download has the reader’s own sessions only, and the operator’s export has all', async () => {
+  const { visitor, accountId, email } = await member();
+  const [other, browser] = [newPerson('Rui'), createVisitor(service.baseUrl, { address: '203.0.113.77' })];
+  await createUser(service.sql, accountId, other, 'test');
+  await browser.submit('/dashboard/sign-in', { ...other });
+  const lists = ['sessions', 'links', 'mails', 'emailChanges', 'attempts'] as const;
+  const read = (text: string) => {
+    const stored = JSON.parse(text) as Record<string, { id?: string; member?: string; email?: string }[]>;
+    const emails = new Map(stored.members!.map((one) => [one.id, one.email]));
+    const owners = lists.flatMap((name) => stored[name]!.map((row) => row.email ?? emails.get(row.member)));
+    return { members: emails.size, owners: new Set(owners) };
+  };
+  const { text } = await visitor.get(DOWNLOAD);
+  expect(text).not.toContain('203.0.113.77');
+  expect(read(text)).toEqual({ members: 2, owners: new Set([email]) });
+  let whole = '';
+  await exportAccount(service.sql, accountId, async (part) => {
+    whole += part;
+  });
+  expect(whole).toContain('203.0.113.77');
+  expect(read(whole)).toEqual({ members: 2, owners: new Set([email, other.email]) });
 });
 
 test('a member downloads once a minute; the next time a page says how long to wait', async () => {

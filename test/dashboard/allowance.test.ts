@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
+import { exampleQuery, FALLBACK_QUERY } from '../../src/dashboard/reference/example-query.ts';
 import { creditHistory } from '../../src/dashboard/usage/credits.ts';
-import { exampleQuery, FALLBACK_QUERY } from '../../src/dashboard/usage/example-query.ts';
 import { readDirectory } from '../../src/directory/generations.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createVisitor, makeKey } from './visitor.ts';

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { createAccount } from '../../src/accounts/store.ts';
-import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { invite } from '../../src/dashboard/account/invitations.ts';
 import { rotateKey } from '../../src/keys/rotate.ts';
 import { nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
@@ -333,9 +333,9 @@ describe('in a real browser', () => {
         for (const change of ['', '/revoke', '/expiry', '/rename', '/rotate', '/end-secret'])
           await inspect(page, `/keys/${key!.id}${change}`);
         expect(page.url()).toEndWith('/end-secret');
-        for (const path of ['second-factor/codes', 'second-factor/off', 'accounts', 'own-alerts'])
+        for (const path of ['second-factor/codes', 'second-factor/off'])
           await inspect(page, `/settings/${path}`);
-        expect(page.url()).toBe(dashboard('/settings/own-alerts'));
+        expect(page.url()).toBe(dashboard('/settings/second-factor/off'));
         await inspect(page, '/credits?from=2026-01-01&to=2026-01-31');
         await storeCalls(service.sql, accountId, [
           { daysAgo: 3, keyId: key!.id, kind: 'search', calls: 12_345 },

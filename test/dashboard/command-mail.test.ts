@@ -1,6 +1,6 @@
 /** The commands that send mail, and those about pending invitations (contract, Command line). */
 import { afterAll, expect, test } from 'bun:test';
-import { createUser } from '../../src/dashboard/auth/invitations.ts';
+import { createUser } from '../../src/dashboard/account/invitations.ts';
 import { createCommandLine } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startMailServer } from './smtp.ts';

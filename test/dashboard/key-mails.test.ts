@@ -1,8 +1,8 @@
 /** Mails before a key ends, and when it has ended or was revoked (contract: usage alerts). */
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
-import { sendDueMails } from '../../src/dashboard/usage/due-mails.ts';
-import { keyMails } from '../../src/dashboard/usage/key-mails.ts';
+import { sendDueMails } from '../../src/dashboard/mails/due-mails.ts';
+import { keyMails } from '../../src/dashboard/mails/key-mails.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { startMailedDashboard } from './service.ts';

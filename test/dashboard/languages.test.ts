@@ -1,9 +1,9 @@
 /** No page of one language has a sentence of the other. */
 import { afterAll, expect, test } from 'bun:test';
+import { pt } from '../../src/dashboard/reference/reference-pt.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import type { Language } from '../../src/dashboard/ui/language.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
-import { pt } from '../../src/dashboard/ui/reference-pt.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createVisitor, makeKey } from './visitor.ts';

@@ -6,7 +6,7 @@ import {
   createUser,
   findInvitation,
   invite,
-} from '../../src/dashboard/auth/invitations.ts';
+} from '../../src/dashboard/account/invitations.ts';
 import { listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor, newPerson, type Person, type Visitor } from './visitor.ts';

@@ -1,6 +1,6 @@
 /** The reference for people: `/openapi`, and the same in the dashboard. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { pt } from '../../src/dashboard/ui/reference-pt.ts';
+import { pt } from '../../src/dashboard/reference/reference-pt.ts';
 import type { OpenApi } from '../../src/http/openapi.ts';
 import { startBrowsedDashboard } from './browser.ts';
 import { createMember, createVisitor, makeKey } from './visitor.ts';

@@ -1,15 +1,27 @@
-/** Owners and members, invitations by owners, and users with several accounts (src/dashboard/pages/members.ts). */
+/** Owners and members, invitations by owners, and the one account of a user (src/dashboard/account/members.ts). */
 import { afterAll, expect, test } from 'bun:test';
 import { loadHistory } from '../../src/account-data/history.ts';
 import { createAccount } from '../../src/accounts/store.ts';
-import { createUser, listInvitations } from '../../src/dashboard/auth/invitations.ts';
-import { listMembers } from '../../src/dashboard/auth/members.ts';
-import { listOwnAlerts, type OwnAlert } from '../../src/dashboard/usage/own-alerts.ts';
+import {
+  acceptInvitation,
+  createUser,
+  invite,
+  listInvitations,
+} from '../../src/dashboard/account/invitations.ts';
+import { accountOf as getAccountOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
+import { codeOf } from '../../src/errors.ts';
 import { startDashboardService, startMailedDashboard } from './service.ts';
-import { createMember, createVisitor, linkTo, newPerson, type Person, type Visitor } from './visitor.ts';
+import {
+  createMember,
+  createVisitor,
+  formTokenOf,
+  linkTo,
+  newPerson,
+  type Person,
+  type Visitor,
+} from './visitor.ts';
 
 const MEMBERS = '/dashboard/settings/members';
-const ALERTS = '/dashboard/settings/own-alerts';
 const INVITE = 'main section form';
 const { service, mail, stop } = await startMailedDashboard();
 const strict = await startDashboardService({ SECOND_FACTOR: 'owners' });
@@ -65,7 +77,7 @@ test('an owner invites by mail: the invitation is pending, is sent again, and is
   ]);
 });
 
-test('a member can neither invite, withdraw, remove an owner, change own alerts nor delete the account; they can leave', async () => {
+test('a member can neither invite, withdraw, remove an owner nor delete the account; they can leave', async () => {
   const { accountId, ana, person, rui, other } = await ownerAndMember();
   expect(await rolesOf(accountId)).toContainEqual([other.email, 'member']);
   const page = await rui.get(MEMBERS);
@@ -78,16 +90,6 @@ test('a member can neither invite, withdraw, remove an owner, change own alerts 
     (await rui.get('/dashboard/settings')).document.querySelector('a[href$="/delete"]'),
   ]).toEqual([null, null]);
 
-  const alert = { email: person.email, kind: 'percent', threshold: '50' };
-  await ana.submit(ALERTS, alert, { form: '.narrow form' });
-  const [{ id: alertId }] = (await listOwnAlerts(service.sql, accountId)) as [OwnAlert];
-  const alerts = await rui.get(ALERTS);
-  expect(alerts.textOf('main')).toContain('Only owners of the account change them.');
-  expect([
-    alerts.textOf('tbody')?.includes(person.email),
-    alerts.document.querySelector('main form'),
-  ]).toEqual([true, null]);
-
   const settings = await rui.get('/dashboard/settings');
   const form_token = settings.document.querySelector('main [name=form_token]')!.getAttribute('value')!;
   const present = other.password;
@@ -97,12 +99,9 @@ test('a member can neither invite, withdraw, remove an owner, change own alerts 
     [`${MEMBERS}/withdraw`, { email: person.email }],
     [`${MEMBERS}/${await idOf(person)}/remove`, { present }],
     ['/dashboard/settings/delete', { name: account, present }],
-    [ALERTS, { ...alert, threshold: '60' }],
-    [`${ALERTS}/${alertId}/remove`, {}],
   ];
   for (const [path, fields] of sent)
     expect([path, (await rui.post(path, { form_token, ...fields })).status]).toEqual([path, 403]);
-  expect(await listOwnAlerts(service.sql, accountId)).toHaveLength(1);
   expect([(await rolesOf(accountId)).length, await accountOf(ana)]).toEqual([2, accountId]);
 
   const left = await rui.submit(`${MEMBERS}/${await idOf(other)}/remove`, { present });
@@ -129,32 +128,86 @@ test('the last owner stays, with members or alone', async () => {
   ]);
 });
 
-test('a user joins a second account with their password, sees one of the two, and stays when they leave one', async () => {
+test('an invitation to an address of another account is mailed; its page accepts it only after the user has left that one', async () => {
   const { accountId, ana, person } = await ownerAndMember();
-  const [eva, second] = [visit(), await createMember(service)];
-  await signIn(eva, second);
-  await ana.submit(MEMBERS, { email: second.email, present: person.password }, { form: INVITE });
-  const keys = await eva.get('/dashboard/keys');
-  const stale = keys.document.querySelector('main [name=form_token]')!.getAttribute('value')!;
-  await eva.submit(await linkTo(mail, second.email), {});
-  expect(await accountOf(eva)).toBe(accountId);
-  // A form of the other account, left open in another tab, is not sent to this one.
-  expect((await eva.post('/dashboard/keys', { form_token: stale, name: 'x' })).status).toBe(403);
+  const second = await ownerAndMember();
+  const { other: eva, rui: browser } = second;
+  const answer = await ana.submit(MEMBERS, { email: eva.email, present: person.password }, { form: INVITE });
+  // The inviter does not learn that the address has an account.
+  expect(answer.headers.get('location')).toBe('/dashboard/settings/members?done=invited');
+  const link = await linkTo(mail, eva.email);
+  const token = new URL(link, service.baseUrl).searchParams.get('token');
+  for (const visitor of [browser, visit()]) {
+    const page = await visitor.get(link);
+    expect([page.status, page.textOf('h1')]).toEqual([409, 'This address belongs to another account']);
+    expect(page.textOf('main')).toContain('Ask for an invitation to another address, or first leave');
+    expect(page.document.querySelector('main form')).toBeNull();
+    const form_token = await formTokenOf(visitor, visitor === browser ? '/dashboard/settings' : undefined);
+    const sent = await visitor.post('/dashboard/invitation', {
+      token,
+      name: 'Eva',
+      password: 'x',
+      form_token,
+    });
+    expect(sent.status).toBe(409);
+  }
+  expect(await accountOf(browser)).toBe(second.accountId);
+  expect((await rolesOf(accountId)).length).toBe(2);
 
-  await eva.submit('/dashboard/settings/accounts', {});
-  expect(await accountOf(eva)).toBe(second.accountId);
-  expect((await eva.get(`${MEMBERS}`)).textOf('tbody')).toContain('Owner');
-  // Another's account is not opened.
-  const { id: foreign } = await createAccount(service.sql, { name: 'Foreign', plan: 'free' }, 'test');
-  await eva.submit('/dashboard/settings/accounts', { account: foreign });
-  expect(await accountOf(eva)).toBe(second.accountId);
+  await browser.submit(`${MEMBERS}/${await idOf(eva)}/remove`, { present: eva.password });
+  const password = newPerson().password;
+  await browser.submit(link, { name: 'Eva', password });
+  expect(await accountOf(browser)).toBe(accountId);
+  expect(await rolesOf(accountId)).toContainEqual([eva.email, 'member']);
+  expect((await signIn(visit(), { ...eva, password })).status).toBe(303);
+});
 
-  await ana.submit(`${MEMBERS}/${await idOf(second)}/remove`, { present: person.password });
-  expect(await accountOf(eva)).toBe(second.accountId);
-  const again = visit();
-  expect((await signIn(again, second)).status).toBe(303);
-  await eva.submit('/dashboard/settings/delete', { name: second.name, present: second.password });
-  expect((await signIn(visit(), second)).status).toBe(401);
+test('the database lets no user belong to two accounts', async () => {
+  const { email } = await createMember(service);
+  const { id } = await createAccount(service.sql, { name: 'Second', plan: 'free' }, 'test');
+  const insert = service.sql`
+    INSERT INTO dashboard_members (user_id, account_id) SELECT "id", ${id} FROM dashboard_users WHERE "email" = ${email}`;
+  expect(await insert.catch(codeOf)).toBe('23505');
+});
+
+test('of a removal, a first request, and invitations to two accounts at the same time, one account is left', async () => {
+  const { sql } = service;
+  const create = () => createAccount(sql, { name: 'Race', plan: 'free' }, 'test');
+  for (let round = 0; round < 5; round += 1) {
+    const [{ id: one }, { id: two }] = [await create(), await create()];
+    const { accountId, other } = await ownerAndMember();
+    const { id: newcomer, email } = { id: `new ${round}`, ...newPerson() };
+    await sql`INSERT INTO dashboard_users ("id", "name", "email", "emailVerified") VALUES (${newcomer}, 'New', ${email}, true)`;
+    const user = { id: newcomer, name: 'New', email, emailVerified: true, hasSecondFactor: false };
+    const tokens = await Promise.all(
+      [one, two].flatMap((id) =>
+        [other.email, email].map(
+          async (email) => (await invite(sql, { accountId: id, email }, 'test')).token,
+        ),
+      ),
+    );
+    await Promise.all([
+      removeMember(sql, accountId, (member) => member.email === other.email, 'test'),
+      getAccountOf(sql, user, 'en'),
+      ...tokens.map((token) => acceptInvitation(sql, token, 'Eva', 'scrypt')),
+    ]);
+    const rows = await sql<{ email: string; accounts: number }[]>`
+      SELECT u."email", count(*) AS accounts FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
+      WHERE u."email" IN (${email}, ${other.email}) GROUP BY u."email"`;
+    expect(rows.every(({ accounts }) => accounts === 1)).toBe(true);
+    expect(rows.map((row) => row.email)).toContain(email);
+  }
+});
+
+test('the pending invitations of an owner end when they are removed', async () => {
+  const { accountId, ana, person, other, rui } = await ownerAndMember();
+  await service.sql`UPDATE dashboard_members SET role = 'owner' WHERE user_id = ${await idOf(other)}`;
+  const { email } = newPerson();
+  await rui.submit(MEMBERS, { email, role: 'owner', present: other.password }, { form: INVITE });
+  const link = await linkTo(mail, email);
+  await ana.submit(`${MEMBERS}/${await idOf(other)}/remove`, { present: person.password });
+  expect((await visit().get(link)).status).toBe(404);
+  expect(await listInvitations(service.sql, accountId)).toEqual([]);
 });
 
 test('with SECOND_FACTOR=owners, owners set one up before anything else, and members need none', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { changeLimits } from '../../src/accounts/changes.ts';
-import { readNifList } from '../../src/dashboard/pages/screen-list.ts';
+import { readNifList } from '../../src/dashboard/try/screen-list.ts';
 import { importBrackets } from '../debts/support.ts';
 import { nif } from '../support/companies.ts';
 import { startDashboardService } from './service.ts';

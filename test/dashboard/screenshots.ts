@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createAccount } from '../../src/accounts/store.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { createUser } from '../../src/dashboard/auth/invitations.ts';
+import { createUser } from '../../src/dashboard/account/invitations.ts';
 import { importExampleDebts } from '../../src/demo/example-debts.ts';
 import { NEVER_ABORTED } from '../../src/directory/context.ts';
 import { importCompanies } from '../../src/directory/import.ts';

@@ -1,8 +1,8 @@
-/** The second factor of members (src/dashboard/pages/second-factor.ts), and its reset by an operator. */
+/** The second factor of members (src/dashboard/sign-in/second-factor.ts), and its reset by an operator. */
 import { afterAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { loadHistory } from '../../src/account-data/history.ts';
-import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { invite } from '../../src/dashboard/account/invitations.ts';
 import { resetSecondFactor } from '../../src/dashboard/auth/members.ts';
 import { startMailedDashboard } from './service.ts';
 import {

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { invite } from '../../src/dashboard/account/invitations.ts';
 import { startMailedDashboard } from './service.ts';
 import { createVisitor, linkTo, newPerson, signUpByMail } from './visitor.ts';
 

@@ -2,9 +2,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { createAccount } from '../../src/accounts/store.ts';
-import { createUser } from '../../src/dashboard/auth/invitations.ts';
-import { addOwnAlert } from '../../src/dashboard/usage/own-alerts.ts';
+import { createUser } from '../../src/dashboard/account/invitations.ts';
 import { openBrowser } from './browser.ts';
 import { startDashboardService } from './service.ts';
 import { startMailServer } from './smtp.ts';
@@ -136,22 +134,4 @@ test('on a narrow phone in Portuguese each page fits, and axe finds nothing seri
     await page.click('main form button[type=submit]');
     await page.waitForSelector('#backup-codes');
     await browsing.inspect(page);
-    // With rows.
-    await addOwnAlert(service.sql, accountId, { email: other.email, kind: 'percent', threshold: 50 }, 'pt');
-    const { id: second } = await createAccount(
-      service.sql,
-      { name: 'Padaria do Rossio', plan: 'free' },
-      'test',
-    );
-    await service.sql`
-      INSERT INTO dashboard_members (user_id, account_id, opened_at)
-      SELECT user_id, ${second}, opened_at - interval '1 day' FROM dashboard_members
-      WHERE account_id = ${accountId} AND user_id <> ${other.id}`;
-    for (const path of ['/settings/own-alerts', '/settings/accounts']) {
-      await browsing.inspect(page, path);
-      expect([path, await page.locator('tbody tr').count()]).toEqual([
-        path,
-        path.endsWith('accounts') ? 2 : 1,
-      ]);
-    }
   }));

@@ -4,9 +4,8 @@ import { deleteAccount } from '../../src/account-data/delete.ts';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
-import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
-import { type DueMailParts, sendDueMails } from '../../src/dashboard/usage/due-mails.ts';
-import { usageAlerts } from '../../src/dashboard/usage/usage-alerts.ts';
+import { type DueMailParts, sendDueMails } from '../../src/dashboard/mails/due-mails.ts';
+import { usageAlerts } from '../../src/dashboard/mails/usage-alerts.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { MINUTE } from '../../src/units.ts';
 import { startMailedDashboard } from './service.ts';
@@ -158,84 +157,23 @@ test('calls of the API bring the mails about within a minute', async () => {
   expect((await mail.mailTo(email)).text).toContain('80%');
 });
 
-test('an account adds alerts: an address at a percentage, and another when purchased credits run low', async () => {
-  const { accountId, visitor, use } = await createCaller();
-  const [finance, boss] = [`f-${accountId}@example.com`, `b-${accountId}@example.com`];
-  const page = '/dashboard/settings/own-alerts';
-  const add = (email: string, kind: string, threshold: string) =>
-    visitor.submit(page, { email, kind, threshold }, { form: '.narrow form' });
-  for (const wrong of ['0', '101', 'x', '']) expect((await add(finance, 'percent', wrong)).status).toBe(422);
-  expect((await add('finance', 'percent', '50')).status).toBe(422);
-  for (const _ of [1, 2]) expect((await add(finance, 'percent', '50')).status).toBe(303);
-  expect((await add(boss, 'credits', '20')).status).toBe(303);
-  expect((await visitor.get(page)).document.querySelectorAll('tbody tr')).toHaveLength(2);
-
-  await use(4);
-  await check();
-  // An account that never bought any gets no mail about purchased credits.
-  expect([mail.received(finance), mail.received(boss)]).toEqual([0, 0]);
-  await use(5);
-  await check();
-  const { text } = await mail.mailTo(finance);
-  expect(text).toContain('50% of your calls are used');
-  expect(text).toContain(`https://shop.example.com/${accountId}`);
-  for (const credits of [100, 21, 20, 0]) {
-    if (credits === 100) await grantCredits(service.sql, accountId, { credits }, 'test');
-    await service.sql`
-      UPDATE balances SET used_purchased = used_purchased + credits - ${credits}, credits = ${credits}
-      WHERE account_id = ${accountId}`;
-    await check();
-    expect(mail.received(boss)).toBe(credits > 20 ? 0 : 1);
-  }
-  expect((await mail.mailTo(boss)).text).toContain('20 purchased credits are left');
-  // A further purchase is a further alert.
-  await grantCredits(service.sql, accountId, { credits: 5 }, 'test');
-  await check();
-  expect((await mail.mailTo(boss)).text).toContain('5 purchased credits are left');
-  expect(mail.received(finance)).toBe(0);
-
-  // The reader of the mail ends it, without a session; the account removes the other.
-  const stop = new URL(/http\S+stop/.exec(text)![0]).pathname;
-  expect((await createVisitor(service.baseUrl).submit(stop, {})).text).toContain('no more of these mails');
-  await visitor.submit(page, {}, { form: 'td form' });
-  expect((await visitor.get(page)).document.querySelector('tbody')).toBeNull();
+test('a link of an earlier version that ends mails to an address of no member says that they have ended', async () => {
+  const answer = await createVisitor(service.baseUrl).get(`/dashboard/alerts/${'x'.repeat(32)}/stop`);
+  expect([answer.status, answer.textOf('h1')]).toEqual([200, 'These mails have ended']);
+  expect(answer.document.querySelector('main form')).toBeNull();
 });
 
-test('own alerts are ten at most, wait for a confirmed email, are sent again when the relay was away, and go with the account', async () => {
-  const { accountId, email, visitor, use } = await createCaller();
-  const page = '/dashboard/settings/own-alerts';
-  const to = `x-${accountId}@example.com`;
-  const add = (threshold: number) =>
-    visitor.submit(
-      page,
-      { email: to, kind: 'percent', threshold: String(threshold) },
-      { form: '.narrow form' },
-    );
-  await service.sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${email}`;
-  expect((await add(1)).status).toBe(403);
-  await service.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "email" = ${email}`;
-  for (let threshold = 91; threshold <= 100; threshold += 1) expect((await add(threshold)).status).toBe(303);
-  expect((await add(50)).status).toBe(409);
-  await service.sql`DELETE FROM dashboard_own_alerts WHERE account_id = ${accountId} AND threshold > 91`;
+test('what was sent to a member is forgotten with them', async () => {
+  const { accountId, use } = await createCaller();
+  const [user] =
+    await service.sql`SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId}`;
+  const sent = async () =>
+    (await service.sql`SELECT 1 FROM dashboard_sent_mails WHERE user_id = ${user!.id}`).length;
   await use(10);
-  await send('smtp://127.0.0.1:9');
-  expect(mail.received(to)).toBe(0);
   await check();
-  expect((await mail.mailTo(to)).text).toContain('91%');
-  expect(mail.received(to)).toBe(0);
-  const rows = async () => {
-    const { sql } = service;
-    const alerts = await sql`SELECT 1 FROM dashboard_own_alerts WHERE account_id = ${accountId}`;
-    const sent = await sql`SELECT 1 FROM dashboard_sent_mails WHERE account_id = ${accountId}`;
-    return [alerts.length, sent.length];
-  };
-  // The alert's mail, and the member's at 80% and at 100%.
-  expect(await rows()).toEqual([1, 3]);
-  await removeExpired(service.sql);
-  expect(await rows()).toEqual([1, 3]);
+  expect(await sent()).toBe(2);
   await deleteAccount(service.sql, accountId, 'test');
-  await removeExpired(service.sql);
-  expect(await rows()).toEqual([0, 0]);
+  expect(await sent()).toBe(0);
 });
 
 test('the switch for purchased credits is in the settings, and the ledger says who turned it', async () => {

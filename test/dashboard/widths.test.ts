@@ -3,9 +3,8 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { invite } from '../../src/dashboard/auth/invitations.ts';
+import { invite } from '../../src/dashboard/account/invitations.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
-import { addOwnAlert } from '../../src/dashboard/usage/own-alerts.ts';
 import { rotateKey } from '../../src/keys/rotate.ts';
 import { createKey, revokeKey } from '../../src/keys/store.ts';
 import { startBrowsedDashboard } from './browser.ts';
@@ -77,7 +76,6 @@ async function fill(accountId: string): Promise<string> {
     await sql`UPDATE balances SET credits = credits - 187 WHERE account_id = ${accountId}`;
   }
   const email = `${'m'.repeat(60)}@${accountId.slice(4)}${'x'.repeat(40)}.example.com`;
-  await addOwnAlert(sql, accountId, { email, kind: 'credits', threshold: 1_000_000_000 }, 'en');
   const { token } = await invite(sql, { accountId, email }, 'test');
   await acceptAs(service.baseUrl, token, LONG);
   await sql`UPDATE accounts SET name = ${LONG} WHERE id = ${accountId}`;

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { acceptInvitation } from '../../src/dashboard/auth/invitations.ts';
+import { acceptInvitation } from '../../src/dashboard/account/invitations.ts';
 import { createCommandLine } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import type { Command } from 'commander';
 import { createAccount } from '../../src/accounts/store.ts';
-import { createUser } from '../../src/dashboard/auth/invitations.ts';
+import { createUser } from '../../src/dashboard/account/invitations.ts';
 import { createKey } from '../../src/keys/store.ts';
 import { createProgram } from '../../src/main.ts';
 import { importBrackets } from '../debts/support.ts';

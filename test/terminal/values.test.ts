@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { InvalidArgumentError } from 'commander';
-import { instant, isRealDate, name, oneOfWords, wholeNumber } from '../../src/terminal/values.ts';
+import { instant, name, oneOfWords, wholeNumber } from '../../src/terminal/values.ts';
 
 /** Each text with what the reader makes of it; `wrong` is wrong usage. */
 function reads<T>(read: (text: string) => T, cases: Record<string, T | 'wrong'>): void {
@@ -60,11 +60,6 @@ describe('an instant', () => {
     ];
     reads((text) => instant(text).toISOString(), Object.fromEntries(wrong.map((text) => [text, 'wrong'])));
   });
-});
-
-test('a date is a day of the calendar', () => {
-  expect(['2024-02-29', '2026-12-31'].map(isRealDate)).toEqual([true, true]);
-  expect(['2026-02-29', '2026-1-1', '2026-02-31', '20260101', '0000-01-01', ''].some(isRealDate)).toBe(false);
 });
 
 test('a whole number is digits within its range', () => {

@@ -5,7 +5,7 @@ import type { Sql } from '../../postgres/connect.ts';
 import { DAY, HOUR, MINUTE } from '../../units.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
-import type { PageContext } from './page-context.ts';
+import type { AuthContext } from './context.ts';
 
 /** Failed guesses of passwords from one address. */
 const GUESSES_OF_ADDRESS = { max: 10, windowMs: 5 * MINUTE };
@@ -91,7 +91,7 @@ export type GuessOutcome =
  * @param check the cookies of a right guess, `null` for a wrong one; when it throws, nothing was guessed
  */
 export async function checkGuess(
-  { tools, client, session }: PageContext,
+  { tools, client, session }: AuthContext,
   user: { id: string | null; email: string },
   check: () => Promise<string[] | null>,
 ): Promise<GuessOutcome> {

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { PageContext } from './page-context.ts';
+import type { FormContext } from '../request/context.ts';
 
 /** The shape of each kind of one-time token. Any other text is a dead link, without a query. */
 const SHAPES = {
@@ -16,7 +16,7 @@ const SHAPES = {
  * The token of a link, from the page's address or from its form.
  * @returns `null` if no token of this kind looks like it
  */
-export function linkTokenOf({ request, url, sent }: PageContext, kind: keyof typeof SHAPES): string | null {
+export function linkTokenOf({ request, url, sent }: FormContext, kind: keyof typeof SHAPES): string | null {
   const token = request.method === 'POST' ? sent('token') : (url.searchParams.get('token') ?? '');
   return SHAPES[kind].test(token) ? token : null;
 }

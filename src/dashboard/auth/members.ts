@@ -4,7 +4,9 @@ import type { Sql, Transaction } from '../../postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
 import { admit, changesOf } from './limits.ts';
-import type { Role } from './page-context.ts';
+
+/** An owner invites and removes members, and deletes the account. All else is open to members. */
+export type Role = 'owner' | 'member';
 
 /** The actor of a user's changes in the ledger. */
 export function actorOf(user: Pick<User, 'id'>): Actor {
@@ -12,7 +14,7 @@ export function actorOf(user: Pick<User, 'id'>): Actor {
 }
 
 /**
- * The account that a user sees. A user without one gets a Free one: after a sign-up, and at the next request if the sign-up
+ * The account of a user. A user without one gets a Free one: after a sign-up, and at the next request if the sign-up
  * failed between its two steps.
  *
  * @param language of this request, kept for mails that answer no request
@@ -48,36 +50,16 @@ export interface Membership {
   language: Language | null;
 }
 
-/** A user's place in the account that they see; `null` for a user without an account yet. */
+/** A user's place in their account; `null` for a user without an account yet. */
 export async function memberOf(sql: Sql | Transaction, userId: string): Promise<Membership | null> {
   const [member] = await sql<Membership[]>`
-    SELECT account_id AS "accountId", role, usage_alerts AS "usageAlerts", language FROM dashboard_open_accounts
+    SELECT account_id AS "accountId", role, usage_alerts AS "usageAlerts", language FROM dashboard_members
     WHERE user_id = ${userId}`;
   return member ?? null;
 }
 
-export async function setUsageAlerts(
-  sql: Sql,
-  { userId, accountId }: { userId: string; accountId: string },
-  usageAlerts: boolean,
-): Promise<void> {
-  await sql`
-    UPDATE dashboard_members SET usage_alerts = ${usageAlerts}
-    WHERE user_id = ${userId} AND account_id = ${accountId}`;
-}
-
-/** The accounts of a user, by name. */
-export async function listAccountsOf(sql: Sql, userId: string): Promise<{ id: string; name: string }[]> {
-  return sql<{ id: string; name: string }[]>`
-    SELECT a.id, a.name FROM dashboard_members m JOIN accounts a ON a.id = m.account_id
-    WHERE m.user_id = ${userId} ORDER BY a.name, a.id`;
-}
-
-/** Opens one of a user's accounts in all their browsers. An account that is not theirs changes nothing. */
-export async function openAccount(sql: Sql, userId: string, accountId: string): Promise<void> {
-  await sql`
-    UPDATE dashboard_members SET opened_at = clock_timestamp()
-    WHERE user_id = ${userId} AND account_id = ${accountId}`;
+export async function setUsageAlerts(sql: Sql, userId: string, usageAlerts: boolean): Promise<void> {
+  await sql`UPDATE dashboard_members SET usage_alerts = ${usageAlerts} WHERE user_id = ${userId}`;
 }
 
 /** A user who signs in to an account. */
@@ -107,8 +89,8 @@ export async function listMembers(sql: Sql | Transaction, accountId: string): Pr
 }
 
 /**
- * Removes a member. If it was their only account, their sessions, password and links go, too (0004_dashboard.sql). An account
- * keeps an owner.
+ * Removes a member with their sessions, password and links (0004_dashboard.sql), and the pending invitations to them and by
+ * them. An account keeps an owner.
  *
  * @param isMeant picks the member
  * @returns the removed member; `null` if no member is meant, `last` if they are the last owner
@@ -127,8 +109,10 @@ export async function removeMember(
     const member = members.find(isMeant);
     if (member === undefined) return null;
     if (!members.some(({ id, role }) => id !== member.id && role === 'owner')) return 'last';
-    await sql`DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${member.email}`;
-    await sql`DELETE FROM dashboard_members WHERE user_id = ${member.id} AND account_id = ${accountId}`;
+    await sql`
+      DELETE FROM dashboard_invitations
+      WHERE account_id = ${accountId} AND (email = ${member.email} OR (actor = ${actorOf(member)} AND used_at IS NULL))`;
+    await sql`DELETE FROM dashboard_members WHERE user_id = ${member.id}`;
     await recordEvent(sql, accountId, { kind: 'member-removed', actor });
     return member;
   });
@@ -162,9 +146,8 @@ export async function resetSecondFactor(
 /** Records the time of a sign-in for the list of members. The first one of a day (UTC) is in the account's history, too. */
 export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
   const [member] = await sql<{ accountId: string; isFirst: boolean }[]>`
-    UPDATE dashboard_members m SET signed_in_at = now() FROM dashboard_open_accounts o
-    WHERE o.user_id = ${userId} AND m.user_id = o.user_id AND m.account_id = o.account_id
-    RETURNING m.account_id AS "accountId", old.signed_in_at >= date_trunc('day', now(), 'UTC') IS NOT TRUE AS "isFirst"`;
+    UPDATE dashboard_members SET signed_in_at = now() WHERE user_id = ${userId}
+    RETURNING account_id AS "accountId", old.signed_in_at >= date_trunc('day', now(), 'UTC') IS NOT TRUE AS "isFirst"`;
   if (member?.isFirst !== true) return;
   await recordEvent(sql, member.accountId, { kind: 'signed-in', actor: actorOf({ id: userId }) });
 }

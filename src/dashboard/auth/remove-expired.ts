@@ -10,8 +10,7 @@ const SIGN_IN_DAYS = 90;
 
 /**
  * Deletes what has expired: sessions, links, invitations and attempts. Deletes also old sign-ins, the uses of forgotten secrets,
- * the claims of mails to recipients that are gone, and users that never confirmed their email nor signed in. better-auth ignores
- * expired sessions and links, but keeps them.
+ * and users that never confirmed their email nor signed in. better-auth ignores expired sessions and links, but keeps them.
  */
 export async function removeExpired(sql: Sql): Promise<void> {
   await sql`
@@ -26,10 +25,6 @@ export async function removeExpired(sql: Sql): Promise<void> {
     DELETE FROM api_key_uses u
     WHERE NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = u.secret_sha256)
       AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = u.secret_sha256)`;
-  await sql`
-    DELETE FROM dashboard_sent_mails s
-    WHERE NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE (m.account_id, m.user_id) = (s.account_id, s.recipient))
-      AND NOT EXISTS (SELECT 1 FROM dashboard_own_alerts o WHERE o.id = s.recipient)`;
   await sql`DELETE FROM dashboard_attempts WHERE ends_at < now()`;
   await sql`
     DELETE FROM dashboard_users u

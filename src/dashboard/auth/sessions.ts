@@ -7,7 +7,7 @@ import { recordRepeatable } from './members.ts';
 /** The user that has an email, before their password is checked. */
 export interface EmailOwner {
   userId: string;
-  /** The account that they see; `null` for a user without one yet. */
+  /** Their account; `null` for a user without one yet. */
   accountId: string | null;
   passwordHash: string | null;
 }
@@ -17,7 +17,7 @@ export async function findEmailOwner(sql: Sql, email: string): Promise<EmailOwne
   const [row] = await sql<EmailOwner[]>`
     SELECT u."id" AS "userId", m.account_id AS "accountId", c."password" AS "passwordHash"
     FROM dashboard_users u
-    LEFT JOIN dashboard_open_accounts m ON m.user_id = u."id"
+    LEFT JOIN dashboard_members m ON m.user_id = u."id"
     LEFT JOIN dashboard_credentials c ON c."userId" = u."id" AND c."providerId" = 'credential'
     WHERE u."email" = ${email.toLowerCase()}`;
   return row ?? null;

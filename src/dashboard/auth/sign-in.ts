@@ -1,6 +1,7 @@
 import { SECOND } from '../../units.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
+import type { AuthContext, SignedInContext } from './context.ts';
 import { CODE_LOCK_MS } from './lifetimes.ts';
 import {
   type AttemptLimit,
@@ -12,7 +13,6 @@ import {
   mailsTo,
 } from './limits.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
-import type { MemberContext, PageContext } from './page-context.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
 import { findEmailOwner, keepSession } from './sessions.ts';
 
@@ -22,7 +22,7 @@ import { findEmailOwner, keepSession } from './sessions.ts';
  * password gets its link again.
  */
 export async function signInWith(
-  context: PageContext,
+  context: AuthContext,
   email: string,
   password: string,
 ): Promise<GuessOutcome> {
@@ -46,7 +46,7 @@ export async function signInWith(
 
 /** Changes a member's password and ends their other sessions. The present password counts as a guess. */
 export async function changePasswordWith(
-  context: MemberContext,
+  context: SignedInContext,
   passwords: { present: string; next: string },
 ): Promise<GuessOutcome> {
   const { tools, client, user, account } = context;
@@ -65,7 +65,7 @@ export async function changePasswordWith(
 }
 
 /** Checks the password of a member who is signed in. It counts as a guess. */
-async function checkPassword(context: MemberContext, password: string): Promise<GuessOutcome> {
+async function checkPassword(context: SignedInContext, password: string): Promise<GuessOutcome> {
   const { tools, client, user } = context;
   const outcome = await checkGuess(context, user, async () =>
     (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
@@ -79,7 +79,7 @@ async function checkPassword(context: MemberContext, password: string): Promise<
  *
  * @returns `null` if no code is awaited any more, so that the password is asked again
  */
-export async function signInWithCode(context: PageContext, text: string): Promise<GuessOutcome | null> {
+export async function signInWithCode(context: AuthContext, text: string): Promise<GuessOutcome | null> {
   const { tools, client } = context;
   const awaited = await tools.auth.awaitedCode(client.cookie);
   const member = awaited && (await findEmailOwner(tools.sql, awaited.email));
@@ -110,7 +110,7 @@ function failedOrRefused({ retryAfterS }: { retryAfterS: number | null }): 'fail
 }
 
 /** Sends the link that confirms an email, unless too many mails were sent to it. */
-export async function sendConfirmation({ tools, client }: PageContext, email: string): Promise<AttemptLimit> {
+export async function sendConfirmation({ tools, client }: AuthContext, email: string): Promise<AttemptLimit> {
   const admission = await admit(tools.sql, mailsTo(email), ...mailsOf(client));
   if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
   return admission;
@@ -124,7 +124,7 @@ const CONSTANT_MS = 0.4 * SECOND;
  * @param tells whether the time of this outcome could tell; a fault and any other outcome are answered at once
  */
 export async function withConstantTime<T>(
-  context: PageContext,
+  context: AuthContext,
   work: Promise<T>,
   tells: (outcome: T) => boolean = () => true,
 ): Promise<T> {
@@ -137,16 +137,16 @@ export async function withConstantTime<T>(
 }
 
 /** The refusal of a member's present password; `null` if it is right. */
-export function guessRefusal(context: PageContext, outcome: GuessOutcome): Refusal | null {
+export function guessRefusal(context: AuthContext, outcome: GuessOutcome): Refusal | null {
   if (outcome.isRight) return null;
   return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
 }
 
-export function sentPassword({ sent }: PageContext): string {
+export function sentPassword({ sent }: AuthContext): string {
   return sent('present').slice(0, PASSWORD.max);
 }
 
 /** Checks the sent password of the field `presentPassword`. */
-export async function presentRefusal(context: MemberContext): Promise<Refusal | null> {
+export async function presentRefusal(context: SignedInContext): Promise<Refusal | null> {
   return guessRefusal(context, await checkPassword(context, sentPassword(context)));
 }

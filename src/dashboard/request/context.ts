@@ -76,7 +76,7 @@ export interface FormContext extends LayoutContext {
   trace: RequestTrace;
 }
 
-/** The same for a signed-in user, with the one account that they see. */
+/** The same for a signed-in user, with their account. */
 export interface MemberForms extends FormContext {
   session: Session;
   user: User;

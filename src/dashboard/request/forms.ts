@@ -9,13 +9,23 @@ import { isEmail } from './read-form.ts';
 import { pathBelow } from './return-path.ts';
 
 /** Why a sent form is refused. */
-export interface Refusal {
+export interface Refusal extends RefusalReason {
+  /** Tells it from a page. */
+  refused: true;
   status: number;
+}
+
+interface RefusalReason {
   /** Shown above the form. */
   message?: string;
   /** By the name of a field, in the order of the form: shown at the fields. */
   faults?: Record<string, HtmlValue>;
   headers?: Record<string, string>;
+}
+
+/** Refuses a sent form. Without a reason the page itself says why. */
+export function refuse(status: number, reason: RefusalReason = {}): Refusal {
+  return { refused: true, status, ...reason };
 }
 
 /** A sent field that has one rule in every form. `password` is a new one. */
@@ -36,7 +46,7 @@ export function formHandlers<Context extends FormContext>({
     GET: (context: Context) => show(context, null),
     async POST(context: Context): Promise<PageResponse> {
       const outcome = refusalOf(faultsOf(context, checks)) ?? (await submit(context));
-      return 'faults' in outcome || 'message' in outcome ? show(context, outcome) : (outcome as PageResponse);
+      return 'refused' in outcome ? show(context, outcome) : outcome;
     },
   };
 }
@@ -44,7 +54,7 @@ export function formHandlers<Context extends FormContext>({
 /** The refusal because of faulty fields; `null` if no field has a fault. */
 export function refusalOf(faults: Record<string, HtmlValue>): Refusal | null {
   const found = Object.entries(faults).filter(([, fault]) => fault);
-  return found.length === 0 ? null : { status: 422, faults: Object.fromEntries(found) };
+  return found.length === 0 ? null : refuse(422, { faults: Object.fromEntries(found) });
 }
 
 /**
@@ -72,7 +82,7 @@ export function tooMany(
   if (retryAfterS === null) return null;
   const waitS = Math.max(1, Math.ceil(retryAfterS));
   const wait = formats.duration(Math.ceil((waitS * SECOND) / MINUTE) * MINUTE);
-  return { message: messages.tooMany(wait), status: 429, headers: { 'Retry-After': String(waitS) } };
+  return refuse(429, { message: messages.tooMany(wait), headers: { 'Retry-After': String(waitS) } });
 }
 
 /** The hidden field without which a form is refused. */

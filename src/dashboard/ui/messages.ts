@@ -130,6 +130,11 @@ const TEXTS = {
   ],
   invitationReset: ['Account “{account}”, for {email}.', 'Conta “{account}”, para {email}.'],
   invitationButton: ['Open the dashboard', 'Abrir o painel'],
+  elsewhereTitle: ['This address belongs to another account', 'Este endereço pertence a outra conta'],
+  elsewhereLead: [
+    'You were invited to the account “{account}” as {email}. An address belongs to one account only. Ask for an invitation to another address, or first leave or delete the other account in its settings.',
+    'Recebeu um convite para a conta “{account}” como {email}. Um endereço pertence a uma só conta. Peça um convite para outro endereço, ou primeiro saia da outra conta ou elimine-a, nas definições dela.',
+  ],
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
   linkInvalidLead: ['It was used or has expired. Ask for another.', 'Já foi usada ou expirou. Peça outra.'],
 
@@ -659,8 +664,8 @@ const TEXTS = {
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],
   membersLead: [
-    'Owners invite and remove members, set alerts to further addresses, and delete the account. Everything else is open to all members.',
-    'Os proprietários convidam e removem membros, definem alertas para outros endereços e eliminam a conta. Tudo o resto está aberto a todos os membros.',
+    'Owners invite and remove members, and delete the account. Everything else is open to all members.',
+    'Os proprietários convidam e removem membros e eliminam a conta. Tudo o resto está aberto a todos os membros.',
   ],
   inviteNoMail: [
     'This service sends no mail. To invite another member, ask its operator{contact}.',
@@ -681,15 +686,11 @@ const TEXTS = {
     'Peça a um proprietário da conta: a página dos membros indica quem são.',
   ],
   leaveTitle: ['Leave this account?', 'Sair desta conta?'],
-  joinTitle: ['Join the account', 'Entrar na conta'],
-  joinLead: [
-    'You were invited to the account “{account}” as {email}. You sign in as before, and choose the account in the settings.',
-    'Recebeu um convite para a conta “{account}” como {email}. Inicia sessão como até aqui, e escolhe a conta nas definições.',
+  leaveLead: [
+    'Your sign-in to it ends, with your password and your sessions. API keys go on working. You can be invited again, also to another account.',
+    'O seu acesso termina, com a palavra-passe e as sessões. As chaves da API continuam a funcionar. Pode voltar a ser convidado, também para outra conta.',
   ],
-  accounts: ['Your accounts', 'As suas contas'],
-  openOther: ['Open another account', 'Abrir outra conta'],
-  openAccount: ['Open', 'Abrir'],
-  opened: ['Open now', 'Aberta'],
+  leave: ['Leave', 'Sair da conta'],
   memberSince: ['Since', 'Desde'],
   lastSignIn: ['Last sign-in', 'Última sessão'],
   removeMember: ['Remove', 'Remover'],
@@ -782,35 +783,11 @@ const TEXTS = {
     'Inativo: não recebe emails sobre a utilização e as chaves.',
   ],
 
-  ownAlerts: ['Alerts to further addresses', 'Alertas para outros endereços'],
-  ownAlertsLead: [
-    'A mail to any address, such as that of your accounts department: once a period when a share of the included credits is used, or once after each purchase when few purchased credits are left. Only owners of the account change them.',
-    'Um email para qualquer endereço, como o da contabilidade: uma vez por período, quando uma parte dos créditos incluídos está usada, ou uma vez depois de cada compra, quando restam poucos créditos comprados. Só os proprietários da conta os alteram.',
+  alertsEnded: ['These mails have ended', 'Estes emails terminaram'],
+  alertsEndedLead: [
+    'This service no longer sends them to any address.',
+    'Este serviço já não os envia para nenhum endereço.',
   ],
-  alertsNoMail: ['This service sends no mail.', 'Este serviço não envia emails.'],
-  alertAt: ['When', 'Quando'],
-  alertKinds: {
-    percent: ['Percent of the included credits used', 'Percentagem usada dos créditos incluídos'],
-    credits: ['Purchased credits left', 'Créditos comprados restantes'],
-  },
-  alertWhen: {
-    percent: ['{percent}% of the included credits used', '{percent}% dos créditos incluídos usados'],
-    credits: ['{credits} purchased credits left', '{credits} créditos comprados restantes'],
-  },
-  threshold: ['Number', 'Número'],
-  thresholdInvalid: [
-    'Write a whole number from {least} to {most}.',
-    'Escreva um número inteiro de {least} a {most}.',
-  ],
-  addAlert: ['Add the alert', 'Adicionar alerta'],
-  tooManyAlerts: [
-    'An account has {max} at most. Remove one first.',
-    'Uma conta tem no máximo {max}. Remova um primeiro.',
-  ],
-  stopAlertTitle: ['Stop these mails?', 'Deixar de receber estes emails?'],
-  stopAlertLead: ['This address then gets no more of them.', 'Este endereço deixa de os receber.'],
-  stopAlert: ['Stop them', 'Deixar de receber'],
-  alertStopped: ['You get no more of these mails', 'Já não recebe estes emails'],
 
   /** The success of a form, by the address that its redirect leads to. */
   done: {
@@ -835,7 +812,6 @@ const TEXTS = {
     ],
     '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
     '/settings?done=saved': ['Saved.', 'Guardado.'],
-    '/settings/own-alerts?done=saved': ['Saved.', 'Guardado.'],
     '/settings?done=sent': ['The link was sent again.', 'A ligação foi enviada de novo.'],
     '/settings?done=new-password': [
       'The password is changed. Other devices are signed out.',
@@ -939,15 +915,6 @@ const TEXTS = {
   mailUsageStops: [
     'Until then, calls beyond the plan are refused.',
     'Até lá, as chamadas além do plano são recusadas.',
-  ],
-  mailCreditsSubject: ['{credits} purchased credits are left', 'Restam {credits} créditos comprados'],
-  mailCredits: [
-    'Your account has {credits} purchased credits left.',
-    'A sua conta tem ainda {credits} créditos comprados.',
-  ],
-  mailOwnAlert: [
-    'The account {account} has set up this mail for your address. Open this link to get no more of them:',
-    'A conta {account} configurou este email para o seu endereço. Abra esta ligação para deixar de os receber:',
   ],
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
   mailKeySubject: {

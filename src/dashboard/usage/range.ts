@@ -1,4 +1,4 @@
-import { isRealDate } from '../../terminal/values.ts';
+import { isRealDate } from '../../dates.ts';
 import { DAY } from '../../units.ts';
 
 /** Days in UTC, each YYYY-MM-DD, both included. */

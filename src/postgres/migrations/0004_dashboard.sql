@@ -63,32 +63,22 @@ CREATE TABLE dashboard_verifications (
 );
 CREATE INDEX dashboard_verifications_by_identifier ON dashboard_verifications ("identifier");
 
--- The accounts of a user.
+-- The one account of a user. A user has none before the first request after a sign-up.
 CREATE TABLE dashboard_members (
-  user_id text NOT NULL REFERENCES dashboard_users ("id") ON DELETE CASCADE,
+  user_id text PRIMARY KEY REFERENCES dashboard_users ("id") ON DELETE CASCADE,
   account_id text NOT NULL REFERENCES accounts (id),
   role text NOT NULL DEFAULT 'owner' CHECK (role IN ('owner', 'member')),
-  opened_at timestamptz NOT NULL DEFAULT clock_timestamp(), -- the user sees the account that was opened last
   signed_in_at timestamptz, -- the latest time; NULL: never
   language text, -- of the member's latest visit; NULL: none yet
-  usage_alerts boolean NOT NULL DEFAULT true, -- whether the member wants mails about the allowance
-  PRIMARY KEY (user_id, account_id)
+  usage_alerts boolean NOT NULL DEFAULT true -- whether the member wants mails about the allowance
 );
 CREATE INDEX dashboard_members_by_account ON dashboard_members (account_id);
 
--- The one account that each user sees.
-CREATE VIEW dashboard_open_accounts AS
-SELECT DISTINCT ON (user_id) * FROM dashboard_members ORDER BY user_id, opened_at DESC, account_id;
-
--- A user goes with their last account: their sessions and password in cascade, and the links that were mailed to them. The lock
--- waits for an invitation to another account that is being accepted.
+-- A user goes with their membership: their sessions and password in cascade, and the links that were mailed to them.
 CREATE FUNCTION dashboard_remove_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM 1 FROM dashboard_users WHERE "id" = OLD.user_id FOR UPDATE;
-  IF NOT EXISTS (SELECT 1 FROM dashboard_members WHERE user_id = OLD.user_id) THEN
-    DELETE FROM dashboard_verifications WHERE "value" = OLD.user_id;
-    DELETE FROM dashboard_users WHERE "id" = OLD.user_id;
-  END IF;
+  DELETE FROM dashboard_verifications WHERE "value" = OLD.user_id;
+  DELETE FROM dashboard_users WHERE "id" = OLD.user_id;
   RETURN NULL;
 END
 $$;
@@ -108,7 +98,7 @@ CREATE TABLE dashboard_invitations (
   used_at timestamptz
 );
 
--- Changes of email that wait for their confirmation (src/dashboard/auth/email-change.ts).
+-- Changes of email that wait for their confirmation (src/dashboard/account/email-change.ts).
 CREATE TABLE dashboard_email_changes (
   user_id text PRIMARY KEY REFERENCES dashboard_users ("id") ON DELETE CASCADE,
   email text NOT NULL, -- the new one, in lower case
@@ -149,23 +139,10 @@ CREATE TABLE dashboard_attempts (
 );
 CREATE INDEX dashboard_attempts_by_end ON dashboard_attempts (ends_at);
 
--- Mails that an account has set up for any address (src/dashboard/usage/own-alerts.ts).
-CREATE TABLE dashboard_own_alerts (
-  id text PRIMARY KEY, -- random: the link that ends the mails has it
-  account_id text NOT NULL REFERENCES accounts (id),
-  email text NOT NULL, -- in lower case
-  kind text NOT NULL, -- 'percent' of the allowance used, or purchased 'credits' left
-  threshold bigint NOT NULL,
-  language text NOT NULL,
-  UNIQUE (account_id, email, kind, threshold)
-);
-
--- Mails that answer no request (src/dashboard/usage/due-mails.ts): the latest occasion that a recipient got one for. removeExpired
--- deletes the rows of recipients that are gone.
+-- Mails that answer no request (src/dashboard/mails/due-mails.ts): the latest occasion that a member got one for.
 CREATE TABLE dashboard_sent_mails (
-  account_id text NOT NULL REFERENCES accounts (id),
-  recipient text NOT NULL, -- a member or an own alert
+  user_id text NOT NULL REFERENCES dashboard_members ON DELETE CASCADE,
   topic text NOT NULL, -- such as a key, or 80% of the allowance
   occasion text NOT NULL, -- such as a period; a new one sends a new mail
-  PRIMARY KEY (account_id, recipient, topic)
+  PRIMARY KEY (user_id, topic)
 );

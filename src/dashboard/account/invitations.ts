@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { recordEvent } from '../../accounts/events.ts';
+import { lockAccount, requireAccount, unknownAccount } from '../../accounts/store.ts';
+import { RefusedError } from '../../errors.ts';
+import type { Sql, Transaction } from '../../postgres/connect.ts';
+import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
+import type { Role } from '../auth/members.ts';
+import { actorOf } from '../auth/members.ts';
+
+const VALID_DAYS = 7;
+
+const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;
+
+export interface Invitation {
+  accountId: string;
+  email: string;
+  /** Absent or `null` means an owner. A present member can become an owner by it, but an owner stays one. */
+  role?: Role | null;
+}
+
+/**
+ * Invites a user by a one-time link, on which they become a member of the account. A new user chooses a password there. An
+ * existing member gets a new one by it, which is the reset of a service without mail. It replaces earlier invitations of the email.
+ *
+ * @returns the token of the link, and when it ends
+ * @throws RefusedError for an unknown account
+ */
+export async function invite(
+  sql: Sql,
+  invitation: Invitation,
+  actor: string,
+): Promise<{ token: string; email: string; expires: Date }> {
+  const { accountId, role = null } = invitation;
+  const email = invitation.email.toLowerCase();
+  await requireAccount(sql, accountId);
+  const token = newLinkToken();
+  return sql.begin(async (sql) => {
+    await sql`
+      DELETE FROM dashboard_invitations
+      WHERE account_id = ${accountId} AND email = ${email} AND ${isPending(sql)}`;
+    // The lock keeps an account that is being deleted from getting an invitation.
+    const [row] = await sql<{ expires: Date }[]>`
+      INSERT INTO dashboard_invitations (token_sha256, account_id, email, role, actor, expires_at)
+      SELECT ${hashOfToken(token)}, id, ${email}, ${role}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
+      FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL FOR SHARE
+      RETURNING expires_at AS expires`;
+    if (row === undefined) throw unknownAccount(accountId);
+    await recordEvent(sql, accountId, { kind: 'member-invited', actor });
+    return { token, email, expires: row.expires };
+  });
+}
+
+/** An invitation that nobody has accepted yet. */
+export interface PendingInvitation {
+  email: string;
+  role: Role | null;
+  /** The author, e.g. `cli:maria`. */
+  actor: string;
+  created: Date;
+  expires: Date;
+}
+
+/** The account's pending invitations, oldest first. @throws RefusedError for an unknown account */
+export async function listInvitations(sql: Sql, accountId: string): Promise<PendingInvitation[]> {
+  await requireAccount(sql, accountId);
+  return sql<PendingInvitation[]>`
+    SELECT email, role, actor, created_at AS created, expires_at AS expires FROM dashboard_invitations
+    WHERE account_id = ${accountId} AND ${isPending(sql)} ORDER BY created_at, email`;
+}
+
+/** Withdraws every pending invitation of an email: their links are dead. @returns whether there was one */
+export async function withdrawInvitation(
+  sql: Sql,
+  { accountId, email }: Invitation,
+  actor: string,
+): Promise<boolean> {
+  return sql.begin(async (sql) => {
+    await lockAccount(sql, accountId);
+    const rows = await sql`
+      DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${email} AND ${isPending(sql)}
+      RETURNING 1`;
+    if (rows.length > 0) await recordEvent(sql, accountId, { kind: 'invitation-withdrawn', actor });
+    return rows.length > 0;
+  });
+}
+
+/** An invitation as its page shows it. */
+export interface FoundInvitation extends Invitation {
+  accountName: string;
+  /** Of the user with this email; `null` if there is none yet. */
+  userName: string | null;
+  /** Whether this user belongs to another account. Then nobody can accept the invitation. */
+  isElsewhere: boolean;
+}
+
+/** The invitation of a token; `null` if it is unknown, used or too old. */
+export async function findInvitation(sql: Sql, token: string): Promise<FoundInvitation | null> {
+  const [row] = await sql<FoundInvitation[]>`
+    SELECT i.account_id AS "accountId", i.email, a.name AS "accountName", u."name" AS "userName",
+      coalesce(m.account_id <> i.account_id, false) AS "isElsewhere"
+    FROM dashboard_invitations i JOIN accounts a ON a.id = i.account_id
+    LEFT JOIN dashboard_users u ON u."email" = i.email
+    LEFT JOIN dashboard_members m ON m.user_id = u."id"
+    WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at`;
+  return row ?? null;
+}
+
+/**
+ * Uses up a token: the user is a member afterwards. The password replaces a present one, confirms the email and ends all sessions.
+ *
+ * @param passwordHash better-auth's
+ * @returns the user's email; `null` if the token is unknown, used or too old, or the user belongs to another account
+ */
+export async function acceptInvitation(
+  sql: Sql,
+  token: string,
+  name: string,
+  passwordHash: string,
+): Promise<string | null> {
+  return sql.begin(async (sql) => {
+    // The account is locked first, as in its deletion, which removes the invitation.
+    await sql`
+      SELECT 1 FROM accounts WHERE id = (
+        SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hashOfToken(token)}) FOR SHARE`;
+    const [row] = await sql<Invitation[]>`
+      SELECT account_id AS "accountId", email, role FROM dashboard_invitations
+      WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at FOR UPDATE`;
+    if (row === undefined) return null;
+    const { accountId, email, role = null } = row;
+    // Locks the user, so that their own first request can't make an account meanwhile.
+    const [user] = await sql<{ id: string }[]>`
+      INSERT INTO dashboard_users ("id", "name", "email", "emailVerified")
+      VALUES (${randomBytes(16).toString('hex')}, ${name}, ${email}, true)
+      ON CONFLICT ("email") DO UPDATE SET "updatedAt" = now()
+      RETURNING "id"`;
+    const userId = user!.id;
+    const [member] = await sql<{ isNew: boolean }[]>`
+      INSERT INTO dashboard_members AS m (user_id, account_id, role)
+      SELECT ${userId}, ${accountId}, coalesce(${role}, 'owner')
+      WHERE NOT EXISTS (SELECT 1 FROM dashboard_members WHERE user_id = ${userId} AND account_id <> ${accountId})
+      ON CONFLICT (user_id) DO UPDATE SET role = CASE ${role} WHEN 'owner' THEN 'owner' ELSE m.role END
+      RETURNING old.user_id IS NULL AS "isNew"`;
+    if (member === undefined) return null;
+    await sql`UPDATE dashboard_invitations SET used_at = now() WHERE token_sha256 = ${hashOfToken(token)}`;
+    await choosePassword(sql, userId, passwordHash);
+    const kind = member.isNew ? 'member-added' : 'password-changed';
+    await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
+    return email;
+  });
+}
+
+/** Sets the password that a user chose on a link. That confirms their email, and ends sessions and links from before. */
+async function choosePassword(sql: Transaction, userId: string, passwordHash: string): Promise<void> {
+  await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
+  await sql`DELETE FROM dashboard_credentials WHERE "userId" = ${userId} AND "providerId" = 'credential'`;
+  await sql`
+      INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+      VALUES (${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now())`;
+  await sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
+  await sql`DELETE FROM dashboard_email_changes WHERE user_id = ${userId}`;
+  await sql`DELETE FROM dashboard_verifications WHERE "value" = ${userId}`;
+}
+
+/**
+ * Creates a user of an account without a link, for the demo.
+ * @throws RefusedError for an unknown account, or an email of another one
+ */
+export async function createUser(
+  sql: Sql,
+  accountId: string,
+  user: { name: string; email: string; password: string },
+  actor: string,
+): Promise<void> {
+  // Imported here, because most commands need no better-auth.
+  const { hashPassword } = await import('better-auth/crypto');
+  const { token } = await invite(sql, { accountId, email: user.email }, actor);
+  const accepted = await acceptInvitation(sql, token, user.name, await hashPassword(user.password));
+  if (accepted === null) throw new RefusedError(`${user.email} belongs to another account`);
+}

@@ -1,0 +1,100 @@
+import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
+import type { LinkMail } from '../auth/mail-text.ts';
+import { renameMember } from '../auth/members.ts';
+import { logOfMember } from '../auth/security-log.ts';
+import { findEmailOwner } from '../auth/sessions.ts';
+import { presentRefusal } from '../auth/sign-in.ts';
+import type { MemberContext, PageContext } from '../page-context.ts';
+import { redirectTo } from '../request/context.ts';
+import { TOKEN_FIELD } from '../request/csrf.ts';
+import { emailField, formHandlers, presentPassword, refusalOf, refuse, tooMany } from '../request/forms.ts';
+import { formPage, memberPage } from '../request/layout.ts';
+import { html } from '../ui/html.ts';
+import { contactLink } from '../ui/parts.ts';
+import { askEmailChange } from './email-change.ts';
+
+/** /dashboard/settings/name: also renames an account that has its name from the member. */
+export const ownName = formHandlers({
+  show(context: MemberContext, refusal) {
+    const { messages, user } = context;
+    const field = { label: messages.name, hint: messages.nameHint, autocomplete: 'organization' };
+    return formPage(context, {
+      title: messages.changeName,
+      fields: [{ name: 'name', value: user.name, ...field }],
+      button: messages.save,
+      cancel: '/settings',
+      refusal,
+    });
+  },
+  checks: ['name'],
+  async submit(context) {
+    const { tools, sent, account, user } = context;
+    const name = sent('name').trim();
+    if (name !== user.name) {
+      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'name-changed')));
+      if (refusal !== null) return refusal;
+      await renameMember(tools.sql, account.id, user, name);
+    }
+    return redirectTo(context, '/settings?done=saved');
+  },
+});
+
+/**
+ * /dashboard/settings/email: sends a link to the new address. The answer does not tell whether another user has it. The
+ * present address gets a warning: a new password ends the change.
+ */
+export const ownEmail = formHandlers({
+  show(context: MemberContext, refusal) {
+    const { messages, tools, user } = context;
+    const title = messages.changeEmail;
+    const present = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
+    if (!tools.mails) {
+      const body = html`
+<section class="card sheet narrow">
+  <h1>${title}</h1>
+  ${present}
+  <p>${messages.changeEmailNoMail} ${contactLink(context)}</p>
+</section>`;
+      return memberPage(context, { title, body, ...refusal });
+    }
+    return formPage(context, {
+      title,
+      lead: present,
+      username: user.email,
+      fields: [
+        { ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint },
+        presentPassword(messages),
+      ],
+      button: messages.sendLink,
+      cancel: '/settings',
+      refusal,
+    });
+  },
+  checks: ['email'],
+  async submit(context) {
+    const { tools, messages, sent, client, user } = context;
+    if (!tools.mails) return refuse(403, { message: messages.changeEmailNoMail });
+    const email = sent('email').trim().toLowerCase();
+    const refusal =
+      refusalOf({ email: email === user.email && messages.emailSame }) ?? (await presentRefusal(context));
+    if (refusal !== null) return refusal;
+    const done = redirectTo(context, '/settings?done=email');
+    if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;
+    const tooEarly =
+      tooMany(context, await admit(tools.sql, changesOf(user, 'email-changed'))) ??
+      tooMany(context, await admit(tools.sql, mailsTo(email), mailsTo(user.email), ...mailsOf(client)));
+    if (tooEarly !== null) return tooEarly;
+    const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
+    const token = await askEmailChange(tools.sql, user.id, email);
+    if (isTaken) send(context, 'exists', email, '/forgot');
+    else send(context, 'new-email', email, `/email?token=${token}`);
+    if (user.emailVerified) send(context, 'change-asked', user.email, '/settings');
+    logOfMember(context, 'email change asked');
+    return done;
+  },
+});
+
+/** Sends a mail with a link below the dashboard, in the language of the page. */
+function send({ tools, messages }: PageContext, kind: LinkMail['kind'], to: string, path: string): void {
+  tools.mailer?.send({ kind, to, url: `${tools.publicUrl}/dashboard${path}`, language: messages.language });
+}

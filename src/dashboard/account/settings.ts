@@ -1,0 +1,91 @@
+import { memberOf, setUsageAlerts } from '../auth/members.ts';
+import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
+import type { MemberContext } from '../page-context.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
+import { form, formHandlers, newPassword, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
+import { memberPage } from '../request/layout.ts';
+import { html } from '../ui/html.ts';
+import { type Fact, facts } from '../ui/parts.ts';
+
+/** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
+export const settings = formHandlers({
+  show: showSettings,
+  checks: ['password'],
+  async submit(context) {
+    const passwords = { present: sentPassword(context), next: context.sent('password') };
+    const outcome = await changePasswordWith(context, passwords);
+    if (outcome.isRight) return redirectTo(context, '/settings?done=new-password', outcome.cookies);
+    return guessRefusal(context, outcome)!;
+  },
+});
+
+async function showSettings(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
+  const { messages, tools, user, account, role } = context;
+  const member = await memberOf(tools.sql, user.id);
+  const isAlerted = member?.usageAlerts === true;
+  const link = (path: string, label: string, name?: string) =>
+    html`<a href="${tools.base}/settings/${path}"${name !== undefined && html` aria-label="${name}"`}>${label}</a>`;
+  const about: Fact[] = [
+    [messages.signedInAs, html`${user.email} · ${link('email', messages.change, messages.changeEmail)}`],
+    [messages.name, html`${user.name} · ${link('name', messages.change, messages.changeName)}`],
+    [messages.account, html`${account.name} <code>${account.id}</code>`],
+    [messages.access, html`${link('members', messages.members)} · ${link('sessions', messages.sessions)}`],
+    [
+      messages.secondFactor,
+      html`${messages[user.hasSecondFactor ? 'on' : 'off']} · ${link('second-factor', messages.change, `${messages.change}: ${messages.secondFactor}`)}`,
+    ],
+  ];
+  const body = html`
+<h1>${messages.settings}</h1>
+${facts(about, 'card')}
+<section class="card narrow" aria-labelledby="password-title">
+  <h2 id="password-title">${messages.changePassword}</h2>
+  ${form(context, {
+    path: '/settings',
+    username: user.email,
+    fields: [presentPassword(messages), newPassword(messages, messages.newPassword)],
+    focus: false,
+    button: messages.save,
+    refusal,
+  })}
+</section>
+<section class="card narrow" aria-labelledby="spending-title">
+  <h2 id="spending-title">${messages.spending}</h2>
+  <p>${account.spendPurchased ? messages.spendingOn : messages.spendingOff}</p>
+  <p><a class="button quiet" href="${tools.base}/settings/spending">${account.spendPurchased ? messages.turnOff : messages.turnOn}</a></p>
+</section>
+${
+  tools.mails &&
+  html`
+<section class="card narrow" aria-labelledby="alerts-title">
+  <h2 id="alerts-title">${messages.alerts}</h2>
+  <p>${isAlerted ? messages.alertsOn : messages.alertsOff}</p>
+  ${form(context, {
+    path: '/settings/alerts',
+    hidden: { on: isAlerted ? 'no' : 'yes' },
+    button: isAlerted ? messages.turnOff : messages.turnOn,
+    look: 'quiet',
+  })}
+</section>`
+}
+<section class="card narrow" aria-labelledby="data-title">
+  <h2 id="data-title">${messages.dataTitle}</h2>
+  <p>${link('history', messages.accountHistory)}</p>
+  <p><a href="${tools.base}/settings/account.json" download>${messages.exportAccount}</a></p>
+  ${role === 'owner' && html`<p>${link('delete', messages.deleteAccount)}</p>`}
+</section>`;
+  return memberPage(context, { title: messages.settings, body, ...refusal });
+}
+
+/** POST /dashboard/confirm/send */
+export async function sendConfirmationAgain(context: MemberContext): Promise<PageResponse> {
+  const refusal = tooMany(context, await sendConfirmation(context, context.user.email));
+  return refusal === null ? redirectTo(context, '/settings?done=sent') : showSettings(context, refusal);
+}
+
+/** POST /dashboard/settings/alerts: whether this member gets usage alerts. */
+export async function changeAlerts(context: MemberContext): Promise<PageResponse> {
+  const { tools, user, sent } = context;
+  await setUsageAlerts(tools.sql, user.id, sent('on') === 'yes');
+  return redirectTo(context, '/settings?done=saved');
+}

@@ -1,0 +1,93 @@
+import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../keys/rotate.ts';
+import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
+import { KeyExistsError, renameKey, revokeKey } from '../../keys/store.ts';
+import { DAY, SECOND } from '../../units.ts';
+import { admit, changesOf } from '../auth/limits.ts';
+import { actorOf } from '../auth/members.ts';
+import { redirectTo } from '../request/context.ts';
+import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
+import { refuse, tooMany } from '../request/forms.ts';
+import { notFoundPage } from '../request/layout.ts';
+import { html } from '../ui/html.ts';
+import { keyPage } from './key.ts';
+import { keyForm } from './key-form.ts';
+import { keyName } from './key-parts.ts';
+import { showKeys } from './keys.ts';
+
+/** The choices of the form, in seconds. */
+const OVERLAPS_S = [OVERLAP_S.default, (7 * DAY) / SECOND, OVERLAP_S.max, 0];
+
+/**
+ * /dashboard/keys/:id/rotate: asks how long the previous secret is to work. A form that is sent twice rotates once, and both
+ * answers show the new secret.
+ */
+export const rotate = keyForm({
+  form: ({ messages, formats }, key) => ({
+    title: messages.rotateTitle(keyName(key, messages)),
+    lead: html`<p>${messages.rotateLead}</p>`,
+    fields: [
+      {
+        name: 'overlap',
+        label: messages.overlap,
+        options: OVERLAPS_S.map((seconds) => [
+          String(seconds),
+          seconds === 0 ? messages.overlapNone : formats.duration(seconds * SECOND),
+        ]),
+      },
+    ],
+    focus: false,
+    button: messages.rotate,
+  }),
+  async submit(context, key) {
+    const { tools, messages, formats, sent, user } = context;
+    const overlapS = Number(sent('overlap'));
+    if (key.revoked !== null || !OVERLAPS_S.includes(overlapS)) return notFoundPage(context);
+    const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), `rotate ${key.id}`, RANDOM_BYTES);
+    try {
+      const rotated = await rotateKey(tools.sql, key.id, overlapS, actorOf(user), generateSecret(random));
+      return showKeys(context, null, rotated);
+    } catch (error) {
+      const reason =
+        error instanceof KeyExistsError ? 'repeated' : error instanceof RotationError && error.reason;
+      if (!reason) throw error;
+      const text = messages.notRotated[reason];
+      const message = typeof text === 'string' ? text : text(formats.number(ROTATIONS_PER_DAY));
+      return keyPage(context, refuse(409, { message }));
+    }
+  },
+});
+
+/** /dashboard/keys/:id/rename */
+export const rename = keyForm({
+  form: ({ messages }, key) => ({
+    title: messages.renameTitle(keyName(key, messages)),
+    fields: [{ name: 'name', label: messages.name, hint: messages.keyNameHint, value: key.name }],
+    button: messages.rename,
+  }),
+  checks: ['name'],
+  async submit(context, key) {
+    const { tools, sent, user } = context;
+    if (key.revoked !== null) return notFoundPage(context);
+    const name = sent('name').trim();
+    if (name !== key.name) {
+      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'key-renamed')));
+      if (refusal !== null) return refusal;
+      await renameKey(tools.sql, key.id, name, actorOf(user));
+    }
+    return redirectTo(context, '/keys?done=saved');
+  },
+});
+
+/** /dashboard/keys/:id/revoke: asks once more. A key that is revoked already stays so. */
+export const revoke = keyForm({
+  form: ({ messages }, key) => ({
+    title: messages.revokeTitle(keyName(key, messages)),
+    lead: html`<p>${messages.revokeLead(key.start)}</p>`,
+    button: messages.revokeButton,
+    look: 'bad',
+  }),
+  async submit(context, key) {
+    await revokeKey(context.tools.sql, key.id, actorOf(context.user));
+    return redirectTo(context, '/keys?done=revoked');
+  },
+});

@@ -1,0 +1,47 @@
+import { isRealDate } from '../../dates.ts';
+import type { ApiKey } from '../../keys/store.ts';
+import { DAY } from '../../units.ts';
+import type { MemberContext } from '../page-context.ts';
+import { type Html, html } from '../ui/html.ts';
+import type { Messages } from '../ui/messages.ts';
+import { endOf, moment } from '../ui/parts.ts';
+
+export function keyName(key: Pick<ApiKey, 'name'>, messages: Messages): string {
+  return key.name === '' ? messages.unnamed : key.name;
+}
+
+const hasExpired = ({ revoked, expires }: ApiKey) =>
+  revoked === null && expires !== null && expires <= new Date();
+
+/** The state of a key, with its dates. */
+export function keyBadges({ messages, formats }: MemberContext, key: ApiKey): Html {
+  const { revoked, expires, previousUntil } = key;
+  if (revoked !== null)
+    return html`<span class="badge bad">${messages.revoked} ${moment(formats, revoked)}</span>`;
+  if (hasExpired(key))
+    return html`<span class="badge bad">${messages.expired} ${endOf(formats, expires!)}</span>`;
+  return html`
+    ${expires !== null && html`<span class="badge">${messages.validUntil} ${endOf(formats, expires)}</span>`}
+    ${previousUntil !== null && html`<span class="badge">${messages.oldSecretUntil} ${endOf(formats, previousUntil)}</span>`}`;
+}
+
+/** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */
+export function changeLinks(
+  { messages, tools }: MemberContext,
+  key: ApiKey,
+  ofActive: ('rotate' | 'expiry' | 'rename' | 'revoke')[] = ['rotate', 'rename', 'revoke'],
+): Html[] {
+  const labels = { ...messages, expiry: messages.newExpiry };
+  const paths = hasExpired(key) ? (['expiry', 'rename'] as const) : key.revoked === null ? ofActive : [];
+  return paths.map(
+    (path) =>
+      html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `,
+  );
+}
+
+/** The end of a day in UTC; `undefined` when it is no day, or not in the future. */
+export function endOfDay(day: string): Date | undefined {
+  if (!isRealDate(day)) return undefined;
+  const end = new Date(Date.parse(`${day}T00:00:00Z`) + DAY);
+  return end.getTime() > Date.now() ? end : undefined;
+}

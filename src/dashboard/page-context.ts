@@ -1,0 +1,43 @@
+import type { ReadAccount } from '../accounts/reader.ts';
+import type { Handler, Pipeline } from '../admission/pipeline.ts';
+import type { Observer } from '../http/observe.ts';
+import type { OpenApi } from '../http/openapi.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { Gate } from '../runtime/gate.ts';
+import type { AuthParts } from './auth/auth.ts';
+import type { AuthContext, AuthTools } from './auth/context.ts';
+import type { Role } from './auth/members.ts';
+import type { MemberForms } from './request/context.ts';
+
+/** The parts of the service that the dashboard works with. */
+export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
+  observer: Observer;
+  pipeline: Pipeline;
+  rateLimiter: RateLimiter;
+  search: Handler;
+  match: Handler;
+  lookup: Handler;
+  debts: Handler;
+  /** The API's document, for its reference. */
+  openApi: OpenApi;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
+}
+
+/** The parts of the dashboard that pages use. */
+export interface Tools extends DashboardParts, AuthTools {
+  readAccount: ReadAccount;
+  /** The downloads of account data in progress. */
+  downloads: Gate;
+}
+
+/** A request for a page, with the tools to answer it. */
+export interface PageContext extends AuthContext {
+  tools: Tools;
+}
+
+/** The context of a page for a signed-in user. */
+export interface MemberContext extends MemberForms {
+  role: Role;
+  tools: Tools;
+}

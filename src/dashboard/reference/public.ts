@@ -1,0 +1,73 @@
+import type { OpenApi } from '../../http/openapi.ts';
+import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
+import { pathOf, searchOf } from '../../http/url.ts';
+import type { MemberContext } from '../page-context.ts';
+import type { LayoutContext, LayoutTools, PageResponse } from '../request/context.ts';
+import { cardPage, memberPage, publicPage } from '../request/layout.ts';
+import { respond } from '../request/respond.ts';
+import { html } from '../ui/html.ts';
+import { languageOf, preferredLanguage } from '../ui/language.ts';
+import { MESSAGES } from '../ui/messages.ts';
+import { contactLink } from '../ui/parts.ts';
+import { problemText, prose, referenceBody } from './reference.ts';
+
+/**
+ * Pages of the service outside `/dashboard`, for anyone. Each is rendered once for each language, because requests for it need no
+ * key and may be many.
+ */
+export function createPublicPages(tools: LayoutTools, document: OpenApi) {
+  const made = new Map<string, Response>();
+
+  function show(request: Request, name: string, make: (context: LayoutContext) => PageResponse): Response {
+    const asked = new URLSearchParams(searchOf(request.url)).get('lang');
+    const language = languageOf(asked) ?? preferredLanguage(request.headers.get('accept-language'));
+    const messages = MESSAGES[language];
+    const acceptEncoding = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '') ? 'gzip' : '';
+    // Without the query, because the page is kept for other visitors.
+    const url = new URL(tools.publicUrl + pathOf(request.url));
+    const key = `${name} ${language} ${acceptEncoding}`;
+    const response =
+      made.get(key) ?? respond(make({ messages, tools, url }), { acceptEncoding, language: messages.lang });
+    made.set(key, response);
+    return response.clone() as Response;
+  }
+
+  return {
+    /** GET /openapi */
+    reference: (request: Request) =>
+      show(request, 'reference', (context) => {
+        const { messages } = context;
+        return publicPage(context, messages.reference, referenceBody(messages, document, tools.root));
+      }),
+    /** GET /problems/:kind, the address that is the `type` of a problem. `null` for a kind that isn't in the catalogue. */
+    problem: (request: Request, kind: string) =>
+      Object.hasOwn(PROBLEMS, kind)
+        ? show(request, kind, (context) => problemPage(context, kind as ProblemName))
+        : null,
+  };
+}
+
+function problemPage(context: LayoutContext, kind: ProblemName): PageResponse {
+  const { messages, tools } = context;
+  const { title, cause, fix } = problemText(kind, messages.language);
+  const contact = contactLink(context);
+  const body = html`
+<h2>${messages.cause}</h2>
+<p>${prose(cause)}</p>
+<h2>${messages.whatToDo}</h2>
+<p>${prose(fix)}</p>
+${contact && html`<p>${messages.contact}: ${contact}</p>`}
+<p><a href="${tools.root}/openapi?lang=${messages.language}">${messages.reference}</a></p>`;
+  return cardPage(context, {
+    title,
+    lead: html`<code>${kind}</code> · ${messages.statusCode} ${PROBLEMS[kind].status}`,
+    body,
+  });
+}
+
+/** GET /dashboard/reference: the same as `/openapi`, with the navigation of the dashboard. */
+export async function showReference(context: MemberContext): Promise<PageResponse> {
+  const { messages, tools } = context;
+  const body = referenceBody(messages, tools.openApi, tools.root);
+  return memberPage(context, { title: messages.reference, body });
+}

@@ -1,0 +1,193 @@
+import { BASE_PATH, MCP_PATH } from '../../http/api-route.ts';
+import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
+import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import type { Language } from '../ui/language.ts';
+import type { Messages } from '../ui/messages.ts';
+import { type Column, facts, scrollTable, table } from '../ui/parts.ts';
+import { codeSamples, type SampleCall } from './code-samples.ts';
+import { pt } from './reference-pt.ts';
+
+/** The meaning of a problem, in the reader's language. */
+export function problemText(kind: ProblemName, language: Language) {
+  return language === 'pt' ? pt.problems[kind] : PROBLEMS[kind];
+}
+
+/** The reference of the API: the OpenAPI document as a page, with an example of each call in four languages. */
+export function referenceBody(messages: Messages, document: OpenApi, root: string): Html {
+  const base = document.servers[0]!.url;
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      ...translated(operation, messages.language),
+      path,
+      method: method.toUpperCase(),
+    })),
+  );
+  return html`
+<h1>${messages.reference}</h1>
+<p class="lead">${messages.referenceLead}</p>
+<section class="card">
+  ${facts([
+    [messages.baseAddress, html`<code>${base}</code>`],
+    [messages.authentication, html`<code>Authorization: Bearer svc_…</code>`],
+    [messages.forAgents, html`<code>${base.replace(BASE_PATH, MCP_PATH)}</code>`],
+    ['OpenAPI 3.1', html`<a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}`],
+  ])}
+</section>
+<div class="reference">
+${sideNavigation(messages, operations, Object.keys(document.components.schemas))}
+<div>
+${operations.map((operation) => endpoint(messages, base, operation))}
+${problemsSection(messages, root)}
+<section class="card" aria-labelledby="schemas">
+  <h2 id="schemas">${messages.schemas}</h2>
+  ${Object.entries(document.components.schemas).map(([name, schema]) => schemaTables(messages, name, schema))}
+</section>
+</div>
+</div>`;
+}
+
+/** Links to everything on the page. */
+function sideNavigation(messages: Messages, operations: Endpoint[], schemas: string[]): Html {
+  const list = (links: [id: string, text: HtmlValue][]) =>
+    html`<ul>${links.map(([id, text]) => html`<li><a href="#${id}">${text}</a></li>`)}</ul>`;
+  const codes = (prefix: string, names: string[]) =>
+    list(names.map((name) => [prefix + name, html`<code>${name}</code>`]));
+  return html`
+<nav class="card side" aria-label="${messages.onThisPage}">
+  <details>
+    <summary>${messages.onThisPage}</summary>
+    ${list(operations.map(({ operationId, summary }) => [operationId, summary]))}
+    <p><a href="#problems">${messages.problems}</a></p>
+    ${codes('problem-', Object.keys(PROBLEMS))}
+    <p><a href="#schemas">${messages.schemas}</a></p>
+    ${codes('schema-', schemas)}
+  </details>
+</nav>`;
+}
+
+type Endpoint = Operation & { path: string; method: string };
+
+function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
+  const { path, method, operationId, summary, description, parameters, requestBody, responses } = operation;
+  const cost = operation['x-cost'];
+  // The badge says what a call costs.
+  const paragraphs = description.split('\n\n').filter((text) => text !== `Costs ${cost}.`);
+  const body = requestBody?.content['application/json'];
+  const answer = responses[200]!.content['application/json']!;
+  const call: SampleCall = { id: operationId, method, address: addressOf(base, path, parameters) };
+  if (body !== undefined) call.body = body.example;
+  const headings = [messages.parameter, messages.place, messages.meaning];
+  const rows = parameters.map(({ name, in: place, description }) => [
+    html`<code>${name}</code>`,
+    messages.places[place],
+    prose(description),
+  ]);
+  const kinds = Object.entries(responses).flatMap(([status, { content }]) =>
+    Object.values(content).flatMap(({ examples }) =>
+      Object.keys(examples ?? {}).map((kind) => ({ status, kind })),
+    ),
+  );
+  return html`
+<section class="card endpoint" aria-labelledby="${operationId}">
+  <div>
+    <h2 id="${operationId}">${summary}</h2>
+    <p><code>${method} ${new URL(base).pathname + path}</code> <span class="badge">${cost}</span></p>
+    ${paragraphs.map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
+    ${rows.length > 0 && scrollTable(`${messages.parameters}: ${summary}`, headings, rows)}
+    ${body !== undefined && html`<p>${messages.requestBody}: ${typeOf(body.schema)}</p>`}
+    <p>${messages.answer}: <code>200</code> ${typeOf(answer.schema)}</p>
+    <p class="hint contents">${kinds.map(({ status, kind }) => html`<a href="#problem-${kind}"><code>${status} ${kind}</code></a> `)}</p>
+  </div>
+  <div>
+    ${codeSamples(messages, call)}
+    <h3>${messages.exampleAnswer}</h3>
+    <pre lang="en" tabindex="0" role="group" aria-label="${messages.exampleAnswer}: ${summary}">${JSON.stringify(answer.example, null, 2)}</pre>
+  </div>
+</section>`;
+}
+
+/** The address of an example call. */
+function addressOf(base: string, path: string, parameters: Operation['parameters']): string {
+  let address = base + path;
+  for (const { name, in: place, example } of parameters) {
+    const value = encodeURIComponent(example);
+    if (place === 'path') address = address.replace(`{${name}}`, value);
+    else if (place === 'query') address += `${address.includes('?') ? '&' : '?'}${name}=${value}`;
+  }
+  return address;
+}
+
+function problemsSection(messages: Messages, root: string): Html {
+  const textOf = (kind: ProblemName) => problemText(kind, messages.language);
+  const columns: Column<ProblemName>[] = [
+    [
+      messages.kind,
+      (kind) => html`<a id="problem-${kind}" href="${root}/problems/${kind}"><code>${kind}</code></a>`,
+    ],
+    [messages.statusCode, (kind) => PROBLEMS[kind].status],
+    [messages.cause, (kind) => prose(textOf(kind).cause)],
+    [messages.whatToDo, (kind) => prose(textOf(kind).fix)],
+  ];
+  return html`
+<section class="card" aria-labelledby="problems">
+  <h2 id="problems">${messages.problems}</h2>
+  <p>${prose(messages.problemsLead)}</p>
+  ${table(columns, Object.keys(PROBLEMS) as ProblemName[], 'problems')}
+</section>`;
+}
+
+/** A table for each object that a schema can be, with the members of objects inside it. */
+function schemaTables(messages: Messages, name: string, schema: Schema): Html {
+  const variants = schema.properties === undefined ? (schema.anyOf ?? []) : [schema];
+  const headings = [messages.member, messages.type, messages.meaning];
+  const describe = ({ description = '' }: Schema) =>
+    messages.language === 'pt' ? (pt.schemas[description] ?? description) : description;
+  const rowsOf = (variant: Schema) =>
+    membersOf(variant).map(([path, member]) => [
+      html`<code>${path}</code>`,
+      typeOf(member),
+      prose(describe(member)),
+    ]);
+  return html`
+<h3 id="schema-${name}">${name}</h3>
+${variants.map(
+  (variant, index) => html`
+${variant.description !== undefined && html`<p class="hint">${prose(describe(variant))}</p>`}
+${scrollTable(index === 0 ? name : `${name} (${index + 1})`, headings, rowsOf(variant))}`,
+)}`;
+}
+
+function membersOf(schema: Schema, prefix = ''): [path: string, member: Schema][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, member]) =>
+    member.properties === undefined
+      ? ([[prefix + name, member]] as [string, Schema][])
+      : membersOf(member, `${prefix + name}.`),
+  );
+}
+
+/** The type of a member, with a link to a schema that has a name. */
+function typeOf(schema: Schema): HtmlValue {
+  const name = schema.$ref?.split('/').pop();
+  if (name !== undefined) return html`<a href="#schema-${name}"><code>${name}</code></a>`;
+  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
+  if (schema.anyOf !== undefined)
+    return schema.anyOf.map((option, index) => [index > 0 && ' | ', typeOf(option)]);
+  if (schema.items !== undefined) return html`${typeOf(schema.items)}[]`;
+  return schema.format === undefined ? (schema.type ?? '') : `${schema.type} (${schema.format})`;
+}
+
+/** Text with `code` in backticks. */
+export function prose(text: string): HtmlValue {
+  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
+}
+
+function translated(operation: Operation, language: Language): Operation {
+  const text = language === 'pt' ? pt.operations[operation.operationId] : undefined;
+  if (text === undefined) return operation;
+  const parameters = operation.parameters.map((parameter) => ({
+    ...parameter,
+    description: pt.parameters[parameter.name] ?? parameter.description,
+  }));
+  return { ...operation, ...text, 'x-cost': text.cost, parameters };
+}

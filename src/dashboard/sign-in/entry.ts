@@ -1,0 +1,168 @@
+import { readPlan } from '../../accounts/plan.ts';
+import { admit, mailsTo, signUpsOf } from '../auth/limits.ts';
+import { accountOf } from '../auth/members.ts';
+import { logSecurity } from '../auth/security-log.ts';
+import { findEmailOwner } from '../auth/sessions.ts';
+import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
+import type { PageContext } from '../page-context.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
+import {
+  emailField,
+  form,
+  formHandlers,
+  newPassword,
+  password as passwordField,
+  type Refusal,
+  refuse,
+  tooMany,
+} from '../request/forms.ts';
+import { cardPage, notFoundPage } from '../request/layout.ts';
+import { isEmail } from '../request/read-form.ts';
+import { returnPath } from '../request/return-path.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
+import { contactLink } from '../ui/parts.ts';
+import { signInCode } from './second-factor.ts';
+
+/** /dashboard/sign-in: after a right password it asks for the code of a second factor. */
+export const signIn = formHandlers({
+  async show(context: PageContext, refusal) {
+    const { messages, tools, sent, url, session, client } = context;
+    const to = returnPath(url.searchParams.get('to') ?? sent('to'));
+    if (session !== null) return redirectTo(context, to);
+    const isFresh = refusal === null && !url.searchParams.has('again') && !url.searchParams.has('done');
+    if (isFresh && (await tools.auth.awaitedCode(client.cookie))) return signInCode.GET(context);
+    const signInForm = form(context, {
+      hidden: to === '' ? {} : { to },
+      fields: [emailField(messages.email), passwordField('password', messages.password)],
+      button: messages.signIn,
+      refusal,
+    });
+    return cardPage(context, {
+      title: messages.signIn,
+      lead: messages.signInLead,
+      body: html`${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
+      after:
+        tools.config.signUp === 'open'
+          ? html`${messages.noAccountYet} <a href="${tools.base}/sign-up">${messages.signUp}</a>`
+          : html`${messages.closed} ${contactLink(context)}`,
+      ...refusal,
+    });
+  },
+  async submit(context) {
+    const { sent, tools, messages } = context;
+    const email = sent('email').trim();
+    const password = sent('password');
+    const text = tools.mails ? messages.wrongOrUnconfirmed : messages.wrongSignIn;
+    const wrong = refuse(401, { faults: { password: text } });
+    if (!isEmail(email) || password === '') return wrong;
+    const outcome = await signInWith(context, email, password);
+    if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
+    return tooMany(context, outcome) ?? wrong;
+  },
+});
+
+/**
+ * /dashboard/sign-up: makes the user and their Free account, and signs them in. With mail it only sends a link, also for an
+ * email that has an account: the answer doesn't tell. The account is made at the first sign-in then.
+ */
+export const signUp = formHandlers({
+  async show(context: PageContext, refusal) {
+    const { messages, tools, formats, session } = context;
+    if (session !== null) return redirectTo(context, '');
+    const title = messages.signUp;
+    const after = html`${messages.haveAccount} <a href="${tools.base}/sign-in">${messages.signIn}</a>`;
+    if (tools.config.signUp === 'closed') {
+      const lead = html`${messages.closed} ${contactLink(context)}`;
+      return cardPage(context, { title, lead, after, status: 403 });
+    }
+    const signUpForm = form(context, {
+      fields: [
+        { name: 'name', label: messages.name, hint: messages.nameHint, autocomplete: 'organization' },
+        emailField(messages.email),
+        newPassword(messages, messages.password),
+      ],
+      button: title,
+      refusal,
+    });
+    const free = await readPlan(tools.sql, 'free');
+    const lead = messages.signUpLead(formats.number(free.includedCredits), formats.number(free.keyLimit));
+    const body = html`${signUpForm}${conditions(context)}`;
+    return cardPage(context, { title, lead, body, after, ...refusal });
+  },
+  // Before the sign-up counts: a typing error must not be one of the few that an address has.
+  checks: ['name', 'email', 'password'],
+  async submit(context) {
+    const { sent, tools, messages, client } = context;
+    if (tools.config.signUp === 'closed') return refuse(403, { message: messages.closed });
+    const name = sent('name').trim();
+    const email = sent('email').trim();
+    const password = sent('password');
+    const mails = tools.mails ? [mailsTo(email)] : [];
+    const refusal = tooMany(context, await admit(tools.sql, ...signUpsOf(client), ...mails));
+    if (refusal !== null) return refusal;
+    const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
+    const answer = await withConstantTime(context, made, () => tools.mails);
+    if (!answer.ok) {
+      // Perhaps the form was sent twice, and the first answer was dropped.
+      const known = tools.mails ? null : await signInWith(context, email, password);
+      if (known?.isRight === true) return redirectTo(context, '', known.cookies);
+      const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
+      const signIn = html`<a href="${tools.base}/sign-in">${messages.signInInstead}</a>`;
+      const fault = isTaken ? html`${messages.emailTaken} ${signIn}` : messages.emailInvalid;
+      return refuse(422, { faults: { email: fault } });
+    }
+    if (tools.mails) {
+      logSecurity(context, 'sign-up', null);
+      return seeMail(context, email);
+    }
+    const { session } = await tools.auth.session(cookieHeader(answer.cookies));
+    if (session !== null) {
+      context.trace.account = (await accountOf(tools.sql, session.user, messages.language)).accountId;
+      logSecurity(context, 'sign-up', { userId: session.user.id, accountId: context.trace.account });
+    }
+    return redirectTo(context, '', answer.cookies);
+  },
+});
+
+/** The page after a sign-up with mail: the address, and a form that sends the link again. */
+function seeMail(context: PageContext, email: string, refusal: Refusal | null = null): PageResponse {
+  const { messages } = context;
+  const again = { path: '/sign-up/again', hidden: { email }, button: messages.confirmAgain };
+  return cardPage(context, {
+    title: messages.seeMail,
+    lead: messages.seeMailLead(email),
+    body: form(context, { ...again, look: 'quiet', refusal }),
+    ...refusal,
+  });
+}
+
+/** POST /dashboard/sign-up/again: sends the confirmation once more. It is answered alike whether or not there is such a user. */
+export async function sendAgain(context: PageContext): Promise<PageResponse> {
+  const { sent, tools } = context;
+  const email = sent('email').trim();
+  if (!tools.mails || !isEmail(email)) return notFoundPage(context);
+  const limit = await withConstantTime(context, sendConfirmation(context, email));
+  return seeMail(context, email, tooMany(context, limit));
+}
+
+/** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
+function conditions({ messages, tools }: PageContext): HtmlValue {
+  const { termsUrl, privacyUrl } = tools.config;
+  const terms = termsUrl !== null && html`<a href="${termsUrl}">${messages.terms}</a>`;
+  const privacy = privacyUrl !== null && html`<a href="${privacyUrl}">${messages.privacy}</a>`;
+  if (terms === false && privacy === false) return null;
+  return html`<p class="aside hint">${messages.conditions} ${terms}${terms && privacy && ' · '}${privacy}</p>`;
+}
+
+/** POST /dashboard/sign-out */
+export async function signOut(context: PageContext): Promise<PageResponse> {
+  const { tools, client, session } = context;
+  const answer = await tools.auth.call('/sign-out', {}, client);
+  if (session !== null) logSecurity(context, 'sign-out', await findEmailOwner(tools.sql, session.user.email));
+  return redirectTo(context, '/sign-in?done=out', answer.cookies);
+}
+
+/** The `Cookie` that a browser would send back. */
+function cookieHeader(setCookies: string[]): string {
+  return setCookies.map((cookie) => cookie.split(';', 1)[0]).join('; ');
+}

@@ -1,0 +1,218 @@
+import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
+import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
+import { admit, forgetGuesses, mailsOf, mailsTo } from '../auth/limits.ts';
+import { linkTokenOf } from '../auth/link-token.ts';
+import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
+import { logSecurity } from '../auth/security-log.ts';
+import { findEmailOwner } from '../auth/sessions.ts';
+import { withConstantTime } from '../auth/sign-in.ts';
+import type { PageContext } from '../page-context.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
+import {
+  emailField,
+  faultsOf,
+  form,
+  formHandlers,
+  newPassword,
+  password,
+  type Refusal,
+  refusalOf,
+  refuse,
+  tooMany,
+} from '../request/forms.ts';
+import { cardPage, messagePage } from '../request/layout.ts';
+import { html } from '../ui/html.ts';
+import type { Messages } from '../ui/messages.ts';
+import { contactLink } from '../ui/parts.ts';
+
+/** /dashboard/forgot: answers alike whether or not there is such a user. */
+export const forgot = formHandlers({
+  async show(context: PageContext, refusal) {
+    const { messages, tools } = context;
+    const title = messages.forgotTitle;
+    const after = html`<a href="${tools.base}/sign-in">${messages.signIn}</a>`;
+    if (!tools.mails) {
+      return cardPage(context, {
+        title,
+        lead: html`${messages.forgotNoMail} ${contactLink(context)}`,
+        after,
+        ...refusal,
+      });
+    }
+    const fields = [emailField(messages.email)];
+    const body = form(context, { fields, button: messages.sendLink, refusal });
+    return cardPage(context, { title, lead: messages.forgotLead, body, after, ...refusal });
+  },
+  checks: ['email'],
+  async submit(context) {
+    const { tools, messages, client, sent } = context;
+    const email = sent('email').trim();
+    if (!tools.mails) return refuse(403, { message: messages.forgotNoMail });
+    const refusal = tooMany(context, await admit(tools.sql, mailsTo(email), ...mailsOf(client)));
+    if (refusal !== null) return refusal;
+    await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
+    return messagePage(context, 200, messages.forgotTitle, messages.linkSent);
+  },
+});
+
+/** /dashboard/reset */
+export const reset = linkPage('reset', {
+  find: ({ tools }, token) => tools.auth.linkOwner('reset', token),
+  show(context, refusal) {
+    const { messages, token } = context;
+    const fields = [newPassword(messages, messages.newPassword)];
+    const body = form(context, { hidden: { token }, fields, button: messages.save, refusal });
+    return cardPage(context, { title: messages.resetTitle, body, ...refusal });
+  },
+  async submit(context) {
+    const { tools, sent, client, token, found: email } = context;
+    const refusal = refusalOf(faultsOf(context, ['password'], email));
+    if (refusal !== null) return refusal;
+    const newPassword = sent('password');
+    const { ok } = await tools.auth.call('/reset-password', { token, newPassword }, client);
+    if (!ok) return invalidLink(context);
+    await forgetGuesses(tools.sql, email);
+    const member = await findEmailOwner(tools.sql, email);
+    logSecurity(context, 'password reset', member);
+    if (member !== null && member.accountId !== null) {
+      await recordRepeatable(tools.sql, member.accountId, { id: member.userId }, 'password-changed');
+    }
+    return redirectTo(context, '/sign-in?done=password');
+  },
+});
+
+/** /dashboard/invitation: the user exists afterwards and is signed in. For a member it is a password reset. */
+export const invitation = linkPage('invitation', {
+  find: ({ tools }, token) => findInvitation(tools.sql, token),
+  show(context, refusal) {
+    const { messages, token } = context;
+    const { email, accountName, userName, isElsewhere } = context.found;
+    if (isElsewhere) return elsewherePage(context);
+    const isReset = userName !== null;
+    const body = form(context, {
+      hidden: { token },
+      username: email,
+      fields: [
+        ...(isReset ? [] : [{ name: 'name', label: messages.name, autocomplete: 'name' }]),
+        newPassword(messages, isReset ? messages.newPassword : messages.password),
+      ],
+      button: messages.invitationButton,
+      refusal,
+    });
+    const lead = messages[isReset ? 'invitationReset' : 'invitationLead'](accountName, email);
+    const title = messages[isReset ? 'resetTitle' : 'invitationTitle'];
+    return cardPage(context, { title, lead, body, ...refusal });
+  },
+  async submit(context) {
+    const { tools, sent, client, token } = context;
+    const { userName, email: invited, isElsewhere } = context.found;
+    if (isElsewhere) return elsewherePage(context);
+    const refusal = refusalOf(
+      faultsOf(context, userName === null ? ['name', 'password'] : ['password'], invited),
+    );
+    if (refusal !== null) return refusal;
+    const password = sent('password');
+    const passwordHash = await tools.auth.hashPassword(password);
+    const email = await acceptInvitation(tools.sql, token, userName ?? sent('name').trim(), passwordHash);
+    // Another request was faster: the page says which.
+    if (email === null) return redirectTo(context, `/invitation?token=${token}`);
+    await forgetGuesses(tools.sql, email);
+    const member = await findEmailOwner(tools.sql, email);
+    logSecurity(context, 'invitation accepted', member);
+    // A session of someone else's in this browser is not to check the new one's.
+    const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...client, cookie: null });
+    if (member !== null && answer.token !== null) await recordSignIn(tools.sql, member.userId);
+    return redirectTo(context, answer.ok ? '' : '/sign-in?done=password', answer.cookies);
+  },
+});
+
+/** The page of an invitation whose address belongs to another account. */
+function elsewherePage(context: LinkContext<FoundInvitation>): PageResponse {
+  const { messages, found } = context;
+  const lead = messages.elsewhereLead(found.accountName, found.email);
+  return messagePage(context, 409, messages.elsewhereTitle, lead);
+}
+
+/** /dashboard/confirm */
+export const confirm = linkPage('confirm', {
+  find: ({ tools }, token) => tools.auth.linkOwner('confirm', token),
+  show: (context) => confirmPage(context, context.messages.confirmLead),
+  async submit(context) {
+    const isConfirmed = await context.tools.auth.confirmEmail(context.token);
+    return isConfirmed ? confirmed(context, '?done=confirmed', context.found) : invalidLink(context);
+  },
+});
+
+/** /dashboard/email: the user has the new address afterwards, and the previous one gets a warning. */
+export const newEmail = linkPage('email', {
+  find: ({ tools }, token) => findEmailChange(tools.sql, token),
+  show: (context) => confirmPage(context, context.messages.newEmailLead(context.found)),
+  async submit(context) {
+    const { tools, messages, token } = context;
+    const change = await confirmEmailChange(tools.sql, token);
+    if (change === null) return invalidLink(context);
+    logSecurity(context, 'email changed', change);
+    if (change.previousIsConfirmed) {
+      const language = (await memberOf(tools.sql, change.userId))?.language ?? messages.language;
+      const url = tools.config.contact ?? `${tools.publicUrl}/dashboard/sign-in`;
+      tools.mailer?.send({ kind: 'changed', to: change.previous, url, language });
+    }
+    return confirmed(context, '/settings?done=email-changed', context.found);
+  },
+});
+
+/** GET /dashboard/alerts/:id/stop: the link in mails to addresses of no member, which earlier versions sent. */
+export async function endedAlerts(context: PageContext): Promise<PageResponse> {
+  return messagePage(context, 200, context.messages.alertsEnded, context.messages.alertsEndedLead);
+}
+
+/** The page that confirms an email. Its link only shows a button, because mail scanners open links too. */
+function confirmPage(context: LinkContext<string>, lead: string): PageResponse {
+  const { confirmTitle: title } = context.messages;
+  const hidden = { token: context.token };
+  return cardPage(context, { title, lead, body: form(context, { hidden, button: title }) });
+}
+
+/** Leads to the page that says so, or without a session to the sign-in, with the email filled in. */
+function confirmed(context: PageContext, done: keyof Messages['done'], email: string): PageResponse {
+  const { messages, session } = context;
+  if (session !== null) return redirectTo(context, done);
+  const fields = [{ ...emailField(messages.email), value: email }, password('password', messages.password)];
+  const body = html`
+<p class="notice good" role="status">${messages.done[done]}</p>
+${form(context, { path: '/sign-in', fields, focus: false, button: messages.signIn })}`;
+  return cardPage(context, { title: messages.signIn, body });
+}
+
+/** The context of a page that a link has opened. */
+interface LinkContext<Found> extends PageContext {
+  token: string;
+  found: Found;
+}
+
+/**
+ * The page of a one-time link, `?token=`. A link for which `find` finds nothing is wrong, used or too old. It is checked before
+ * its form, because hashing a password takes time that a wrong link must not cost.
+ */
+function linkPage<Found>(
+  kind: Parameters<typeof linkTokenOf>[1],
+  page: {
+    find(context: PageContext, token: string): Promise<Found | null>;
+    show(context: LinkContext<Found>, refusal: Refusal | null): PageResponse;
+    submit(context: LinkContext<Found>): Promise<PageResponse | Refusal>;
+  },
+) {
+  async function open<T>(context: PageContext, next: (opened: LinkContext<Found>) => T | Promise<T>) {
+    const token = linkTokenOf(context, kind);
+    const found = token && (await page.find(context, token));
+    return token && found ? next({ ...context, token, found }) : invalidLink(context);
+  }
+  return formHandlers({
+    show: (context: PageContext, refusal) => open(context, (opened) => page.show(opened, refusal)),
+    submit: (context) => open(context, page.submit),
+  });
+}
+
+function invalidLink(context: PageContext): PageResponse {
+  return messagePage(context, 404, context.messages.linkInvalid, context.messages.linkInvalidLead);
+}

@@ -1,0 +1,10 @@
+import type { PageContext } from '../page-context.ts';
+
+/** A bracket of debt in words: `7,500 € to 25,000 €`. */
+export function bracketText(
+  { messages, formats }: Pick<PageContext, 'messages' | 'formats'>,
+  { start, end }: { start: number; end: number | null },
+): string {
+  const amount = (euros: number) => `${formats.number(euros)} €`;
+  return messages.bracket(amount(start), end === null ? null : amount(end));
+}

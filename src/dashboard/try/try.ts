@@ -1,0 +1,101 @@
+import { isValidNif, normalizeNif } from '../../companies/nif.ts';
+import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
+import type { MemberContext } from '../page-context.ts';
+import { exampleQuery } from '../reference/example-query.ts';
+import type { PageResponse } from '../request/context.ts';
+import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
+import { memberPage } from '../request/layout.ts';
+import { html } from '../ui/html.ts';
+import { availableCredits } from '../usage/credits.ts';
+import { callRefusal, makeOwnCall } from './own-call.ts';
+import { type Tried, triedCall } from './try-answer.ts';
+
+const MAX_QUERY = 500;
+
+/** The query of the form or of a link, cut to length. `lookup` is the NIF of a button beside a company that was found. */
+function queryOf({ sent, url }: MemberContext): string {
+  const query = sent('lookup') || sent('q') || (url.searchParams.get('q') ?? '');
+  // A cut in the middle of a character leaves half of it, which can't be escaped.
+  return query.slice(0, MAX_QUERY).replace(/[\uD800-\uDBFF]$/, '');
+}
+
+/**
+ * GET and POST /dashboard/try: the same pipeline as a call with a key, for the member's account. It costs a token and a credit,
+ * and any answer is shown. A query that the API would refuse as `validation` makes no call and costs nothing.
+ */
+export const tryIt = formHandlers({
+  show: showTry,
+  async submit(context: MemberContext) {
+    const { tools } = context;
+    const refusal = callRefusal(context);
+    if (refusal !== null) return refusal;
+    const kind = kindOf(context);
+    const query = queryOf(context);
+    // The API would answer 400 and charge a credit. Here a typing error costs none.
+    const fault = inputFault(context, kind, query.trim());
+    if (fault !== null) return refuse(422, { faults: { q: fault } });
+    const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
+    const called = await makeOwnCall(context, new Request(address), tools[kind]);
+    if ('refused' in called) return called;
+    const { answer, durationMs, fresh } = called;
+    return showTry(fresh, null, { kind, query, address, durationMs, answer });
+  },
+});
+
+/** A button beside a company that was found sends its NIF as `lookup`. */
+function kindOf({ sent }: MemberContext): Tried['kind'] {
+  if (sent('kind') === 'lookup' || sent('lookup') !== '') return 'lookup';
+  return sent('kind') === 'match' ? 'match' : 'search';
+}
+
+function pathOf(kind: Tried['kind'], query: string): string {
+  if (kind === 'lookup') return `companies/${encodeURIComponent(query.trim())}`;
+  return `${kind === 'match' ? 'matches' : 'companies'}?q=${encodeURIComponent(query)}`;
+}
+
+/** Why the API would refuse the query with 400; `null` if it would not. */
+function inputFault({ messages }: MemberContext, kind: Tried['kind'], query: string): string | null {
+  if (kind !== 'lookup') {
+    if (query === '') return messages.queryMissing;
+    const isTooLong = kind === 'match' && parseMatchQuery(query) === null;
+    return isTooLong ? messages.tooManyWords(String(MAX_WORDS)) : null;
+  }
+  const nif = normalizeNif(query);
+  if (nif === null) return messages.nifMissing;
+  return isValidNif(nif) ? null : messages.nifWrong;
+}
+
+async function showTry(
+  context: MemberContext,
+  refusal: Refusal | null,
+  tried: Tried | null = null,
+): Promise<PageResponse> {
+  const { messages, formats, tools, account } = context;
+  const body = html`
+<h1>${messages.tryIt}</h1>
+${!account.suspended && html`<p class="lead">${messages.tryLead(formats.number(availableCredits(account)))}</p>`}
+${failureNotice(refusal?.message)}
+<form class="card try-form" method="post" action="${tools.base}/try" role="search">
+  ${tokenField(context)}
+  ${field({
+    name: 'q',
+    label: messages.tryLabel,
+    type: 'search',
+    value: queryOf(context),
+    maxLength: MAX_QUERY,
+    placeholder: await exampleQuery(tools.sql),
+    focus: tried === null,
+    fault: refusal?.faults?.q,
+  })}
+  <div class="actions">
+    <button type="submit" name="kind" value="search">${messages.search} <small>${messages.costs}</small></button>
+    <button class="quiet" type="submit" name="kind" value="lookup">${messages.lookUp} <small>${messages.costs}</small></button>
+  </div>
+</form>
+${
+  tried === null
+    ? html`<div class="card empty"><h2>${messages.tryEmpty}</h2><p>${messages.tryEmptyLead}</p></div>`
+    : await triedCall(context, tried)
+}`;
+  return memberPage(context, { title: messages.tryIt, body, ...refusal });
+}

@@ -1,0 +1,95 @@
+import { type Plan, type PlanQuotas, readPlan } from '../../accounts/plan.ts';
+import type { MemberContext } from '../page-context.ts';
+import type { PageResponse } from '../request/context.ts';
+import { memberPage } from '../request/layout.ts';
+import { type Html, html } from '../ui/html.ts';
+import { buyLink, type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
+import { type CreditEntry, creditHistory, entriesOf, loadGrants } from './credits.ts';
+import { separatorQuery } from './csv.ts';
+import { daysChoice } from './days.ts';
+import { pageOfRows } from './paging.ts';
+import { chosenDays, rangeQuery } from './range.ts';
+
+/** GET /dashboard/credits: the plans, the way to more credits, and the history of purchased credits. */
+export async function showCredits(context: MemberContext): Promise<PageResponse> {
+  const { messages, formats, tools, account, url } = context;
+  const [free, plus, grants] = await Promise.all([
+    readPlan(tools.sql, 'free'),
+    readPlan(tools.sql, 'plus'),
+    loadGrants(tools.sql, account.id),
+  ]);
+  const chosen = chosenDays(url);
+  const days = chosen === 'invalid' ? null : chosen;
+  const { rows, links } = pageOfRows(context, entriesOf(creditHistory(grants, account.credits), days));
+  const first = grants.at(-1)?.at.toISOString().slice(0, 10) ?? null;
+  const empty = html`
+<div class="card empty"><h3>${messages.creditsEmpty}</h3><p>${messages.creditsEmptyLead(formats.number(account.includedCredits))}</p></div>`;
+  const body = html`
+<h1>${messages.creditsTitle}</h1>
+${plansCard(context, { free, plus })}
+<div class="heading">
+  <h2>${messages.history}</h2>
+  <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
+</div>
+${grants.length === 0 ? empty : html`${daysChoice(context, first)}${history(context, rows)}${links}<p><a href="${tools.base}/credits.csv?${days && `${rangeQuery(days)}&`}${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
+  return memberPage(context, {
+    title: messages.creditsTitle,
+    body,
+    ...(chosen === 'invalid' && { status: 422 }),
+  });
+}
+
+function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Html {
+  const { messages, formats, account } = context;
+  const buy = buyLink(context);
+  const current = plans[account.plan];
+  const hasOwnLimits =
+    account.includedCredits !== current.includedCredits ||
+    account.requestsPerMinute !== current.requestsPerMinute;
+  const row = (label: string, value: (plan: PlanQuotas) => number) => html`
+    <tr><th scope="row">${label}</th><td>${formats.number(value(plans.free))}</td><td>${formats.number(value(plans.plus))}</td></tr>`;
+  const head = (plan: Plan) => html`
+    <th scope="col">${messages.plans[plan]}${plan === account.plan && html` <span class="badge">${messages.yourPlan}</span>`}</th>`;
+  return html`
+<section class="card" aria-label="${messages.plansLead}">
+  <table class="plans">
+    <thead><tr><td></td>${head('free')}${head('plus')}</tr></thead>
+    <tbody>
+      ${row(messages.callsIncluded, (plan) => plan.includedCredits)}
+      ${row(messages.callsPerMinute, (plan) => plan.requestsPerMinute)}
+      ${row(messages.keys, (plan) => plan.keyLimit)}
+    </tbody>
+  </table>
+  ${account.planUntil !== null && html`<p><strong>${planEnd(context, plans.free)}</strong></p>`}
+  ${hasOwnLimits && html`<p>${messages.ownLimits}</p>`}
+  ${buy !== null && html`<p><strong>${buy}</strong></p>`}
+  <p>${buy === null ? messages.byHand : messages.plansByHand} ${contactLink(context)}</p>
+  ${copyable(messages, { id: 'account-id', label: messages.account, text: account.id })}
+</section>`;
+}
+
+/** The sentence on the end of a Plus subscription and the limits after it; `null` without an end. */
+export function planEnd({ messages, formats, account }: MemberContext, free: PlanQuotas): string | null {
+  if (account.planUntil === null) return null;
+  return messages.planEnds(
+    formats.date(account.planUntil),
+    formats.number(free.includedCredits),
+    formats.number(free.keyLimit),
+  );
+}
+
+function history({ messages, formats }: MemberContext, entries: CreditEntry[]): Html {
+  const when = ({ kind, from, until }: CreditEntry) => {
+    if (kind === 'grant') return moment(formats, from);
+    return html`${moment(formats, from)} – ${until === null ? messages.now : moment(formats, until)}`;
+  };
+  const signed = (credits: number) => `${credits < 0 ? '−' : '+'}${formats.number(Math.abs(credits))}`;
+  const columns: Column<CreditEntry>[] = [
+    [messages.dateUtc, when],
+    [messages.credits, ({ credits }) => html`<strong>${signed(credits)}</strong>`, 'amount'],
+    [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
+    [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–'), 'long'],
+    [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–'), 'long'],
+  ];
+  return html`<div class="card list">${table(columns, entries)}</div>`;
+}

@@ -1,0 +1,152 @@
+import { readPlan } from '../../accounts/plan.ts';
+import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
+import type { MemberContext } from '../page-context.ts';
+import type { PageResponse } from '../request/context.ts';
+import { memberPage } from '../request/layout.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { buyLink, dateOf } from '../ui/parts.ts';
+import { readAllowance } from './allowance.ts';
+import { type CallsView, callsSection, errorsSection } from './calls.ts';
+import { availableCredits } from './credits.ts';
+import { planEnd } from './credits-page.ts';
+import { loadDailyCalls } from './daily-calls.ts';
+import { daysChoice } from './days.ts';
+import { MAX_SERIES } from './plot.ts';
+import { rangeOf } from './range.ts';
+
+/** GET /dashboard: how many calls are left, the rate limit, keys, plan, and the calls a day. */
+export async function showOverview(context: MemberContext): Promise<PageResponse> {
+  const { account, tools, messages, url } = context;
+  const range = rangeOf(url);
+  const view: CallsView = {
+    range: range === 'invalid' ? 90 : range,
+    split: url.searchParams.get('by') === 'key' ? 'key' : 'kind',
+  };
+  const [rate, history, datasets, allowance, free] = await Promise.all([
+    tools.rateLimiter.peek(account.id, account.requestsPerMinute),
+    loadDailyCalls(tools.sql, account, view.range, view.split === 'key' ? MAX_SERIES : 0),
+    datasetsLine(context),
+    readAllowance(context),
+    readPlan(tools.sql, 'free'),
+  ]);
+  const isNew = history.first === null && account.used === 0;
+  const body = html`
+<h1>${account.name}</h1>
+${isNew && firstSteps(context)}
+<div class="figures" id="figures" data-live>
+  ${availableCard(context, allowance)}
+  ${smallCards(context, rate.remaining, planEnd(context, free))}
+</div>
+${daysChoice(context, history.first, { by: view.split })}
+${callsSection(context, history, view)}
+${errorsSection(context, history, view.range)}
+<p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
+${datasets}`;
+  return memberPage(context, { title: messages.overview, body, ...(range === 'invalid' && { status: 422 }) });
+}
+
+function firstSteps({ messages, tools, account }: MemberContext): Html {
+  const step = (title: HtmlValue, lead: string, done = false) =>
+    html`<li${done && html` class="done"`}><strong>${title}</strong><span>${lead}</span></li>`;
+  return html`
+<section class="card steps" aria-labelledby="steps-title">
+  <h2 id="steps-title">${messages.startTitle}</h2>
+  <ol>
+    ${step(html`<a href="${tools.base}/keys">${messages.startKey}</a>`, messages.startKeyLead, account.keys > 0)}
+    ${step(html`<a href="${tools.base}/try">${messages.startCall}</a>`, messages.startCallLead)}
+    ${step(html`<a href="#calls">${messages.startSee}</a>`, messages.plotEmptyLead)}
+  </ol>
+</section>`;
+}
+
+/** The main figure: the calls that are left, the total, and the end of the period. */
+function availableCard(
+  context: MemberContext,
+  { state, lasts }: Awaited<ReturnType<typeof readAllowance>>,
+): Html {
+  const { messages, formats, tools, account } = context;
+  const { number } = formats;
+  const { used, includedCredits, credits, period, spendPurchased } = account;
+  const buy = buyLink(context);
+  const includedLeft = Math.max(0, includedCredits - used);
+  const beyond = Math.max(0, used - includedCredits);
+  // If Plus ends with this period, the next one is of the Free plan: nothing is reset.
+  const isLastPeriod = account.planUntil !== null && account.planUntil <= period.end;
+  const inclusiveEnd = new Date(period.end.getTime() - 1);
+  const day = (at: Date) => dateOf(formats, at.toISOString().slice(0, 10));
+  return html`
+<section class="card figure main-figure ${state}">
+  <div class="stock">
+    <h2>${messages.available}</h2>
+    <p class="big" data-figure="available">${number(availableCredits(account))}</p>
+    ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedCredits - includedLeft)}
+    <ul class="legend">
+      <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong></li>
+      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong></li>
+    </ul>
+    ${buy && html`<p>${buy}</p>`}
+    ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings/spending">${messages.turnOn}</a></p>`}
+  </div>
+  <dl class="stock-facts">
+    <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br>${messages.beyond(number(beyond))}`}</dd></div>
+    <div><dt>${messages.period}</dt> <dd>${day(period.start)} – ${day(inclusiveEnd)}</dd></div>
+    <div><dt>${isLastPeriod ? messages.ends : messages.reset}</dt> <dd><strong>${messages.resetIn(formats.duration(period.end.getTime() - Date.now()))}</strong><br>
+      <time datetime="${period.end.toISOString()}">${formats.instant(period.end)}</time></dd></div>
+    ${state === 'fine' && lasts !== null && html`<div data-forecast><dt>${messages.forecast}</dt> <dd>${lasts}</dd></div>`}
+  </dl>
+</section>`;
+}
+
+function smallCards(context: MemberContext, remaining: number, ends: string | null): Html {
+  const { messages, formats, tools, account } = context;
+  const { number } = formats;
+  const limit = number(account.requestsPerMinute);
+  return html`
+<section class="card figure">
+  <h2>${messages.bucket}</h2>
+  <p class="medium"><strong data-figure="remaining">${number(remaining)}</strong> ${messages.bucketFree(limit)}</p>
+  <p>${messages.bucketHint(limit)}</p>
+</section>
+<section class="card figure">
+  <h2>${messages.keys}</h2>
+  <p class="medium"><strong data-figure="keys">${number(account.keys)}</strong> ${messages.keysInUse(number(account.keyLimit))}</p>
+  <p><a href="${tools.base}/keys">${messages.manageKeys}</a></p>
+</section>
+<section class="card figure">
+  <h2>${messages.plan}</h2>
+  <p class="medium"><strong>${messages.plans[account.plan]}</strong></p>
+  ${ends !== null && html`<p data-plan-end>${ends}</p>`}
+  <p><a href="${tools.base}/credits">${messages.creditsTitle}</a></p>
+</section>`;
+}
+
+/** The available credits in their parts, and the used ones, as shares of one bar. The legend below has the numbers. */
+function stockBar(label: string, left: number[], used: number): Html {
+  const total = Math.max(1, used + left.reduce((sum, part) => sum + part, 0));
+  let x = 0;
+  const parts = left.map((part, index) => {
+    const width = (part / total) * 100;
+    x += width;
+    return html`<rect class="series-${index + 1}" x="${(x - width).toFixed(2)}%" width="${width.toFixed(2)}%" height="100%"/>`;
+  });
+  return html`<svg class="stock-bar" role="img" aria-label="${label}">${parts}</svg>`;
+}
+
+/** A line with the age of the API's data, as GET /datasets has it, and when each dataset was last imported. */
+async function datasetsLine({ tools, messages, formats }: MemberContext): Promise<Html> {
+  const { directory, debts } = await readDatasets(tools.sql);
+  /** @param date the dataset's own */
+  const line = (name: string, companies: number, imported: Date, date: string | null) =>
+    html`${name}: ${messages.companyCount(formats.number(companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}`;
+  const none = (name: string) => html`${name}: ${messages.dataNone}`;
+  const debt = (name: string, dataset: DebtDataset | null) =>
+    dataset === null ? none(name) : line(name, dataset.companies, dataset.imported, dataset.date);
+  const names =
+    directory.updated === null
+      ? none(messages.dataDirectory)
+      : line(messages.dataDirectory, directory.companies, directory.updated, null);
+  return html`
+<section class="datasets" aria-label="${messages.data}">
+  <p class="hint">${names} · ${debt(messages.dataTax, debts.tax)} · ${debt(messages.dataSocialSecurity, debts.socialSecurity)}</p>
+</section>`;
+}
