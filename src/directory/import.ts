@@ -20,8 +20,8 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { changesSince, DIRECTORY_PLAN } from './import-plan.ts';
-import { type BuiltIndex, canClone, indexRows } from './indexing/build-index.ts';
+import { DIRECTORY_PLAN } from './import-plan.ts';
+import { type BuiltIndex, indexRows } from './indexing/build-index.ts';
 import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
@@ -69,10 +69,7 @@ export async function importCompanies(
     const directory = await reconcile(context, lock);
     await withPlainErrors(() => collectGarbage(context, lock));
     const { elasticsearch: client } = context;
-    // Most loads change little of a directory. The comparison corrects the plan.
-    progress.plan(
-      importSteps(client === null ? 'postgres' : directory.current.rows === 0 ? 'all' : 'changes'),
-    );
+    progress.plan(importSteps(client === null));
     const compared = await readAndCompare(context, lock.sql, source, options, progress);
     const { report, difference } = compared;
     const changes = difference.imported + difference.removed;
@@ -140,16 +137,10 @@ async function replaceGeneration(
   progress: Progress,
 ): Promise<string> {
   const { sql } = lock;
-  const { current } = directory;
-  const changes = changesSince(sql, current.tableName, replace, difference);
-  if (context.elasticsearch !== null) {
-    const isCopied = canClone({ generation: current, changes }, difference.rows);
-    progress.plan(importSteps(isCopied ? 'changes' : 'all'));
-  }
   const next = await nextGeneration(sql);
-  const base = await normalizedBase(context, lock, current, progress);
+  const base = replace ? null : await normalizedBase(context, lock, directory.current, progress);
   progress.phase('storing the rows');
-  await fillTable(sql, next.tableName, { base, replace, difference });
+  await fillTable(sql, next.tableName, base);
   // In parallel with the indexing, which reads the table by its pages.
   const finishing = finishTable(sql, next.tableName);
   finishing.catch(() => {}); // awaited before the generation is made current
@@ -161,10 +152,9 @@ async function replaceGeneration(
     file,
   };
   context.signal.throwIfAborted();
-  const since = { generation: current, changes };
   let index: BuiltIndex | null;
   try {
-    index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress, since });
+    index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
   } catch (error) {
     context.signal.throwIfAborted();
     if (context.elasticsearch === null || isSessionLost(error)) throw error;

@@ -12,13 +12,9 @@ const READ: Step[] = [
   { name: 'comparing', weight: 5 },
 ];
 const STORE: Step = { name: 'storing the rows', weight: 33 };
-const INDEX_ALL: Step[] = [
+const INDEX: Step[] = [
   { name: 'indexing', weight: 160 },
   { name: 'merging the index', weight: 40 },
-];
-const INDEX_CHANGES: Step[] = [
-  { name: 'copying the index', weight: 1 },
-  { name: 'indexing changes', weight: 15 },
 ];
 const CHECK: Step = { name: 'checking the index', weight: 2 };
 const REMOVE: Step = { name: REMOVING, weight: 3 };
@@ -26,10 +22,8 @@ const IN_POSTGRES: Step = { name: 'indexing', weight: 40 };
 
 export const DRY_RUN_STEPS: readonly Step[] = READ;
 
-/** @param indexed how the search index is updated; `postgres` means that there is no Elasticsearch */
-export function importSteps(indexed: 'all' | 'changes' | 'postgres'): readonly Step[] {
-  if (indexed === 'postgres') return [...READ, STORE, IN_POSTGRES, REMOVE];
-  return [...READ, STORE, ...(indexed === 'all' ? INDEX_ALL : INDEX_CHANGES), CHECK, REMOVE];
+export function importSteps(isEmbedded: boolean): readonly Step[] {
+  return isEmbedded ? [...READ, STORE, IN_POSTGRES, REMOVE] : [...READ, STORE, ...INDEX, CHECK, REMOVE];
 }
 
 /** @param renormalizes whether the names' normalization is of another version */
@@ -39,5 +33,5 @@ export function rebuildSteps(isEmbedded: boolean, renormalizes: boolean): readon
     : isEmbedded
       ? [{ name: 'copying the rows', weight: 29 }]
       : [];
-  return isEmbedded ? [...rows, IN_POSTGRES, REMOVE] : [...rows, ...INDEX_ALL, CHECK, REMOVE];
+  return isEmbedded ? [...rows, IN_POSTGRES, REMOVE] : [...rows, ...INDEX, CHECK, REMOVE];
 }

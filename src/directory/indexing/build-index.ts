@@ -19,8 +19,6 @@ import type { Generation } from '../generations.ts';
 import { buildSearchIndexes } from '../tables.ts';
 import { untilCopied } from './copies.ts';
 import {
-  belongsToDirectory,
-  cloneIndex,
   countDocuments,
   createIndex,
   finishIndex,
@@ -28,7 +26,7 @@ import {
   newIndexName,
   refreshIndex,
 } from './indices.ts';
-import { type Changes, loadChanges, loadTable, tablePages } from './load.ts';
+import { loadTable, tablePages } from './load.ts';
 
 /** A checked index of exactly the rows of a table. No alias points to it yet. */
 export interface BuiltIndex {
@@ -36,15 +34,10 @@ export interface BuiltIndex {
   fingerprint: string;
 }
 
-/** Up to this share of the directory, changes go into a copy of the present index instead of a whole new one. */
-const CLONE_UP_TO_SHARE = 0.1;
-
 export interface BuildOptions {
   directoryId: string;
   of: Pick<Generation, 'id' | 'tableName' | 'rows'>;
   progress: Progress;
-  /** An index that differs from the table by these changes only. Without it all rows are indexed. */
-  since?: { generation: Generation; changes: Changes };
 }
 
 /**
@@ -71,26 +64,15 @@ async function buildIndex(
   client: Client,
   options: BuildOptions,
 ): Promise<BuiltIndex> {
-  const { directoryId, of, progress, since } = options;
+  const { directoryId, of, progress } = options;
   const { tableName: table, rows } = of;
   const name = newIndexName(config.elasticsearchAlias);
   const fingerprint = mappingFingerprint();
-  const meta = { directory: directoryId, generation: of.id, fingerprint };
-  const source = since === undefined || !canClone(since, rows) ? null : since.generation.indexName;
-
-  if (source !== null && (await belongsToDirectory(client, source, directoryId))) {
-    progress.phase('copying the index');
-    await cloneIndex(client, source, name, meta, signal);
-    progress.phase('indexing changes');
-    await loadChanges(client, since!.changes, name, { signal, progress });
-  } else {
-    progress.phase('indexing');
-    await createIndex(client, name, meta);
-    await loadTable(client, sql, { table, rows }, name, { signal, progress });
-    // A copy with few changes is not merged, because that would write all of it again.
-    progress.phase('merging the index');
-    await mergeIndex(client, name, signal);
-  }
+  progress.phase('indexing');
+  await createIndex(client, name, { directory: directoryId, generation: of.id, fingerprint });
+  await loadTable(client, sql, { table, rows }, name, { signal, progress });
+  progress.phase('merging the index');
+  await mergeIndex(client, name, signal);
   progress.phase('checking the index');
   await refreshIndex(client, name, signal);
   await checkIndex(client, sql, { index: name, table, rows, signal });
@@ -98,15 +80,6 @@ async function buildIndex(
   // Before any search uses the index, because with one copy the death of its node would end every search.
   await untilCopied(client, name, { signal, progress });
   return { name, fingerprint };
-}
-
-/** Whether these changes go into a copy of the generation's index instead of a new index. */
-export function canClone(
-  { generation, changes }: { generation: Generation; changes: Pick<Changes, 'count'> },
-  rows: number,
-): boolean {
-  const isCurrent = generation.indexName !== null && generation.indexFingerprint === mappingFingerprint();
-  return isCurrent && changes.count <= rows * CLONE_UP_TO_SHARE;
 }
 
 /** The number of names that a new index must find. */
