@@ -115,7 +115,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
       return indexRows(context, lock.sql, { directoryId: id, of: previous, progress });
     });
     context.signal.throwIfAborted();
-    await makePreviousCurrent(lock, previous, index, { ...context, progress });
+    await makePreviousCurrent(lock, previous, index);
     return failAfterChange('rollback', async () => {
       if (client !== null) await pointAlias(client, context.config.elasticsearchAlias, index!.name);
       await collectGarbageAfter(context, lock, progress);

@@ -27,13 +27,13 @@ export interface Difference {
 
 export async function compareStaged(
   sql: Sql,
-  table: string,
-  { replace, present }: { replace: boolean; present: number },
+  { tableName, rows: present }: Pick<Generation, 'tableName' | 'rows'>,
+  replace: boolean,
 ): Promise<Difference> {
   const [row] = await sql.unsafe<{ usable: number; known: number; unchanged: number }[]>(`
     SELECT count(*) AS usable, count(present.nif) AS known,
       count(*) FILTER (WHERE present.legal_name = staged.legal_name) AS unchanged
-    FROM ${STAGING} staged LEFT JOIN ${quoted(table)} present USING (nif)`);
+    FROM ${STAGING} staged LEFT JOIN ${quoted(tableName)} present USING (nif)`);
   const { usable, known, unchanged } = row!;
   return {
     imported: usable - unchanged,
