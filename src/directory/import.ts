@@ -22,7 +22,8 @@ import {
   readDirectory,
 } from './generations.ts';
 import { DIRECTORY_PLAN } from './import-plan.ts';
-import { type BuiltIndex, indexRows } from './indexing/build-index.ts';
+import { indexRows } from './index-rows.ts';
+import type { BuiltIndex } from './indexing/build-index.ts';
 import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';

@@ -11,7 +11,7 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { indexRows } from './indexing/build-index.ts';
+import { indexRows } from './index-rows.ts';
 import { isSearchable } from './indexing/copies.ts';
 import { belongsToDirectory, pointAlias } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';

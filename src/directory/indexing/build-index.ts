@@ -14,9 +14,6 @@ import {
 import { prefixFilter, searchBody } from '../../search/msearch.ts';
 import { MAX_RESULTS } from '../../search/search.ts';
 import type { Progress } from '../../terminal/progress.ts';
-import type { DirectoryContext } from '../context.ts';
-import type { Generation } from '../generations.ts';
-import { buildSearchIndexes } from '../tables.ts';
 import { untilCopied } from './copies.ts';
 import {
   countDocuments,
@@ -35,38 +32,26 @@ export interface BuiltIndex {
 }
 
 export interface BuildOptions {
+  alias: string;
   directoryId: string;
-  of: Pick<Generation, 'id' | 'tableName' | 'rows'>;
+  /** The generation, and its table. */
+  of: { id: number; tableName: string; rows: number };
+  signal: AbortSignal;
   progress: Progress;
 }
 
 /**
- * Makes a generation's rows searchable: by a new index, or in embedded mode by indexes of its table (then the answer is `null`).
- * @param sql a dedicated connection
- */
-export async function indexRows(
-  context: DirectoryContext,
-  sql: Sql,
-  options: BuildOptions,
-): Promise<BuiltIndex | null> {
-  if (context.elasticsearch !== null) return buildIndex(context, context.elasticsearch, options);
-  options.progress.phase('indexing');
-  await buildSearchIndexes(sql, options.of.tableName, context);
-  return null;
-}
-
-/**
  * Builds the index of a table: loads it, merges it, refreshes it, checks it, and waits for its copies on other nodes.
+ * @param sql a pool
  * @throws the error of Elasticsearch. An unfinished index stays behind; `_meta` identifies it
  */
-async function buildIndex(
-  { config, sql, signal }: DirectoryContext,
+export async function buildIndex(
   client: Client,
-  options: BuildOptions,
+  sql: Sql,
+  { alias, directoryId, of, signal, progress }: BuildOptions,
 ): Promise<BuiltIndex> {
-  const { directoryId, of, progress } = options;
   const { tableName: table, rows } = of;
-  const name = newIndexName(config.elasticsearchAlias);
+  const name = newIndexName(alias);
   const fingerprint = mappingFingerprint();
   progress.phase('indexing');
   await createIndex(client, name, { directory: directoryId, generation: of.id, fingerprint });
