@@ -5,6 +5,7 @@
  */
 import { changeLimits } from '../src/accounts/changes.ts';
 import { createAccount } from '../src/accounts/store.ts';
+import { readDirectory } from '../src/directory/generations.ts';
 import { createKey } from '../src/keys/store.ts';
 import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
 
@@ -40,7 +41,7 @@ export async function storeRecords(sql: Sql, records: number): Promise<void> {
       'title', legal_name, 'address', 'Rua da Liberdade, 12', 'zipcode', '1250-096', 'city', 'LISBOA',
       'activity', 'Comércio por grosso', 'status', 'active', 'cae', '46900', 'structure', json_build_object(
         'nature', 'LDA', 'capital', '5000.00', 'capital_currency', 'EUR'))), 'nif.pt', now()
-    FROM directory_entries ORDER BY nif LIMIT ${records}`;
+    FROM ${sql((await readDirectory(sql)).current.tableName)} ORDER BY nif LIMIT ${records}`;
   await sql`INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-11-01', 0, ${ACTOR})`;
   await sql`
     INSERT INTO debts (kind, nif, start_amount, end_amount)

@@ -52,6 +52,14 @@ test('nothing loads better-auth before the first page: no file imports a value o
   expect(loading).toEqual([]);
 });
 
+test('directory/indexing is a layer: it imports nothing of the directory', async () => {
+  const isIndexing = (path: string) => path.startsWith('directory/indexing/');
+  const found = (await imports()).filter(([from]) => isIndexing(from));
+  expect(found.some(([, to]) => isIndexing(to))).toBe(true);
+  const upwards = found.filter(([, to]) => to.startsWith('directory/') && !isIndexing(to));
+  expect(upwards.map(([from, to]) => `${from} → ${to}`)).toEqual([]);
+});
+
 test('no folders of src import each other in a circle', async () => {
   const below = new Map<string, Set<string>>();
   for (const [from, to] of await imports()) {

@@ -111,6 +111,7 @@ function describeStatus({ datasets, drift, driftMeans, running, ...status }: Sta
   const { directory, debts } = datasets;
   return fields({
     index: status.index,
+    table: status.table,
     previous: status.previous,
     documents: status.documents === null ? 'unknown' : count(status.documents),
     ...(drift === undefined ? {} : { drift: `${count(drift)}: ${driftMeans}` }),

@@ -5,7 +5,7 @@ import type { ExportSource } from '../terminal/export-command.ts';
 import { readDirectory } from './generations.ts';
 
 /**
- * The current generation, by its own table: an import can't change the view while a long statement reads it.
+ * The rows of the current generation's table. While an export reads it, imports go on, and the table stays.
  * @throws RefusedError when nothing was ever imported
  */
 export async function findDirectory(sql: Sql): Promise<ExportSource> {

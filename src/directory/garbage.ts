@@ -63,10 +63,16 @@ export async function collectGarbage(context: DirectoryContext, lock: DirectoryL
   return stay;
 }
 
-/** @returns false if a session, such as a backup, reads the table: its end would be the end of an import, too */
+/**
+ * A reader that comes during this time waits behind the removal. A search waits for no longer than that, and then finds the
+ * current generation.
+ */
+const DROP_LOCK_TIMEOUT_MS = 100;
+
+/** @returns false if a session reads the table, such as a backup or an export. Neither it nor an import waits for the other. */
 async function dropUnread(sql: Sql, table: string): Promise<boolean> {
   const dropping = sql.begin(async (transaction) => {
-    await transaction`SET LOCAL lock_timeout = '1s'`;
+    await transaction.unsafe(`SET LOCAL lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
     await transaction.unsafe(`DROP TABLE ${quoted(table)}`);
     return true;
   });
@@ -107,7 +113,9 @@ export async function collectGarbageAfter(
       return collectGarbage(context, lock);
     });
     if (stay > 0)
-      progress.note('a session reads an old table, such as a backup: the next check removes the table');
+      progress.note(
+        'a session reads an old table, such as a backup or an export: the next check removes the table',
+      );
   } catch (error) {
     progress.note(`warning: old tables and indices stay for now: ${failureOf(error)}`);
   }

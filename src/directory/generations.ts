@@ -1,15 +1,13 @@
 /**
  * The directory's generations: their tables and indices, and the current one.
  *
- * Postgres is the authority. `directory.current` and the view `directory_entries` change together in one short
- * transaction; the Elasticsearch alias follows. If the process dies in between, reconcile.ts moves it.
+ * Postgres is the authority. `directory.current` changes in one statement, and the Elasticsearch alias follows. If the process dies
+ * in between, reconcile.ts moves it. Reads learn the current generation by src/search/generation.ts.
  */
 import { normalizationFingerprint } from '../companies/name.ts';
-import { codeOf } from '../errors.ts';
-import { LOCK_NOT_AVAILABLE, type Sql } from '../postgres/connect.ts';
+import type { Sql } from '../postgres/connect.ts';
 import { DIRECTORY_CHANGED } from '../search/current-index.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
-import { type Waiting, waitForReaders } from './readers.ts';
 
 export interface Generation {
   id: number;
@@ -69,8 +67,8 @@ export async function nextGeneration(sql: Sql): Promise<{ id: number; tableName:
 }
 
 /**
- * Registers a generation and makes it current, together with the view. An import makes the present generation the
- * previous one; a rebuild takes its place, and the previous one stays.
+ * Registers a generation and makes it current. An import makes the present generation the previous one; a rebuild takes its
+ * place, and the previous one stays.
  * @param index the complete and checked index of these rows; `null` in embedded mode, or if Elasticsearch failed
  */
 export async function makeCurrent(
@@ -78,7 +76,7 @@ export async function makeCurrent(
   { current, previous }: Directory,
   next: NewGeneration,
   index: { name: string; fingerprint: string } | null,
-  { actor, ...waiting }: Waiting & { actor: string },
+  actor: string,
 ): Promise<void> {
   // A rebuild has the rows of the present generation, so it was loaded when that was.
   const loaded =
@@ -92,7 +90,7 @@ export async function makeCurrent(
     SELECT ${next.id}, ${next.tableName}, ${index?.name ?? null}, ${index?.fingerprint ?? null}, ${next.rows},
       ${next.normalization}, ${next.origin}, ${actor}, ${loaded}
     FROM directory_generations WHERE id = ${current.id}`;
-  await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null), waiting);
+  await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
 }
 
 /** Records an import whose file equals the current rows. */
@@ -115,40 +113,31 @@ export async function makePreviousCurrent(
   lock: DirectoryLock,
   previous: Generation,
   index: { name: string; fingerprint: string } | null,
-  waiting: Waiting,
 ): Promise<void> {
   if (index !== null) {
     await lock.sql`
       UPDATE directory_generations SET index_name = ${index.name}, index_fingerprint = ${index.fingerprint}
       WHERE id = ${previous.id}`;
   }
-  await swap(lock, previous.id, null, waiting);
+  await swap(lock, previous.id, null);
 }
 
 /**
  * Changes the current generation and notifies every instance with the commit, in one statement of the lock's connection that
  * also checks the lock. The next holder of the lock writes its own process into the same row, so only one of the two changes
- * succeeds. If a session reads the view for long, the change waits for it.
+ * succeeds. No reader of the directory delays it.
  */
-async function swap(
-  lock: DirectoryLock,
-  next: number,
-  previous: number | null,
-  waiting: Waiting,
-): Promise<void> {
-  const readersLeave = waitForReaders(lock.sql, waiting);
-  for (;;) {
-    try {
-      await lock.sql`
-        SELECT directory_make_current(${lock.backend}, ${next}, ${previous}::integer),
-          pg_notify(${DIRECTORY_CHANGED}, '')`;
-      await lock.changed();
-      return;
-    } catch (error) {
-      const code = codeOf(error);
-      if (code === 'CD001') throw lockLost();
-      if (code !== LOCK_NOT_AVAILABLE) throw error;
-    }
-    await readersLeave();
-  }
+async function swap(lock: DirectoryLock, next: number, previous: number | null): Promise<void> {
+  const changed = await lock.sql`
+    WITH changed AS (
+      UPDATE directory SET current = ${next}, previous = ${previous}
+      WHERE lock_backend = ${lock.backend} AND pg_backend_pid() = ${lock.backend}
+      RETURNING old.current AS retired
+    ), generations AS (
+      UPDATE directory_generations SET retired_at = CASE WHEN id = retired THEN clock_timestamp() END
+      FROM changed WHERE id IN (retired, ${next})
+    )
+    SELECT pg_notify(${DIRECTORY_CHANGED}, '') FROM changed`;
+  if (changed.length === 0) throw lockLost();
+  await lock.changed();
 }

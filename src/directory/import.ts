@@ -4,6 +4,7 @@ import { RefusedError } from '../errors.ts';
 import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
+import { beginAgain } from '../postgres/begin-again.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { isSessionLost } from '../postgres/session-watch.ts';
@@ -20,8 +21,9 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { changesSince, DIRECTORY_PLAN } from './import-plan.ts';
-import { type BuiltIndex, indexRows } from './indexing/build-index.ts';
+import { DIRECTORY_PLAN } from './import-plan.ts';
+import { indexRows } from './index-rows.ts';
+import type { BuiltIndex } from './indexing/build-index.ts';
 import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
@@ -104,11 +106,13 @@ async function readAndCompare(
   progress: Progress,
 ): Promise<{ report: DirectoryReport; difference: Difference }> {
   const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: context.signal, progress });
-  // Not before: a dry run holds no lock, and other imports may have removed that generation meanwhile.
-  const directory = await readDirectory(sql);
-  const { current } = directory;
   progress.phase('comparing');
-  const difference = await compareStaged(sql, current.tableName, { replace, present: current.rows });
+  // A dry run holds no lock, so other imports may replace and remove the generation.
+  const { directory, difference } = await beginAgain(async () => {
+    const directory = await readDirectory(sql);
+    return { directory, difference: await compareStaged(sql, directory.current, replace) };
+  });
+  const { current } = directory;
   if (replace && !force && difference.rows < current.rows * SMALLEST_REPLACEMENT) {
     throw new RefusedError(
       `the file has ${count(difference.rows)} usable rows, under 90% of the directory's ${count(current.rows)}:` +
@@ -134,12 +138,10 @@ async function replaceGeneration(
   progress: Progress,
 ): Promise<string> {
   const { sql } = lock;
-  const { current } = directory;
-  const changes = changesSince(sql, current.tableName, replace, difference);
   const next = await nextGeneration(sql);
-  const base = await normalizedBase(context, lock, current, progress);
+  const base = replace ? null : await normalizedBase(context, lock, directory.current, progress);
   progress.phase('storing the rows');
-  await fillTable(sql, next.tableName, { base, replace, difference });
+  await fillTable(sql, next.tableName, base);
   // In parallel with the indexing, which reads the table by its pages.
   const finishing = finishTable(sql, next.tableName);
   finishing.catch(() => {}); // awaited before the generation is made current
@@ -151,16 +153,15 @@ async function replaceGeneration(
     file,
   };
   context.signal.throwIfAborted();
-  const since = { generation: current, changes };
   let index: BuiltIndex | null;
   try {
-    index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress, since });
+    index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
   } catch (error) {
     context.signal.throwIfAborted();
     if (context.elasticsearch === null || isSessionLost(error)) throw error;
     await finishing;
     // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
-    await makeCurrent(lock, directory, generation, null, { ...context, progress });
+    await makeCurrent(lock, directory, generation, null, context.actor);
     throw new RefusedError(
       `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
         ` directory; run "index rebuild" when Elasticsearch is well`,

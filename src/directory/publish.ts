@@ -20,10 +20,10 @@ export async function publish(
   directory: Directory,
   next: NewGeneration,
   index: BuiltIndex | null,
-  { change, progress }: { change: 'import' | 'rebuild'; progress: Pick<Progress, 'note' | 'phase'> },
+  { change, progress }: { change: 'import' | 'rebuild'; progress: Pick<Progress, 'note'> },
 ): Promise<string> {
   signal.throwIfAborted();
-  await makeCurrent(lock, directory, next, index, { actor, signal, progress });
+  await makeCurrent(lock, directory, next, index, actor);
   if (client !== null && index !== null) {
     await failAfterChange(change, () => pointAlias(client, config.elasticsearchAlias, index.name));
   }

@@ -11,7 +11,7 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { indexRows } from './indexing/build-index.ts';
+import { indexRows } from './index-rows.ts';
 import { isSearchable } from './indexing/copies.ts';
 import { belongsToDirectory, pointAlias } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
@@ -113,7 +113,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
       return indexRows(context, lock.sql, { directoryId: id, of: previous, progress });
     });
     context.signal.throwIfAborted();
-    await makePreviousCurrent(lock, previous, index, { ...context, progress });
+    await makePreviousCurrent(lock, previous, index);
     return failAfterChange('rollback', async () => {
       if (client !== null) await pointAlias(client, context.config.elasticsearchAlias, index!.name);
       await collectGarbageAfter(context, lock, progress);

@@ -1,6 +1,7 @@
 import { type Datasets, readDatasets } from '../datasets/store.ts';
 import { isNodeFault } from '../elasticsearch/nodes.ts';
 import { messageOf } from '../errors.ts';
+import { beginAgain } from '../postgres/begin-again.ts';
 import { quoted } from '../postgres/identifier.ts';
 import type { Progress } from '../terminal/progress.ts';
 import type { DirectoryContext } from './context.ts';
@@ -28,6 +29,8 @@ export interface IndexStatus {
 }
 
 export interface StatusReport extends IndexStatus {
+  /** The table of Postgres's current generation. */
+  table: string;
   /** The consequence of the drift for searches; absent if there is no drift. */
   driftMeans?: string;
   datasets: Datasets;
@@ -53,9 +56,16 @@ export async function statusReport(
   if (isKnown && running === null && (await withPlainErrors(() => collectGarbageNow(context), null))) {
     progress.note('removed what a stopped run had left');
   }
-  const driftMeans = meaningOf(status.index, await readDirectory(context.sql));
+  const directory = await readDirectory(context.sql);
+  const driftMeans = meaningOf(status.index, directory);
   const datasets = await readDatasets(context.sql);
-  return { ...status, ...(status.drift === undefined ? {} : { driftMeans }), datasets, running };
+  return {
+    ...status,
+    table: directory.current.tableName,
+    ...(status.drift === undefined ? {} : { driftMeans }),
+    datasets,
+    running,
+  };
 }
 
 function meaningOf(index: string, { current, previous }: Directory): string {
@@ -74,12 +84,19 @@ export async function servedIndex(
   return (await aliasTargets(elasticsearch, config.elasticsearchAlias))[0] ?? NO_INDEX;
 }
 
-export async function indexStatus(context: DirectoryContext): Promise<IndexStatus> {
+export function indexStatus(context: DirectoryContext): Promise<IndexStatus> {
+  // It reads tables of generations without the lock.
+  return beginAgain(() => readStatus(context));
+}
+
+async function readStatus(context: DirectoryContext): Promise<IndexStatus> {
   const { sql, elasticsearch } = context;
   const directory = await readDirectory(sql);
   const { current, previous } = directory;
   if (elasticsearch === null) {
-    const [row] = await sql<{ documents: number }[]>`SELECT count(*) AS documents FROM directory_entries`;
+    const [row] = await sql.unsafe<{ documents: number }[]>(
+      `SELECT count(*) AS documents FROM ${quoted(current.tableName)}`,
+    );
     return { index: current.tableName, previous: previous?.tableName ?? null, documents: row!.documents };
   }
   const [index, documents] = await withPlainErrors(async () => {

@@ -15,9 +15,6 @@ import { type LoadOptions, readPages } from './indexing/load.ts';
 
 const COLUMNS = 'nif, legal_name, normalized_name, sort_key';
 
-/** The condition that the staged row `staged` changes nothing of the row `present`. */
-export const UNCHANGED = 'present.nif = staged.nif AND present.legal_name = staged.legal_name';
-
 export interface Difference {
   /** New, or with another legal name. */
   imported: number;
@@ -30,13 +27,13 @@ export interface Difference {
 
 export async function compareStaged(
   sql: Sql,
-  table: string,
-  { replace, present }: { replace: boolean; present: number },
+  { tableName, rows: present }: Pick<Generation, 'tableName' | 'rows'>,
+  replace: boolean,
 ): Promise<Difference> {
   const [row] = await sql.unsafe<{ usable: number; known: number; unchanged: number }[]>(`
     SELECT count(*) AS usable, count(present.nif) AS known,
-      count(*) FILTER (WHERE ${UNCHANGED}) AS unchanged
-    FROM ${STAGING} staged LEFT JOIN ${quoted(table)} present USING (nif)`);
+      count(*) FILTER (WHERE present.legal_name = staged.legal_name) AS unchanged
+    FROM ${STAGING} staged LEFT JOIN ${quoted(tableName)} present USING (nif)`);
   const { usable, known, unchanged } = row!;
   return {
     imported: usable - unchanged,
@@ -46,37 +43,20 @@ export async function compareStaged(
   };
 }
 
-/** Sorting pays from this share of new rows on, because Elasticsearch and Postgres then get rows in the order of results. */
-const SORT_FROM_SHARE = 0.1;
-
 /**
- * Fills a generation's table with the staged rows and, without `replace`, the other rows of `base`. Rows are in the order of
- * results, except that an import of few rows puts them at the end. `finishTable` completes the table.
+ * Fills a generation's table with the staged rows and the other rows of `base`, in the order of results, because Elasticsearch and
+ * Postgres index sorted rows faster. `finishTable` completes the table.
+ * @param base `null` if the staged rows are the whole directory
  */
-export async function fillTable(
-  sql: Sql,
-  table: string,
-  { base, replace, difference }: { base: string; replace: boolean; difference: Difference },
-): Promise<void> {
-  const sorted = difference.imported + difference.removed > difference.rows * SORT_FROM_SHARE;
-  const order = sorted ? 'ORDER BY sort_key, nif' : '';
+export async function fillTable(sql: Sql, table: string, base: string | null): Promise<void> {
   const staged = `SELECT ${COLUMNS} FROM ${STAGING}`;
-  const kept = (condition: string) => `SELECT ${COLUMNS} FROM ${quoted(base)} present WHERE ${condition}`;
-  const inStaging = `SELECT FROM ${STAGING} staged WHERE staged.nif = present.nif`;
-  let rows: string;
-  if (sorted) {
-    rows = replace
-      ? `${staged} ${order}`
-      : `${kept(`NOT EXISTS (${inStaging})`)} UNION ALL ${staged} ${order}`;
-  } else {
-    // Unchanged rows keep their place.
-    const condition = replace
-      ? `EXISTS (SELECT FROM ${STAGING} staged WHERE ${UNCHANGED})`
-      : `NOT EXISTS (${inStaging} AND staged.legal_name <> present.legal_name)`;
-    rows = `${kept(condition)} UNION ALL SELECT ${COLUMNS} FROM ${STAGING} staged WHERE NOT EXISTS
-      (SELECT FROM ${quoted(base)} present WHERE ${UNCHANGED})`;
-  }
-  await sql.unsafe(`CREATE TABLE ${quoted(table)} AS ${rows}`);
+  const rows =
+    base === null
+      ? staged
+      : `SELECT ${COLUMNS} FROM ${quoted(base)} present
+          WHERE NOT EXISTS (SELECT FROM ${STAGING} staged WHERE staged.nif = present.nif)
+        UNION ALL ${staged}`;
+  await sql.unsafe(`CREATE TABLE ${quoted(table)} AS ${rows} ORDER BY sort_key, nif`);
 }
 
 /** A copy of a generation's table with its normalized columns computed by this version. */

@@ -16,7 +16,7 @@ class RetryingTransport extends SniffingTransport {
  * The client of the configured Elasticsearch; `null` if none is configured. It connects at the first request. Of several
  * nodes each gets its share of the requests, and a retry goes to another node.
  *
- * Requests time out after 30 s, and are retried twice if their node failed them or gave no answer. Long ones, such as a clone
+ * Requests time out after 30 s, and are retried twice if their node failed them or gave no answer. Long ones, such as a refresh
  * or a force merge, pass their own `requestTimeout`. Searches have their own retry (`sendSearches`).
  */
 export function createElasticsearch(

@@ -1,8 +1,10 @@
+import { ReplacedError } from '../postgres/begin-again.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { type BatchOptions, createBatcher } from '../runtime/batcher.ts';
 import type { Bound } from '../runtime/timeout.ts';
 import type { SearchEntry } from '../search/document.ts';
+import type { CurrentGeneration } from '../search/generation.ts';
 import { createPrefixSearch } from '../search/postgres.ts';
 import type { ListRow, WantedRows } from './walk.ts';
 import { hasRoom, keyOf, NIF_BYTES, NIFS_PER_ROW, readPlaces, UNDIVIDED, wordsTable } from './word-lists.ts';
@@ -12,43 +14,37 @@ export interface ListedName extends SearchEntry {
   normalizedName: string;
 }
 
-/** SQL: the name of the current generation's table. */
-const CURRENT_TABLE =
-  'SELECT table_name AS name FROM directory JOIN directory_generations ON directory_generations.id = current';
-
-/** The directory was swapped, so the table is not the current one any more. */
-export class Swapped extends Error {
-  override readonly name = 'Swapped';
-}
-
 export type ListReader = Awaited<ReturnType<typeof openListReader>>;
 
 /**
- * Reads the lists of the current generation's table, and the names at their places. What is asked for in one turn of the event
+ * Reads the lists of a generation's table, and the names at their places. What is asked for in one turn of the event
  * loop shares a statement.
- * @throws Swapped when the table is not current (lists only), and Postgres's error when it does not exist
+ * @throws ReplacedError when the generation is not current (lists and prefixes only), and Postgres's error when the table does not exist
  */
-export async function openListReader(sql: Sql, batches: BatchOptions, bound: Bound) {
-  const [current] = await bound(sql.unsafe<{ name: string }[]>(CURRENT_TABLE));
-  const table = current!.name;
+export async function openListReader(
+  sql: Sql,
+  generation: CurrentGeneration,
+  batches: BatchOptions,
+  bound: Bound,
+) {
+  const { table } = generation;
   const [names, words] = [quoted(table), quoted(wordsTable(table))];
   const [row] = await bound(
     sql.unsafe<{ places: Buffer }[]>(`SELECT places FROM ${words} WHERE beginning = $1`, [UNDIVIDED]),
   );
   const divided = new Set(row!.places.toString().split(' '));
 
-  // Without rows of lists there is one of nulls, unless the directory was swapped.
+  // Without rows of lists there is one of nulls, unless the generation was replaced.
   const rowsStatement = `
     SELECT wanted.list, found.last, found.places
-    FROM (${CURRENT_TABLE}) AS current
+    FROM (SELECT FROM directory WHERE current = ${generation.id}) AS current
     LEFT JOIN (
       unnest($1::int[], $2::text[], $3::int[], $4::int[]) AS wanted (list, key, since, rows)
       CROSS JOIN LATERAL (
         SELECT last, places FROM ${words} AS words
         WHERE beginning = key AND last >= since ORDER BY last LIMIT rows
       ) AS found
-    ) ON true
-    WHERE current.name = $5`;
+    ) ON true`;
   async function readRowsOfAll(steps: WantedRows[][], bound: Bound): Promise<ListRow[][][]> {
     // Queries share words, and so the first rows of these lists.
     const byId = new Map(steps.flat().map((list) => [idOf(list), { ...list, read: [] as ListRow[] }]));
@@ -58,14 +54,13 @@ export async function openListReader(sql: Sql, batches: BatchOptions, bound: Bou
       lists.map(({ key }) => key),
       lists.map(({ since }) => since),
       lists.map(({ rows }) => rows),
-      table,
     ];
     const rows = await bound(
       sql.unsafe<{ list: number | null; last: number; places: Uint8Array }[]>(rowsStatement, parameters, {
         prepare: true,
       }),
     );
-    if (rows.length === 0) throw new Swapped();
+    if (rows.length === 0) throw new ReplacedError('another generation of the directory is current');
     for (const { list, last, places } of rows) {
       if (list === null) break; // nothing was found
       const { key, read } = lists[list]!;
@@ -95,7 +90,7 @@ export async function openListReader(sql: Sql, batches: BatchOptions, bound: Bou
     /** The key of the list of the names with a word that begins so; at its end a blank means a whole word. */
     keyOf: (beginning: string) => keyOf(beginning, divided),
     /** The first names that begin with a prefix, in their order. */
-    readPrefix: createPrefixSearch(sql, table, { equalFirst: false }),
+    readPrefix: createPrefixSearch(sql, generation, { equalFirst: false }),
     readRows: createBatcher(readRowsOfAll, batches),
     readNames: createBatcher(readNamesOfAll, batches),
   };

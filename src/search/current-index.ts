@@ -2,6 +2,7 @@ import { openAsker } from '../postgres/asker.ts';
 import { openDedicated } from '../postgres/dedicated.ts';
 import { startInterval } from '../runtime/interval.ts';
 import { SECOND } from '../units.ts';
+import { selectCurrent } from './generation.ts';
 
 /** The Postgres channel for a change of the current generation (src/directory/generations.ts). */
 export const DIRECTORY_CHANGED = 'directory_changed';
@@ -49,12 +50,8 @@ export function watchCurrentIndex(databaseUrl: string) {
         before = changes;
         // Each time, because postgres.js replaces a lost connection silently.
         await listener.ask((sql) => sql.unsafe(`LISTEN ${DIRECTORY_CHANGED}`), READ_TIMEOUT_MS);
-        const [row] = await listener.ask(
-          (sql) => sql<{ index: string | null }[]>`
-            SELECT index_name AS index FROM directory_generations WHERE id = (SELECT current FROM directory)`,
-          READ_TIMEOUT_MS,
-        );
-        if (before === changes && !closed) current = row?.index ?? null;
+        const [row] = await listener.ask(selectCurrent, READ_TIMEOUT_MS);
+        if (before === changes && !closed) current = row.index;
       }
     } catch {
       current = null; // read again in a second

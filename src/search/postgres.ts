@@ -15,9 +15,9 @@
 
 import type { Sql } from '../postgres/connect.ts';
 import { quoted } from '../postgres/identifier.ts';
-import { withTimeout } from '../runtime/timeout.ts';
+import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import type { SearchEntry } from './document.ts';
-import type { ParsedQuery } from './query.ts';
+import { type CurrentGeneration, createCurrentReader, foundRows, selectWhileCurrent } from './generation.ts';
 import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, SEARCH_TIMEOUT_MS } from './search.ts';
 
 /** Characters of a name in an index, each of at most 4 bytes. */
@@ -27,7 +27,7 @@ export const INDEXED_LENGTH = 64;
 const MISALIGNED_WITHIN: readonly number[] = [1, 2, 4, 8, 16, 24, 40];
 
 /**
- * The indexes for fast searches in a table with the columns of `directory_entries`. Create them after loading the rows (2 to 5 s
+ * The indexes for fast searches in a generation's table. Create them after loading the rows (2 to 5 s
  * for 1 million), the index of the order first. Then run `VACUUM ANALYZE`, because the planner needs the statistics of the indexed expressions.
  *
  * @param table its plain name, which begins the names of the indexes
@@ -46,42 +46,60 @@ export function searchIndexStatements(table: string): string[] {
   ];
 }
 
-/** Search in the view `directory_entries`, by one statement and so one snapshot a search. */
+/** Search in the current generation's table, by one statement and so one snapshot a search. */
 export function createPostgresSearch(sql: Sql): DirectorySearch {
-  const byPrefix = createPrefixSearch(sql, 'directory_entries', { equalFirst: true });
-  const query = (parsed: Exclude<ParsedQuery, { kind: 'nothing' }>) =>
-    parsed.kind === 'nif'
-      ? sql<
-          SearchEntry[]
-        >`SELECT nif, legal_name AS "legalName" FROM directory_entries WHERE nif = ${parsed.nif}`
-      : byPrefix(parsed.normalized);
-
+  const read = createCurrentReader(sql, (generation) => ({
+    name: createPrefixSearch(sql, generation, { equalFirst: true }),
+    nif: createNifSearch(sql, generation),
+  }));
   return {
     async find(parsed) {
       if (parsed.kind === 'nothing') return NOTHING_FOUND;
-      const rows = await withTimeout(query(parsed), SEARCH_TIMEOUT_MS, 'Postgres');
-      return { entries: [...rows], index: null };
+      const find = (bound: Bound) =>
+        read(
+          ({ name, nif }) =>
+            parsed.kind === 'nif' ? nif(parsed.nif, bound) : name(parsed.normalized, bound),
+          bound,
+        );
+      return { entries: await withTimeout(find, SEARCH_TIMEOUT_MS, 'Postgres'), index: null };
     },
   };
 }
 
+type Generation = Pick<CurrentGeneration, 'id' | 'table'>;
+
+/** Finds the name of a NIF. */
+function createNifSearch(sql: Sql, generation: Generation) {
+  const statement = selectWhileCurrent(generation, 'nif, legal_name AS "legalName"', {
+    found: quoted(generation.table),
+    condition: 'nif = $1',
+  });
+  return async (nif: string, bound: Bound) =>
+    foundRows(await bound(sql.unsafe<SearchEntry[]>(statement, [nif], { prepare: true })), 'nif');
+}
+
 /**
- * The statement for the first names with a prefix, by sort key and NIF.
- * @param table its plain name; it has the indexes of {@link searchIndexStatements}
+ * Finds the first names with a prefix, by sort key and NIF.
+ * @param generation its table has the indexes of {@link searchIndexStatements}
  * @param equalFirst whether names that equal the prefix come first
+ * @throws ReplacedError (in the search) when the generation is not current any more
  */
-export function createPrefixSearch(sql: Sql, table: string, { equalFirst }: { equalFirst: boolean }) {
+export function createPrefixSearch(
+  sql: Sql,
+  generation: Generation,
+  { equalFirst }: { equalFirst: boolean },
+) {
   const lengths = [...MISALIGNED_WITHIN, null];
   const statements = new Map(
-    lengths.map((length) => [length, nameStatement(length, quoted(table), equalFirst)]),
+    lengths.map((length) => [length, nameStatement(length, generation, equalFirst)]),
   );
-  return (prefix: string) => {
+  return async (prefix: string, bound: Bound) => {
     const codePoints = [...prefix];
     const head = codePoints.slice(0, INDEXED_LENGTH).join('');
     const length = MISALIGNED_WITHIN.find((within) => codePoints.length <= within) ?? null;
-    return sql.unsafe<SearchEntry[]>(statements.get(length)!, [prefix, head, firstAfter(head)], {
-      prepare: true,
-    });
+    const parameters = [prefix, head, firstAfter(head)];
+    const query = sql.unsafe<SearchEntry[]>(statements.get(length)!, parameters, { prepare: true });
+    return foundRows(await bound(query), 'nif');
   };
 }
 
@@ -100,15 +118,15 @@ function misaligned(length: number): string {
  * it expected 8 matches of "const" instead of 4,976, and sorted all of them in 71 ms instead of 0.2. `(SELECT $1)` hides the
  * value from it, COALESCE a combination of conditions that it considers rare.
  */
-function nameStatement(misalignedWithin: number | null, table: string, equalFirst: boolean): string {
+function nameStatement(misalignedWithin: number | null, generation: Generation, equalFirst: boolean): string {
+  const table = quoted(generation.table);
   const first = (column: string, length: number) => `left(${column}, ${length})`;
   const name = first('normalized_name', misalignedWithin ?? INDEXED_LENGTH);
   const key = first('sort_key', INDEXED_LENGTH);
   const prefix = '(SELECT $1::text)';
   const head = '(SELECT $2::text)';
   const headEnd = '(SELECT $3::text)';
-  return `
-    SELECT nif, legal_name AS "legalName" FROM (
+  const found = `(
       (SELECT ${equalFirst ? 0 : 1} AS part, nif, legal_name, sort_key FROM ${table}
         WHERE ${first('normalized_name', INDEXED_LENGTH)} = ${head} AND normalized_name = ${prefix}
         ORDER BY sort_key, nif LIMIT ${MAX_RESULTS})
@@ -125,8 +143,9 @@ function nameStatement(misalignedWithin: number | null, table: string, equalFirs
           AND NOT starts_with(sort_key, ${prefix}) AND starts_with(normalized_name, ${prefix})
           AND normalized_name <> ${prefix}
         ORDER BY sort_key, nif LIMIT ${MAX_RESULTS})
-    ) AS matches
-    ORDER BY part, sort_key, nif LIMIT ${MAX_RESULTS}`;
+    )`;
+  const rest = `ORDER BY part, sort_key, nif LIMIT ${MAX_RESULTS}`;
+  return selectWhileCurrent(generation, 'nif, legal_name AS "legalName"', { found, rest });
 }
 
 /** The first string, by code point, after all strings with the prefix, which ends in a letter or digit. */

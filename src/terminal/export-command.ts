@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Command } from 'commander';
+import { beginAgain } from '../postgres/begin-again.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { KIB } from '../units.ts';
@@ -43,12 +44,16 @@ function exportRows<Options>(
   progress: Progress,
 ): Promise<void> {
   return withDedicated(tools, async (sql) => {
-    // The transaction ends with the connection, so that a reader that has left can't keep it open.
-    await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
-    const { name, rows, select } = await find(sql, options);
+    const { name, rows, csv } = await beginAgain(async () => {
+      await sql`ROLLBACK`;
+      // The transaction ends with the connection, so that a reader that has left can't keep it open.
+      await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
+      const { select, ...found } = await find(sql, options);
+      const csv = await sql.unsafe(`COPY (${select}) TO STDOUT WITH (FORMAT csv, HEADER)`).readable();
+      return { ...found, csv };
+    });
     progress.note(`${name}: ${count(rows)} companies`);
     progress.phase(`writing ${options.output ?? 'to standard output'}`);
-    const csv = await sql.unsafe(`COPY (${select}) TO STDOUT WITH (FORMAT csv, HEADER)`).readable();
     const onRows = (written: number) => progress.update(written, rows > 0 ? written / rows : null);
     await writeOut(blocksOf(csv, onRows), options.output);
   });

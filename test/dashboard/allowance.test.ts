@@ -2,9 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
-import { exampleQuery, FALLBACK_QUERY } from '../../src/dashboard/reference/example-query.ts';
 import { creditHistory } from '../../src/dashboard/usage/credits.ts';
-import { readDirectory } from '../../src/directory/generations.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createVisitor, makeKey } from './visitor.ts';
 
@@ -206,14 +204,8 @@ describe('CONTACT and the links', () => {
   });
 });
 
-describe('the example query', () => {
-  test('is the first word of a name in the directory, for as long as Postgres answers', async () => {
-    expect(await exampleQuery(service.sql)).toBe(FALLBACK_QUERY);
-    const table = (await readDirectory(service.sql)).current.tableName;
-    await service.sql.unsafe(`
-      INSERT INTO "${table}" (nif, legal_name, normalized_name, sort_key)
-      VALUES ('500000000', '3 A', '3 a', '3 a'), ('500000018', 'Oficina X', 'oficina x', 'oficina x')`);
-    expect(await exampleQuery(service.sql)).toBe('oficina');
+describe('the page of a new key', () => {
+  test('has a call to copy', async () => {
     const { visitor } = await createMember(service);
     await makeKey(visitor);
     const page = await visitor.submit('/dashboard/keys', { name: 'second' });

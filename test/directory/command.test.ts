@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { readDirectory } from '../../src/directory/generations.ts';
 import { readHolder, withDirectoryLock } from '../../src/directory/lock.ts';
 import { bareEnvironment, createCommandLine, MAIN, ROOT, runHere } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -44,6 +45,7 @@ test('import, rebuild, rollback and status answer the contract’s members, and 
   expect(next).toEqual({ ...dry, index: expect.any(String), milliseconds: expect.any(Number) });
   expect(await line.json('index', 'status')).toEqual({
     index: next.index,
+    table: (await readDirectory(bench.tools.sql)).current.tableName,
     previous: imported.index,
     documents: 12,
     datasets: {
@@ -275,7 +277,7 @@ test('Elasticsearch out of reach is one plain line, and no reason not to report 
     code: 0,
     stderr: `warning: ${refused} check ELASTICSEARCH_URL and the server\n`,
     stdout: expect.stringMatching(
-      /^index +\(Elasticsearch doesn't answer\)\n.*\ndocuments +unknown\ndirectory /,
+      /^index +\(Elasticsearch doesn't answer\)\ntable +directory_g000001\n.*\ndocuments +unknown\ndirectory /,
     ),
   });
 });

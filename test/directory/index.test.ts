@@ -7,12 +7,19 @@ import { createIndex } from '../../src/directory/indexing/indices.ts';
 import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { rebuildIndex } from '../../src/directory/rebuild.ts';
 import { directoryHealth, ensureSearchable } from '../../src/directory/startup-check.ts';
+import type { Sql } from '../../src/postgres/connect.ts';
 import { type SearchDocument, searchDocument } from '../../src/search/document.ts';
 import { csv, nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../support/workbench.ts';
+
+/** Changes the current rows to what another normalization might have made of them. */
+async function spoilNormalization(sql: Sql): Promise<void> {
+  const { tableName } = (await readDirectory(sql)).current;
+  await sql`UPDATE ${sql(tableName)} SET normalized_name = 'old ' || nif, sort_key = nif`;
+}
 
 for (const mode of MODES) {
   describe(`index rebuild, rollback and status, ${mode}`, () => {
@@ -67,7 +74,7 @@ for (const mode of MODES) {
       await bench.importText(csv(10, 20));
       const { sql } = bench.database;
       const { index } = await bench.status();
-      await sql.unsafe(`UPDATE directory_entries SET normalized_name = 'old ' || nif, sort_key = nif`);
+      await spoilNormalization(sql);
       await sql`UPDATE directory_generations SET normalization = 'another' WHERE retired_at IS NULL`;
       expect(await directoryHealth(bench.tools)).toEqual({
         ok: false,
@@ -77,7 +84,8 @@ for (const mode of MODES) {
       expect(rebuilt).toMatchObject({ documents: 20 });
       expect(rebuilt.index).not.toBe(index);
       expect(await directoryHealth(bench.tools)).toEqual({ ok: true, warnings: [] });
-      const [row] = await sql`SELECT normalized_name, sort_key FROM directory_entries WHERE nif = ${nif(3)}`;
+      const { tableName } = (await readDirectory(sql)).current;
+      const [row] = await sql`SELECT normalized_name, sort_key FROM ${sql(tableName)} WHERE nif = ${nif(3)}`;
       expect({ ...row }).toEqual({ normalized_name: 'empresa 000003', sort_key: 'empresa 000003' });
       expect(await bench.search('empresa')).toHaveLength(20);
     });
@@ -90,7 +98,7 @@ for (const mode of MODES) {
       async (_, from, replace) => {
         await bench.importText(csv(0, 20));
         const { sql } = bench.database;
-        await sql.unsafe(`UPDATE directory_entries SET normalized_name = 'old ' || nif, sort_key = nif`);
+        await spoilNormalization(sql);
         await sql`UPDATE directory_generations SET normalization = 'another', index_fingerprint = 'another'
         WHERE retired_at IS NULL`;
         await bench.importText(csv(from, 21), { replace });

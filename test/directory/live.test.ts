@@ -98,7 +98,7 @@ for (const mode of MODES) {
       try {
         await change(second, () => bench.importText(toCsv(second), { replace: true }));
         await change(second, () => bench.rebuild());
-        // A small change: a copy of the index in full mode.
+        // A small change.
         await change(third, () =>
           bench.importText(toCsv(new Map([...directory(320, 330, 4), [25, 'Beta Nova']]))),
         );

@@ -115,21 +115,29 @@ async function setNodeB(isAlive: boolean): Promise<void> {
   isNodeBAlive = isAlive;
 }
 
-test('the wait for a copy that no node takes ends with what to look at', async () => {
+test.each([
+  ['a copy that no node takes', 1, 'b', '1 of 2 shard copies after 1 s: look at the disks of the nodes'],
+  [
+    'more copies than nodes',
+    2,
+    'a,b',
+    '2 of 3 shard copies after 1 s: 3 copies need as many nodes, and the cluster has 2: set number_of_replicas in the mapping file',
+  ],
+])('the wait for %s ends with what to do', async (_, replicas, nodes, expected) => {
   await setNodeB(true);
   const name = newIndexName('waiting');
   await client.indices.create({
     index: name,
     wait_for_active_shards: 1,
-    settings: { number_of_replicas: 1, 'index.routing.allocation.require._name': 'b' },
+    settings: { number_of_replicas: replicas, 'index.routing.allocation.include._name': nodes },
   });
   const said: string[] = [];
   const note = (line: string) => void said.push(line);
   const progress = { ...NO_PROGRESS, phase: note, note };
-  await untilCopied(client, name, { signal: NEVER, progress }, 500);
+  await untilCopied(client, name, { signal: NEVER, progress }, 1_000);
   expect(said).toEqual([
     'copying the index to other nodes',
-    'warning: the new index has 1 of 2 shard copies: look at the disks of the nodes, because the death of one may end searches',
+    `warning: the new index has ${expected}, because the death of a node may end searches`,
   ]);
   await client.indices.delete({ index: name });
 });

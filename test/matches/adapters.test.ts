@@ -10,10 +10,15 @@ import { createPostgresMatches } from '../../src/matches/postgres.ts';
 import { numbered, testEntries } from '../search/entries.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
-import { createSearchIndex, createTestIndexAlias, pointAlias } from '../support/search-index.ts';
+import {
+  createSearchIndex,
+  createTestIndexAlias,
+  makeTableCurrent,
+  pointAlias,
+} from '../support/search-index.ts';
 import { inOneTurn } from '../support/stopped-clock.ts';
 import { createMatchOracle } from './oracle.ts';
-import { createMatchTable, isForWords, makeTableCurrent, matchEntries } from './support.ts';
+import { createMatchTable, isForWords, matchEntries } from './support.ts';
 
 /** Half of all names have `de`, a quarter `sociedade`; words meet often, seldom or never. */
 function crowd() {
@@ -172,7 +177,7 @@ describe.each(adapters)('matches by %s', (_, adapter) => {
   test('hostile queries are answered like any other', async () => {
     const hostile = [
       '"',
-      "'; DROP TABLE directory_entries; --",
+      "'; DROP TABLE directory_generations; --",
       '{"match_all":{}}',
       'a\u0000b',
       'de*',

@@ -34,16 +34,6 @@ export async function createMatchTable(
   await buildWordLists(sql, context, table, await sampleBeginnings(sql, table, sample));
 }
 
-/** Makes a table the current generation's. */
-export async function makeTableCurrent(sql: Sql, table: string): Promise<void> {
-  await sql.begin(async (transaction) => {
-    const [row] = await transaction<{ id: number }[]>`
-      INSERT INTO directory_generations (id, table_name, rows, origin, created_by)
-      VALUES (nextval('directory_generation_ids'), ${table}, 0, 'import', 'test') RETURNING id`;
-    await transaction`UPDATE directory SET current = ${row!.id}`;
-  });
-}
-
 /** Two directories to swap, queries that tell them apart, and the answers of each directory to each query, as JSON. */
 export function swappedDirectories() {
   const names = (mark: string) =>

@@ -15,8 +15,8 @@ import {
   createSearchIndex,
   createSearchTable,
   createTestIndexAlias,
+  makeTableCurrent,
   pointAlias,
-  showTable,
 } from '../support/search-index.ts';
 import { inOneTurn } from '../support/stopped-clock.ts';
 import { testEntries } from './entries.ts';
@@ -27,7 +27,7 @@ const { alias, cleanup } = createTestIndexAlias();
 
 const database = await createTestDatabase('search');
 await createSearchTable(database.sql, 'search_entries', entries);
-await showTable(database.sql, 'search_entries');
+await makeTableCurrent(database.sql, 'search_entries');
 const postgres = createPostgresSearch(database.sql);
 const client = createElasticsearch({
   elasticsearchUrl: elasticsearchUrl,
@@ -165,7 +165,7 @@ describe.each(adapters)('search by %s', (_, adapter) => {
   test('hostile queries are answered like any other', async () => {
     const hostile = [
       '"',
-      "'; DROP TABLE directory_entries; --",
+      "'; DROP TABLE directory_generations; --",
       '{"match_all":{}}',
       '\n{"index":"_all"}\n{"query":{"match_all":{}}}\n',
       'a\u0000b',

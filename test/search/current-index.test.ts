@@ -4,7 +4,6 @@ import { makeCurrent, nextGeneration, readDirectory } from '../../src/directory/
 import { withDirectoryLock } from '../../src/directory/lock.ts';
 import { watchCurrentIndex } from '../../src/search/current-index.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { NO_PROGRESS } from '../support/progress.ts';
 import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
@@ -36,7 +35,7 @@ async function change(index: string | null): Promise<void> {
       await readDirectory(sql),
       { ...next, rows: 0, normalization: null, origin: 'import', file: 'x.csv' },
       index === null ? null : { name: index, fingerprint: 'test' },
-      { ...tools, progress: NO_PROGRESS },
+      tools.actor,
     );
   });
 }

@@ -7,7 +7,7 @@ import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy } from '../support/proxy.ts';
 import { readDuring } from '../support/read-during.ts';
 import { searchEntries } from '../support/search-entries.ts';
-import { createSearchTable, showTable } from '../support/search-index.ts';
+import { createSearchTable, makeTableCurrent } from '../support/search-index.ts';
 import { numbered } from './entries.ts';
 
 const ROWS = 20_000;
@@ -42,7 +42,7 @@ const crowded = numbered(
 
 const database = await createTestDatabase('search_cost');
 await createSearchTable(database.sql, 'crowded', crowded);
-await showTable(database.sql, 'crowded');
+await makeTableCurrent(database.sql, 'crowded');
 afterAll(() => database.drop());
 
 test('a search reads a fraction of the 20,000 rows that begin with its query, whatever its length', async () => {
@@ -82,7 +82,7 @@ async function countingRows(q: string) {
   });
 }
 
-test('while the view changes and old tables go, every answer is of one directory as a whole', async () => {
+test('while the directory changes and old tables go, every answer is of one directory as a whole', async () => {
   const names = (exact: readonly number[], mark: string) =>
     Array.from({ length: 40 }, (_, i) => (exact.includes(i) ? 'Azul, Lda' : `"Azul" ${i} ${mark}`));
   const directories = [
@@ -97,7 +97,7 @@ test('while the view changes and old tables go, every answer is of one directory
   const reader = connectPostgres(own.url, { max: 3 });
   try {
     await createSearchTable(own.sql, 'swap_0', directories[0]!);
-    await showTable(own.sql, 'swap_0');
+    await makeTableCurrent(own.sql, 'swap_0');
     const seen = new Set<number>();
     const search = createPostgresSearch(reader);
     const read = async () => {
@@ -110,7 +110,7 @@ test('while the view changes and old tables go, every answer is of one directory
     const change = async () => {
       for (let generation = 1; generation <= 10; generation += 1) {
         await createSearchTable(own.sql, `swap_${generation}`, directories[generation % 2]!);
-        await showTable(own.sql, `swap_${generation}`);
+        await makeTableCurrent(own.sql, `swap_${generation}`);
         await own.sql`DROP TABLE ${own.sql(`swap_${generation - 1}`)}`;
       }
     };

@@ -79,9 +79,12 @@ export async function createSearchTable(
   await sql`VACUUM ANALYZE ${sql(table)}`;
 }
 
-/** Lets searches see this table. */
-export async function showTable(sql: Sql, table: string): Promise<void> {
-  await sql`
-    CREATE OR REPLACE VIEW directory_entries AS
-    SELECT nif, legal_name, normalized_name, sort_key FROM ${sql(table)}`;
+/** Makes a table the current generation's. */
+export async function makeTableCurrent(sql: Sql, table: string): Promise<void> {
+  await sql.begin(async (transaction) => {
+    const [row] = await transaction<{ id: number }[]>`
+      INSERT INTO directory_generations (id, table_name, rows, origin, created_by)
+      VALUES (nextval('directory_generation_ids'), ${table}, 0, 'import', 'test') RETURNING id`;
+    await transaction`UPDATE directory SET current = ${row!.id}`;
+  });
 }

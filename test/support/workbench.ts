@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { SniffingTransport } from '@elastic/elasticsearch';
 import { normalizeName } from '../../src/companies/name.ts';
 import type { DirectoryContext } from '../../src/directory/context.ts';
+import { readDirectory } from '../../src/directory/generations.ts';
 import { type DirectoryReport, type ImportOptions, importCompanies } from '../../src/directory/import.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
 import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
@@ -96,8 +97,9 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     status: () => indexStatus(tools),
     search: (query) => searchThrough(tools, query),
     async rows() {
+      const { tableName } = (await readDirectory(database.sql)).current;
       const rows = await database.sql<{ nif: string; legal_name: string }[]>`
-        SELECT nif, legal_name FROM directory_entries ORDER BY nif`;
+        SELECT nif, legal_name FROM ${database.sql(tableName)} ORDER BY nif`;
       return rows.map(({ nif, legal_name }) => `${nif} ${legal_name}`);
     },
     path,

@@ -6,7 +6,7 @@ import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
 import { codeSamples } from '../reference/code-samples.ts';
-import { exampleQuery } from '../reference/example-query.ts';
+import { EXAMPLE_QUERY } from '../reference/example-query.ts';
 import type { PageResponse } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import {
@@ -88,7 +88,7 @@ export async function showKeys(
 </div>
 <p class="lead">${messages.keysLead}</p>
 ${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${messages.keysOverLimit(formats.number(account.keys), limit)}</p>`}
-${secret !== null && newKey(context, secret, await exampleQuery(tools.sql))}
+${secret !== null && newKey(context, secret, EXAMPLE_QUERY)}
 ${createForm(context, refusal)}
 ${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : html`<div class="card list">${listKeys(context, active, lastUsed)}</div>`}
 ${before !== null && html`<p><a href="${tools.base}/keys">${messages.latestKeys}</a></p>`}

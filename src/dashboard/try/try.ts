@@ -1,7 +1,7 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
 import type { MemberContext } from '../page-context.ts';
-import { exampleQuery } from '../reference/example-query.ts';
+import { EXAMPLE_QUERY } from '../reference/example-query.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
@@ -83,7 +83,7 @@ ${failureNotice(refusal?.message)}
     type: 'search',
     value: queryOf(context),
     maxLength: MAX_QUERY,
-    placeholder: await exampleQuery(tools.sql),
+    placeholder: EXAMPLE_QUERY,
     focus: tried === null,
     fault: refusal?.faults?.q,
   })}

@@ -14,13 +14,8 @@ import {
 import { prefixFilter, searchBody } from '../../search/msearch.ts';
 import { MAX_RESULTS } from '../../search/search.ts';
 import type { Progress } from '../../terminal/progress.ts';
-import type { DirectoryContext } from '../context.ts';
-import type { Generation } from '../generations.ts';
-import { buildSearchIndexes } from '../tables.ts';
 import { untilCopied } from './copies.ts';
 import {
-  belongsToDirectory,
-  cloneIndex,
   countDocuments,
   createIndex,
   finishIndex,
@@ -28,7 +23,7 @@ import {
   newIndexName,
   refreshIndex,
 } from './indices.ts';
-import { type Changes, loadChanges, loadTable, tablePages } from './load.ts';
+import { loadTable, tablePages } from './load.ts';
 
 /** A checked index of exactly the rows of a table. No alias points to it yet. */
 export interface BuiltIndex {
@@ -36,61 +31,33 @@ export interface BuiltIndex {
   fingerprint: string;
 }
 
-/** Up to this share of the directory, changes go into a copy of the present index instead of a whole new one. */
-const CLONE_UP_TO_SHARE = 0.1;
-
 export interface BuildOptions {
+  alias: string;
   directoryId: string;
-  of: Pick<Generation, 'id' | 'tableName' | 'rows'>;
+  /** The generation, and its table. */
+  of: { id: number; tableName: string; rows: number };
+  signal: AbortSignal;
   progress: Progress;
-  /** An index that differs from the table by these changes only. Without it all rows are indexed. */
-  since?: { generation: Generation; changes: Changes };
-}
-
-/**
- * Makes a generation's rows searchable: by a new index, or in embedded mode by indexes of its table (then the answer is `null`).
- * @param sql a dedicated connection
- */
-export async function indexRows(
-  context: DirectoryContext,
-  sql: Sql,
-  options: BuildOptions,
-): Promise<BuiltIndex | null> {
-  if (context.elasticsearch !== null) return buildIndex(context, context.elasticsearch, options);
-  options.progress.phase('indexing');
-  await buildSearchIndexes(sql, options.of.tableName, context);
-  return null;
 }
 
 /**
  * Builds the index of a table: loads it, merges it, refreshes it, checks it, and waits for its copies on other nodes.
+ * @param sql a pool
  * @throws the error of Elasticsearch. An unfinished index stays behind; `_meta` identifies it
  */
-async function buildIndex(
-  { config, sql, signal }: DirectoryContext,
+export async function buildIndex(
   client: Client,
-  options: BuildOptions,
+  sql: Sql,
+  { alias, directoryId, of, signal, progress }: BuildOptions,
 ): Promise<BuiltIndex> {
-  const { directoryId, of, progress, since } = options;
   const { tableName: table, rows } = of;
-  const name = newIndexName(config.elasticsearchAlias);
+  const name = newIndexName(alias);
   const fingerprint = mappingFingerprint();
-  const meta = { directory: directoryId, generation: of.id, fingerprint };
-  const source = since === undefined || !canClone(since, rows) ? null : since.generation.indexName;
-
-  if (source !== null && (await belongsToDirectory(client, source, directoryId))) {
-    progress.phase('copying the index');
-    await cloneIndex(client, source, name, meta, signal);
-    progress.phase('indexing changes');
-    await loadChanges(client, since!.changes, name, { signal, progress });
-  } else {
-    progress.phase('indexing');
-    await createIndex(client, name, meta);
-    await loadTable(client, sql, { table, rows }, name, { signal, progress });
-    // A copy with few changes is not merged, because that would write all of it again.
-    progress.phase('merging the index');
-    await mergeIndex(client, name, signal);
-  }
+  progress.phase('indexing');
+  await createIndex(client, name, { directory: directoryId, generation: of.id, fingerprint });
+  await loadTable(client, sql, { table, rows }, name, { signal, progress });
+  progress.phase('merging the index');
+  await mergeIndex(client, name, signal);
   progress.phase('checking the index');
   await refreshIndex(client, name, signal);
   await checkIndex(client, sql, { index: name, table, rows, signal });
@@ -98,15 +65,6 @@ async function buildIndex(
   // Before any search uses the index, because with one copy the death of its node would end every search.
   await untilCopied(client, name, { signal, progress });
   return { name, fingerprint };
-}
-
-/** Whether these changes go into a copy of the generation's index instead of a new index. */
-function canClone(
-  { generation, changes }: { generation: Generation; changes: Pick<Changes, 'count'> },
-  rows: number,
-): boolean {
-  const isCurrent = generation.indexName !== null && generation.indexFingerprint === mappingFingerprint();
-  return isCurrent && changes.count <= rows * CLONE_UP_TO_SHARE;
 }
 
 /** The number of names that a new index must find. */

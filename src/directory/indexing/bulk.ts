@@ -17,10 +17,6 @@ export function indexLines(nif: string, legalName: string): string {
   return `{"index":{"_id":"${nif}"}}\n${JSON.stringify(searchDocument(nif, legalName))}\n`;
 }
 
-export function deleteLine(nif: string): string {
-  return `{"delete":{"_id":"${nif}"}}\n`;
-}
-
 interface BulkAnswer {
   errors?: boolean;
   /** Failed items only (filter_path). */

@@ -15,7 +15,7 @@ export interface IndexMeta {
 }
 
 /**
- * Cloning, refreshing and finishing an index can take long on a busy cluster. A retry happens only if the node is lost, because
+ * Refreshing and finishing an index can take long on a busy cluster. A retry happens only if the node is lost, because
  * otherwise one dead node of three would end every import.
  */
 const LONG: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * MINUTE, maxRetries: 2 };
@@ -36,8 +36,8 @@ const LOADING = {
 } as const;
 
 /**
- * Settings of a complete index. It is closed for writing, because only such an index can be cloned. It has a copy on every node, so
- * that a search needs only the node that it is sent to. The mapping file's replicas and refresh override them.
+ * Settings of a complete index. It has a copy on every node, so that a search needs only the node that it is sent to. The mapping
+ * file's replicas and refresh override them.
  */
 function servingSettings(): estypes.IndicesIndexSettings {
   const { number_of_replicas, refresh_interval = null } = readMapping().settings.index as Record<
@@ -48,7 +48,6 @@ function servingSettings(): estypes.IndicesIndexSettings {
     ...(number_of_replicas === undefined ? { auto_expand_replicas: '0-all' } : { number_of_replicas }),
     refresh_interval,
     translog: { durability: null, flush_threshold_size: null },
-    blocks: { write: true },
     // null means "the default again"; the client's types don't know it
   } as unknown as estypes.IndicesIndexSettings;
 }
@@ -70,31 +69,6 @@ export async function createIndex(client: Client, name: string, meta: IndexMeta)
   );
 }
 
-/**
- * Creates a writable copy of a complete index. It consists of hard links, so it takes a second or two. Like `createIndex`, it
- * can only be interrupted when the copy exists.
- */
-export async function cloneIndex(
-  client: Client,
-  source: string,
-  name: string,
-  meta: IndexMeta,
-  signal: AbortSignal,
-): Promise<void> {
-  const settings = {
-    'index.blocks.write': null,
-    'index.auto_expand_replicas': false,
-    'index.number_of_replicas': LOADING.number_of_replicas,
-    'index.refresh_interval': LOADING.refresh_interval,
-    'index.translog.durability': LOADING.translog.durability,
-  };
-  await client.indices.clone(
-    { index: source, target: name, settings, wait_for_active_shards: 'all', timeout: '5m' },
-    LONG,
-  );
-  await client.indices.putMapping({ index: name, _meta: { ...meta } }, { ...LONG, signal });
-}
-
 export async function refreshIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
   await client.indices.refresh({ index: name }, { ...LONG, signal });
 }
@@ -111,7 +85,7 @@ export async function mergeIndex(client: Client, name: string, signal: AbortSign
   }
 }
 
-/** Ends an index's loading: durable, replicated, closed for writing. */
+/** Ends an index's loading: durable and replicated. */
 export async function finishIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
   await client.indices.flush({ index: name, wait_if_ongoing: true }, { ...LONG, signal });
   await client.indices.putSettings({ index: name, settings: servingSettings() }, { ...LONG, signal });

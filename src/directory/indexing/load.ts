@@ -5,7 +5,7 @@ import { quoted } from '../../postgres/identifier.ts';
 import { createTextBuffer } from '../../runtime/text-buffer.ts';
 import type { Progress } from '../../terminal/progress.ts';
 import { MIB } from '../../units.ts';
-import { deleteLine, indexLines, sendBulk } from './bulk.ts';
+import { indexLines, sendBulk } from './bulk.ts';
 
 /** About 5,000 rows of usual names. */
 const PAGES_PER_RANGE = 100;
@@ -77,37 +77,4 @@ export async function loadTable(
   };
   const outcomes = await Promise.allSettled(Array.from({ length: STREAMS }, send));
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-}
-
-/** Changes of an index that are fetched and sent at a time. */
-const CHANGES_PER_REQUEST = 2_000;
-
-/** The changes that make an index equal to the new directory. */
-export interface Changes {
-  /** The connection that has the staged rows. */
-  sql: Sql;
-  /** Returns `nif` and `legal_name`; a `null` name removes the entry. */
-  query: string;
-  count: number;
-}
-
-export async function loadChanges(
-  client: Client,
-  changes: Changes,
-  index: string,
-  { signal, progress }: LoadOptions,
-): Promise<void> {
-  let done = 0;
-  const lines = createTextBuffer(REQUEST_BYTES);
-  const batches = changes.sql
-    .unsafe<{ nif: string; legal_name: string | null }[]>(changes.query)
-    .cursor(CHANGES_PER_REQUEST);
-  for await (const batch of batches) {
-    for (const { nif, legal_name } of batch)
-      lines.append(legal_name === null ? deleteLine(nif) : indexLines(nif, legal_name));
-    await sendBulk(client, index, lines.bytes(), signal);
-    lines.clear();
-    done += batch.length;
-    progress.update(done, done / changes.count);
-  }
 }

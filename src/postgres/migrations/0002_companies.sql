@@ -81,8 +81,8 @@ BEGIN
   END IF;
 END $$;
 
--- Every import builds a whole new table, a generation, and makes it the current one in one short transaction. Readers
--- use the view, which always shows the current generation.
+-- Every import builds a whole new table, a generation, and makes it the current one. A statement that reads the directory names
+-- its generation's table, and checks that it is current.
 
 CREATE SEQUENCE directory_generation_ids START 2;
 
@@ -127,23 +127,3 @@ CREATE TABLE directory_g000001 (
 INSERT INTO directory_generations (id, table_name, rows, origin, created_by)
 VALUES (1, 'directory_g000001', 0, 'empty', 'migration');
 INSERT INTO directory (current) VALUES (1);
-
-CREATE VIEW directory_entries AS SELECT nif, legal_name, normalized_name, sort_key FROM directory_g000001;
-
--- Makes a registered generation the current one, for the holder of the lock. It is one statement, so that a lost connection can't
--- leave half of it. Readers queue behind a waiting change of the view, so it doesn't wait long, and callers retry.
-CREATE FUNCTION directory_make_current(backend integer, next integer, next_previous integer)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM set_config('lock_timeout', '250ms', true);
-  PERFORM FROM directory WHERE lock_backend = backend AND pg_backend_pid() = backend FOR UPDATE;
-  IF NOT FOUND THEN
-    RAISE EXCEPTION 'the lock on the directory is not held any more' USING ERRCODE = 'CD001';
-  END IF;
-  UPDATE directory_generations SET retired_at = clock_timestamp() WHERE id = (SELECT current FROM directory);
-  UPDATE directory_generations SET retired_at = NULL WHERE id = next;
-  UPDATE directory SET current = next, previous = next_previous;
-  EXECUTE format(
-    'CREATE OR REPLACE VIEW directory_entries AS SELECT nif, legal_name, normalized_name, sort_key FROM %I',
-    (SELECT table_name FROM directory_generations WHERE id = next));
-END $$;
