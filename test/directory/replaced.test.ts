@@ -106,8 +106,9 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
 
 /** The files that learn which generation is current, and read no table of it, or only under the directory's lock. */
 const OTHERS = [
-  ...['datasets/store.ts', 'directory/garbage.ts', 'directory/generations.ts', 'directory/rebuild.ts'],
+  ...['datasets/store.ts', 'demo/demo.ts', 'directory/garbage.ts', 'directory/generations.ts'],
   ...[
+    'directory/rebuild.ts',
     'directory/reconcile.ts',
     'directory/startup-check.ts',
     'search/current-index.ts',
