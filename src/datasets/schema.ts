@@ -2,20 +2,18 @@ import { type Static, Type } from '@sinclair/typebox';
 
 const Companies = Type.Integer({ minimum: 0, description: 'How many companies it has.' });
 
-const DebtDatasetSchema = (publisher: string) =>
-  Type.Union(
-    [
-      Type.Object(
-        {
-          date: Type.String({ format: 'date', description: "The dataset's own date." }),
-          companies: Companies,
-        },
-        { additionalProperties: false },
-      ),
-      Type.Null(),
-    ],
-    { description: `Debt brackets published by ${publisher}; \`null\` means that none were ever imported.` },
-  );
+const DebtDatasetSchema = Type.Object(
+  {
+    date: Type.String({ format: 'date', description: "The dataset's own date." }),
+    companies: Companies,
+  },
+  { $id: 'DebtDataset' },
+);
+
+const DebtDatasetOrNull = (publisher: string) =>
+  Type.Union([DebtDatasetSchema, Type.Null()], {
+    description: `Debt brackets published by ${publisher}; \`null\` means that none were ever imported.`,
+  });
 
 export const DatasetsAnswerSchema = Type.Object(
   {
@@ -28,21 +26,21 @@ export const DatasetsAnswerSchema = Type.Object(
               description: 'When the directory was last imported, UTC; `null` means never.',
             }),
           },
-          { additionalProperties: false, description: 'The directory that searches find companies in.' },
+          { $id: 'DirectoryDataset', description: 'The directory that searches find companies in.' },
         ),
         debts: Type.Object(
           {
-            tax: DebtDatasetSchema('the tax authority'),
-            social_security: DebtDatasetSchema('social security'),
+            tax: DebtDatasetOrNull('the tax authority'),
+            social_security: DebtDatasetOrNull('social security'),
           },
-          { additionalProperties: false },
+          { $id: 'DebtDatasets' },
         ),
       },
-      { additionalProperties: false },
+      { $id: 'Datasets' },
     ),
     error: Type.Null(),
   },
-  { $id: 'DatasetsAnswer', additionalProperties: false },
+  { $id: 'DatasetsAnswer' },
 );
 
 export type DatasetsAnswer = Static<typeof DatasetsAnswerSchema>;

@@ -13,7 +13,7 @@ const DebtBracketSchema = Type.Object(
     ...AmountsSchema,
     last_updated: Type.String({ format: 'date', description: 'Date of the source dataset.' }),
   },
-  { $id: 'DebtBracket', additionalProperties: false },
+  { $id: 'DebtBracket' },
 );
 
 /** The brackets of a company; an absent one is in no dataset. */

@@ -49,7 +49,7 @@ export const ProblemSchema = Type.Object(
       Type.String({ description: 'The cursor after which all changes that are kept follow.' }),
     ),
   },
-  { $id: 'Problem', additionalProperties: false },
+  { $id: 'Problem' },
 );
 
 /**

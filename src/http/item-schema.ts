@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { PROBLEM_MEMBERS } from './api-route.ts';
+import { PROBLEMS, type ProblemName } from './problems.ts';
 
 /** The list that a request of several items has. */
 export interface ItemList {
@@ -30,33 +31,47 @@ export function itemsRequestSchema(
 
 const ItemProblemSchema = Type.Object(PROBLEM_MEMBERS, {
   $id: 'ItemProblem',
-  additionalProperties: false,
   description: 'A problem of a single item.',
 });
+
+/** Problems that an item of every list can have. */
+const OF_EVERY_ITEM: ProblemName[] = [
+  'validation',
+  'monthly-quota-exceeded',
+  'service-unavailable',
+  'internal-error',
+];
 
 /** The problem of one item. */
 export type ItemProblem = Static<typeof ItemProblemSchema>;
 
 /**
- * An item of the answer: what was found, or a problem.
+ * An item of the answer: what was found, or a problem. The two are told apart by `status`.
  * @param found the members that an item has beside its own text and its status
+ * @param problems those that an item has beside the ones of every item
  * @param free the problems that cost nothing, in words
  */
 export function itemSchema(
   { item }: ItemList,
   found: Record<string, TSchema>,
-  { $id, free }: { $id: string; free: string },
+  { $id, problems, free }: { $id: string; problems: ProblemName[]; free: string },
 ) {
+  const kinds = [...OF_EVERY_ITEM, ...problems];
+  const statuses = [...new Set(kinds.map((kind) => PROBLEMS[kind].status))].sort();
   const asked = { [item]: Type.String({ description: 'The text as it was sent.' }) };
   return Type.Union(
     [
       Type.Object(
         { ...asked, status: Type.Literal(200), ...found },
-        { additionalProperties: false, description: 'Costs one credit.' },
+        { $id: `${$id}Found`, description: 'Costs one credit.' },
       ),
       Type.Object(
-        { ...asked, status: Type.Integer({ minimum: 400 }), problem: ItemProblemSchema },
-        { additionalProperties: false, description: `Costs one credit, except ${free}.` },
+        {
+          ...asked,
+          status: Type.Unsafe<number>({ type: 'integer', enum: statuses }),
+          problem: ItemProblemSchema,
+        },
+        { $id: `${$id}Failed`, description: `Costs one credit, except ${free}.` },
       ),
     ],
     { $id },

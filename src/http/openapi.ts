@@ -19,6 +19,9 @@ const RATE_HEADERS: Record<string, string> = {
 };
 const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this request in the log.' };
 
+/** Headers that hold a whole number; all others are text. */
+const NUMBERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After'];
+
 /** Problems that may be answered before a token was taken (src/admission/pipeline.ts), and when. No bucket is reported then. */
 const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
   'authentication-failed': 'for `authentication-failed`',
@@ -54,6 +57,7 @@ export interface Schema {
   $ref?: string;
   type?: string;
   const?: unknown;
+  enum?: unknown[];
   format?: string;
   description?: string;
   items?: Schema;
@@ -206,7 +210,7 @@ function headersOf(descriptions: Record<string, string>): Json {
   return Object.fromEntries(
     Object.entries(descriptions).map(([name, description]) => [
       name,
-      { description, schema: { type: 'string' } },
+      { description, schema: { type: NUMBERS.includes(name) ? 'integer' : 'string' } },
     ]),
   );
 }

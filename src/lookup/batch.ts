@@ -18,6 +18,7 @@ const LookupItemSchema = itemSchema(
   { company: CompanySchema },
   {
     $id: 'LookupItem',
+    problems: ['company-not-found', 'company-lookup-failed'],
     free: '`monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up)',
   },
 );
@@ -33,7 +34,7 @@ export const lookupsRoute: ApiRoute = {
   }),
   success: Type.Object(
     { data: Type.Array(LookupItemSchema, { description: 'One element a NIF, in the order asked.' }) },
-    { $id: 'LookupsAnswer', additionalProperties: false },
+    { $id: 'LookupsAnswer' },
   ),
   exampleAnswer: (publicUrl) => ({
     data: [

@@ -8,12 +8,12 @@ export const CompanySchema = Type.Object(
     ...DETAILS_SCHEMA,
     ...DebtsSchema,
   },
-  { $id: 'Company', additionalProperties: false },
+  { $id: 'Company' },
 );
 
 export const CompanyAnswerSchema = Type.Object(
   { result: Type.Literal('success'), data: CompanySchema },
-  { $id: 'CompanyAnswer', additionalProperties: false },
+  { $id: 'CompanyAnswer' },
 );
 
 export type Company = Static<typeof CompanySchema>;

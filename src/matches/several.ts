@@ -17,6 +17,7 @@ const MatchItemSchema = itemSchema(
   { companies: Type.Array(SearchEntrySchema, { maxItems: MAX_OF_SEVERAL }) },
   {
     $id: 'MatchItem',
+    problems: ['search-failed'],
     free: '`monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (ask again)',
   },
 );
@@ -32,7 +33,7 @@ export const matchesOfSeveralRoute: ApiRoute = {
   }),
   success: Type.Object(
     { data: Type.Array(MatchItemSchema, { description: 'One element a query, in the order asked.' }) },
-    { $id: 'MatchesAnswer', additionalProperties: false },
+    { $id: 'MatchesAnswer' },
   ),
   exampleAnswer: () => ({
     data: [

@@ -9,7 +9,7 @@ export const SearchEntrySchema = Type.Object(
     locality: Type.Literal('', { description: 'Currently always empty.' }),
     primary_cae: Type.Literal('', { description: 'Currently always empty.' }),
   },
-  { $id: 'CompanySearchEntry', additionalProperties: false },
+  { $id: 'CompanySearchEntry' },
 );
 
 export const SearchAnswerSchema = Type.Object(
@@ -20,7 +20,7 @@ export const SearchAnswerSchema = Type.Object(
     }),
     error: Type.Null(),
   },
-  { $id: 'SearchAnswer', additionalProperties: false },
+  { $id: 'SearchAnswer' },
 );
 
 export type SearchAnswer = Static<typeof SearchAnswerSchema>;

@@ -31,7 +31,7 @@ export const DETAILS_SCHEMA = {
       capital: Type.String({ description: 'Share capital, a decimal string; `0` when not supplied.' }),
       capital_currency: Type.String({ description: 'Currency of the capital; `EUR` when not supplied.' }),
     },
-    { additionalProperties: false },
+    { $id: 'CompanyStructure' },
   ),
 };
 export type CompanyDetails = Static<TObject<typeof DETAILS_SCHEMA>>;

@@ -58,7 +58,7 @@ console.log(answer.data);`;
 
 function python({ method, address, body }: SampleCall): string {
   const options = [`headers={"Authorization": f"Bearer {os.environ['API_KEY']}"}`];
-  if (body !== undefined) options.push(`json=${JSON.stringify(body)}`);
+  if (body !== undefined) options.push(`json=${pythonLiteral(body)}`);
   return `import os
 
 import httpx
@@ -72,6 +72,16 @@ answer = response.json()
 if response.is_error:
     raise RuntimeError(f"{answer['type']}: {answer['detail']}")
 print(answer["data"])`;
+}
+
+/** JSON as Python writes it: `None`, `True` and `False` are its own words. */
+function pythonLiteral(value: unknown): string {
+  if (value === null) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`;
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${pythonLiteral(member)}`);
+  return `{${members.join(', ')}}`;
 }
 
 function php({ address, body }: SampleCall): string {

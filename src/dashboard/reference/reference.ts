@@ -137,39 +137,30 @@ function problemsSection(messages: Messages, root: string): Html {
 </section>`;
 }
 
-/** A table for each object that a schema can be, with the members of objects inside it. */
+/** The members of an object, or the named schemas of a union. */
 function schemaTables(messages: Messages, name: string, schema: Schema): Html {
-  const variants = schema.properties === undefined ? (schema.anyOf ?? []) : [schema];
+  const title = html`<h3 id="schema-${name}">${name}</h3>`;
+  // Each variant has its name and its table.
+  if (schema.properties === undefined) return html`${title}\n<p>${typeOf(schema)}</p>`;
   const headings = [messages.member, messages.type, messages.meaning];
   const describe = ({ description = '' }: Schema) =>
     messages.language === 'pt' ? (pt.schemas[description] ?? description) : description;
-  const rowsOf = (variant: Schema) =>
-    membersOf(variant).map(([path, member]) => [
-      html`<code>${path}</code>`,
-      typeOf(member),
-      prose(describe(member)),
-    ]);
+  const rows = Object.entries(schema.properties).map(([member, of]) => [
+    html`<code>${member}</code>`,
+    typeOf(of),
+    prose(describe(of)),
+  ]);
   return html`
-<h3 id="schema-${name}">${name}</h3>
-${variants.map(
-  (variant, index) => html`
-${variant.description !== undefined && html`<p class="hint">${prose(describe(variant))}</p>`}
-${scrollTable(index === 0 ? name : `${name} (${index + 1})`, headings, rowsOf(variant))}`,
-)}`;
-}
-
-function membersOf(schema: Schema, prefix = ''): [path: string, member: Schema][] {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, member]) =>
-    member.properties === undefined
-      ? ([[prefix + name, member]] as [string, Schema][])
-      : membersOf(member, `${prefix + name}.`),
-  );
+${title}
+${schema.description !== undefined && html`<p class="hint">${prose(describe(schema))}</p>`}
+${scrollTable(name, headings, rows)}`;
 }
 
 /** The type of a member, with a link to a schema that has a name. */
 function typeOf(schema: Schema): HtmlValue {
   const name = schema.$ref?.split('/').pop();
   if (name !== undefined) return html`<a href="#schema-${name}"><code>${name}</code></a>`;
+  if (schema.enum !== undefined) return html`<code>${schema.enum.join(' | ')}</code>`;
   if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
   if (schema.anyOf !== undefined)
     return schema.anyOf.map((option, index) => [index > 0 && ' | ', typeOf(option)]);

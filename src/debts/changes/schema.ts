@@ -31,8 +31,8 @@ export const DebtChangesRequestSchema = Type.Object(
   { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599900016'], kinds: ['tax'] }] },
 );
 
-const AmountsOrNull = (description: string) =>
-  Type.Union([Type.Object(AmountsSchema, { additionalProperties: false }), Type.Null()], { description });
+const DebtAmountsSchema = Type.Object(AmountsSchema, { $id: 'DebtAmounts' });
+const AmountsOrNull = (description: string) => Type.Union([DebtAmountsSchema, Type.Null()], { description });
 
 const DebtChangeSchema = Type.Object(
   {
@@ -51,7 +51,7 @@ const DebtChangeSchema = Type.Object(
     after: AmountsOrNull('The bracket since then; `null` means that the company is no longer on the list.'),
     date: Type.String({ format: 'date', description: 'Date of the dataset that the change came with.' }),
   },
-  { $id: 'DebtChange', additionalProperties: false },
+  { $id: 'DebtChange' },
 );
 
 export const DebtChangesAnswerSchema = Type.Object(
@@ -63,7 +63,7 @@ export const DebtChangesAnswerSchema = Type.Object(
     next: Cursor('The `after` of the next request. Keep it once you have stored what is in `data`.'),
     more: Type.Boolean({ description: 'Whether further changes follow: ask again at once.' }),
   },
-  { $id: 'DebtChangesAnswer', additionalProperties: false },
+  { $id: 'DebtChangesAnswer' },
 );
 
 export type DebtChange = Static<typeof DebtChangeSchema>;

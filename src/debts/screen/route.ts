@@ -14,8 +14,12 @@ const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 1000 };
 
 const ScreenedItemSchema = itemSchema(
   NIFS,
-  { debts: Type.Object(DebtsSchema, { additionalProperties: false }) },
-  { $id: 'ScreenedItem', free: '`monthly-quota-exceeded` (the credits did not suffice for this item)' },
+  { debts: Type.Object(DebtsSchema, { $id: 'CompanyDebts' }) },
+  {
+    $id: 'ScreenedItem',
+    problems: [],
+    free: '`monthly-quota-exceeded` (the credits did not suffice for this item)',
+  },
 );
 
 const DatasetDate = (publisher: string) =>
@@ -37,10 +41,10 @@ export const debtsRoute: ApiRoute = {
       data: Type.Array(ScreenedItemSchema, { description: 'One element a NIF, in the order asked.' }),
       datasets: Type.Object(
         { tax: DatasetDate('the tax authority'), social_security: DatasetDate('social security') },
-        { additionalProperties: false },
+        { $id: 'DatasetDates' },
       ),
     },
-    { $id: 'DebtsAnswer', additionalProperties: false },
+    { $id: 'DebtsAnswer' },
   ),
   exampleAnswer: (publicUrl) => ({
     data: [

@@ -1,0 +1,237 @@
+/**
+ * Makes typed clients of the reference of a running service, checks their types, and calls every operation with them: TypeScript by
+ * openapi-typescript, Python by openapi-python-client. Then it runs every sample of the reference in every language of this machine.
+ *
+ * Exit code 77 without Python, 1 when a client can't be made or an operation fails.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseHTML } from 'linkedom';
+import type { OpenApi, Operation } from '../src/http/openapi.ts';
+
+const TYPESCRIPT = [
+  'openapi-typescript@7.13.0',
+  'openapi-fetch@0.17.0',
+  'typescript@5.9.3',
+  '@types/node@24.10.1',
+];
+const PYTHON = ['openapi-python-client==0.29.1', 'mypy==1.18.2', 'httpx==0.28.1'];
+const ROOT = join(import.meta.dir, '..');
+/** The demo's example provider knows companies by name only, which is enough for a record. */
+const START_TIMEOUT_MS = 120_000;
+
+const folder = await mkdtemp(join(tmpdir(), 'clients-'));
+const environment: Record<string, string | undefined> = {
+  ...process.env,
+  HOST: '127.0.0.1',
+  PORT: '0',
+  DATA_DIR: join(folder, 'data'),
+};
+const demo = Bun.spawn([process.execPath, 'src/demo/demo.ts'], {
+  cwd: ROOT,
+  env: environment,
+  stdout: 'pipe',
+  stderr: 'inherit',
+});
+try {
+  process.exitCode = await check();
+} finally {
+  demo.kill('SIGTERM');
+  await demo.exited;
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function check(): Promise<number> {
+  if (Bun.which('python3') === null) {
+    console.log('skipped: python3 is missing');
+    return 77;
+  }
+  const { url, key } = await greeting();
+  await allowMany();
+  const document = (await (await fetch(`${url}/openapi/json`)).json()) as OpenApi;
+  await Bun.write(join(folder, 'openapi.json'), JSON.stringify(document));
+  const calls = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  await checkTypeScript(url, key, calls);
+  await checkPython(url, key, calls);
+  await checkSamples(url, key, calls);
+  return 0;
+}
+
+interface ApiCall {
+  path: string;
+  method: string;
+  operation: Operation;
+}
+
+/** The address and the key that the demo prints. */
+async function greeting(): Promise<{ url: string; key: string }> {
+  let text = '';
+  const timer = setTimeout(() => demo.kill('SIGKILL'), START_TIMEOUT_MS);
+  for await (const chunk of demo.stdout) {
+    text += new TextDecoder().decode(chunk);
+    const url = /running at (\S+?),/.exec(text)?.[1];
+    const key = /^svc_\w+$/m.exec(text)?.[0];
+    if (url === undefined || key === undefined || !text.includes('claude mcp add')) continue;
+    clearTimeout(timer);
+    return { url, key };
+  }
+  throw new Error('the demo has not started');
+}
+
+/** Three calls of each operation would be over the limit of a minute. */
+async function allowMany(): Promise<void> {
+  const [account] = JSON.parse(
+    await run([process.execPath, 'src/main.ts', 'account', 'list', '--json'], ROOT),
+  ) as {
+    id: string;
+  }[];
+  await run(
+    [process.execPath, 'src/main.ts', 'account', 'limits', account!.id, '--requests-per-minute', '10000'],
+    ROOT,
+  );
+}
+
+function parameterOf(operation: Operation, place: string): Record<string, string> {
+  const found = operation.parameters.filter((one) => one.in === place);
+  return Object.fromEntries(found.map(({ name, example }) => [name, example]));
+}
+
+function bodyOf(operation: Operation): unknown {
+  return operation.requestBody?.content['application/json'].example;
+}
+
+async function checkTypeScript(url: string, key: string, calls: ApiCall[]): Promise<void> {
+  const home = join(folder, 'typescript');
+  await Bun.write(join(home, 'package.json'), '{ "type": "module", "private": true }');
+  await run(['npm', 'install', '--silent', '--no-audit', '--no-fund', ...TYPESCRIPT], home);
+  await run(['npx', 'openapi-typescript', join(folder, 'openapi.json'), '--output', 'api.ts'], home);
+  const lines = calls.map(({ path, method, operation }) => {
+    const given = { query: parameterOf(operation, 'query'), path: parameterOf(operation, 'path') };
+    const params = Object.fromEntries(Object.entries(given).filter(([, of]) => Object.keys(of).length > 0));
+    const options = JSON.stringify({ params, body: bodyOf(operation) });
+    return `show('${operation.operationId}', await client.${method.toUpperCase()}('${path}', ${options}));`;
+  });
+  await Bun.write(
+    join(home, 'calls.ts'),
+    `import createClient from 'openapi-fetch';
+import type { components, paths } from './api.js';
+
+const client = createClient<paths>({
+  baseUrl: '${url}/api/v1',
+  headers: { Authorization: \`Bearer \${process.env.API_KEY}\` },
+});
+function show(operation: string, { data, error }: { data?: unknown; error?: unknown }): void {
+  if (data === undefined) throw new Error(\`\${operation}: \${JSON.stringify(error)}\`);
+}
+${lines.join('\n')}
+
+// An item is narrowed by its status.
+export const debtsOf = (item: components['schemas']['ScreenedItem']) => (item.status === 200 ? item.debts : item.problem.detail);
+`,
+  );
+  const strict = [
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+    '--skipLibCheck',
+    '--types',
+    'node',
+  ];
+  await run(['npx', 'tsc', ...strict, 'calls.ts'], home);
+  await run([process.execPath, 'calls.js'], home, { API_KEY: key });
+  console.log(`TypeScript: ${calls.length} operations`);
+}
+
+async function checkPython(url: string, key: string, calls: ApiCall[]): Promise<void> {
+  const home = join(folder, 'python');
+  await run(['python3', '-m', 'venv', 'venv'], folder);
+  const bin = (name: string) => join(folder, 'venv/bin', name);
+  await run([bin('pip'), 'install', '--quiet', '--disable-pip-version-check', ...PYTHON], folder);
+  const generate = [
+    'generate',
+    '--path',
+    'openapi.json',
+    '--output-path',
+    home,
+    '--meta',
+    'none',
+    '--fail-on-warning',
+  ];
+  await run([bin('openapi-python-client'), ...generate], folder, { PATH: `${bin('')}:${process.env.PATH}` });
+  const lines = calls.flatMap(({ operation }) => {
+    const name = operation.operationId.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const values = Object.entries({ ...parameterOf(operation, 'path'), ...parameterOf(operation, 'query') });
+    const given = values.map(([parameter, value]) => `${parameter}=${JSON.stringify(value)}`);
+    const body = bodyOf(operation);
+    const schema = operation.requestBody?.content['application/json'].schema.$ref?.split('/').pop();
+    if (body !== undefined)
+      given.push(`body=models.${schema}.from_dict(json.loads(${JSON.stringify(JSON.stringify(body))}))`);
+    return [
+      `from python.api.default import ${name}`,
+      `show("${name}", ${name}.sync_detailed(${['client=client', ...given].join(', ')}))`,
+    ];
+  });
+  await Bun.write(
+    join(folder, 'calls.py'),
+    `import json
+import os
+from typing import Any
+
+from python import AuthenticatedClient, models
+from python.types import Response
+
+client = AuthenticatedClient(base_url="${url}/api/v1", token=os.environ["API_KEY"])
+
+
+def show(operation: str, response: Response[Any]) -> None:
+    if response.status_code != 200 or response.parsed is None:
+        raise RuntimeError(f"{operation}: {response.status_code} {response.content!r}")
+
+
+${lines.join('\n')}
+`,
+  );
+  // The generator's own client.py does not pass.
+  await Bun.write(join(folder, 'mypy.ini'), '[mypy]\n[mypy-python.client]\nignore_errors = True\n');
+  await run([bin('mypy'), '--no-incremental', 'calls.py', 'python'], folder);
+  await run([bin('python'), 'calls.py'], folder, { API_KEY: key });
+  console.log(`Python: ${calls.length} operations`);
+}
+
+async function checkSamples(url: string, key: string, calls: ApiCall[]): Promise<void> {
+  const page = parseHTML(await (await fetch(`${url}/openapi`)).text()).document;
+  const languages: [name: string, program: string | null, command: (text: string) => string[]][] = [
+    ['curl', Bun.which('curl'), (text) => ['sh', '-c', text]],
+    ['javascript', process.execPath, (text) => [process.execPath, '--eval', text]],
+    ['python', join(folder, 'venv/bin/python'), (text) => [join(folder, 'venv/bin/python'), '-c', text]],
+    ['php', Bun.which('php'), (text) => ['php', '-r', text.replace('<?php', '')]],
+  ];
+  for (const [language, program, command] of languages) {
+    if (program === null) {
+      console.log(`samples in ${language}: not run, because it is not on this machine`);
+      continue;
+    }
+    for (const { operation } of calls) {
+      const sample = page.querySelector(`#sample-${operation.operationId}-${language}`)?.textContent;
+      if (sample === undefined || sample === null)
+        throw new Error(`no sample of ${operation.operationId} in ${language}`);
+      const answer = await run(command(sample), folder, { API_KEY: key });
+      if (answer.startsWith('{"type":'))
+        throw new Error(`${operation.operationId} in ${language}: ${answer}`);
+    }
+    console.log(`samples in ${language}: ${calls.length}`);
+  }
+}
+
+/** @throws Error with all that it has printed when it fails */
+async function run(words: string[], cwd: string, more: Record<string, string> = {}): Promise<string> {
+  const child = Bun.spawn(words, { cwd, env: { ...environment, ...more }, stdout: 'pipe', stderr: 'pipe' });
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (code !== 0) throw new Error(`${words.slice(0, 3).join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+  return stdout;
+}

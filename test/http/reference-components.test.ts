@@ -1,0 +1,53 @@
+/** The published document against what generators of clients need. */
+import { expect, test } from 'bun:test';
+import { createOpenApi, type Schema } from '../../src/http/openapi.ts';
+import { API_ROUTES } from '../../src/service/app.ts';
+
+const document = createOpenApi('https://api.example', API_ROUTES);
+const { schemas } = document.components;
+
+/** Every schema inside another one, with its place. */
+function* inside(schema: Schema, place: string): Generator<[place: string, schema: Schema]> {
+  const nested = [
+    ...Object.entries(schema.properties ?? {}).map(([name, member]) => [`${place}.${name}`, member] as const),
+    ...(schema.anyOf ?? []).map((option, index) => [`${place}|${index}`, option] as const),
+    ...(schema.items === undefined ? [] : [[`${place}[]`, schema.items] as const]),
+  ];
+  for (const [name, member] of nested) {
+    yield [name, member];
+    yield* inside(member, name);
+  }
+}
+const nested = Object.entries(schemas).flatMap(([name, schema]) => [...inside(schema, name)]);
+
+test('every object inside an answer or a body is a component with a name', () => {
+  expect(nested.length).toBeGreaterThan(50);
+  expect(nested.filter(([, { properties }]) => properties !== undefined).map(([place]) => place)).toEqual([]);
+  const named = nested.flatMap(([, { $ref }]) => ($ref === undefined ? [] : [$ref.split('/').pop()!]));
+  expect(named.filter((name) => schemas[name] === undefined)).toEqual([]);
+});
+
+test('every answer is open: a client must accept members that it does not know', () => {
+  expect(JSON.stringify(document)).not.toContain('additionalProperties');
+});
+
+test('the status of an item tells what it is', () => {
+  const items = Object.entries(schemas).filter(([name]) => name.endsWith('ItemFailed'));
+  expect(items).toHaveLength(3);
+  for (const [name, failed] of items) {
+    const found = schemas[name.replace('Failed', 'Found')]!;
+    expect(found.properties!.status!.const).toBe(200);
+    expect(failed.properties!.status!.enum).toContain(429);
+    expect(failed.properties!.status!.enum).not.toContain(200);
+  }
+});
+
+test('headers that hold a number say so', () => {
+  const { responses } = Object.values(document.paths).flatMap((methods) => Object.values(methods))[0]!;
+  const typeOf = (status: string, header: string) =>
+    (responses[status]!.headers as Record<string, { schema: Schema }>)[header]!.schema.type;
+  for (const header of ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']) {
+    expect(typeOf('200', header)).toBe('integer');
+  }
+  expect([typeOf('429', 'Retry-After'), typeOf('200', 'RateLimit-Policy')]).toEqual(['integer', 'string']);
+});
