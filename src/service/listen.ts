@@ -22,10 +22,9 @@ const NO_HOST = 'http://no-host.invalid';
 /**
  * Listens on the port.
  *
- * @param sharePort whether other processes listen there too; the kernel then distributes connections
  * @throws RefusedError when the port is taken, or the host is not one of this machine's
  */
-export function listen(app: AnyElysia, config: Config, port: number, sharePort: boolean): void {
+export function listen(app: AnyElysia, config: Config, port: number): void {
   // Bun's idle timeout also ends a request in flight without output, so it must be longer than the slowest lookup.
   const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
   const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
@@ -38,8 +37,6 @@ export function listen(app: AnyElysia, config: Config, port: number, sharePort: 
     app.server = Bun.serve({
       hostname: config.host,
       port,
-      // A second service must not start on the same port unnoticed.
-      reusePort: sharePort,
       // Bun would answer /bun:info, and an uncaught error with its stack.
       development: false,
       idleTimeout,

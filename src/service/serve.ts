@@ -1,6 +1,6 @@
 /**
- * Starts and stops the service. `app.ts` has all routes, `listen.ts` the socket, `workers.ts` several processes, `probes.ts` the
- * readiness. A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
+ * Starts and stops the service. `app.ts` has all routes, `listen.ts` the socket, `probes.ts` the readiness.
+ * A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
  */
 import { createAccountReader } from '../accounts/reader.ts';
 import { createPipeline } from '../admission/pipeline.ts';
@@ -81,8 +81,6 @@ export interface ServiceOptions {
   logTo?: LogTarget;
   /** Ends waiting for the embedded Postgres. */
   signal?: AbortSignal;
-  /** Other processes of the same service listen there too (workers.ts). */
-  sharePort?: boolean;
 }
 
 /**
@@ -186,9 +184,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
       dashboard,
       stopping: stopping.signal,
     });
-    listen(app, config, port, options.sharePort === true);
-    // The parent of workers has logged them once.
-    if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
+    listen(app, config, port);
+    warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl }, 'listening');
 
     async function stop(): Promise<void> {

@@ -106,7 +106,7 @@ describe('on a socket', () => {
   let stop: () => Promise<unknown>;
   beforeAll(() => {
     const port = freePort('127.0.0.1', 0);
-    listen(app, readConfig({}), port, false);
+    listen(app, readConfig({}), port);
     const server = app.server!;
     stop = () => server.stop(true);
     baseUrl = `http://127.0.0.1:${port}`;
