@@ -30,7 +30,7 @@ import {
   LONGEST_STOP_MS,
 } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import { SEARCHES } from '../search/answer.ts';
+import { keyOfSearch } from '../search/answer.ts';
 import { openDirectory } from '../search/open.ts';
 import { createSearchHandler } from '../search/route.ts';
 import { openStores } from '../stores/stores.ts';
@@ -143,7 +143,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     const served = { publicUrl, stopping: stopping.signal };
     const directory = openDirectory(config, stores, tasks, metrics);
-    const search = createSearchHandler(directory.answering(directory.search, SEARCHES));
+    const search = createSearchHandler(directory.answering(directory.search, keyOfSearch));
     const matches = openMatches(config, stores, directory, served);
     const lookups = openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, served);
     const debts = openDebts({ ...stores, pointQueries }, tasks, log, served);
