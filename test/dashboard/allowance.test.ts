@@ -3,8 +3,6 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
 import { creditHistory } from '../../src/dashboard/usage/credits.ts';
-import { exampleQuery, FALLBACK_QUERY } from '../../src/dashboard/usage/example-query.ts';
-import { readDirectory } from '../../src/directory/generations.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createVisitor, makeKey } from './visitor.ts';
 
@@ -203,20 +201,5 @@ describe('CONTACT and the links', () => {
       answer.text(),
     );
     expect(page).toContain('<a href="mailto:help@example.com">help@example.com</a>');
-  });
-});
-
-describe('the example query', () => {
-  test('is the first word of a name in the directory, for as long as Postgres answers', async () => {
-    expect(await exampleQuery(service.sql)).toBe(FALLBACK_QUERY);
-    const table = (await readDirectory(service.sql)).current.tableName;
-    await service.sql.unsafe(`
-      INSERT INTO "${table}" (nif, legal_name, normalized_name, sort_key)
-      VALUES ('500000000', '3 A', '3 a', '3 a'), ('500000018', 'Oficina X', 'oficina x', 'oficina x')`);
-    expect(await exampleQuery(service.sql)).toBe('oficina');
-    const { visitor } = await createMember(service);
-    await makeKey(visitor);
-    const page = await visitor.submit('/dashboard/keys', { name: 'second' });
-    expect(page.textOf('#sample-new-curl')).toMatch(/^curl -s .+companies\?q=/);
   });
 });

@@ -12,8 +12,7 @@ import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
 import { loadLastUsed } from '../usage/daily-calls.ts';
-import { exampleQuery } from '../usage/example-query.ts';
-import { codeSamples } from './code-samples.ts';
+import { codeSamples, EXAMPLE_QUERY } from './code-samples.ts';
 import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
 
 /** A key that was not used for this long is marked. */
@@ -80,7 +79,7 @@ export async function showKeys(
 </div>
 <p class="lead">${messages.keysLead}</p>
 ${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${messages.keysOverLimit(formats.number(account.keys), limit)}</p>`}
-${secret !== null && newKey(context, secret, await exampleQuery(tools.sql))}
+${secret !== null && newKey(context, secret)}
 ${createForm(context, refusal)}
 ${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : html`<div class="card list">${listKeys(context, active, lastUsed)}</div>`}
 ${before !== null && html`<p><a href="${tools.base}/keys">${messages.latestKeys}</a></p>`}
@@ -95,12 +94,8 @@ ${
   return memberPage(context, { title: messages.keys, body, ...refusal });
 }
 
-function newKey(
-  { messages, tools, formats }: MemberContext,
-  { secret, previousUntil }: NewSecret,
-  example: string,
-): Html {
-  const address = `${tools.publicUrl}/api/v1/companies?q=${example}`;
+function newKey({ messages, tools, formats }: MemberContext, { secret, previousUntil }: NewSecret): Html {
+  const address = `${tools.publicUrl}/api/v1/companies?q=${EXAMPLE_QUERY}`;
   return html`
 <section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
   <h2>${messages.newKey}</h2>

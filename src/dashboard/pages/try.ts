@@ -6,7 +6,7 @@ import { failureNotice, field, formHandlers, type Refusal, tokenField } from '..
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { availableCredits } from '../usage/credits.ts';
-import { exampleQuery } from '../usage/example-query.ts';
+import { EXAMPLE_QUERY } from './code-samples.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Tried, triedCall } from './try-answer.ts';
 
@@ -83,7 +83,7 @@ ${failureNotice(refusal?.message)}
     type: 'search',
     value: queryOf(context),
     maxLength: MAX_QUERY,
-    placeholder: await exampleQuery(tools.sql),
+    placeholder: EXAMPLE_QUERY,
     focus: tried === null,
     fault: refusal?.faults?.q,
   })}
