@@ -1,6 +1,6 @@
 /**
- * Starts and stops the service. `app.ts` has all routes, `listen.ts` the socket, `workers.ts` several processes, `probes.ts` the
- * readiness. A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
+ * Starts and stops the service. `app.ts` has all routes, `listen.ts` the socket, `probes.ts` the readiness.
+ * A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
  */
 import { createAccountReader } from '../accounts/reader.ts';
 import { createPipeline } from '../admission/pipeline.ts';
@@ -30,7 +30,7 @@ import {
   LONGEST_STOP_MS,
 } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import { SEARCHES } from '../search/answer.ts';
+import { keyOfSearch } from '../search/answer.ts';
 import { openDirectory } from '../search/open.ts';
 import { createSearchHandler } from '../search/route.ts';
 import { openStores } from '../stores/stores.ts';
@@ -82,8 +82,6 @@ export interface ServiceOptions {
   logTo?: LogTarget;
   /** Ends waiting for the embedded Postgres. */
   signal?: AbortSignal;
-  /** Other processes of the same service listen there too (workers.ts). */
-  sharePort?: boolean;
 }
 
 /**
@@ -146,7 +144,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     const served = { publicUrl, stopping: stopping.signal };
     const directory = openDirectory(config, stores, tasks, metrics);
-    const search = createSearchHandler(directory.answering(directory.search, SEARCHES));
+    const search = createSearchHandler(directory.answering(directory.search, keyOfSearch));
     const matches = openMatches(config, stores, directory, served);
     const lookups = openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, served);
     const debts = openDebts({ ...stores, pointQueries }, tasks, log, served);
@@ -187,9 +185,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
       dashboard,
       stopping: stopping.signal,
     });
-    listen(app, config, port, options.sharePort === true);
-    // The parent of workers has logged them once.
-    if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
+    listen(app, config, port);
+    warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl, version: VERSION }, 'listening');
 
     async function stop(): Promise<void> {

@@ -21,11 +21,13 @@ ${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda"
 
 type Program = 'companies' | 'match' | 'screen' | 'follow';
 
-/** How programs are run. Python's are only run where there is a Python: no other part of the project needs one. */
+/** How programs are run. Python and jq are only used where they are installed: no other part of the project needs one. */
 const languages: Record<string, (program: Program) => string[]> = {
   TypeScript: (program) => [process.execPath, `${program}.ts`],
-  shell: (program) => ['sh', join(EXAMPLES, `shell/${program}.sh`)],
 };
+if (Bun.which('jq')) {
+  languages.shell = (program) => ['sh', join(EXAMPLES, `shell/${program}.sh`)];
+}
 if (Bun.which('python3')) {
   languages.Python = (program) => ['python3', join(EXAMPLES, `python/${program}.py`)];
 }

@@ -335,7 +335,7 @@ describe('metrics', () => {
     ['fe80::1', 'hidden'],
     [null, 'hidden'],
   ] as const)('without a token, a connection from %s is %s', (peer, access) => {
-    expect(mayReadMetrics({ headers: new Headers() }, peer, null)).toBe(access);
+    expect(mayReadMetrics({ headers: new Headers({ host: 'localhost' }) }, peer, null)).toBe(access);
   });
 
   test('count requests by route template and status, and hold no NIF, key, account or name', async () => {

@@ -1,7 +1,7 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
 import type { MemberContext } from '../page-context.ts';
-import { EXAMPLE_QUERY } from '../reference/example-query.ts';
+import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
