@@ -37,17 +37,6 @@ awk 'NR == 1 { sub(/^\357\273\277/, "") }
   }' "$source" | tail -n "+$(wc -l <"$out")" >"$work/names"
 total=$(wc -l <"$work/names")
 
-# Every word must be in the company's name, and a query has eight at most: the first ones of a longer name.
-queries() {
-  awk '{
-    gsub(/\302[\240-\251\253-\264\266-\270\273-\277]|\342\200[\200-\277]|[^A-Za-z0-9\200-\377]/, " ")
-    query = ""
-    n = split($0, words, " ")
-    for (i = 1; i <= n && i <= 8; i++) query = query (i > 1 ? " " : "") words[i]
-    print (n ? query : "?")
-  }' | json_list
-}
-
 # rows: from a line for each item of an answer, a row for each that is answered.
 rows() {
   awk '
@@ -82,7 +71,7 @@ rows() {
 stopped_after=0
 while [ -s "$work/names" ]; do
   asked=$(head -n "$batch" "$work/names" | wc -l)
-  head -n "$batch" "$work/names" | queries | sed -e 's/^/{"queries":/' -e 's/$/}/' >"$work/request"
+  head -n "$batch" "$work/names" | sed 's/["\\]/\\&/g' | json_list | sed -e 's/^/{"queries":/' -e 's/$/}/' >"$work/request"
   call /matches --data-binary "@$work/request" >"$work/answer"
   items_of q <"$work/answer" >"$work/items"
   rows <"$work/items" >"$work/rows"

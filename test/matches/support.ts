@@ -10,15 +10,16 @@ import { createMatchOracle } from './oracle.ts';
 /** What matches find for `q`, as a caller types it. */
 export async function matchEntries(find: FindMatches, q: string, limit = 20): Promise<SearchEntry[]> {
   const query = parseMatchQuery(q);
-  if (query?.kind === 'nothing') return [];
-  if (query?.kind !== 'words') throw new Error('no query for words');
+  if (query.kind === 'nothing') return [];
+  if (query.kind !== 'words') throw new Error('no query for words');
   const { entries } = await find(query, limit);
   return entries.map(({ nif, legalName }) => ({ nif, legalName }));
 }
 
 /** Whether matches have an answer of their own for `q`: it is no NIF, and has at most eight words. */
 export function isForWords(q: string): boolean {
-  return (parseMatchQuery(q)?.kind ?? 'nif') !== 'nif';
+  const { kind, cut } = parseMatchQuery(q);
+  return kind !== 'nif' && cut === undefined;
 }
 
 /** Creates a generation's table with everything that matches need. @param dividedFrom see `sampleBeginnings`; then all names are the sample */
