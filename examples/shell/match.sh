@@ -30,12 +30,6 @@ jq --raw-input --null-input --raw-output '
   | .[]' "$source" | tail -n "+$(wc -l <"$out")" >"$work/names"
 total=$(wc -l <"$work/names")
 
-# Every word must be in the company's name, and a query has eight at most: the first ones of a longer name.
-request() {
-  jq --raw-input --null-input --compact-output '
-    {queries: [inputs | . as $name | [scan("[\\p{L}\\p{M}\\p{N}]+")][:8] | join(" ") | if . == "" then $name else . end]}'
-}
-
 # rows: a row for each name that is answered. Names for which the credits did not suffice (429) come last; the service was too busy
 # for others (503). The next run asks for them.
 rows() {
@@ -52,7 +46,7 @@ rows() {
 stopped_after=0
 while [ -s "$work/names" ]; do
   head -n "$batch" "$work/names" >"$work/asked"
-  request <"$work/asked" >"$work/request"
+  jq --raw-input --null-input --compact-output '{queries: [inputs]}' <"$work/asked" >"$work/request"
   call /matches --data-binary "@$work/request" >"$work/answer"
   rows <"$work/asked" >"$work/rows"
   cat "$work/rows" >>"$out"

@@ -72,6 +72,8 @@ export interface ApiRoute {
   exampleAnswer(publicUrl: string): unknown;
   /** Headers of the success beyond those that every answer has. */
   successHeaders?: Record<string, string>;
+  /** Headers that only some successes have. */
+  optionalHeaders?: Record<string, string>;
   /** Problems beyond those of the pipeline. */
   problems: ProblemName[];
   /** The kind of call that the credit pays for; `null` means that it costs none. */

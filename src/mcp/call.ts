@@ -41,7 +41,8 @@ export function callOf(message: unknown, headers: Headers): ToolCall | null {
 }
 
 /**
- * The result of a call, as JSON: the body that the route answers, as data and as text. The text of a problem is for a model.
+ * The result of a call, as JSON: the body that the route answers, with further members in place of headers, as data and as text.
+ * The text of a problem is for a model.
  * @param left `null` means that the call was charged nothing
  */
 export function writeResult(
@@ -50,7 +51,7 @@ export function writeResult(
   publicUrl: string,
   left: number | null,
 ) {
-  const body = answer.ok ? answer.json : problemJson(publicUrl, answer.problem);
+  const body = answer.ok ? withMembers(answer.json, answer.members) : problemJson(publicUrl, answer.problem);
   const meta = { ...(isModern && { [`${META}serverInfo`]: SERVER }), credits_left: left ?? undefined };
   const members = {
     content: [{ type: 'text', text: answer.ok ? body : explain(answer.problem) }],
@@ -60,4 +61,9 @@ export function writeResult(
   };
   const rest = JSON.stringify(members).slice(1);
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"structuredContent":${body},${rest}}`;
+}
+
+/** @param json an object with members */
+function withMembers(json: string, members?: Record<string, unknown>): string {
+  return members === undefined ? json : `${json.slice(0, -1)},${JSON.stringify(members).slice(1)}`;
 }

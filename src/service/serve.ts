@@ -58,6 +58,9 @@ const POSTGRES_POOL = {
  */
 const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 8, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
 
+/** Matches in Postgres: a connection for each query that the lanes let in (`MATCH_BATCHES`). */
+const MATCH_POOL = { ...POSTGRES_POOL, max: 3, pointQueries: true };
+
 /**
  * The dashboard's pool, so that pages never take a connection that the API needs. Forms that wait for their account's lock
  * time out soon.
@@ -145,7 +148,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const served = { publicUrl, stopping: stopping.signal };
     const directory = openDirectory(config, stores, tasks, metrics);
     const search = createSearchHandler(directory.answering(directory.search, keyOfSearch));
-    const matches = openMatches(config, stores, directory, served);
+    const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
+    const matches = openMatches(config, { ...stores, sql: matchPool }, directory, served);
     const lookups = openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, served);
     const debts = openDebts({ ...stores, pointQueries }, tasks, log, served);
     const openApi = createOpenApi(publicUrl, API_ROUTES);

@@ -6,7 +6,7 @@ import { keyOfSearch } from '../../src/search/answer.ts';
 import { parseQuery } from '../../src/search/query.ts';
 
 test('answers of searches, of queries and of several queries are kept apart', () => {
-  const query = parseMatchQuery('azul mar')!;
+  const query = parseMatchQuery('azul mar');
   const keys = [
     keyOfSearch(parseQuery('azul mar')),
     ...(['match', 'matches'] as const).map((kind) => keyOfMatches(kind)(query)),
@@ -17,5 +17,5 @@ test('answers of searches, of queries and of several queries are kept apart', ()
 
 test('the answer of a NIF is not kept', () => {
   expect(keyOfSearch(parseQuery('500000000'))).toBeNull();
-  expect(keyOfMatches('match')(parseMatchQuery('500000000')!)).toBeNull();
+  expect(keyOfMatches('match')(parseMatchQuery('500000000'))).toBeNull();
 });

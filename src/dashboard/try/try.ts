@@ -1,5 +1,4 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
-import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
 import type { MemberContext } from '../page-context.ts';
 import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';
@@ -55,11 +54,7 @@ function pathOf(kind: Tried['kind'], query: string): string {
 
 /** Why the API would refuse the query with 400; `null` if it would not. */
 function inputFault({ messages }: MemberContext, kind: Tried['kind'], query: string): string | null {
-  if (kind !== 'lookup') {
-    if (query === '') return messages.queryMissing;
-    const isTooLong = kind === 'match' && parseMatchQuery(query) === null;
-    return isTooLong ? messages.tooManyWords(String(MAX_WORDS)) : null;
-  }
+  if (kind !== 'lookup') return query === '' ? messages.queryMissing : null;
   const nif = normalizeNif(query);
   if (nif === null) return messages.nifMissing;
   return isValidNif(nif) ? null : messages.nifWrong;
