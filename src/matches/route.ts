@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Handler } from '../admission/pipeline.ts';
+import { type Handler, single } from '../admission/plan.ts';
 import { type ProblemAnswer, problem } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { AnswerQuery } from '../search/answer.ts';
@@ -42,9 +42,10 @@ const TOO_MANY_WORDS = `The query has over ${MAX_WORDS} words.`;
 export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler {
   return {
     charge: matchesRoute.charge,
-    async handle({ request }) {
+    plan({ request }) {
       const q = qOf(request.url);
-      return q === null ? problem('validation', MISSING_Q) : answerMatch(q, answer);
+      if (q === null) return single('match', () => problem('validation', MISSING_Q));
+      return { ...single('match', () => answerMatch(q, answer)), isSearch: true };
     },
   };
 }

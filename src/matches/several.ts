@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { createItemsHandler, type ItemAnswer, type ItemsParts } from '../admission/items.ts';
-import type { Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
 import { problem } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { type ItemList, itemSchema, itemsRequestSchema } from '../http/item-schema.ts';
@@ -27,6 +27,7 @@ export const matchesOfSeveralRoute: ApiRoute = {
   path: '/matches',
   body: itemsRequestSchema(QUERIES, {
     $id: 'MatchesRequest',
+    element: Type.String(),
     form: `a query of at most ${MAX_WORDS} words, such as a company's name, or a NIF`,
     example: ['construções gaia', 'A.J. Costa Irmãos'],
   }),
@@ -62,7 +63,7 @@ export function createMatchSeveralHandler(
   return createItemsHandler({
     ...parts,
     ...QUERIES,
-    kind: 'match',
+    route: matchesOfSeveralRoute,
     async plan(asked) {
       return {
         items: asked.map((q) => ({ asked: q, isCharged: true, answer: () => answerItem(q, answer) })),

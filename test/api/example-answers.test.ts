@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { importExampleDebts } from '../../src/demo/example-debts.ts';
-import { API_ROUTES } from '../../src/service/app.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { importBrackets } from '../debts/support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';

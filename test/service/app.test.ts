@@ -1,10 +1,12 @@
 import { beforeAll, expect, test } from 'bun:test';
 import type { AnyElysia } from 'elysia';
+import { free } from '../../src/admission/plan.ts';
 import { ok } from '../../src/http/answer.ts';
 import { createObserver } from '../../src/http/observe.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
 import { type AppParts, createApp } from '../../src/service/app.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
 
 /** The responses that left the observer, the last code of ours that holds one. */
 const left: unknown[] = [];
@@ -19,7 +21,7 @@ beforeAll(() => {
     return response;
   };
   const page = () => new Response('{}');
-  const handler = { charge: null, handle: async () => ok({}) };
+  const handler = { charge: null, plan: () => free(() => ok({})) };
   const parts: AppParts = {
     publicUrl: 'http://service',
     pipeline: { serve: async () => ok({}) },
@@ -31,15 +33,7 @@ beforeAll(() => {
     metrics,
     metricsToken: null,
     health: { live: page, ready: async () => page(), results: async () => ({}) },
-    search: handler,
-    match: handler,
-    matchSeveral: handler,
-    lookup: handler,
-    batchLookup: handler,
-    debts: handler,
-    debtChanges: handler,
-    usage: handler,
-    datasets: handler,
+    handlers: new Map(API_ROUTES.map((route) => [route, handler])),
     openApi: {},
     stopping: new AbortController().signal,
     dashboard: {
