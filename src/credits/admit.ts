@@ -6,9 +6,9 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Admission, Call } from './call.ts';
-import { chargeOnce, returnAll, returnPart } from './once.ts';
+import { chargeOnce, returnCredits } from './once.ts';
 import { type Charge, chargeCalls, paidOf } from './spend.ts';
-import { refundCredits, voidAttempt } from './void.ts';
+import { isRolledBack, refundCredits, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
 
@@ -75,7 +75,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       const admissions = admissionsOf(attempt, charged, outcome);
       return calls.map((call) => admissions.get(call));
     } catch (error) {
-      doubt(attempt, () => voidAttempt(sql, attempt));
+      if (isRolledBack(error)) failed(attempt);
+      else doubt(attempt, () => voidAttempt(sql, attempt));
       throw error;
     }
   }
@@ -89,21 +90,29 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   async function chargeAlone(call: Call, bound: Bound): Promise<(Admission | undefined)[]> {
     throwUnlessOpen();
     if (call.signal?.aborted) return [];
-    const user = randomUUID();
-    const attempts: string[] = [];
-    unsettled.set(user, [call]);
+    const sending = randomUUID();
+    unsettled.set(sending, [call]);
+    const keep = (credits: number) => returnCredits(sql, sending, credits);
     try {
-      const { paid, shares } = await chargeOnce(sql, { call, user, attempts, bound, runForUnlocked });
-      unsettled.delete(user);
+      const paid = await chargeOnce(sql, { call, sending, bound, runForUnlocked });
+      unsettled.delete(sending);
+      if (paid === undefined) return [];
+      onEvent?.('charged');
+      const { unused, ...admission } = paid;
       const giveBack = (credits: number) =>
-        refund({ ...call, credits }, () => returnPart(sql, user, shares, credits));
-      if (paid === undefined) giveBack(call.credits);
-      else onEvent?.('charged');
-      return [paid && { ...paid, giveBack }];
+        refund({ ...call, credits: credits + unused }, () => keep(paid.spent - credits));
+      return [{ ...admission, giveBack }];
     } catch (error) {
-      doubt(user, () => returnAll(sql, user, attempts));
+      if (isRolledBack(error)) failed(sending);
+      else doubt(sending, () => keep(0));
       throw error;
     }
+  }
+
+  /** Postgres has answered that nothing was charged. */
+  function failed(id: string): void {
+    unsettled.delete(id);
+    onEvent?.('failed');
   }
 
   /** The outcome of a charge is unknown. Nothing is charged until Postgres has acknowledged its void. */

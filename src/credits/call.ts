@@ -35,15 +35,21 @@ export interface Quota {
 
 /** The ledger's answer to one call. */
 export interface Admission {
-  /** Credits that were charged, for this or an earlier sending of the request. */
+  /** Credits of the call that are paid, by this or an earlier sending of the request. */
   spent: number;
-  /** The quota of an account that has fewer credits than the call needs; `null` means that it got all. */
+  /**
+   * The quota of an account that has fewer credits than the call needs. `null` means that it got all, or that an earlier sending
+   * needed less.
+   */
   quota: Quota | null;
+  /** Whether an earlier sending of the request was charged, and this one was not. */
+  isRepeated: boolean;
   /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */
   left: number | null;
   /**
    * Refunds some of these credits, because the items that they paid for are answered 503. It is tried until Postgres has
-   * acknowledged it; the roll-up returns the credits some seconds later.
+   * acknowledged it; the roll-up returns the credits some seconds later. Credits that another sending of the request has used stay.
+   * Call it at the end of every request, with 0 if all credits were used.
    */
   giveBack(credits: number): void;
 }

@@ -69,13 +69,13 @@ const charge = (further = { column: '', value: '', statement: '' }) => `
     "left"
   FROM outcome`;
 const CHARGE = charge();
-/** Beside the charge an empty row with the user's id: a return that comes first writes it, and the charge meets it. */
-const CHARGE_FOR_USER = charge({
-  column: ', users',
-  value: ', ARRAY[$7::uuid]',
-  statement: `, user_mark AS (
-    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, voided)
-    VALUES ($7::uuid, now(), '{}', '{}', '{}', '{}', true, true)
+/** Beside the charge the row of its first sending. A return that comes first writes that row, and the charge meets it. */
+const CHARGE_ONCE = charge({
+  column: ', sendings, charged, is_short',
+  value: ', 1, credits, spent IS NOT NULL',
+  statement: `, sent AS (
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
+    SELECT $7::uuid, now(), '{}', '{}', '{}', '{}', true, $1::uuid FROM outcome WHERE credits > 0
   )`,
 });
 
@@ -89,9 +89,9 @@ const CHARGE_FOR_USER = charge({
  * Postgres evaluates the `SET` and the `WHERE` again on the new version.
  *
  * @param attempt UUID of this charge. It becomes the primary key of its row in the journal, so it can be voided
- * @param user UUID of the one that uses a charge that others may use, too (src/credits/once.ts)
+ * @param sending UUID of the first sending of a request that is charged once (src/credits/once.ts)
  */
-export function chargeCalls(sql: Sql, calls: Call[], attempt: string, user?: string) {
+export function chargeCalls(sql: Sql, calls: Call[], attempt: string, sending?: string) {
   const parameters = [
     attempt,
     calls.map(({ accountId }) => accountId),
@@ -100,8 +100,8 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string, user?: str
     calls.map(({ credits }) => credits),
     calls.some(({ wantsLeft }) => wantsLeft),
   ];
-  if (user === undefined) return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
-  return sql.unsafe<Charge[]>(CHARGE_FOR_USER, [...parameters, user], { prepare: true });
+  if (sending === undefined) return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
+  return sql.unsafe<Charge[]>(CHARGE_ONCE, [...parameters, sending], { prepare: true });
 }
 
 /**
@@ -111,9 +111,9 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string, user?: str
 export function paidOf(
   { accountId, credits, wantsLeft }: Call,
   spent: number,
-  charged: Charge | undefined,
+  charged: Charge,
 ): Omit<Admission, 'giveBack'> | undefined {
-  const quota = spent < credits ? charged?.quotas?.[accountId] : null;
+  const quota = spent < credits ? charged.quotas?.[accountId] : null;
   if (quota === undefined) return undefined;
-  return { spent, quota, left: wantsLeft ? (charged?.left?.[accountId] ?? 0) : null };
+  return { spent, quota, isRepeated: false, left: wantsLeft ? (charged.left?.[accountId] ?? 0) : null };
 }
