@@ -6,8 +6,9 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Admission, Call } from './call.ts';
+import { createBatchCharge } from './charge-batch.ts';
 import { chargeOnce, returnAll, returnPart } from './once.ts';
-import { type Charge, chargeCalls, paidOf } from './spend.ts';
+import { type Charge, paidOf } from './spend.ts';
 import { refundCredits, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
@@ -48,6 +49,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   const unsettled = new Map<string, Call[]>();
   let refunds: Promise<void> = Promise.resolve();
   const runForUnlocked = createLockedAccounts(sql);
+  const charge = createBatchCharge(sql);
 
   /**
    * Spends the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
@@ -67,8 +69,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     const present = calls.filter(({ signal }) => !signal?.aborted);
     unsettled.set(attempt, present);
     try {
-      const charge = (free: Call[]) => chargeCalls(sql, free, attempt);
-      const [charged, [outcome]] = await runForUnlocked(present, bound, charge);
+      const run = (free: Call[]) => charge(free, attempt, bound);
+      const [charged, [outcome]] = await runForUnlocked(present, bound, run);
       unsettled.delete(attempt);
       if (outcome === undefined) return [];
       onEvent?.('charged');
