@@ -6,8 +6,9 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Admission, Call } from './call.ts';
+import { createBatchCharge } from './charge-batch.ts';
 import { chargeOnce, returnCredits } from './once.ts';
-import { type Charge, chargeCalls, paidOf } from './spend.ts';
+import { type Charge, paidOf } from './spend.ts';
 import { isRolledBack, refundCredits, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
@@ -19,6 +20,8 @@ export interface CreditsOptions {
   onEvent?: (event: LedgerEvent) => void;
   /** Voids and refunds, by id, that no longer reach Postgres because the service stops. Only so can credits be lost. */
   onLost?: (owed: Map<string, Call[]>) => void;
+  /** Whether calls will come at once, because their requests wait for their tokens. A batch waits for them a moment. */
+  isMoreComing?: () => boolean;
 }
 
 /** The ledger charges calls while it is `open`. An unknown outcome puts it `in doubt`, until Postgres has acknowledged the void. */
@@ -34,8 +37,12 @@ const LEDGER = 'the credit ledger';
  *
  * One batch is in flight at a time. Two took Postgres a fifth more time for each call, and waited for each other's rows.
  */
-export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}) {
-  const enqueue = createBatcher(chargeBatch, { name: LEDGER, totals: batchTotals.credit });
+export function createCredits(sql: Sql, { onEvent, onLost, isMoreComing }: CreditsOptions = {}) {
+  const enqueue = createBatcher(chargeBatch, {
+    name: LEDGER,
+    totals: batchTotals.credit,
+    ...(isMoreComing && { isMoreComing }),
+  });
   /** A request with an identity is charged alone. */
   const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
     name: LEDGER,
@@ -48,6 +55,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   const unsettled = new Map<string, Call[]>();
   let refunds: Promise<void> = Promise.resolve();
   const runForUnlocked = createLockedAccounts(sql);
+  const charge = createBatchCharge(sql);
 
   /**
    * Spends the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
@@ -67,8 +75,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     const present = calls.filter(({ signal }) => !signal?.aborted);
     unsettled.set(attempt, present);
     try {
-      const charge = (free: Call[]) => chargeCalls(sql, free, attempt);
-      const [charged, [outcome]] = await runForUnlocked(present, bound, charge);
+      const run = (free: Call[]) => charge(free, attempt, bound);
+      const [charged, [outcome]] = await runForUnlocked(present, bound, run);
       unsettled.delete(attempt);
       if (outcome === undefined) return [];
       onEvent?.('charged');

@@ -20,6 +20,10 @@ export const includedCredits = (plan: string, row = 'b') => `
     WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
     ELSE (SELECT included_credits FROM plans WHERE name = 'free') END)`;
 
+/** SQL: the credits that each account of a batch needs, in the order in which a charge locks the accounts. */
+export const CREDITS_BY_ACCOUNT = `
+  SELECT id, sum(needed)::bigint AS credits FROM unnest($2::text[], $5::bigint[]) AS call (id, needed) GROUP BY id ORDER BY id`;
+
 /**
  * The `SET` runs in steps: the period, the counters before the charge, included credits left, credits to charge, the purchased
  * ones among them. `OFFSET 0` keeps the planner from repeating a step wherever its value is used.
@@ -40,10 +44,7 @@ const charge = (further = { column: '', value: '', statement: '' }) => `
           included_left + CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END) AS paid OFFSET 0) AS payment,
         LATERAL (SELECT greatest(paid - included_left, 0) AS purchased) AS purchase
     )
-    FROM (
-      SELECT id, sum(needed)::bigint AS credits FROM unnest($2::text[], $5::bigint[]) AS call (id, needed)
-      GROUP BY id ORDER BY id
-    ) AS wanted
+    FROM (${CREDITS_BY_ACCOUNT}) AS wanted
     WHERE b.account_id = wanted.id AND (now() >= b.period_end
       OR b.used < ${includedCredits('b.period_plan')} OR (b.credits > 0 AND b.spend_purchased))
     RETURNING b.account_id AS id, old.credits - new.credits AS purchased,

@@ -148,6 +148,14 @@ BEGIN
       SELECT call.id FROM unnest(ids, needed, spent) AS call (id, needed, spent) WHERE call.spent < call.needed));
 END $$;
 
+-- Ends the statement that charges a batch from allowances alone (src/credits/charge-batch.ts), with a code that only it has. The whole
+-- statement is rolled back, and the service charges the batch again with all the rules.
+CREATE FUNCTION raise_allowance_short() RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'U0001', MESSAGE = 'an account of this batch cannot pay from its allowance',
+    HINT = 'This is no fault: the service charges the batch by another statement.';
+END $$;
+
 -- Admitted calls, a row for each statement that spent credits or gave some back. If a connection is lost between a commit and its
 -- answer, the calls are answered 503, and the process voids them by the id of the attempt (src/credits/void.ts). A roll-up adds the
 -- calls to daily_calls every few seconds, because counting them there at once took as long as spending them.
