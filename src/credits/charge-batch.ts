@@ -1,4 +1,5 @@
 import { codeOf } from '../errors.ts';
+import { only } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Bound } from '../runtime/timeout.ts';
 import type { Call } from './call.ts';
@@ -18,7 +19,8 @@ const CHARGE_ALLOWANCES = `
   INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls)
   SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
     CASE WHEN count(*) = $6::integer THEN $5::bigint[] ELSE raise_allowance_short() END
-  FROM charged`;
+  FROM charged
+  RETURNING true`;
 const PAID_FROM_ALLOWANCES: Charge = { spent: null, purchased: null, quotas: null, left: null };
 
 /** Beyond so many accounts without allowance all are forgotten. They cost about 1 MB. */
@@ -39,14 +41,14 @@ export function createBatchCharge(sql: Sql) {
   return async function chargeBatch(calls: Call[], attempt: string, bound: Bound): Promise<Charge[]> {
     if (!calls.some(({ accountId, wantsLeft }) => wantsLeft || withoutAllowance.has(accountId))) {
       try {
-        await bound(chargeAllowances(sql, calls, attempt));
+        only(await bound(chargeAllowances(sql, calls, attempt)));
         return [PAID_FROM_ALLOWANCES];
       } catch (error) {
         if (codeOf(error) !== ALLOWANCE_SHORT) throw error;
       }
     }
     const rows = await bound(chargeCalls(sql, calls, attempt));
-    const { purchased, quotas } = rows[0]!;
+    const { purchased, quotas } = only(rows);
     if (withoutAllowance.size > MAX_ACCOUNTS) withoutAllowance.clear();
     for (const { accountId } of calls) {
       if (purchased?.[accountId] || quotas?.[accountId]) withoutAllowance.add(accountId);
