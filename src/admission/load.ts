@@ -1,5 +1,5 @@
 /** When a request is refused at once because this process has more to do than it can do in time. */
-import type { CallKind } from '../credits/call.ts';
+import type { CallKind } from '../http/call-kind.ts';
 import { SECOND } from '../units.ts';
 
 /**

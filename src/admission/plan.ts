@@ -1,5 +1,6 @@
-import type { Admission, CallKind } from '../credits/call.ts';
+import type { Admission } from '../credits/call.ts';
 import type { Answer, ProblemAnswer } from '../http/answer.ts';
+import type { CallKind } from '../http/call-kind.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 

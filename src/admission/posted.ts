@@ -1,9 +1,9 @@
 import type { TObject } from '@sinclair/typebox';
-import type { CallKind } from '../credits/call.ts';
 import { failureAnswer, OVERLOADED, problem, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import { createBodyCheck } from '../http/body-check.ts';
+import type { CallKind } from '../http/call-kind.ts';
 import type { Gate } from '../runtime/gate.ts';
 import { type AdmissionContext, free, type Handler, type Plan, single } from './plan.ts';
 

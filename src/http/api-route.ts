@@ -4,7 +4,7 @@
  */
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { Type } from '@sinclair/typebox';
-import type { CallKind } from '../credits/call.ts';
+import type { CallKind } from './call-kind.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
 
 /** The path that `{base_url}` ends with (specification, Versioning). */

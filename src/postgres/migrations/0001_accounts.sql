@@ -212,7 +212,7 @@ CREATE TABLE daily_calls (
   account_id text NOT NULL,
   day date NOT NULL, -- UTC
   key_id text NOT NULL, -- '' for calls made in the dashboard
-  kind text NOT NULL, -- src/credits/call.ts lists them
+  kind text NOT NULL, -- src/http/call-kind.ts lists them
   calls bigint NOT NULL,
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50);
