@@ -1,5 +1,4 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { batchTotals } from '../../platform/runtime/batch-totals.ts';
 import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { Debts } from '../debts/bracket.ts';
@@ -45,7 +44,7 @@ export function createCompanyReader(sql: Sql, maxAgeS: number, timeoutMs = Numbe
       const companies = await read(nifs, bound);
       return nifs.map((nif) => companies.get(nif) ?? null);
     },
-    { ...options, totals: batchTotals.record },
+    { ...options, stage: 'record' },
   );
   /** So do requests for several companies: {@link REQUESTS_IN_A_QUERY} at most. */
   const findCompanies: FindCompanies = createBatcher(
@@ -53,7 +52,7 @@ export function createCompanyReader(sql: Sql, maxAgeS: number, timeoutMs = Numbe
       const companies = await read(requests.flat(), bound);
       return requests.map(() => companies);
     },
-    { ...options, totals: batchTotals.records, maxBatch: REQUESTS_IN_A_QUERY, maxConcurrentBatches: 2 },
+    { ...options, stage: 'records', maxBatch: REQUESTS_IN_A_QUERY, maxConcurrentBatches: 2 },
   );
   return { findCompany, findCompanies };
 }

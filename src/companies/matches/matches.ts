@@ -4,7 +4,6 @@
  * order here; otherwise the first ones of each kind are asked for. test/companies/matches/adapters.test.ts compares the adapters.
  */
 
-import { batchTotals } from '../../platform/runtime/batch-totals.ts';
 import { type BatchOptions, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import type { SearchResult } from '../search/search.ts';
 import type { WordsQuery } from './query.ts';
@@ -26,14 +25,14 @@ export const MAX_OF_SEVERAL = 5;
 export const MATCH_BATCHES: Record<'match' | 'matches', BatchOptions> = {
   match: {
     name: 'the directory',
-    totals: batchTotals.match,
+    stage: 'match',
     maxBatch: 32,
     maxConcurrentBatches: 2,
     queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
   },
   matches: {
     name: 'the directory',
-    totals: batchTotals.matches,
+    stage: 'matches',
     maxBatch: 100,
     maxConcurrentBatches: 1,
     queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,

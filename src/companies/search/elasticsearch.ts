@@ -1,5 +1,4 @@
 import type { Client } from '@elastic/elasticsearch';
-import { batchTotals } from '../../platform/runtime/batch-totals.ts';
 import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import { type Equals, equalsLines, groupNames, readEquals } from './exact-matches.ts';
 import { SearchError, type SearchOutcome } from './hits.ts';
@@ -13,7 +12,7 @@ import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, type SearchResult } f
  */
 const BATCHES = {
   name: 'Elasticsearch',
-  totals: batchTotals.search,
+  stage: 'search',
   maxBatch: 32,
   maxConcurrentBatches: 2,
   queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,

@@ -1,6 +1,5 @@
 import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { batchTotals } from '../../platform/runtime/batch-totals.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
 
@@ -18,7 +17,7 @@ export function createAccountReader(sql: Sql, instant?: () => Date): ReadAccount
       const accounts = new Map(rows.map((row) => [row.id, detailsOf(row)]));
       return ids.map((id) => accounts.get(id) ?? null);
     },
-    { ...READS, totals: batchTotals.usage },
+    { ...READS, stage: 'usage' },
   );
 
   return async (id) => {

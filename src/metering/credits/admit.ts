@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { batchTotals } from '../../platform/runtime/batch-totals.ts';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../../platform/runtime/batcher.ts';
 import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
@@ -40,13 +39,13 @@ const LEDGER = 'the credit ledger';
 export function createCredits(sql: Sql, { onEvent, onLost, isMoreComing }: CreditsOptions = {}) {
   const enqueue = createBatcher(chargeBatch, {
     name: LEDGER,
-    totals: batchTotals.credit,
+    stage: 'credit',
     ...(isMoreComing && { isMoreComing }),
   });
   /** A request with an identity is charged alone. */
   const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
     name: LEDGER,
-    totals: batchTotals.credit,
+    stage: 'credit',
     maxBatch: 1,
     maxConcurrentBatches: 4,
   });

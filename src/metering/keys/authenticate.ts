@@ -5,7 +5,6 @@
 
 import { answerOf, READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { batchTotals } from '../../platform/runtime/batch-totals.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
@@ -75,7 +74,7 @@ export async function createAuthenticator(
   const known = new Map<string, KnownKey>();
   /** Hashes that are refused without a query until an instant. `key` is the key that the secret belonged to; `null` means none. */
   const unknown = new Map<string, { untilMs: number; key: Caller | null }>();
-  const ask = createBatcher(askAll, { ...READS, totals: batchTotals.key });
+  const ask = createBatcher(askAll, { ...READS, stage: 'key' });
 
   // An answer is used only if no change of its account was notified since Postgres was asked, because it may have been read
   // before that change. Notifications are numbered, so that the order does not depend on a clock's precision.

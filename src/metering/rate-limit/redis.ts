@@ -1,5 +1,4 @@
 import Redis from 'ioredis';
-import { batchTotals } from '../../platform/runtime/batch-totals.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
@@ -19,7 +18,7 @@ const KEY_PREFIX = 'tokens:';
  * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
  * next one isn't sent, because its requests have waited long enough.
  */
-const BATCHES = { name: 'Redis', totals: batchTotals.bucket, timeoutMs: REDIS_TIMEOUT_MS } as const;
+const BATCHES = { name: 'Redis', stage: 'bucket', timeoutMs: REDIS_TIMEOUT_MS } as const;
 
 /** Opens a connection that fails at once while Redis is away, and is made again by itself. */
 export function connectRedis(url: string): Redis {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import { type BatchTotals, batchTotals } from '../runtime/batch-totals.ts';
+import { allTotals, type BatchTotals } from '../runtime/batch-totals.ts';
 import { SECOND } from '../units.ts';
 import { VERSION } from '../version.ts';
 import { createRequestCounts } from './request-counts.ts';
@@ -56,8 +56,7 @@ export function createMetrics() {
     },
   });
   for (const [name, help, of] of BATCH_COUNTERS) {
-    const read = () =>
-      Object.fromEntries(Object.entries(batchTotals).map(([stage, totals]) => [stage, of(totals)]));
+    const read = () => Object.fromEntries([...allTotals()].map(([stage, totals]) => [stage, of(totals)]));
     counterOf(name, help, 'stage', read);
   }
   const sources = counter(

@@ -25,20 +25,14 @@ export function countBatch(totals: BatchTotals, items: number, waitingSinceMs: n
   };
 }
 
-/** Of this process since it started, by stage. */
-export const batchTotals = {
-  bucket: noBatches(),
-  key: noBatches(),
-  credit: noBatches(),
-  record: noBatches(),
-  /** An item is the records of a batch lookup. */
-  records: noBatches(),
-  /** An item is the brackets of a list of companies. */
-  debts: noBatches(),
-  search: noBatches(),
-  /** An item is a query for names by their words; of a search in Postgres, one of its steps. */
-  match: noBatches(),
-  /** The same among several of one request. */
-  matches: noBatches(),
-  usage: noBatches(),
-};
+const byStage = new Map<string, BatchTotals>();
+
+/** The totals of a stage of this process since it started, made at the first call. */
+export function totalsOf(stage: string): BatchTotals {
+  const totals = byStage.get(stage) ?? noBatches();
+  byStage.set(stage, totals);
+  return totals;
+}
+
+/** All stages with their totals. */
+export const allTotals = (): ReadonlyMap<string, BatchTotals> => byStage;

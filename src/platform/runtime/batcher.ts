@@ -1,12 +1,12 @@
 import { SECOND } from '../units.ts';
-import { type BatchTotals, countBatch, noBatches } from './batch-totals.ts';
+import { countBatch, noBatches, totalsOf } from './batch-totals.ts';
 import { type Bound, OverloadedError, withTimeout } from './timeout.ts';
 
 export interface BatchOptions {
   /** The dependency that answers, for error messages. */
   name: string;
-  /** Counts its batches, for `/metrics`. */
-  totals?: BatchTotals;
+  /** The label under which `/metrics` counts its batches; absent means that they are not counted. */
+  stage?: string;
   /** Items in one batch at most. */
   maxBatch?: number;
   /** Batches in flight at once. Meanwhile items queue for the next. */
@@ -49,7 +49,7 @@ export function createBatcher<Item, Result>(
   run: (items: Item[], bound: Bound) => Promise<Result[]>,
   {
     name,
-    totals = noBatches(),
+    stage,
     maxBatch = 500,
     maxConcurrentBatches = 1,
     queueTimeoutMs = QUEUE_TIMEOUT_MS,
@@ -57,6 +57,7 @@ export function createBatcher<Item, Result>(
     isMoreComing = () => false,
   }: BatchOptions,
 ): (item: Item) => Promise<Result> {
+  const totals = stage === undefined ? noBatches() : totalsOf(stage);
   type Queued = PromiseWithResolvers<Result> & { item: Item; queuedAtMs: number };
   const queue: Queued[] = [];
   let inFlight = 0;

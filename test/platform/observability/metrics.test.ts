@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test';
 import { createMetrics } from '../../../src/platform/observability/metrics.ts';
-import { batchTotals } from '../../../src/platform/runtime/batch-totals.ts';
 import { createBatcher } from '../../../src/platform/runtime/batcher.ts';
 
 test('what is named a total is a counter, and nothing else is', async () => {
@@ -49,7 +48,7 @@ test('batches are counted by stage', async () => {
   const before = await shown();
   const echo = createBatcher(async (items: number[]) => items, {
     name: 'the echo',
-    totals: batchTotals.usage,
+    stage: 'usage',
   });
   expect(await Promise.all([1, 2, 3].map(echo))).toEqual([1, 2, 3]);
   await echo(4);

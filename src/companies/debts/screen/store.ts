@@ -1,5 +1,4 @@
 import type { Sql } from '../../../platform/postgres/connect.ts';
-import { batchTotals } from '../../../platform/runtime/batch-totals.ts';
 import { createBatcher } from '../../../platform/runtime/batcher.ts';
 import type { Debts } from '../bracket.ts';
 import type { DebtKind } from '../kind.ts';
@@ -19,7 +18,7 @@ export type Screen = (nifs: string[]) => Promise<Screened>;
 export function createScreen(sql: Sql): Screen {
   return createBatcher(
     async (requests: string[][], bound) => [screenedOf(await bound(screenQuery(sql, requests[0]!)))],
-    { name: 'Postgres', totals: batchTotals.debts, maxBatch: 1 },
+    { name: 'Postgres', stage: 'debts', maxBatch: 1 },
   );
 }
 
