@@ -2,7 +2,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { datasetsRoute } from '../companies/datasets/route.ts';
 import { debtChangesRoute } from '../companies/debts/changes/route.ts';
 import { debtsRoute } from '../companies/debts/screen/route.ts';
-import { lookupsRoute } from '../companies/lookup/batch.ts';
+import { lookupListRoute } from '../companies/lookup/list.ts';
 import { lookupRoute } from '../companies/lookup/route.ts';
 import { matchesRoute } from '../companies/matches/route.ts';
 import { searchRoute } from '../companies/search/route.ts';
@@ -33,7 +33,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, most?: Tool['
     'One company by its NIF: address, activity, CAE, capital, status, and its debts as check_debts has them. A debt of `null` means not listed, which is not "no debt", and nothing at all if list_datasets lacks that list.',
   ],
   get_companies: [
-    lookupsRoute,
+    lookupListRoute,
     'What get_company says of up to 25 companies in one call. Each NIF gets its own `status`, with a company or a problem, in the order asked.',
     { nifs: 25 },
   ],

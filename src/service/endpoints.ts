@@ -2,12 +2,12 @@ import { createDatasetsHandler, datasetsRoute } from '../companies/datasets/rout
 import { debtChangesRoute } from '../companies/debts/changes/route.ts';
 import type { openDebts } from '../companies/debts/open.ts';
 import { debtsRoute } from '../companies/debts/screen/route.ts';
-import { lookupsRoute } from '../companies/lookup/batch.ts';
+import { lookupListRoute } from '../companies/lookup/list.ts';
 import type { openLookup } from '../companies/lookup/open-lookup.ts';
 import { lookupRoute } from '../companies/lookup/route.ts';
+import { matchListRoute } from '../companies/matches/list.ts';
 import type { openMatches } from '../companies/matches/open.ts';
 import { matchesRoute } from '../companies/matches/route.ts';
-import { matchesOfSeveralRoute } from '../companies/matches/several.ts';
 import type { AnswerSearch } from '../companies/search/answer.ts';
 import { createSearchHandler, searchRoute } from '../companies/search/route.ts';
 import type { ApiRoute } from '../http/api-route.ts';
@@ -29,9 +29,9 @@ export interface Opened {
 const ENDPOINTS: [ApiRoute, (opened: Opened) => Handler][] = [
   [searchRoute, ({ search }) => createSearchHandler(search)],
   [matchesRoute, ({ matches }) => matches.match],
-  [matchesOfSeveralRoute, ({ matches }) => matches.matchSeveral],
+  [matchListRoute, ({ matches }) => matches.matchList],
   [lookupRoute, ({ lookups }) => lookups.lookup],
-  [lookupsRoute, ({ lookups }) => lookups.batchLookup],
+  [lookupListRoute, ({ lookups }) => lookups.lookupList],
   [debtsRoute, ({ debts }) => debts.debts],
   [debtChangesRoute, ({ debts }) => debts.debtChanges],
   [usageRoute, ({ stores }) => createUsageHandler(createAccountReader(stores.sql))],

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { lookupsRoute } from '../../src/companies/lookup/batch.ts';
+import { lookupListRoute } from '../../src/companies/lookup/list.ts';
 import { lookupRoute } from '../../src/companies/lookup/route.ts';
 import { searchRoute } from '../../src/companies/search/route.ts';
 import { requestOf } from '../../src/http/request-of.ts';
@@ -13,7 +13,7 @@ test('an input stands in the path, the query or the body, as the route declares 
   expect(address(lookupRoute, { nif: 500002576 })).toBe('/companies/500002576');
   expect(address(searchRoute, { q: 'a&b=c #d', nif: 'x' })).toBe('/companies?q=a%26b%3Dc+%23d');
   expect(address(searchRoute, {})).toBe('/companies');
-  const posted = requestOf(lookupsRoute, { nifs: ['500002576'] }, { Authorization: 'Bearer x' }, never);
+  const posted = requestOf(lookupListRoute, { nifs: ['500002576'] }, { Authorization: 'Bearer x' }, never);
   expect([posted.method, posted.url]).toEqual(['POST', 'http://service/api/v1/lookups']);
   expect(Object.fromEntries(posted.headers)).toMatchObject({
     authorization: 'Bearer x',

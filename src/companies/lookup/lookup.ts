@@ -1,6 +1,6 @@
 /**
  * Lookup of one company: `store.ts` reads and writes records, `refresh.ts` asks the sources, `lease.ts` makes sure that one instance
- * refreshes a NIF at a time. `batch.ts` looks up many at once. A refreshed record is stored before it is answered.
+ * refreshes a NIF at a time. `list.ts` looks up many at once. A refreshed record is stored before it is answered.
  */
 import { failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import type { Caller } from '../../metering/keys/authenticate.ts';

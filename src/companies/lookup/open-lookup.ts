@@ -8,8 +8,8 @@ import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
-import { createBatchLookupHandler } from './batch.ts';
 import { createRefreshBudget } from './budget.ts';
+import { createLookupListHandler } from './list.ts';
 import { createLookup } from './lookup.ts';
 import { createRefresher } from './refresh.ts';
 import { createLookupHandler } from './route.ts';
@@ -26,7 +26,7 @@ export function openLookup(
   log: Log,
   metrics: Metrics,
   service: { publicUrl: string; stopping: AbortSignal },
-): { lookup: Handler; batchLookup: Handler } {
+): { lookup: Handler; lookupList: Handler } {
   const sources = createSources(config, {
     onLimit: (source, window) => {
       metrics.sourceLimit(source, window);
@@ -58,6 +58,6 @@ export function openLookup(
   const lookUp = createLookup({ refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
   return {
     lookup: createLookupHandler(findCompany, lookUp),
-    batchLookup: createBatchLookupHandler({ ...service, findCompanies, lookUp }),
+    lookupList: createLookupListHandler({ ...service, findCompanies, lookUp }),
   };
 }

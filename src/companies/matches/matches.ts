@@ -16,7 +16,7 @@ import type { WordsQuery } from './query.ts';
 export type FindMatches = (query: WordsQuery, limit: number) => Promise<SearchResult>;
 
 /** The most entries of a query among several (contract: matches). */
-export const MAX_OF_SEVERAL = 5;
+export const MAX_IN_LIST = 5;
 
 /**
  * How queries share questions to the directory. A query may queue twice as long as other items, because its credit is spent.

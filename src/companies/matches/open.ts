@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
-import type { ItemsParts } from '../../metering/admission/items.ts';
+import type { ListParts } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/plan.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
@@ -8,11 +8,11 @@ import type { OpenDirectory } from '../search/open.ts';
 import { MAX_RESULTS } from '../search/search.ts';
 import { createElasticsearchMatches } from './elasticsearch.ts';
 import { keyOfMatches } from './keeping.ts';
-import { MATCH_BATCHES, MAX_OF_SEVERAL } from './matches.ts';
+import { createMatchListHandler } from './list.ts';
+import { MATCH_BATCHES, MAX_IN_LIST } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import type { MatchQuery, WordsQuery } from './query.ts';
 import { createMatchHandler } from './route.ts';
-import { createMatchSeveralHandler } from './several.ts';
 
 type NifQuery = Exclude<MatchQuery, WordsQuery>;
 /** Of all requests of several queries together. */
@@ -26,8 +26,8 @@ export function openMatches(
   { elasticsearchAlias }: Pick<Config, 'elasticsearchAlias'>,
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
   { search, answering }: OpenDirectory,
-  service: Pick<ItemsParts, 'publicUrl' | 'stopping'>,
-): { match: Handler; matchSeveral: Handler } {
+  service: Pick<ListParts, 'publicUrl' | 'stopping'>,
+): { match: Handler; matchList: Handler } {
   const answer = (kind: keyof typeof MATCH_BATCHES, limit: number) => {
     const batches = MATCH_BATCHES[kind];
     const find =
@@ -47,6 +47,6 @@ export function openMatches(
   };
   return {
     match: createMatchHandler(answer('match', MAX_RESULTS)),
-    matchSeveral: createMatchSeveralHandler(answer('matches', MAX_OF_SEVERAL), service),
+    matchList: createMatchListHandler(answer('matches', MAX_IN_LIST), service),
   };
 }

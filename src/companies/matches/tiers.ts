@@ -34,8 +34,8 @@ export function arrange<Name>(names: Name[], query: WordsQuery, nameOf: (name: N
 }
 
 /**
- * The first matches when there are many. With this many names of `whole` and `all` each of the three is filled, though
- * names that begin with the query are in all of them, and those of `whole` in `all`.
+ * The first matches when there are many. Twice the limit is enough of `whole` and `all`: even if every name of an earlier tier comes
+ * again, `limit` new ones remain.
  *
  * @param beginning the first `limit` names that begin with the query
  * @param whole the first {@link enough} names that have all words whole

@@ -1,4 +1,5 @@
-import { buyAddress, type Config } from '../../platform/config/config.ts';
+import { buyAddress } from '../../metering/accounts/buy-address.ts';
+import type { Config } from '../../platform/config/config.ts';
 import { DAY } from '../../platform/units.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';

@@ -2,8 +2,9 @@ import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } 
 import { isFree } from '../../http/error-kind.ts';
 import type { Trace } from '../../http/observe.ts';
 import type { ProblemName } from '../../http/problems.ts';
-import { buyAddress, type Config } from '../../platform/config/config.ts';
+import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
+import { buyAddress } from '../accounts/buy-address.ts';
 import type { Credits } from '../credits/admit.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';

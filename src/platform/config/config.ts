@@ -252,11 +252,6 @@ export function readConfig(env: Environment = process.env): Config {
   return config;
 }
 
-/** The address where an account buys credits; `null` if `BUY_URL` is not set. */
-export function buyAddress(buyUrl: Config['buyUrl'], accountId: string): string | null {
-  return buyUrl?.replaceAll('{account}', encodeURIComponent(accountId)) ?? null;
-}
-
 /** The default of `PUBLIC_URL`, once the service knows its port. */
 export function defaultPublicUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

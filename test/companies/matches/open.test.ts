@@ -1,8 +1,8 @@
 /** What several queries of one request ask of the directory. */
 import { expect, test } from 'bun:test';
+import { createMatchListHandler } from '../../../src/companies/matches/list.ts';
 import { openMatches } from '../../../src/companies/matches/open.ts';
 import type { MatchQuery } from '../../../src/companies/matches/query.ts';
-import { createMatchSeveralHandler } from '../../../src/companies/matches/several.ts';
 import { answerDirectly } from '../../../src/companies/search/answer.ts';
 import { NOTHING_FOUND } from '../../../src/companies/search/search.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
@@ -18,7 +18,7 @@ test('of NIFs among several queries the search gets few at a time, so that other
     running -= 1;
     return NOTHING_FOUND;
   };
-  const { matchSeveral } = openMatches(
+  const { matchList } = openMatches(
     { elasticsearchAlias: 'unused' },
     { sql: null as unknown as Sql, elasticsearch: null },
     { search: { find }, answering: answerDirectly },
@@ -31,7 +31,7 @@ test('of NIFs among several queries the search gets few at a time, so that other
     body: JSON.stringify({ queries }),
   };
   const answers = await Promise.all(
-    Array.from({ length: 3 }, () => runHandler(matchSeveral, 'matches', {}, post)),
+    Array.from({ length: 3 }, () => runHandler(matchList, 'matches', {}, post)),
   );
   expect(answers.map(({ ok }) => ok)).toEqual([true, true, true]);
   expect([asked, most <= 8]).toEqual([300, true]);
@@ -43,7 +43,7 @@ test('equal queries of a request are asked once, and each has its answer', async
     asked.push(JSON.stringify(query));
     return JSON.stringify({ data: [], error: null });
   };
-  const handler = createMatchSeveralHandler(find, {
+  const handler = createMatchListHandler(find, {
     publicUrl: 'http://service',
     stopping: new AbortController().signal,
   });

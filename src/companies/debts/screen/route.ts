@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { ApiRoute } from '../../../http/api-route.ts';
-import { type ItemList, itemSchema, itemsRequestSchema } from '../../../http/item-schema.ts';
+import { type ItemList, itemSchema, listRequestSchema } from '../../../http/list-schema.ts';
 import { problemBody } from '../../../http/problems.ts';
-import { createItemsHandler, type ItemAnswer, type ItemsParts } from '../../../metering/admission/items.ts';
+import { createListHandler, type ItemAnswer, type ListParts } from '../../../metering/admission/list.ts';
 import type { Handler } from '../../../metering/admission/plan.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';
@@ -31,7 +31,7 @@ const DatasetDate = (publisher: string) =>
 export const debtsRoute: ApiRoute = {
   method: 'POST',
   path: '/debts',
-  body: itemsRequestSchema(NIFS, {
+  body: listRequestSchema(NIFS, {
     $id: 'DebtsRequest',
     element: ListedNifSchema,
     form: NIF_FORM,
@@ -86,10 +86,10 @@ export const ONE_LIST: GateLimits = {
 /** Answers with the debt brackets of a list of companies. Nothing of the list is stored. */
 export function createDebtsHandler(
   screen: Screen,
-  parts: Pick<ItemsParts, 'publicUrl' | 'stopping'>,
+  parts: Pick<ListParts, 'publicUrl' | 'stopping'>,
   gate = createGate(ONE_LIST),
 ): Handler {
-  return createItemsHandler({
+  return createListHandler({
     ...parts,
     ...NIFS,
     route: debtsRoute,

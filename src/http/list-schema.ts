@@ -13,7 +13,7 @@ export interface ItemList {
 }
 
 /** @param form the form of an item, in words */
-export function itemsRequestSchema(
+export function listRequestSchema(
   { list, max }: ItemList,
   { $id, element, form, example }: { $id: string; element: TSchema; form: string; example: string[] },
 ) {

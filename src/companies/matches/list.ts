@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox';
 import { problem } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { type ItemList, itemSchema, itemsRequestSchema } from '../../http/item-schema.ts';
-import { createItemsHandler, type ItemAnswer, type ItemsParts } from '../../metering/admission/items.ts';
+import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
+import { createListHandler, type ItemAnswer, type ListParts } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/plan.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { entriesOf, SearchEntrySchema } from '../search/schema.ts';
-import { MAX_OF_SEVERAL } from './matches.ts';
+import { MAX_IN_LIST } from './matches.ts';
 import { type CutWords, MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
 import { answerMatch, EXAMPLE_MATCH } from './route.ts';
 
@@ -15,7 +15,7 @@ const QUERIES: ItemList = { list: 'queries', item: 'q', max: 100 };
 const MatchItemSchema = itemSchema(
   QUERIES,
   {
-    companies: Type.Array(SearchEntrySchema, { maxItems: MAX_OF_SEVERAL }),
+    companies: Type.Array(SearchEntrySchema, { maxItems: MAX_IN_LIST }),
     words: Type.Optional(
       Type.Object(
         { used: Type.Literal(MAX_WORDS), sent: Type.Integer({ minimum: MAX_WORDS + 1 }) },
@@ -34,10 +34,10 @@ const MatchItemSchema = itemSchema(
 );
 
 /** POST /matches (contract: matches) */
-export const matchesOfSeveralRoute: ApiRoute = {
+export const matchListRoute: ApiRoute = {
   method: 'POST',
   path: '/matches',
-  body: itemsRequestSchema(QUERIES, {
+  body: listRequestSchema(QUERIES, {
     $id: 'MatchesRequest',
     element: Type.String(),
     form: `a query, such as a company's name, or a NIF. Only the first ${MAX_WORDS} words are asked`,
@@ -63,19 +63,19 @@ export const matchesOfSeveralRoute: ApiRoute = {
   detail: {
     operationId: 'matchSeveral',
     summary: 'Find the companies of a list of names',
-    description: `What up to ${QUERIES.max} queries find by any words of a name, for one rate-limit token: the first ${MAX_OF_SEVERAL} entries of each. If the credits suffice for some queries only, the first ones get them and the others are \`monthly-quota-exceeded\`. A body that is not valid is a \`validation\` that costs one credit.`,
+    description: `What up to ${QUERIES.max} queries find by any words of a name, for one rate-limit token: the first ${MAX_IN_LIST} entries of each. If the credits suffice for some queries only, the first ones get them and the others are \`monthly-quota-exceeded\`. A body that is not valid is a \`validation\` that costs one credit.`,
   },
 };
 
 /** Finds companies by each of several queries. They are searched once their credits are spent, and equal ones once. */
-export function createMatchSeveralHandler(
+export function createMatchListHandler(
   answer: AnswerQuery<MatchQuery>,
-  parts: Pick<ItemsParts, 'publicUrl' | 'stopping'>,
+  parts: Pick<ListParts, 'publicUrl' | 'stopping'>,
 ): Handler {
-  return createItemsHandler({
+  return createListHandler({
     ...parts,
     ...QUERIES,
-    route: matchesOfSeveralRoute,
+    route: matchListRoute,
     async plan(asked) {
       const answers = new Map<string, Promise<ItemAnswer>>();
       const answerOnce = (q: string) => {

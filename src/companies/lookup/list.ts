@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import { unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { type ItemList, itemSchema, itemsRequestSchema } from '../../http/item-schema.ts';
+import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
 import { problemBody } from '../../http/problems.ts';
 import {
-  createItemsHandler,
+  createListHandler,
   type Item,
   type ItemAnswer,
-  type ItemsParts,
-} from '../../metering/admission/items.ts';
+  type ListParts,
+} from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/plan.ts';
 import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../nif-parameter.ts';
 import type { Lookup } from './lookup.ts';
@@ -29,10 +29,10 @@ const LookupItemSchema = itemSchema(
 );
 
 /** POST /lookups (contract, Beyond the specification) */
-export const lookupsRoute: ApiRoute = {
+export const lookupListRoute: ApiRoute = {
   method: 'POST',
   path: '/lookups',
-  body: itemsRequestSchema(NIFS, {
+  body: listRequestSchema(NIFS, {
     $id: 'LookupsRequest',
     element: ListedNifSchema,
     form: NIF_FORM,
@@ -67,17 +67,17 @@ const MAX_REFRESHES = 10;
 
 const TOO_MANY_REFRESHES = `One request refreshes ${MAX_REFRESHES} companies, and this one would be another. It has cost nothing: ask for it again.`;
 
-export interface BatchLookupParts extends Pick<ItemsParts, 'publicUrl' | 'stopping'> {
+export interface LookupListParts extends Pick<ListParts, 'publicUrl' | 'stopping'> {
   findCompanies: FindCompanies;
   lookUp: Lookup;
 }
 
 /** Looks up several companies (contract: batch lookup). A NIF that stands there twice is looked up once. */
-export function createBatchLookupHandler({ findCompanies, lookUp, ...parts }: BatchLookupParts): Handler {
-  return createItemsHandler({
+export function createLookupListHandler({ findCompanies, lookUp, ...parts }: LookupListParts): Handler {
+  return createListHandler({
     ...parts,
     ...NIFS,
-    route: lookupsRoute,
+    route: lookupListRoute,
     async plan(asked, caller) {
       const arrivedMs = performance.now();
       const nifs = asked.map(validNif);

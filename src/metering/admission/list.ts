@@ -1,7 +1,7 @@
 /** Several items in one request: one token, one charge, and each item's answer in its place. */
 import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import type { ItemList, ItemProblem } from '../../http/item-schema.ts';
+import type { ItemList, ItemProblem } from '../../http/list-schema.ts';
 import { type ProblemName, problemBody } from '../../http/problems.ts';
 import type { Gate } from '../../platform/runtime/gate.ts';
 import type { Caller } from '../keys/authenticate.ts';
@@ -21,19 +21,19 @@ export interface Item {
   answer(): ItemAnswer | Promise<ItemAnswer>;
 }
 
-interface PlannedItems {
+interface PlannedList {
   items: Item[];
   /** Further members of the whole answer, as JSON: `"datasets":{…}`. */
   more?: string;
 }
 
-export interface ItemsParts extends ItemList {
+export interface ListParts extends ItemList {
   route: ApiRoute;
   publicUrl: string;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
   /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
-  plan(asked: string[], caller: Caller): Promise<PlannedItems>;
+  plan(asked: string[], caller: Caller): Promise<PlannedList>;
   /** See {@link createPostedHandler}. */
   gate?: Gate;
 }
@@ -44,7 +44,7 @@ export interface ItemsParts extends ItemList {
  * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
  * suffice for some, the first items get them. Only a store that fails later makes a credit go back.
  */
-export function createItemsHandler({
+export function createListHandler({
   route,
   publicUrl,
   stopping,
@@ -52,13 +52,13 @@ export function createItemsHandler({
   gate,
   list,
   item,
-}: ItemsParts): Handler {
+}: ListParts): Handler {
   return createPostedHandler<Record<string, (string | number)[]>>({
     route,
     stopping,
     gate,
     async plan(input, { caller }) {
-      let planned: PlannedItems;
+      let planned: PlannedList;
       try {
         planned = await plan(input[list]!.map(String), caller);
       } catch (cause) {
@@ -70,10 +70,7 @@ export function createItemsHandler({
     },
   });
 
-  async function write(
-    { items, more }: PlannedItems,
-    { spent, refusal, giveBack }: Payment,
-  ): Promise<Answer> {
+  async function write({ items, more }: PlannedList, { spent, refusal, giveBack }: Payment): Promise<Answer> {
     const itemProblems: ProblemName[] = [];
     const written: string[] = [];
     let unpaid = 0;
