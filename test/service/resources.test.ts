@@ -61,7 +61,11 @@ test.each([
 
 test('connections that do not take our settings, as those of a pooler, are refused with one line and exit code 2', async () => {
   const { url, drop } = await createEmptyDatabase('settings');
-  const env = { DATABASE_URL: `${url}?statement_timeout=0`, PORT: '0' };
+  // As a pooler does, it drops a setting with which a connection begins: no timeout of statements is left.
+  const pooler = await startBetween(url, {
+    sent: (text) => text.replace(/(?<=statement_timeout\0)\d+/, (ms) => '0'.repeat(ms.length)),
+  });
+  const env = { DATABASE_URL: pooler.url, PORT: '0' };
   const { code, stderr } = await runCommand(env, 'serve');
   expect(code).toBe(2);
   expect(stderr).toMatch(
@@ -70,12 +74,13 @@ test('connections that do not take our settings, as those of a pooler, are refus
   const sql = connectPostgres(url, { max: 1 });
   expect((await sql`SELECT FROM pg_tables WHERE schemaname = 'public'`).length).toBe(0);
   await sql.end();
+  await pooler.close();
   await drop();
 }, 20_000);
 
 test('Postgres older than 18 ends the start with exit code 1 and its version, unchanged', async () => {
   const { url, drop } = await createEmptyDatabase('old');
-  const old = await startOlderPostgres(url);
+  const old = await startBetween(url, { answered: (text) => text.replace(/18\d{4}/, '170010') });
   const { code, stdout, stderr } = await runCommand({ DATABASE_URL: old.url }, 'serve');
   expect([code, stdout, stderr]).toEqual([
     1,
@@ -86,17 +91,20 @@ test('Postgres older than 18 ends the start with exit code 1 and its version, un
   await drop();
 });
 
-/** The Postgres of a URL, which says that its version is 17.10. */
-async function startOlderPostgres(url: string) {
+type Change = (text: string) => string;
+
+/** A server between Postgres and its clients that changes what they say. */
+async function startBetween(url: string, { sent, answered }: { sent?: Change; answered?: Change }) {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
+  const changed = (change: Change = (text) => text) =>
+    new Transform({
+      transform: (chunk: Buffer, _encoding, done) =>
+        done(null, Buffer.from(change(chunk.toString('latin1')), 'latin1')),
+    });
   const server = createServer((client) => {
     const upstream = connect(Number(port), hostname);
-    const older = new Transform({
-      transform: (chunk: Buffer, _encoding, done) =>
-        done(null, Buffer.from(chunk.toString('latin1').replace(/18\d{4}/, '170010'), 'latin1')),
-    });
-    client.pipe(upstream).pipe(older).pipe(client);
+    client.pipe(changed(sent)).pipe(upstream).pipe(changed(answered)).pipe(client);
     for (const socket of [client, upstream]) sockets.add(socket.on('error', () => {}));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
