@@ -117,8 +117,7 @@ function greeting(
   const importNext = `DATABASE_URL= DATA_DIR=${quoted(dataDir)} ${quoted(process.execPath)} directory ${IMPORT_NEXT}`;
   const changes = `
 Import a later list, in which one company is new, one has changed, and one is gone. Then ask for these changes:
-${importNext}
-${post('/debts/changes', '{"after":null}')}
+${importNext} && ${post('/debts/changes', '{"after":null}')}
 `;
   return `
 The company directory is running at ${publicUrl}, with the names of ${names.size} real companies
