@@ -5,7 +5,7 @@ import { pathOf, searchOf } from '../http/url.ts';
 import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
 import { createGate } from '../runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
-import { DAY, SECOND } from '../units.ts';
+import { DAY, KIB, SECOND } from '../units.ts';
 import { accountOf, type Membership } from './auth/members.ts';
 import type { MemberContext, PageContext, Tools } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
@@ -14,7 +14,7 @@ import { readCookie, writeCookie } from './request/cookies.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
 import { cardPage, messagePage, notFoundPage } from './request/layout.ts';
-import { readForm, type UnreadForm } from './request/read-form.ts';
+import { maxFormBytes, readForm, type UnreadForm } from './request/read-form.ts';
 import { createRefusals, type RefusalKind } from './request/refusals.ts';
 import { clientName, createRequestLimit } from './request/request-limit.ts';
 import { respond } from './request/respond.ts';
@@ -117,7 +117,7 @@ export function createRequestHandler(tools: Tools) {
     const { request, path, client } = incoming;
     // Before it has a place, because a slow sender would keep one.
     const hasForm = request.method === 'POST' && ROUTES[path]?.POST !== undefined;
-    const form = hasForm ? await readForm(request, tools.stopping) : null;
+    const form = hasForm ? await readForm(request, tools.stopping, formBytesOf(incoming)) : null;
     if (typeof form === 'string') return failurePage(incoming, form);
     const { pages, passwords } = client.knownUser === null ? ofVisitors : ofMembers;
     const gate = hasForm && ROUTES[path]?.hasPassword === true ? passwords : pages;
@@ -223,6 +223,9 @@ export function createRequestHandler(tools: Tools) {
   return handle;
 }
 
+const formBytesOf = ({ path, client }: Incoming) =>
+  maxFormBytes(ROUTES[path]?.hasList === true && client.knownUser !== null);
+
 const createGates = () => ({ pages: createGate(PAGES), passwords: createGate(PASSWORDS) });
 
 /** The page for a member's form that came without a session. */
@@ -248,6 +251,8 @@ const FAILURES = {
 
 /** The page for a form that was not read, or for a fault. */
 function failurePage(incoming: Incoming, failure: UnreadForm | 'failed'): PageResponse {
+  const { messages } = incoming;
   const { status, title, lead, headers } = FAILURES[failure];
-  return messagePage(incoming, status, incoming.messages[title], incoming.messages[lead], headers);
+  const text = lead === 'formTooLarge' ? messages[lead](String(formBytesOf(incoming) / KIB)) : messages[lead];
+  return messagePage(incoming, status, messages[title], text, headers);
 }

@@ -545,8 +545,8 @@ const TEXTS = {
     'Não há nenhum NIF: nove algarismos com o algarismo de controlo certo. Guarde primeiro a folha de cálculo em CSV. Nada foi cobrado.',
   ],
   screenTooMany: [
-    'It has {count} NIFs, and one list {max} at most. Nothing was charged.',
-    'Tem {count} NIF, e cada lista no máximo {max}. Nada foi cobrado.',
+    'It has {count} NIFs, and one list {max} at most: screen it in parts. Nothing was charged.',
+    'Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.',
   ],
   screenPrice: [
     (count) => (count === '1' ? '1 company costs 1 credit.' : `${count} companies cost ${count} credits.`),
@@ -560,6 +560,14 @@ const TEXTS = {
   screenShort: [
     'Your credits suffice for the first {left} only.',
     'Os seus créditos só chegam para os primeiros {left}.',
+  ],
+  screenNoCredits: [
+    'You have no credits left, so the list can’t be screened now.',
+    'Não tem créditos, por isso não é possível verificar a lista agora.',
+  ],
+  screenLate: [
+    'This list was screened over ten minutes ago, so screening it again costs credits again. Nothing was charged now.',
+    'Esta lista foi verificada há mais de dez minutos, por isso verificá-la de novo volta a custar créditos. Agora nada foi cobrado.',
   ],
   screenRun: [
     (count) => (count === '1' ? 'Screen 1 company' : `Screen ${count} companies`),
@@ -577,6 +585,14 @@ const TEXTS = {
     (count) => (count === '1' ? '1 credit spent' : `${count} credits spent`),
     (count) => (count === '1' ? '1 crédito gasto' : `${count} créditos gastos`),
   ],
+  screenAgain: [
+    'No credit spent: this list was charged before',
+    'Nenhum crédito gasto: esta lista já foi cobrada',
+  ],
+  screenFree: [
+    'Until {time} (UTC) the same list costs nothing again, and a reload shows its result. Download it to keep it.',
+    'Até {time} (UTC) a mesma lista não volta a custar nada, e o resultado reaparece se recarregar a página. Descarregue-o para o guardar.',
+  ],
   screenAbsent: [
     'a company without a bracket is not on the list. That is not “no debt”: the list has debts above a threshold only. List of',
     'uma empresa sem escalão não está na lista. Isso não quer dizer «sem dívidas»: a lista só tem dívidas acima de um limiar. Lista de',
@@ -588,6 +604,10 @@ const TEXTS = {
   screenRefused: [
     'Not screened, because the credits did not suffice, and not charged: {count}.',
     'Por verificar, porque os créditos não chegaram, e não cobradas: {count}.',
+  ],
+  screenRest: [
+    (count) => (count === '1' ? 'Screen the other company' : `Screen the other ${count} companies`),
+    (count) => (count === '1' ? 'Verificar a outra empresa' : `Verificar as outras ${count} empresas`),
   ],
   screenWithout: ['Without a bracket: {count}', 'Sem escalão: {count}'],
 
@@ -845,7 +865,10 @@ const TEXTS = {
     'This form was sent already: its call was made and charged once. Send it again for another call.',
     'Este formulário já foi enviado: a chamada foi feita e cobrada uma vez. Envie-o de novo para outra chamada.',
   ],
-  formTooLarge: ['The form is larger than 32 KiB.', 'O formulário tem mais de 32 KiB.'],
+  formTooLarge: [
+    'The form is larger than {max} KiB. Nothing was done, and nothing was charged: go back, and send less of it.',
+    'O formulário tem mais de {max} KiB. Nada foi feito nem cobrado: volte atrás e envie menos.',
+  ],
   formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
   wrongAddress: [
     'This service is set up for {address}. Open the dashboard there.',

@@ -32,16 +32,21 @@ for (const button of document.querySelectorAll('[data-copy]')) {
   });
 }
 
-// A file is read here, and only its numbers of nine digits go into the text field. Without this script they are pasted.
+// A file is read here, and only its numbers of nine digits go into the text field, as of a long text that is pasted. Without this
+// script they are pasted, and sent as they are.
+const numbersOf = (text) => (text.match(/\d{3}(?:\d{6}|[ \u00a0.-]\d{3}[ \u00a0.-]\d{3})/g) ?? []).join('\n');
+const LONG_TEXT = 20_000;
 for (const field of document.querySelectorAll('[data-file-for]')) {
   const text = document.getElementById(field.dataset.fileFor);
   field.hidden = false;
   field.addEventListener('change', async ({ target }) => {
     const [file] = target.files;
     if (file === undefined) return;
-    const numbers = (await file.text()).match(/\d{3}(?:\d{6}|[ \u00a0.-]\d{3}[ \u00a0.-]\d{3})/g) ?? [];
-    text.value = numbers.join('\n');
+    text.value = numbersOf(await file.text());
     text.focus();
+  });
+  text.form.addEventListener('submit', () => {
+    if (text.value.length > LONG_TEXT) text.value = numbersOf(text.value);
   });
 }
 
