@@ -82,7 +82,7 @@ function otherWay(context: MemberContext, query: string): Html {
 function found(context: MemberContext, entries: FoundCompany[]): Html {
   const { messages, tools } = context;
   const lookUp = ({ nif }: FoundCompany) =>
-    html`<button class="small quiet" name="lookup" value="${nif}" aria-label="${messages.lookUp} ${nif}">${messages.lookUpOne} <small>${messages.costs}</small></button>`;
+    html`<button class="small quiet" name="lookup" value="${nif}">${messages.lookUpOne} <span class="unseen">${nif}</span> <small>${messages.costs}</small></button>`;
   const columns: Column<FoundCompany>[] = [
     [messages.legalName, ({ legal_name }) => legal_name],
     ['NIF', ({ nif }) => html`<code>${nif}</code>`],
