@@ -129,6 +129,27 @@ describe('in a real browser', () => {
       expect(left).toContain('498 left');
     }));
 
+  test('a list that was sent after the session ended is in its field again after the sign-in', () =>
+    inBrowser({}, async (page) => {
+      const { email, password, accountId } = await enter(page.context());
+      await page.goto(dashboard('/screen'));
+      await page.fill('#list', `${nif(1)} ${nif(2)}`);
+      await service.sql`
+        DELETE FROM dashboard_sessions
+        WHERE "userId" IN (SELECT user_id FROM dashboard_members WHERE account_id = ${accountId})`;
+      await page.click('button:has-text("Read the list")');
+      await page.waitForSelector('[data-keep]');
+      await inspect(page);
+      await page.click('main a.button');
+      await page.fill('#email', email);
+      await page.fill('#password', password);
+      await page.click('main button[type=submit]');
+      await page.waitForURL(dashboard('/screen'));
+      expect(await page.inputValue('#list')).toBe(`${nif(1)} ${nif(2)}`);
+      await page.goto(dashboard('/screen'));
+      expect(await page.inputValue('#list')).toBe('');
+    }));
+
   test('a fault is at its field, which has the focus; a password can be shown', () =>
     inBrowser({}, async (page) => {
       const focus = () => page.evaluate<string>('document.activeElement.id');

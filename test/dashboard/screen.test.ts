@@ -204,6 +204,36 @@ describe('Screen a list', () => {
     expect(await used(accountId)).toBe(2);
   });
 
+  test('a session that ended, and a form that is out of date, keep the list, and charge nothing', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const list = [1, 2, 3].map(nif).join('\n');
+    const expired = await visitor.post('/dashboard/screen', { form_token: 'x', list, price: '3' });
+    expect([expired.status, expired.textOf('#retry textarea')]).toEqual([403, list.replaceAll('\n', ' ')]);
+    // With a token of its own, and without the price, which is asked again.
+    const names = [...expired.document.querySelectorAll('#retry [name]')].map((field) =>
+      field.getAttribute('name'),
+    );
+    expect(names).toEqual(['form_token', 'list']);
+    expect(
+      (
+        await visitor.post('/dashboard/screen', { form_token: 'x', list }, { Origin: 'https://evil.example' })
+      ).document.querySelector('#retry'),
+    ).toBeNull();
+    await service.sql`DELETE FROM dashboard_sessions WHERE "userId" IN (SELECT user_id FROM dashboard_members WHERE account_id = ${accountId})`;
+    const signedOut = await visitor.post('/dashboard/screen', { form_token: 'x', list, price: '3' });
+    expect([signedOut.status, signedOut.textOf('[data-keep]')]).toEqual([403, list.replaceAll('\n', ' ')]);
+    expect(await used(accountId)).toBe(0);
+  });
+
+  test('without credits there is no button that screens, and more credits are offered', async () => {
+    const { visitor, accountId } = await createMember(service);
+    await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+    const page = await read(visitor, nif(1));
+    expect(page.document.querySelector('button[name=price]')).toBeNull();
+    expect(page.textOf('[data-price]')).toEndWith('can’t be screened now. How to get more credits');
+    expect(page.textOf('textarea')).toBe(nif(1));
+  });
+
   test('what a member pastes comes back as text, and nothing of it is stored', async () => {
     const { visitor } = await createMember(service);
     const page = await read(visitor, '</textarea><script>alert(1)</script>');

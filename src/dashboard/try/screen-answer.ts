@@ -5,8 +5,8 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, type Column, dateOf, moment, sentence, table } from '../ui/parts.ts';
 import { csvText, separatorOf } from '../usage/csv.ts';
 import { bracketText } from './brackets.ts';
+import { callProblem } from './call-problem.ts';
 import type { Sending } from './screen-once.ts';
-import { problemSentence } from './try-answer.ts';
 
 type Bracket = { start: number; end: number | null } | null;
 
@@ -36,7 +36,7 @@ export async function screenedList(
   if (!answer.ok)
     return html`<section class="card" aria-labelledby="answer-title">
   <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
-  ${problemSentence(context, answer.problem.kind)}
+  ${callProblem(context, answer.problem)}
 </section>`;
   const { data, datasets } = (await responseTo(tools.publicUrl, answer).json()) as DebtsAnswer;
   const names = await namesOf(context, data);

@@ -1,5 +1,6 @@
 import type { EventKind } from '../../accounts/events.ts';
 import type { Language } from './language.ts';
+import { STATE_TEXTS } from './states.ts';
 
 /** A text, in which `{name}` stands for a value. It is a function if it differs by the value. */
 type Text = string | Phrase;
@@ -10,6 +11,7 @@ type InBoth = {
 
 /** Every text of the dashboard and of its mail, in English and in Portuguese. */
 const TEXTS = {
+  states: STATE_TEXTS,
   brand: ['Company Directory', 'Diretório de Empresas'],
   skip: ['Skip to content', 'Ir para o conteúdo'],
   account: ['Account', 'Conta'],
@@ -159,36 +161,9 @@ const TEXTS = {
   ],
   tooMany: ['Too many attempts. Try again in {wait}.', 'Demasiadas tentativas. Espere {wait}.'],
 
-  suspended: [
-    'This account is suspended: its keys are refused. Ask the operator of this service.',
-    'Esta conta está suspensa: as suas chaves são recusadas. Contacte o operador deste serviço.',
-  ],
   suspendedReason: ['Reason: {reason}', 'Motivo: {reason}'],
-  suspendedSince: ['Suspended on {at}.', 'Suspensa em {at}.'],
   refusedCalls: ['Refused calls since yesterday: {calls}.', 'Chamadas recusadas desde ontem: {calls}.'],
-  keyEndsSoon: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
-  keyExpired: [
-    'The key “{name}” expired: it was valid until {end}.',
-    'A chave “{name}” expirou: era válida até {end}.',
-  ],
-  keyRevoked: ['The key “{name}” was revoked on {end}.', 'A chave “{name}” foi revogada em {end}.'],
   openKey: ['See the key', 'Ver a chave'],
-  noneLeft: [
-    'No credits left. Calls are refused with status 429 until {until}.',
-    'Sem créditos. As chamadas são recusadas com o código 429 até {until}.',
-  ],
-  noneLeftToSpend: [
-    'All included credits are used, and this account does not spend purchased ones. Calls are refused with status 429 until {until}.',
-    'Os créditos incluídos acabaram, e esta conta não gasta os comprados. As chamadas são recusadas com o código 429 até {until}.',
-  ],
-  allowanceUsed: [
-    'All included credits of this period are used. Calls now spend purchased credits: {purchased} left.',
-    'Os créditos incluídos deste período acabaram. As chamadas gastam agora créditos comprados: restam {purchased}.',
-  ],
-  allowanceLow: [
-    '{percent}% of the included credits are used: {used} of {limit}.',
-    '{percent}% dos créditos incluídos estão usados: {used} de {limit}.',
-  ],
   lastsUntil: [
     'At the pace of the last 7 days, credits last until {day}.',
     'Ao ritmo dos últimos 7 dias, os créditos duram até {day}.',
@@ -208,10 +183,6 @@ const TEXTS = {
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
   usedInPeriod: ['Used in this period', 'Usados neste período'],
-  beyond: [
-    '{purchased} of them beyond the allowance, from purchased credits',
-    '{purchased} além dos incluídos, pagos com créditos comprados',
-  ],
   notSpent: ['Purchased credits are not spent:', 'Os créditos comprados não são gastos:'],
   forecast: ['Forecast', 'Previsão'],
   reset: ['Resets', 'Renovação'],
@@ -345,10 +316,6 @@ const TEXTS = {
       'Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.',
     ],
   },
-  keysOverLimit: [
-    '{keys} keys work, and the plan has room for {limit}. All of them go on working. To create another, first revoke those beyond the plan.',
-    'Há {keys} chaves ativas, e o plano prevê {limit}. Todas continuam a funcionar. Para criar outra, revogue primeiro as que excedem o plano.',
-  ],
   confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
   unnamed: ['Unnamed', 'Sem nome'],
   begins: ['Begins with', 'Começa por'],
@@ -446,10 +413,6 @@ const TEXTS = {
   callsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   yourPlan: ['Your plan', 'O seu plano'],
   ownLimits: ['Your limits differ: see the overview.', 'Os seus limites são outros: veja o resumo.'],
-  planEnds: [
-    'Plus ends on {day}. Then the account is Free: {calls} calls a month and {keys} API keys. Further keys go on working.',
-    'O plano Plus termina em {day}. Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.',
-  ],
   byHand: [
     'The operator of this service adds credits and changes plans. Give your account number with your request:',
     'O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta no pedido:',
@@ -880,7 +843,20 @@ const TEXTS = {
   tryAgain: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   busy: ['The dashboard is busy', 'O painel está ocupado'],
   tooManyRequests: ['Too many requests', 'Demasiados pedidos'],
-  tooManyRequestsLead: ['Wait a few seconds, then try again.', 'Espere uns segundos e tente de novo.'],
+  tooManyRequestsLead: [
+    'You have sent many requests within a minute. Nothing was charged. Wait a few seconds, then try again.',
+    'Enviou muitos pedidos num minuto. Nada foi cobrado. Espere uns segundos e tente de novo.',
+  ],
+  retry: ['Try again', 'Tentar de novo'],
+  chargedPerhaps: [
+    'The call was made before that, and may have been charged. A list costs nothing more for ten minutes.',
+    'A chamada foi feita antes disso, e pode ter sido cobrada. Uma lista não custa mais nada durante dez minutos.',
+  ],
+  keptList: [
+    'Your list. It is in the field again when you have signed in here; without scripts, copy it.',
+    'A sua lista. Volta ao campo quando iniciar sessão aqui; sem scripts, copie-a.',
+  ],
+  ownList: ['Your list', 'A sua lista'],
   back: ['Back to the dashboard', 'Voltar ao painel'],
 
   mailInvitationSubject: ['Invitation to “{account}”', 'Convite para “{account}”'],

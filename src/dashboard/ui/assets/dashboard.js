@@ -50,6 +50,15 @@ for (const field of document.querySelectorAll('[data-file-for]')) {
   });
 }
 
+// A list that was sent without a session is in its field again after the sign-in, in this tab alone.
+const kept = document.querySelector('[data-keep]');
+const list = document.querySelector('[name=list]:not([data-keep])');
+if (kept !== null) sessionStorage.setItem('list', kept.value);
+if (list?.value === '') {
+  list.value = sessionStorage.getItem('list') ?? '';
+  sessionStorage.removeItem('list');
+}
+
 // A button beside each password shows the typed text.
 for (const input of document.querySelectorAll('input[type=password]')) {
   const { show, hide } = document.body.dataset;
