@@ -307,6 +307,23 @@ describe('in a real browser', () => {
       await page.waitForSelector('[data-copy=account-id][aria-label="Copiado ✓"]');
     }));
 
+  test('live figures say that they stand still while the service is away, and go on by themselves', () =>
+    inBrowser({}, async (page) => {
+      await page.clock.install();
+      await enter(page.context());
+      await page.goto(dashboard());
+      await page.route('**/dashboard', (route) => route.fulfill({ status: 429, body: '' }));
+      await page.clock.runFor(20_000);
+      await page.waitForSelector('#updated[role=alert]');
+      expect(await page.textContent('#updated')).toMatch(
+        /UTC\. They stand still, because .* by themselves\.$/,
+      );
+      await page.unroute('**/dashboard');
+      await page.clock.runFor(10_000);
+      await page.waitForSelector('#updated:not([role])');
+      expect(await page.textContent('#updated')).toMatch(/^Figures of \d\d:\d\d UTC\.$/);
+    }));
+
   test('live figures say when they are from, and that the session has ended', () =>
     inBrowser({}, async (page) => {
       await page.clock.install();

@@ -209,7 +209,7 @@ describe('Screen a list', () => {
     const list = [1, 2, 3].map(nif).join('\n');
     const expired = await visitor.post('/dashboard/screen', { form_token: 'x', list, price: '3' });
     expect([expired.status, expired.textOf('#retry textarea')]).toEqual([403, list.replaceAll('\n', ' ')]);
-    // With a token of its own, and without the price, which is asked again.
+    // With a new token, and without the price, which is asked again.
     const names = [...expired.document.querySelectorAll('#retry [name]')].map((field) =>
       field.getAttribute('name'),
     );

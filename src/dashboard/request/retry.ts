@@ -3,7 +3,7 @@ import type { LayoutContext } from './context.ts';
 import { TOKEN_FIELD } from './csrf.ts';
 import { pathBelow, resentFields } from './return-path.ts';
 
-/** A request that got a page in place of its own. */
+/** A request that got a page that says why it was not answered. */
 export interface Unanswered extends LayoutContext {
   request: Request;
   url: URL;

@@ -250,6 +250,10 @@ const TEXTS = {
     'You were signed out, so these figures stand still. Reload the page to sign in.',
     'A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.',
   ],
+  awayLive: [
+    'They stand still, because the service doesn’t answer at the moment. They go on by themselves.',
+    'Estão parados, porque o serviço de momento não responde. Continuam por si.',
+  ],
   plotEmpty: ['No calls yet', 'Ainda sem chamadas'],
   plotNone: ['No calls on these days', 'Sem chamadas nestes dias'],
   plotEmptyLead: ['Each call shows up here within seconds.', 'Cada chamada aparece aqui em poucos segundos.'],

@@ -41,7 +41,7 @@ ${isNew && firstSteps(context)}
 ${daysChoice(context, history.first, { by: view.split })}
 ${callsSection(context, history, view)}
 ${errorsSection(context, history, view.range)}
-<p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
+<p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}" data-away="${messages.awayLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
 ${datasets}`;
   return memberPage(context, { title: messages.overview, body, ...(range === 'invalid' && { status: 422 }) });
 }

@@ -143,7 +143,7 @@ async function refresh() {
   const answer = await fetch(location.href, { redirect: 'manual' }).catch(() => null);
   // The session has ended: the figures would stand still without a word.
   if (answer?.type === 'opaqueredirect') return showSignedOut();
-  if (!answer?.ok) return;
+  if (!answer?.ok) return showAway();
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
   for (const part of document.querySelectorAll('[data-live]')) {
     const next = fresh.getElementById(part.id);
@@ -154,6 +154,14 @@ async function refresh() {
     showLocalTimes(next);
     part.replaceWith(next);
   }
+}
+
+// The figures stand still. The next answer has the line of their time again.
+function showAway() {
+  const state = document.getElementById('updated');
+  if (state.role === 'alert') return;
+  state.role = 'alert';
+  state.textContent += ` ${state.dataset.away}`;
 }
 
 function showSignedOut() {
