@@ -1,5 +1,5 @@
-import type { Handler } from '../../admission/pipeline.ts';
 import type { Answer } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type Refusal, refuse } from '../request/forms.ts';
 import { awaitsConfirmation } from '../request/layout.ts';
@@ -19,11 +19,11 @@ export function callRefusal(context: MemberContext): Refusal | null {
 export async function makeOwnCall(
   context: MemberContext,
   request: Request,
-  handler: Handler,
+  route: ApiRoute,
 ): Promise<{ answer: Answer; durationMs: number; fresh: MemberContext }> {
   const { tools, account, trace } = context;
   const startedAt = performance.now();
-  const answer = await tools.pipeline.serve(request, trace, handler, {
+  const answer = await tools.pipeline.serve(request, trace, tools.handlers.get(route)!, {
     keyId: '',
     accountId: account.id,
     plan: account.plan,

@@ -1,3 +1,4 @@
+import { debtsRoute } from '../../debts/screen/route.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
@@ -39,7 +40,7 @@ export const screen = formHandlers({
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': sending.key },
       body: JSON.stringify({ nifs: list.nifs }),
     });
-    const { answer, fresh } = await makeOwnCall(context, request, tools.debts);
+    const { answer, fresh } = await makeOwnCall(context, request, debtsRoute);
     if (!answer.ok) await sending.forget();
     return showScreen(fresh, null, { list, screened: { answer, sending, wrong: list.wrong } });
   },

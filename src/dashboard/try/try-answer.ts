@@ -55,7 +55,7 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   ${!answer.ok && callProblem(context, answer.problem)}
   ${problem !== null && MAY_SUCCEED.includes(problem) && again(context, tried)}
   ${entries !== null && entries.length > 0 && found(context, entries)}
-  ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query)?.kind === 'words' && otherWay(context, query)}
+  ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query).kind === 'words' && otherWay(context, query)}
   ${answer.ok && kind === 'lookup' && (await details(context, json.data as Company))}
   <details>
     <summary>${messages.headersAndJson}</summary>

@@ -1,8 +1,10 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
-import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
+import { lookupRoute } from '../../lookup/route.ts';
+import { matchesRoute } from '../../matches/route.ts';
+import { searchRoute } from '../../search/route.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
-import { EXAMPLE_QUERY } from '../reference/example-query.ts';
+import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
@@ -13,6 +15,8 @@ import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;
+
+const ROUTES = { search: searchRoute, match: matchesRoute, lookup: lookupRoute };
 
 /** The query of the form or of a link, cut to length. `lookup` is the NIF of a button beside a company that was found. */
 function queryOf({ sent, url }: MemberContext): string {
@@ -41,7 +45,7 @@ export const tryIt = formHandlers({
     if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) {
       return refuse(409, { message: messages.triedAlready });
     }
-    const { answer, durationMs, fresh } = await makeOwnCall(context, new Request(address), tools[kind]);
+    const { answer, durationMs, fresh } = await makeOwnCall(context, new Request(address), ROUTES[kind]);
     return showTry(fresh, null, { kind, query, address, durationMs, answer });
   },
 });
@@ -59,11 +63,7 @@ function pathOf(kind: Tried['kind'], query: string): string {
 
 /** Why the API would refuse the query with 400; `null` if it would not. */
 function inputFault({ messages }: MemberContext, kind: Tried['kind'], query: string): string | null {
-  if (kind !== 'lookup') {
-    if (query === '') return messages.queryMissing;
-    const isTooLong = kind === 'match' && parseMatchQuery(query) === null;
-    return isTooLong ? messages.tooManyWords(String(MAX_WORDS)) : null;
-  }
+  if (kind !== 'lookup') return query === '' ? messages.queryMissing : null;
   const nif = normalizeNif(query);
   if (nif === null) return messages.nifMissing;
   return isValidNif(nif) ? null : messages.nifWrong;
