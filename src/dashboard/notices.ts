@@ -1,6 +1,6 @@
-import { readPlan } from '../accounts/plan.ts';
-import type { Sql } from '../postgres/connect.ts';
-import { DAY, SECOND } from '../units.ts';
+import { readPlan } from '../metering/accounts/plan.ts';
+import type { Sql } from '../platform/postgres/connect.ts';
+import { DAY, SECOND } from '../platform/units.ts';
 import { keyName } from './keys/key-parts.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
 import { type Html, type HtmlValue, html } from './ui/html.ts';

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { changeLimits } from '../../src/accounts/changes.ts';
 import { readNifList } from '../../src/dashboard/try/screen-list.ts';
-import { importBrackets } from '../debts/support.ts';
+import { changeLimits } from '../../src/metering/accounts/changes.ts';
+import { importBrackets } from '../companies/debts/support.ts';
 import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';

@@ -1,12 +1,12 @@
 /** What happened: each state has its texts, and each place of the table says them. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { changeLimits, changePlan, setSuspended } from '../../src/accounts/changes.ts';
-import { grantCredits } from '../../src/accounts/grant.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { PLACES, type Place, type Shown, STATES, type State } from '../../src/dashboard/ui/states.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
-import { rotateKey } from '../../src/keys/rotate.ts';
-import { createKey } from '../../src/keys/store.ts';
+import { changeLimits, changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
+import { rotateKey } from '../../src/metering/keys/rotate.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { nif } from '../support/companies.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';

@@ -2,13 +2,13 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { changePlan } from '../../src/accounts/changes.ts';
-import { grantCredits } from '../../src/accounts/grant.ts';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
-import { rotateKey } from '../../src/keys/rotate.ts';
-import { createKey, revokeKey } from '../../src/keys/store.ts';
-import { importBrackets } from '../debts/support.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
+import { rotateKey } from '../../src/metering/keys/rotate.ts';
+import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
+import { importBrackets } from '../companies/debts/support.ts';
 import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';

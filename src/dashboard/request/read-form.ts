@@ -1,5 +1,5 @@
 import { readBody, type Unread } from '../../http/body.ts';
-import { KIB, SECOND } from '../../units.ts';
+import { KIB, SECOND } from '../../platform/units.ts';
 
 const MAX_FORM_BYTES = 32 * KIB;
 /**

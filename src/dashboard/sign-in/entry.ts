@@ -1,6 +1,6 @@
-import { readPlan } from '../../accounts/plan.ts';
-import { withTimeout } from '../../runtime/timeout.ts';
-import { SECOND } from '../../units.ts';
+import { readPlan } from '../../metering/accounts/plan.ts';
+import { withTimeout } from '../../platform/runtime/timeout.ts';
+import { SECOND } from '../../platform/units.ts';
 import { admit, mailsTo, signUpsOf } from '../auth/limits.ts';
 import { accountOf, memberOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';

@@ -1,8 +1,8 @@
-import type { Sql } from '../../postgres/connect.ts';
-import { quoted } from '../../postgres/identifier.ts';
-import { type Bound, withTimeout } from '../../runtime/timeout.ts';
-import { createCurrentReader, foundRows, selectWhileCurrent } from '../../search/generation.ts';
-import { SECOND } from '../../units.ts';
+import { createCurrentReader, foundRows, selectWhileCurrent } from '../../companies/search/generation.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { quoted } from '../../platform/postgres/identifier.ts';
+import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
+import { SECOND } from '../../platform/units.ts';
 
 /** The legal names of companies by NIF. A NIF that the directory doesn't have is absent. */
 export type CompanyNames = (nifs: string[]) => Promise<ReadonlyMap<string, string>>;

@@ -3,8 +3,8 @@
  * lost is shown again, though nothing of the list is stored.
  */
 import { createHmac } from 'node:crypto';
-import { VOID_WINDOW_MS } from '../../credits/void.ts';
-import { SECOND } from '../../units.ts';
+import { VOID_WINDOW_MS } from '../../metering/credits/void.ts';
+import { SECOND } from '../../platform/units.ts';
 import { admit, forgetAttempts, isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';

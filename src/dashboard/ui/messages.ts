@@ -1,4 +1,4 @@
-import type { EventKind } from '../../accounts/events.ts';
+import type { EventKind } from '../../metering/accounts/events.ts';
 import type { Language } from './language.ts';
 import { STATE_TEXTS } from './states.ts';
 
