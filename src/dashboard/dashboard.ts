@@ -15,6 +15,7 @@ import { createPublicPages } from './reference/public.ts';
 import type { LayoutTools } from './request/context.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { ROUTES } from './routes.ts';
+import { createCompanyNames } from './try/company-names.ts';
 import { loadAssets } from './ui/assets.ts';
 
 const ASSETS = '/assets/:file';
@@ -67,6 +68,7 @@ export async function createDashboard(parts: DashboardParts) {
       ...pageTools,
       auth: createAuth({ ...parts, secret, mailer }),
       readAccount: createAccountReader(sql),
+      companyNames: createCompanyNames(sql),
       secret,
       mails: mailer !== null,
       notice: pageNotices,

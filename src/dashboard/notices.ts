@@ -1,27 +1,80 @@
+import { readPlan } from '../metering/accounts/plan.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
+import { DAY, SECOND } from '../platform/units.ts';
 import { keyName } from './keys/key-parts.ts';
-import type { MemberContext } from './page-context.ts';
+import type { MemberContext, PageContext } from './page-context.ts';
 import { type Html, type HtmlValue, html } from './ui/html.ts';
-import { contactLink, endOf, moment, sentence } from './ui/parts.ts';
+import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
+import { filled } from './ui/state-text.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
 /** The most keys with a line on each page. */
 const MAX_KEYS = 5;
 
-/** The notices above every page of a member: a suspended account, low credits, and keys that end soon or that programs use in vain. */
+/** The time for which pages say that Plus has ended, and before it ends. */
+const LAPSED_FOR_MS = 30 * DAY;
+const LAPSES_SOON_MS = 7 * DAY;
+
+/**
+ * The notices above every page of a member: a suspended account, a plan that ends or has ended, low credits, and keys that end soon or
+ * that programs use in vain. A page with the answer to a call is shown without them if Postgres is away by now, because the call was
+ * paid.
+ */
 export async function pageNotices(context: MemberContext): Promise<HtmlValue> {
-  if (context.account.suspended) return suspendedNotice(context);
-  return [await allowanceNotice(context), await keysNotice(context)];
+  try {
+    if (context.account.suspended) return await suspendedNotice(context);
+    return [await planNotice(context), await allowanceNotice(context), await keysNotice(context)];
+  } catch (error) {
+    if (context.trace.keyId === undefined) throw error;
+    context.tools.log.error({ err: error }, 'the notices of a page could not be read');
+    return null;
+  }
+}
+
+/** The suspension of an account, with its reason; `null` if it is not suspended. */
+export async function suspensionText(context: PageContext, accountId: string): Promise<HtmlValue> {
+  const { messages, tools, formats } = context;
+  const [row] = await tools.sql<{ at: Date; note: string | null }[]>`
+    SELECT suspended_at AS at, (SELECT note FROM account_events WHERE account_id = accounts.id AND kind = 'suspended'
+      ORDER BY account_events.id DESC LIMIT 1) AS note
+    FROM accounts WHERE id = ${accountId} AND suspended_at IS NOT NULL`;
+  if (row === undefined) return null;
+  const text = sentence((at) => filled(messages.states.suspended, [at]), moment(formats, row.at));
+  return [text, ' ', row.note && messages.suspendedReason(row.note), ' ', contactLink(context)];
 }
 
 async function suspendedNotice(context: MemberContext): Promise<Html> {
   const { messages, tools, account, formats } = context;
-  const [row] = await tools.sql<{ at: Date; note: string; refused: number }[]>`
-    SELECT at, note, ${refusedSince(tools.sql, account.id)} AS refused FROM account_events
-    WHERE account_id = ${account.id} AND kind = 'suspended' ORDER BY id DESC LIMIT 1`;
-  const since = row && sentence(messages.suspendedSince, moment(formats, row.at));
-  const refused = row !== undefined && row.refused > 0 && messages.refusedCalls(formats.number(row.refused));
-  return html`<p class="notice bad" role="status"><span>${messages.suspended} ${since} ${row?.note && messages.suspendedReason(row.note)} ${refused} ${contactLink(context)}</span></p>`;
+  const [row] = await tools.sql<
+    { refused: number }[]
+  >`SELECT ${refusedSince(tools.sql, account.id)} AS refused`;
+  const { refused } = row!;
+  return html`<p class="notice bad" role="status"><span>${await suspensionText(context, account.id)} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</span></p>`;
+}
+
+/** The end of Plus, within 7 days before it and 30 days after it. */
+async function planNotice(context: MemberContext): Promise<HtmlValue> {
+  const { messages, formats, tools, account } = context;
+  const { planUntil, plan } = account;
+  const remedy = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.creditsTitle}</a>`;
+  const notice = (text: string, look: string) =>
+    html`<div class="notice ${look}" role="status" data-plan><p>${text}</p><p>${remedy} ${contactLink(context)}</p></div>`;
+  if (planUntil !== null && planUntil.getTime() < Date.now() + LAPSES_SOON_MS) {
+    const free = await readPlan(tools.sql, 'free');
+    const after = [formats.number(free.includedCredits), formats.number(free.keyLimit)] as const;
+    return notice(filled(messages.states.lapsesSoon, [formats.date(planUntil)], [], [...after]), 'warn');
+  }
+  if (plan !== 'free') return null;
+  const [lapsed] = await tools.sql<{ at: Date }[]>`
+    SELECT plus_until AS at FROM balances
+    WHERE account_id = ${account.id} AND plus_until > now() - ${LAPSED_FOR_MS / SECOND} * interval '1 second'`;
+  if (lapsed === undefined) return null;
+  const { includedCredits, requestsPerMinute, keyLimit } = account;
+  const [calls, rate, keys] = [includedCredits, requestsPerMinute, keyLimit].map(formats.number);
+  return notice(
+    filled(messages.states.lapsed, [formats.date(lapsed.at)], [], [calls!, rate!, keys!]),
+    'warn',
+  );
 }
 
 interface EndingKey {
@@ -47,9 +100,10 @@ async function keysNotice(context: MemberContext): Promise<HtmlValue> {
     WHERE NOT "hasEnded" OR refused > 0 ORDER BY "endsAt" DESC LIMIT ${MAX_KEYS}`;
   return keys.map((key) => {
     const { id, hasEnded, isRevoked, refused } = key;
-    const text = hasEnded ? (isRevoked ? messages.keyRevoked : messages.keyExpired) : messages.keyEndsSoon;
+    const { keyRevoked, keyEnded, keyEndsSoon } = messages.states;
+    const texts = hasEnded ? (isRevoked ? keyRevoked : keyEnded) : keyEndsSoon;
     const end = isRevoked ? moment(formats, key.endsAt) : endOf(formats, key.endsAt);
-    const lead = sentence((value) => text(keyName(key, messages), value), end);
+    const lead = sentence((value) => filled(texts, [keyName(key, messages), value]), end);
     return html`
 <div class="notice ${hasEnded ? 'bad' : 'warn'}" role="status" data-key="${id}">
   <p>${lead} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</p>

@@ -10,6 +10,7 @@ import type { AuthParts } from './auth/auth.ts';
 import type { AuthContext, AuthTools } from './auth/context.ts';
 import type { Role } from './auth/members.ts';
 import type { MemberForms } from './request/context.ts';
+import type { CompanyNames } from './try/company-names.ts';
 
 /** The parts of the service that the dashboard works with. */
 export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
@@ -26,6 +27,7 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
 /** The parts of the dashboard that pages use. */
 export interface Tools extends DashboardParts, AuthTools {
   readAccount: ReadAccount;
+  companyNames: CompanyNames;
   /** The downloads of account data in progress. */
   downloads: Gate;
 }

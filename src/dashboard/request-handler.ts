@@ -5,7 +5,7 @@ import { codeOf } from '../platform/errors.ts';
 import { LOCK_NOT_AVAILABLE } from '../platform/postgres/connect.ts';
 import { createGate } from '../platform/runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
-import { DAY, SECOND } from '../platform/units.ts';
+import { DAY, KIB, SECOND } from '../platform/units.ts';
 import { accountOf, type Membership } from './auth/members.ts';
 import type { MemberContext, PageContext, Tools } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
@@ -14,15 +14,17 @@ import { readCookie, writeCookie } from './request/cookies.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
 import { cardPage, messagePage, notFoundPage } from './request/layout.ts';
-import { readForm, type UnreadForm } from './request/read-form.ts';
+import { maxFormBytes, readForm, type UnreadForm } from './request/read-form.ts';
 import { createRefusals, type RefusalKind } from './request/refusals.ts';
 import { clientName, createRequestLimit } from './request/request-limit.ts';
 import { respond } from './request/respond.ts';
-import { pageWithText, pathBelow, signInAddress } from './request/return-path.ts';
+import { keptList, retry } from './request/retry.ts';
+import { pageWithText, pathBelow, resentFields, signInAddress } from './request/return-path.ts';
 import { ROUTES } from './routes.ts';
 import { html } from './ui/html.ts';
 import { formatsOf, languageOf, preferredLanguage } from './ui/language.ts';
 import { MESSAGES } from './ui/messages.ts';
+import { filled } from './ui/state-text.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
 /** The bound of a page, except `Try it`, whose call has the API's own limits. */
@@ -50,6 +52,8 @@ const SECOND_FACTOR = '/settings/second-factor';
 type Incoming = Pick<PageContext, 'request' | 'url' | 'client' | 'messages' | 'tools' | 'trace'> & {
   /** The key of its route in `ROUTES`; any other text is no page. */
   path: string;
+  /** As far as it was read; `null` without one. */
+  form: URLSearchParams | null;
   /** To be set with the answer. */
   cookies: string[];
 };
@@ -97,14 +101,17 @@ export function createRequestHandler(tools: Tools) {
       language,
       userAgent: headers.get('user-agent')?.slice(0, MAX_USER_AGENT) ?? null,
     };
-    if (requestLimit.isPaused(client)) return refuse('too many requests', language);
+    const messages = MESSAGES[language];
+    const cookies = asked === null ? [] : [writeCookie(LANGUAGE, asked, cookieOptions, LANGUAGE_LIFE_MS)];
+    const incoming: Incoming = { request, url, path, client, messages, tools, trace, cookies, form: null };
+    if (requestLimit.isPaused(client)) {
+      if (isResent(incoming)) await readFormOf(incoming);
+      return refuse('too many requests', incoming);
+    }
     if (hasOtherLoopbackName(request)) return Response.redirect(url.href, 302);
 
-    const cookies = asked === null ? [] : [writeCookie(LANGUAGE, asked, cookieOptions, LANGUAGE_LIFE_MS)];
-    const messages = MESSAGES[language];
-    const incoming = { request, url, path, client, messages, tools, trace, cookies };
     const response = await answer(incoming).catch((error: unknown) => failed(incoming, error));
-    if (typeof response === 'string') return refuse(response, language);
+    if (typeof response === 'string') return refuse(response, incoming);
     return respond(response, {
       acceptEncoding: headers.get('accept-encoding') ?? '',
       cookies,
@@ -117,21 +124,25 @@ export function createRequestHandler(tools: Tools) {
     const { request, path, client } = incoming;
     // Before it has a place, because a slow sender would keep one.
     const hasForm = request.method === 'POST' && ROUTES[path]?.POST !== undefined;
-    const form = hasForm ? await readForm(request, tools.stopping) : null;
-    if (typeof form === 'string') return failurePage(incoming, form);
+    const unread = hasForm ? await readFormOf(incoming) : null;
+    if (unread !== null) return failurePage(incoming, unread);
     const { pages, passwords } = client.knownUser === null ? ofVisitors : ofMembers;
     const gate = hasForm && ROUTES[path]?.hasPassword === true ? passwords : pages;
     const leave = await gate.enter(clientName(client));
-    return admit(incoming, form, leave).finally(leave);
+    return admit(incoming, leave).finally(leave);
   }
 
-  /** @param form `null` means that the request has none; @param leave see {@link PageContext.leave} */
-  async function admit(
-    incoming: Incoming,
-    form: URLSearchParams | null,
-    leave: () => void,
-  ): Promise<PageResponse | RefusalKind> {
-    const { request, url, client, messages, cookies } = incoming;
+  /** @returns why it was not read, `null` if it was: it is in `incoming` then */
+  async function readFormOf(incoming: Incoming): Promise<UnreadForm | null> {
+    const form = await readForm(incoming.request, tools.stopping, formBytesOf(incoming));
+    if (typeof form === 'string') return form;
+    incoming.form = form;
+    return null;
+  }
+
+  /** @param leave see {@link PageContext.leave} */
+  async function admit(incoming: Incoming, leave: () => void): Promise<PageResponse | RefusalKind> {
+    const { request, url, client, messages, cookies, form } = incoming;
     const known = await withTimeout(tools.auth.session(client.cookie), SESSION_TIMEOUT_MS, 'Postgres');
     const { session } = known;
     cookies.push(...known.cookies);
@@ -167,7 +178,8 @@ export function createRequestHandler(tools: Tools) {
     if (session === null && route.for === 'member') {
       if (!isPost) return { redirect: signInAddress(tools.base, path + url.search) };
       // Most forms are on a page with the form's own path.
-      return signedOutPage(context, signInAddress(tools.base, route.GET ? pageWithText(path, form) : ''));
+      const signIn = signInAddress(tools.base, route.GET ? pageWithText(path, form) : '');
+      return signedOutPage(context, signIn, form?.get('list') ?? '');
     }
     if (isPost) {
       if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
@@ -179,7 +191,10 @@ export function createRequestHandler(tools: Tools) {
         return messagePage(context, 403, messages.formExpired, lead);
       }
       if (!isFormToken(formKey, owner, form.get(TOKEN_FIELD) ?? '')) {
-        return messagePage(context, 403, messages.formExpired, messages.formExpiredLead);
+        // The price is asked again.
+        form.delete('price');
+        const again = from === origin && retry(incoming, context.formToken);
+        return messagePage(context, 403, messages.formExpired, messages.formExpiredLead, {}, again);
       }
     }
 
@@ -208,7 +223,7 @@ export function createRequestHandler(tools: Tools) {
     if (error instanceof OverloadedError || codeOf(error) === LOCK_NOT_AVAILABLE) return 'busy';
     const { requestId } = incoming.trace;
     tools.log.error({ err: error, requestId }, 'a page of the dashboard failed');
-    return failurePage(incoming, 'failed');
+    return faultPage(incoming);
   }
 
   /**
@@ -223,12 +238,21 @@ export function createRequestHandler(tools: Tools) {
   return handle;
 }
 
+const formBytesOf = ({ path, client }: Incoming) =>
+  maxFormBytes(ROUTES[path]?.hasList === true && client.knownUser !== null);
+
 const createGates = () => ({ pages: createGate(PAGES), passwords: createGate(PASSWORDS) });
 
-/** The page for a member's form that came without a session. */
-function signedOutPage(context: PageContext, signIn: string): PageResponse {
+/** Whether the form of a request is worth being read though the request is refused. */
+const isResent = ({ request, path, client }: Incoming) =>
+  request.method === 'POST' &&
+  client.knownUser !== null &&
+  resentFields(path, new URLSearchParams()) !== null;
+
+/** The page for a member's form that came without a session. @param list that it had; '' without one */
+function signedOutPage(context: PageContext, signIn: string, list: string): PageResponse {
   const { messages } = context;
-  const body = html`<p><a class="button" href="${signIn}">${messages.signIn}</a></p>`;
+  const body = html`${list !== '' && keptList(messages.keptList, list, true)}<p><a class="button" href="${signIn}">${messages.signIn}</a></p>`;
   return cardPage(context, { title: messages.signedOut, lead: messages.signedOutLead, status: 403, body });
 }
 
@@ -243,11 +267,21 @@ const FAILURES = {
   // For the log and the metrics, because its sender has left. The status is nginx's.
   gone: { status: 499, title: 'failed', lead: 'formTooSlow', headers: CLOSE },
   stopping: { status: 503, title: 'failed', lead: 'tryAgain', headers: { ...CLOSE, ...RETRY } },
-  failed: { status: 503, title: 'failed', lead: 'tryAgain', headers: RETRY },
 } as const;
 
-/** The page for a form that was not read, or for a fault. */
-function failurePage(incoming: Incoming, failure: UnreadForm | 'failed'): PageResponse {
+/** The page for a form that was not read. */
+function failurePage(incoming: Incoming, failure: UnreadForm): PageResponse {
+  const { messages } = incoming;
   const { status, title, lead, headers } = FAILURES[failure];
-  return messagePage(incoming, status, incoming.messages[title], incoming.messages[lead], headers);
+  const text = lead === 'formTooLarge' ? messages[lead](String(formBytesOf(incoming) / KIB)) : messages[lead];
+  return messagePage(incoming, status, messages[title], text, headers);
+}
+
+/** The page for a fault, nearly always that Postgres is away. */
+function faultPage(incoming: Incoming): PageResponse {
+  const { messages, trace } = incoming;
+  const { postgresAway } = messages.states;
+  const hasCalled = trace.keyId !== undefined;
+  const lead = filled(hasCalled ? { ...postgresAway, cost: messages.chargedPerhaps } : postgresAway);
+  return messagePage(incoming, 503, messages.failed, lead, RETRY, retry(incoming));
 }

@@ -24,8 +24,11 @@ interface Methods<Context> {
   POST?: (context: Context) => Promise<PageResponse>;
 }
 
-/** The pages of one path, for anyone or for signed-in users. `hasPassword`: its form has one, which takes long to check or hash. */
-export type Route = { hasPassword?: true } & (
+/**
+ * The pages of one path, for anyone or for signed-in users. `hasPassword`: its form has one, which takes long to check or hash.
+ * `hasList`: its form may be long.
+ */
+export type Route = { hasPassword?: true; hasList?: true } & (
   | ({ for: 'anyone' } & Methods<PageContext>)
   | ({ for: 'member' } & Methods<MemberContext>)
 );
@@ -59,7 +62,7 @@ export const ROUTES: Record<string, Route> = {
   '/credits': { for: 'member', GET: credits.showCredits },
   '/credits.csv': { for: 'member', GET: csv.downloadCredits },
   '/try': { for: 'member', ...tryIt.tryIt },
-  '/screen': { for: 'member', ...screen.screen },
+  '/screen': { for: 'member', hasList: true, ...screen.screen },
   '/reference': { for: 'member', GET: publicPages.showReference },
   '/settings': { for: 'member', hasPassword: true, ...settings.settings },
   '/settings/name': { for: 'member', ...profile.ownName },

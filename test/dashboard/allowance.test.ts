@@ -33,7 +33,9 @@ describe('the notice', () => {
     for (const path of ['', '/keys', '/try', '/credits', '/settings']) {
       const { state, text } = await notice(path);
       expect([path, state]).toEqual([path, 'low']);
-      expect(text).toStartWith('80% of the included credits are used: 400 of 500. At the pace of the last 7');
+      expect(text).toMatch(
+        /^80% of the included credits are used: 400 of 500 since .+ At the pace of the last 7/,
+      );
       expect(text).toEndWith('How to get more credits · help@example.com');
     }
 
@@ -61,12 +63,14 @@ describe('the notice', () => {
     await service.sql`UPDATE balances SET credits = 0, used = 507 WHERE account_id = ${accountId}`;
     const none = await notice();
     expect(none.state).toBe('none');
-    expect(none.text).toMatch(/^No credits left\. Calls are refused with status 429 until .+ UTC\./);
+    expect(none.text).toMatch(
+      /^No credits left in the period since .+\. Calls are refused with status 429 until .+ UTC\. That costs nothing\./,
+    );
     const { document } = await visitor.get('/dashboard');
     expect(document.querySelector('.notice.bad [href="mailto:help@example.com"]')).not.toBeNull();
 
     const portuguese = await visitor.get('/dashboard', { 'Accept-Language': 'pt' });
-    expect(portuguese.textOf('[data-allowance]')).toStartWith('Sem créditos.');
+    expect(portuguese.textOf('[data-allowance]')).toStartWith('Sem créditos no período desde');
   });
 
   test('the forecast divides the credits that are left by the calls a day since the first call, but at least one day', async () => {

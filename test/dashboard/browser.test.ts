@@ -121,11 +121,33 @@ describe('in a real browser', () => {
           .slice(1, 3)
           .map((line) => line.split(',')[0]),
       ).toEqual([`"${nif(1)}"`, `"${nif(2)}"`]);
-      // A reload asks for the page again: nothing is charged twice.
+      // A reload shows the result again, and is not charged.
       await page.reload();
-      expect(await page.locator('#answer-title').count()).toBe(0);
-      await page.goto(dashboard());
-      expect(await figure(page, 'used')).toBe(2);
+      await page.waitForSelector('text=No credit spent: this list was charged before');
+      await page.waitForSelector('text=0 of 2 companies are on a list of debtors');
+      const left = await page.textContent('.lead');
+      expect(left).toContain('498 left');
+    }));
+
+  test('a list that was sent after the session ended is in its field again after the sign-in', () =>
+    inBrowser({}, async (page) => {
+      const { email, password, accountId } = await enter(page.context());
+      await page.goto(dashboard('/screen'));
+      await page.fill('#list', `${nif(1)} ${nif(2)}`);
+      await service.sql`
+        DELETE FROM dashboard_sessions
+        WHERE "userId" IN (SELECT user_id FROM dashboard_members WHERE account_id = ${accountId})`;
+      await page.click('button:has-text("Read the list")');
+      await page.waitForSelector('[data-keep]');
+      await inspect(page);
+      await page.click('main a.button');
+      await page.fill('#email', email);
+      await page.fill('#password', password);
+      await page.click('main button[type=submit]');
+      await page.waitForURL(dashboard('/screen'));
+      expect(await page.inputValue('#list')).toBe(`${nif(1)} ${nif(2)}`);
+      await page.goto(dashboard('/screen'));
+      expect(await page.inputValue('#list')).toBe('');
     }));
 
   test('a fault is at its field, which has the focus; a password can be shown', () =>
@@ -283,6 +305,23 @@ describe('in a real browser', () => {
       expect(await copy.getAttribute('aria-label')).toBe('Copiar: Conta');
       await copy.click();
       await page.waitForSelector('[data-copy=account-id][aria-label="Copiado ✓"]');
+    }));
+
+  test('live figures say that they stand still while the service is away, and go on by themselves', () =>
+    inBrowser({}, async (page) => {
+      await page.clock.install();
+      await enter(page.context());
+      await page.goto(dashboard());
+      await page.route('**/dashboard', (route) => route.fulfill({ status: 429, body: '' }));
+      await page.clock.runFor(20_000);
+      await page.waitForSelector('#updated[role=alert]');
+      expect(await page.textContent('#updated')).toMatch(
+        /UTC\. They stand still, because .* by themselves\.$/,
+      );
+      await page.unroute('**/dashboard');
+      await page.clock.runFor(10_000);
+      await page.waitForSelector('#updated:not([role])');
+      expect(await page.textContent('#updated')).toMatch(/^Figures of \d\d:\d\d UTC\.$/);
     }));
 
   test('live figures say when they are from, and that the session has ended', () =>

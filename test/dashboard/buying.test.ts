@@ -47,3 +47,18 @@ test('the dashboard links it: in the notice of low credits, beside the balance, 
   const credits = await visitor.get('/dashboard/credits', { 'Accept-Language': 'pt' });
   expect(credits.textOf('main')).toContain('Comprar créditos O operador deste serviço altera planos.');
 });
+
+test('the page of the problem, a call without credits and a list without credits lead there', async () => {
+  const { visitor, accountId } = await createMemberWithKey(service);
+  await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+  const buy = `a[href="https://shop.example.com/buy?for=${accountId}"]`;
+  const tried = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+  expect(tried.textOf(`[data-forget-form] ${buy}`)).toBe('Buy credits');
+  // For people, who see no members of a problem.
+  expect(tried.textOf('[data-forget-form] p:nth-of-type(2)')).not.toMatch(/`?(buy|reset)`/);
+  const list = await visitor.submit('/dashboard/screen', { list: '500002576' });
+  expect(list.textOf(`[data-price] ${buy}`)).toBe('Buy credits');
+  // It knows no account.
+  const problem = await visitor.get('/problems/monthly-quota-exceeded');
+  expect(problem.document.querySelector('main a.button')!.getAttribute('href')).toBe('/dashboard/credits');
+});

@@ -28,6 +28,11 @@ test('a form that waits for its account’s lock gives up soon, says so, and is 
       'The dashboard is busy',
       '1',
     ]);
+    // As the table of states has it, with the form to send again.
+    expect(pages[1]!.textOf('.lead')).toBe(
+      'This service has more requests than it can answer at the moment. Nothing was charged. Try again in a moment.',
+    );
+    expect(pages[1]!.document.querySelector('#retry [name=name]')!.getAttribute('value')).toBe('x');
   });
   expect(errors()).toEqual([]);
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(200);

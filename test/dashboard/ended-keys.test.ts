@@ -34,7 +34,9 @@ test('a key that ends within 7 days has a notice on every page, and one that has
   const month = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' });
   const today = new Date();
   const day = `${today.getUTCDate()} ${month.format(today)} ${today.getUTCFullYear()}`;
-  expect(await notice()).toBe(`The key “production” works until ${day}. See the key`);
+  expect(await notice()).toBe(
+    `The key “production” works until ${day}. Until then nothing changes. Set a new last day if programs still use it. See the key`,
+  );
   expect(await notice('pt')).toStartWith('A chave “production” é válida até');
   await expire(new Date(Date.now() - 60_000));
   expect(await notice()).toBeNull();

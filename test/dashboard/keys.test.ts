@@ -184,11 +184,13 @@ test('a name must be one: white space, control characters and over 200 character
 test('a suspended account is told so after signing in again, and gets no key and no call', async () => {
   const { visitor, accountId, ...person } = await createMember(service);
   await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');
+  const said =
+    /^This account is suspended since \d+ \w+ \d{4}, \d\d:\d\d: its keys are refused\. .* Reason: Invoice 17 is overdue/;
   expect((await visitor.get('/dashboard')).status).toBe(303);
+  expect((await visitor.get('/dashboard/sign-in')).textOf('.notice.bad')).toMatch(said);
+  expect((await createVisitor(service.baseUrl).get('/dashboard/sign-in')).textOf('.notice.bad')).toBeNull();
   await visitor.submit('/dashboard/sign-in', { ...person });
-  expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toMatch(
-    /^This account is suspended: .* Suspended on \d+ \w+ \d{4}, \d\d:\d\d\. Reason: Invoice 17 is overdue/,
-  );
+  expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toMatch(said);
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(403);
   expect((await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' })).status).toBe(403);
   const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;

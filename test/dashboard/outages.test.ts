@@ -11,7 +11,7 @@ import { createTestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { spawnService, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { createMember, createVisitor, newPerson, signUp } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, newPerson, signUp } from './visitor.ts';
 
 const database = await createTestDatabase('outages');
 const proxy = await startProxy(database.url);
@@ -48,6 +48,48 @@ test('Postgres hung or away: pages and forms say so within seconds, and work aga
     proxy.up();
     await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200);
   }
+});
+
+test('Postgres away: a list and a query stay, with nothing charged, and are sent again by one press', async () => {
+  const { visitor, accountId } = await createMember({ ...service, sql: database.sql });
+  const tokens = await Promise.all(
+    ['/dashboard/screen', '/dashboard/try'].map((page) => formTokenOf(visitor, page)),
+  );
+  const forms = [
+    ['/dashboard/screen', { form_token: tokens[0], list: '500002576\n500002568', price: '2' }],
+    ['/dashboard/try', { form_token: tokens[1], q: 'abaco', kind: 'search' }],
+  ] as const;
+  proxy.down();
+  const refused = await Promise.all(forms.map(([path, fields]) => visitor.post(path, fields))).finally(
+    proxy.up,
+  );
+  for (const [index, page] of refused.entries()) {
+    expect([page.status, page.textOf('.lead')]).toEqual([
+      503,
+      'The data of this service can’t be read at the moment. Nothing was charged. Try again in a moment.',
+    ]);
+    const sent = [...page.document.querySelectorAll('#retry [name]')].map((field) => [
+      field.getAttribute('name'),
+      field.getAttribute('value') ?? field.textContent,
+    ]);
+    expect(Object.fromEntries(sent)).toEqual({ ...forms[index]![1] });
+  }
+  await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200);
+  for (const [path, fields] of forms)
+    expect((await visitor.post(path, fields)).document.querySelector('#answer-title')).not.toBeNull();
+  const [account] = await database.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
+  expect(account!.used).toBe(3);
+});
+
+test('a page has no form to send again if it would hold a password', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const form_token = await formTokenOf(visitor);
+  proxy.down();
+  const fields = { form_token, email: 'a@example.com', password: 'secret-4711' };
+  const page = await visitor.post('/dashboard/sign-in', fields).finally(proxy.up);
+  expect([page.status, page.document.querySelector('form')]).toEqual([503, null]);
+  expect(page.text).not.toContain('secret-4711');
+  await until('the dashboard', async () => (await visitor.get('/dashboard/sign-up')).status === 200);
 });
 
 test('Postgres away: a confirmation link is not called dead, and works when Postgres is back', async () => {

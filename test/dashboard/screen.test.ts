@@ -1,8 +1,11 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 import { readNifList } from '../../src/dashboard/try/screen-list.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { importBrackets } from '../companies/debts/support.ts';
-import { nif } from '../support/companies.ts';
+import { createCommandLine } from '../support/command.ts';
+import { csv, nif } from '../support/companies.ts';
+import { createFolder } from '../support/folder.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, type Visitor } from './visitor.ts';
 
@@ -38,7 +41,7 @@ describe('a pasted list', () => {
 
   test('counts wrong check digits and repeated NIFs, which are left out', () => {
     const list = readNifList(`${nif(1)} ${WRONG_CHECK_DIGIT} ${nif(1)} ${nif(2)}`);
-    expect(list).toEqual({ nifs: [nif(1), nif(2)], wrong: 1, repeated: 1 });
+    expect(list).toEqual({ nifs: [nif(1), nif(2)], wrong: [WRONG_CHECK_DIGIT], repeated: 1 });
   });
 });
 
@@ -48,10 +51,12 @@ describe('Screen a list', () => {
     const page = await read(visitor, `${nif(1)}\n${nif(2)}\n${nif(2)} ${WRONG_CHECK_DIGIT}`);
     expect(page.status).toBe(200);
     expect(page.textOf('[data-price]')).toBe(
-      '2 companies cost 2 credits. Left out, because the check digit is wrong: 1.Left out, because they are repeated: 1.',
+      `2 companies cost 2 credits. Left out, because the check digit is wrong: 1. ${WRONG_CHECK_DIGIT}Left out, because they are repeated: 1.`,
     );
     expect(page.textOf('button[name=price]')).toBe('Screen 2 companies 2 credits');
-    expect(page.document.querySelector('textarea')!.textContent).toBe(`${nif(1)}\n${nif(2)}`);
+    expect(page.document.querySelector('textarea')!.textContent).toBe(
+      `${nif(1)}\n${nif(2)}\n${WRONG_CHECK_DIGIT}`,
+    );
     expect(await used(accountId)).toBe(0);
     await changeLimits(service.sql, accountId, { includedCredits: 1 }, 'test');
     expect((await read(visitor, `${nif(1)} ${nif(2)}`)).textOf('[data-price]')).toContain('first 1 only');
@@ -78,18 +83,23 @@ describe('Screen a list', () => {
   test('shows companies with debts first, charges each company once, and gives the list as CSV', async () => {
     const database = { url: service.databaseUrl, sql: service.sql };
     await importBrackets(database, { [nif(3)]: [7500, 25_000], [nif(5)]: [1_000_000, null] });
+    const file = join(createFolder('screen'), 'companies.csv');
+    await Bun.write(file, csv(1, 5));
+    await createCommandLine(service.databaseUrl).json('companies', 'import', file);
     const { visitor, accountId } = await createMember(service);
-    const list = [1, 2, 3, 4, 5].map(nif).join('\n');
+    const list = [WRONG_CHECK_DIGIT, ...[1, 2, 3, 4, 5].map(nif)].join('\n');
     const page = await run(visitor, list, 5);
     expect(page.textOf('#answer-title')).toBe('2 of 5 companies are on a list of debtors');
     const rows = [...page.document.querySelectorAll('.screened tbody tr')].map((row) =>
       [...row.children].map((cell) => cell.textContent!.trim()),
     );
     expect(rows).toEqual([
-      [nif(3), '7,500 € to 25,000 €', 'not imported'],
-      [nif(5), '1,000,000 € or more', 'not imported'],
+      [nif(3), 'Empresa 000003', '7,500 € to 25,000 €', 'not imported'],
+      [nif(5), '–', '1,000,000 € or more', 'not imported'],
     ]);
-    expect(page.textOf('details')).toBe(`Without a bracket: 3${[1, 2, 4].map(nif).join(' ')}`);
+    const others = [1, 2, 4].map((n) => `${nif(n)} Empresa 00000${n}`);
+    expect(page.textOf('details')).toBe(`Without a bracket: 3${others.join('')}`);
+    expect(page.textOf('.card .notice.warn + .companies')).toBe(WRONG_CHECK_DIGIT);
     expect(page.textOf('main')).toContain('That is not “no debt”');
     expect(await used(accountId)).toBe(5);
     const [calls] = await service.sql`
@@ -99,11 +109,12 @@ describe('Screen a list', () => {
     const link = page.document.querySelector('a[download]')!.getAttribute('href')!;
     const [type, data] = link.split(',');
     expect(type).toBe('data:text/csv;charset=utf-8;base64');
-    expect(Buffer.from(data!, 'base64').toString().split('\r\n').slice(0, 4)).toEqual([
-      '\ufeff"nif","status","tax_start","tax_end","tax_dataset","social_security_start","social_security_end","social_security_dataset"',
-      `"${nif(3)}",200,7500,25000,"2026-10-31","","",""`,
-      `"${nif(5)}",200,1000000,"","2026-10-31","","",""`,
-      `"${nif(1)}",200,"","","2026-10-31","","",""`,
+    expect(Buffer.from(data!, 'base64').toString().split('\r\n').slice(0, 5)).toEqual([
+      '\ufeff"nif","legal_name","status","tax_start","tax_end","tax_dataset","social_security_start","social_security_end","social_security_dataset"',
+      `"${nif(3)}","Empresa 000003",200,7500,25000,"2026-10-31","","",""`,
+      `"${nif(5)}","",200,1000000,"","2026-10-31","","",""`,
+      `"${WRONG_CHECK_DIGIT}","",400,"","","2026-10-31","","",""`,
+      `"${nif(1)}","Empresa 000001",200,"","","2026-10-31","","",""`,
     ]);
   });
 
@@ -113,9 +124,14 @@ describe('Screen a list', () => {
     const page = await run(visitor, [1, 2, 3].map(nif).join('\n'), 3);
     expect(page.textOf('main')).toContain(`não cobradas: 1.${nif(3)}`);
     expect(page.textOf('main')).toContain('2 créditos gastos');
-    const none = await run(visitor, nif(1), 1);
-    expect(none.textOf('[data-forget-form]')).toContain('Sem créditos');
+    const none = await run(visitor, nif(4), 1);
+    expect(none.textOf('[aria-labelledby=answer-title]')).toContain('Sem créditos');
+    expect(none.textOf('textarea')).toBe(nif(4));
     expect(await used(accountId)).toBe(2);
+    await changeLimits(service.sql, accountId, { includedCredits: 3 }, 'test');
+    const rest = page.document.querySelector('#rest [name=list]')!.getAttribute('value')!;
+    expect((await run(visitor, rest, 1)).textOf('#answer-title')).toContain('de 1 empresas');
+    expect(await used(accountId)).toBe(3);
   });
 
   test('a list without a NIF, and one of over 1,000, is refused at its field and costs nothing', async () => {
@@ -123,7 +139,7 @@ describe('Screen a list', () => {
     const many = Array.from({ length: 1001 }, (_, n) => nif(n)).join('\n');
     for (const [list, fault] of [
       ['Padaria Central', 'There is no NIF in it'],
-      [many, 'It has 1001 NIFs, and one list 1000 at most'],
+      [many, 'It has 1,001 NIFs, and one list 1,000 at most'],
     ] as const) {
       const page = await run(visitor, list, 1);
       expect([page.status, page.textOf('[role=alert]')]).toEqual([422, expect.stringContaining(fault)]);
@@ -136,14 +152,86 @@ describe('Screen a list', () => {
     expect(await used(accountId)).toBe(0);
   });
 
-  test('the same form sent again is not charged again', async () => {
+  test('a table of a thousand rows is read, and a larger form is refused without a charge', async () => {
+    const { visitor } = await createMember(service);
+    const table = (rows: number) =>
+      Array.from({ length: rows }, (_, n) => `Fornecedor ${'x'.repeat(80)};${nif(n)}`);
+    expect((await read(visitor, table(1000).join('\n'))).textOf('[data-price]')).toStartWith(
+      '1,000 companies',
+    );
+    const refused = await read(visitor, table(1900).join('\n'));
+    expect([refused.status, refused.textOf('.lead')]).toEqual([
+      413,
+      expect.stringMatching(/^The form is larger than 192 KiB\. .*nothing was charged/),
+    ]);
+  });
+
+  test('a paid list is free for ten minutes: a reload, a second click, the same list again, for another member, too', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const { document } = await visitor.get('/dashboard/screen');
+    const form_token = document.querySelector('main input[name=form_token]')!.getAttribute('value')!;
+    const sent = { form_token, list: `${nif(1)} ${nif(2)}`, price: '2' };
+    const send = () => visitor.post('/dashboard/screen', sent);
+    const both = await Promise.all([send(), send()]);
+    expect(both.map(({ status }) => status)).toEqual([200, 200]);
+    const again = await send();
+    for (const page of [...both, again, await run(visitor, sent.list, 2)])
+      expect(page.textOf('#answer-title')).toBe('0 of 2 companies are on a list of debtors');
+    expect(again.textOf('[data-free]')).toMatch(
+      /^No credit spent: this list was charged before\. Until \d+ \w+ \d{4}, \d\d:\d\d \(UTC\) the same list costs nothing again/,
+    );
+    expect(await used(accountId)).toBe(2);
+    expect(again.document.querySelector('[data-forget-form]')).toBeNull();
+  });
+
+  test('a reload after the free time shows the price again, and is not charged', async () => {
     const { visitor, accountId } = await createMember(service);
     const { document } = await visitor.get('/dashboard/screen');
     const form_token = document.querySelector('main input[name=form_token]')!.getAttribute('value')!;
     const sent = { form_token, list: nif(1), price: '1' };
-    expect((await visitor.post('/dashboard/screen', sent)).status).toBe(200);
-    expect((await visitor.post('/dashboard/screen', sent)).status).toBe(409);
+    expect((await visitor.post('/dashboard/screen', sent)).textOf('[data-free]')).toStartWith(
+      '1 credit spent.',
+    );
+    await service.sql`UPDATE dashboard_attempts SET ends_at = now() WHERE key LIKE 'list %'`;
+    await service.sql`UPDATE call_journal SET spent_at = spent_at - interval '10 minutes'`;
+    for (let reload = 0; reload < 2; reload += 1) {
+      const page = await visitor.post('/dashboard/screen', sent);
+      expect(page.textOf('[data-price]')).toContain('Nothing was charged now.');
+      expect(page.textOf('#answer-title')).toBeNull();
+    }
     expect(await used(accountId)).toBe(1);
+    expect((await run(visitor, nif(1), 1)).textOf('[data-free]')).toStartWith('1 credit spent.');
+    expect(await used(accountId)).toBe(2);
+  });
+
+  test('a session that ended, and a form that is out of date, keep the list, and charge nothing', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const list = [1, 2, 3].map(nif).join('\n');
+    const expired = await visitor.post('/dashboard/screen', { form_token: 'x', list, price: '3' });
+    expect([expired.status, expired.textOf('#retry textarea')]).toEqual([403, list.replaceAll('\n', ' ')]);
+    // With a new token, and without the price, which is asked again.
+    const names = [...expired.document.querySelectorAll('#retry [name]')].map((field) =>
+      field.getAttribute('name'),
+    );
+    expect(names).toEqual(['form_token', 'list']);
+    expect(
+      (
+        await visitor.post('/dashboard/screen', { form_token: 'x', list }, { Origin: 'https://evil.example' })
+      ).document.querySelector('#retry'),
+    ).toBeNull();
+    await service.sql`DELETE FROM dashboard_sessions WHERE "userId" IN (SELECT user_id FROM dashboard_members WHERE account_id = ${accountId})`;
+    const signedOut = await visitor.post('/dashboard/screen', { form_token: 'x', list, price: '3' });
+    expect([signedOut.status, signedOut.textOf('[data-keep]')]).toEqual([403, list.replaceAll('\n', ' ')]);
+    expect(await used(accountId)).toBe(0);
+  });
+
+  test('without credits there is no button that screens, and more credits are offered', async () => {
+    const { visitor, accountId } = await createMember(service);
+    await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+    const page = await read(visitor, nif(1));
+    expect(page.document.querySelector('button[name=price]')).toBeNull();
+    expect(page.textOf('[data-price]')).toEndWith('can’t be screened now. How to get more credits');
+    expect(page.textOf('textarea')).toBe(nif(1));
   });
 
   test('what a member pastes comes back as text, and nothing of it is stored', async () => {

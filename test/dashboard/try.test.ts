@@ -51,7 +51,7 @@ describe('Try it', () => {
     await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
     const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
     expect(refused.textOf('main .hint')).toEndWith('nenhum crédito gasto');
-    const link = refused.document.querySelector('[data-forget-form] p a')!;
+    const link = refused.document.querySelector('[data-forget-form] p a:has(code)')!;
     expect(link.getAttribute('href')).toBe('/problems/monthly-quota-exceeded?lang=pt');
   });
 

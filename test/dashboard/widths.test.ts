@@ -1,5 +1,6 @@
 /** Every page at every width, in both languages, with the longest names: nothing scrolls sideways, and no word falls apart. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
@@ -7,6 +8,10 @@ import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
 import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
+import { importBrackets } from '../companies/debts/support.ts';
+import { createCommandLine } from '../support/command.ts';
+import { csv, nif } from '../support/companies.ts';
+import { createFolder } from '../support/folder.ts';
 import { startBrowsedDashboard } from './browser.ts';
 import { storeCalls } from './service.ts';
 import { acceptAs } from './visitor.ts';
@@ -30,6 +35,12 @@ const FAULTS = `(() => {
   if (root.scrollWidth > root.clientWidth) faults.push('the page is ' + (root.scrollWidth - root.clientWidth) + ' px too wide');
   for (const box of document.querySelectorAll('.card, .notice, .badge, nav, header'))
     if (box.scrollWidth > box.clientWidth + 1) faults.push(box.className + ' is ' + (box.scrollWidth - box.clientWidth) + ' px too wide');
+  for (const row of document.querySelectorAll('.stacked tr')) {
+    const cells = [...row.children].filter((cell) => cell.checkVisibility()).map((cell) => cell.getBoundingClientRect());
+    for (const [index, { right, bottom }] of cells.entries())
+      if (cells.slice(index + 1).some((other) => other.left < right - 1 && other.top < bottom - 1 && other.right > cells[index].left + 1 && other.bottom > cells[index].top + 1))
+        faults.push('cells overlap in ' + row.textContent.trim().slice(0, 40));
+  }
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const range = document.createRange();
   while (texts.nextNode()) {
@@ -88,11 +99,18 @@ async function walk(page: Page, paths: string[]): Promise<string[]> {
   const faults: string[] = [];
   for (const path of paths) {
     await page.goto(service.baseUrl + path);
-    await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 800 });
-      for (const fault of await page.evaluate<string[]>(FAULTS)) faults.push(`${path} at ${width}: ${fault}`);
-    }
+    faults.push(...(await faultsOf(page, path)));
+  }
+  return faults;
+}
+
+/** The faults of a page as it is, at every width. */
+async function faultsOf(page: Page, name: string): Promise<string[]> {
+  const faults: string[] = [];
+  await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const fault of await page.evaluate<string[]>(FAULTS)) faults.push(`${name} at ${width}: ${fault}`);
   }
   return faults;
 }
@@ -123,6 +141,35 @@ for (const locale of ['en-GB', 'pt-PT'])
       ).toEqual([]);
     });
   });
+
+test('no answer of Try and Screen has cells over each other, or a button whose name lacks its text', () =>
+  browsing.inBrowser({ locale: 'pt-PT' }, async (page) => {
+    const names = [
+      'Altitude Software – Sistemas e Serviços, S.A.',
+      'de Transportes Carrazeda-Vila Flor, Limitada',
+      LONG,
+    ];
+    const file = join(createFolder('widths'), 'companies.csv');
+    await Bun.write(
+      file,
+      csv(1, 7, (n) => `Sociedade ${names[n % 3]}`),
+    );
+    await createCommandLine(service.databaseUrl).json('companies', 'import', file);
+    await importBrackets({ url: service.databaseUrl, sql: service.sql }, { [nif(3)]: [7500, 25_000] });
+    await browsing.enter(page.context());
+    await page.goto(`${service.baseUrl}/dashboard/try?q=sociedade`);
+    await page.click('button[value=search]');
+    await page.waitForSelector('.found');
+    expect(await faultsOf(page, 'Try')).toEqual([]);
+    await browsing.inspect(page);
+    await page.goto(`${service.baseUrl}/dashboard/screen`);
+    await page.fill('#list', [1, 2, 3].map(nif).join(' '));
+    await page.click('form.card .actions button');
+    await page.click('button[name=price]');
+    await page.waitForSelector('#answer-title');
+    expect(await faultsOf(page, 'Screen')).toEqual([]);
+    await browsing.inspect(page);
+  }));
 
 const PHONE = { viewport: { width: 360, height: 740 }, locale: 'pt-PT' };
 

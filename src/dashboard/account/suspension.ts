@@ -6,7 +6,9 @@ import { name } from '../../platform/terminal/values.ts';
 import { nameInMail } from '../auth/mail-text.ts';
 import { listMembers } from '../auth/members.ts';
 import { mailOnce } from '../mails/command-mail.ts';
+import { formatsOf } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
+import { filled } from '../ui/state-text.ts';
 
 /** `account suspend` and `account resume` (contract, Command line). */
 export function suspensionCommands(program: Command): void {
@@ -29,7 +31,8 @@ export function suspensionCommands(program: Command): void {
         .filter(({ emailVerified }) => emailVerified)
         .map(({ email: to, language: known }) => {
           const language = known ?? 'en';
-          const { mailSuspendedSubject, suspended, suspendedReason } = MESSAGES[language];
+          const { mailSuspendedSubject, states, suspendedReason } = MESSAGES[language];
+          const suspended = filled(states.suspended, [formatsOf(language).instant(new Date())]);
           const parts = [suspended, reason && suspendedReason(reason), config.contact];
           const subject = mailSuspendedSubject(nameInMail(account.name));
           return mailOnce(config, { to, language, subject, text: parts.filter(Boolean).join('\n\n') });

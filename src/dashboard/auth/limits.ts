@@ -114,8 +114,12 @@ export async function checkGuess(
 }
 
 /** Forgets the guesses of an email's password, after its owner has proved by a link that it is theirs. */
-export async function forgetGuesses(sql: Sql, email: string): Promise<void> {
-  const keys = [guessesOf(email, false), guessesOf(email, true)];
+export function forgetGuesses(sql: Sql, email: string): Promise<void> {
+  return forgetAttempts(sql, guessesOf(email, false), guessesOf(email, true));
+}
+
+/** Forgets all attempts that count under these keys. */
+export async function forgetAttempts(sql: Sql, ...keys: string[]): Promise<void> {
   await sql`DELETE FROM dashboard_attempts WHERE key = ANY (${keys}::text[])`;
 }
 

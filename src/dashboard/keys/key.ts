@@ -13,7 +13,8 @@ import { type PageResponse, redirectTo } from '../request/context.ts';
 import { failureNotice, type Refusal, refuse, tooMany } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import { type Column, endOf, type Fact, facts, moment, table } from '../ui/parts.ts';
+import { type Column, endOf, type Fact, facts, moment, sentence, table } from '../ui/parts.ts';
+import { filled } from '../ui/state-text.ts';
 import { keyForm } from './key-form.ts';
 import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
 
@@ -73,7 +74,9 @@ function secretsCard({ messages, formats, tools }: MemberContext, key: KeyDetail
   ];
   const old = key.secrets.filter(isOld);
   const isInUse = old.some(({ lastUsed }) => lastUsed !== null && lastUsed.getTime() > Date.now() - DAY);
+  const last = Math.max(...old.map(({ until }) => until!.getTime()));
   const question = html`
+  <p data-rotated>${old.length > 0 && sentence((end) => filled(messages.states.keyRotated, [end]), endOf(formats, new Date(last)))}</p>
   <p data-old-secret>${isInUse ? messages.oldSecretInUse : messages.oldSecretIdle}</p>
   <p><a class="button small quiet-bad" href="${tools.base}/keys/${key.id}/end-secret">${messages.endSecret}</a></p>`;
   return html`

@@ -24,8 +24,9 @@ import {
   refuse,
 } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
-import { type Html, html } from '../ui/html.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
+import { filled } from '../ui/state-text.ts';
 import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
 import { loadLastUsed } from './last-used.ts';
 
@@ -44,7 +45,8 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const day = sent('expires').trim();
   const expires = day === '' ? null : endOfDay(day);
   if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
-  if (account.suspended) return refuse(403, { message: messages.suspended });
+  // Each page of a suspended account says so.
+  if (account.suspended) return refuse(403);
   const refusal = refusalOf({
     ...faultsOf(context, ['name']),
     expires: expires === undefined && messages.keyExpiryInvalid,
@@ -61,9 +63,19 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
     if (error instanceof KeyExistsError) return refuse(409, { message: messages.sentAlready });
     if (!(error instanceof TooManyKeysError)) throw error;
     tools.log.info({ account: account.id, reason: messageOf(error) }, 'a key was refused');
-    const message = messages.tooManyKeys[error.bound](formats.number(error.limit));
+    const isOver = error.bound !== 'day' && account.keys > error.limit;
+    const message = isOver
+      ? overLimit(context)
+      : messages.tooManyKeys[error.bound](formats.number(error.limit));
     return showKeys(await fresh(), refuse(409, { message }));
   }
+}
+
+/** The text of an account with more keys than its plan has room for, as after a Plus that ended. */
+function overLimit({ messages, formats, account }: MemberContext): string {
+  const { keys, keyLimit } = account;
+  const [count, limit, excess] = [keys, keyLimit, keys - keyLimit + 1].map(formats.number);
+  return filled(messages.states.tooManyKeys, [count!, limit!], [], [excess!]);
 }
 
 /** A secret that is shown once. */
@@ -92,7 +104,7 @@ export async function showKeys(
   <span class="badge" data-figure="quota">${formats.number(account.keys)} ${messages.keysInUse(limit)}</span>
 </div>
 <p class="lead">${messages.keysLead}</p>
-${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${messages.keysOverLimit(formats.number(account.keys), limit)}</p>`}
+${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${overLimit(context)} ${contactLink(context)}</p>`}
 ${secret !== null && newKey(context, secret)}
 ${createForm(context, refusal)}
 ${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : html`<div class="card list">${listKeys(context, active, lastUsed)}</div>`}
@@ -160,9 +172,11 @@ function commonColumns(
   ];
 }
 
-function createForm(context: MemberContext, refusal: Refusal | null): Html {
+function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue {
   const { messages, formats, account, url } = context;
   const full = account.keys >= account.keyLimit;
+  // The notice above says what to do first.
+  if (account.keys > account.keyLimit && refusal === null) return null;
   const why = awaitsConfirmation(context)
     ? messages.confirmFirst
     : full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
@@ -173,7 +187,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): Html {
   <h2 id="create-title">${messages.createKey}</h2>
   ${
     why
-      ? html`${failureNotice(refusal?.message)}${refusal?.message !== why && html`<p>${why} ${full && contactLink(context)}</p>`}`
+      ? html`${failureNotice(refusal?.message)}${account.keys <= account.keyLimit && refusal?.message !== why && html`<p>${why} ${full && contactLink(context)}</p>`}`
       : form(context, {
           path: '/keys',
           fields: [

@@ -56,6 +56,7 @@ function problemPage(context: LayoutContext, kind: ProblemName): PageResponse {
 <p>${prose(cause)}</p>
 <h2>${messages.whatToDo}</h2>
 <p>${prose(fix)}</p>
+${kind === 'monthly-quota-exceeded' && html`<p><a class="button" href="${buyOrCredits(tools)}">${messages.buyCredits}</a></p>`}
 ${contact && html`<p>${messages.contact}: ${contact}</p>`}
 <p><a href="${tools.root}/openapi?lang=${messages.language}">${messages.reference}</a></p>`;
   return cardPage(context, {
@@ -63,6 +64,11 @@ ${contact && html`<p>${messages.contact}: ${contact}</p>`}
     lead: html`<code>${kind}</code> · ${messages.statusCode} ${PROBLEMS[kind].status}`,
     body,
   });
+}
+
+/** Where credits are bought. An address that names the account is in the dashboard, because this page knows no account. */
+function buyOrCredits({ config: { buyUrl }, base }: LayoutTools): string {
+  return buyUrl === null || buyUrl.includes('{account}') ? `${base}/credits` : buyUrl;
 }
 
 /** GET /dashboard/reference: the same as `/openapi`, with the navigation of the dashboard. */

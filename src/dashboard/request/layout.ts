@@ -180,13 +180,14 @@ function footer(context: LayoutContext): Html {
   return html`<footer>${languageLink(context)} ${links.map(([address, label]) => address !== null && html`<a href="${address}">${label}</a> `)}</footer>`;
 }
 
-/** A page that only says something. */
+/** A page that only says something. @param again the way to send its request again */
 export function messagePage(
   context: LayoutContext,
   status: number,
   title: string,
   lead: string,
   headers: Record<string, string> = {},
+  again: HtmlValue = null,
 ): PageResponse {
   const { messages, tools } = context;
   return cardPage(context, {
@@ -194,7 +195,7 @@ export function messagePage(
     lead,
     status,
     headers,
-    body: html`<p><a class="button" href="${tools.base}">${messages.back}</a></p>`,
+    body: html`${again}<p><a class="button${again && ' quiet'}" href="${tools.base}">${messages.back}</a></p>`,
   });
 }
 

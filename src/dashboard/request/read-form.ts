@@ -1,26 +1,34 @@
 import { readBody, type Unread } from '../../http/body.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 
-/** A list of a thousand NIFs, typed with spaces, is half of it. */
 const MAX_FORM_BYTES = 32 * KIB;
+/**
+ * A member pastes a table of a thousand companies with whatever else is in its rows. The server itself refuses a body of over
+ * 256 KiB, without a page.
+ */
+const MAX_LIST_BYTES = 192 * KIB;
 /** The bound of reading a body. A form is a packet or two. */
 const FORM_TIMEOUT_MS = 10 * SECOND;
 
 /** The reason why the form of a request was not read. */
 export type UnreadForm = 'not a form' | Unread;
 
+/** The size of the largest form. @param hasList whether it is a member's form with a list */
+export const maxFormBytes = (hasList: boolean): number => (hasList ? MAX_LIST_BYTES : MAX_FORM_BYTES);
+
 /**
- * Reads the form of a request: at most 32 KiB, within ten seconds, and until the service stops. No sender can make it throw.
+ * Reads the form of a request: at most `maxBytes`, within ten seconds, and until the service stops. No sender can make it throw.
  *
  * @param stopping aborted when the service stops
  */
 export async function readForm(
   request: Request,
   stopping: AbortSignal,
+  maxBytes: number,
 ): Promise<URLSearchParams | UnreadForm> {
   const type = request.headers.get('content-type') ?? '';
   if (!type.startsWith('application/x-www-form-urlencoded')) return 'not a form';
-  const body = await readBody(request, { maxBytes: MAX_FORM_BYTES, timeoutMs: FORM_TIMEOUT_MS, stopping });
+  const body = await readBody(request, { maxBytes, timeoutMs: FORM_TIMEOUT_MS, stopping });
   return typeof body === 'string' ? body : new URLSearchParams(body.toString('utf8'));
 }
 

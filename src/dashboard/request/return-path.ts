@@ -6,6 +6,13 @@ const MAX_LENGTH = 1000;
 /** The fields of a form that survive the end of a session, because their page takes them from the address. */
 const KEPT_FIELDS: Record<string, string[]> = { '/keys': ['name', 'expires'], '/try': ['q'] };
 
+/** The fields of a form that a page in its place keeps, to send them again. None holds a password. */
+const RESENT_FIELDS: Record<string, string[]> = {
+  '/keys': ['name', 'expires'],
+  '/try': ['q', 'kind', 'lookup'],
+  '/screen': ['list', 'price'],
+};
+
 /** The path below the dashboard; '' for the overview. A proxy has removed the path of the public address. */
 export function pathBelow(url: URL): string {
   return url.pathname.replace(/^\/dashboard/, '').replace(/\/$/, '');
@@ -33,4 +40,17 @@ export function pageWithText(path: string, form: URLSearchParams | null): string
     if (text) kept.set(name, text);
   }
   return kept.size > 0 ? `${path}?${kept}` : path;
+}
+
+/** The sent fields of a form that can be sent again from a page in its place; `null` if it has none. */
+export function resentFields(
+  path: string,
+  form: URLSearchParams | null,
+): [name: string, value: string][] | null {
+  const names = form === null ? undefined : RESENT_FIELDS[path];
+  return (
+    names
+      ?.map((name): [string, string] => [name, form!.get(name) ?? ''])
+      .filter(([, value]) => value !== '') ?? null
+  );
 }

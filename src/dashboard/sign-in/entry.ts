@@ -1,9 +1,12 @@
 import { readPlan } from '../../metering/accounts/plan.ts';
+import { withTimeout } from '../../platform/runtime/timeout.ts';
+import { SECOND } from '../../platform/units.ts';
 import { admit, mailsTo, signUpsOf } from '../auth/limits.ts';
-import { accountOf } from '../auth/members.ts';
+import { accountOf, memberOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
+import { suspensionText } from '../notices.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -23,6 +26,8 @@ import { type HtmlValue, html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
 import { signInCode } from './second-factor.ts';
 
+const SUSPENSION_TIMEOUT_MS = 1 * SECOND;
+
 /** /dashboard/sign-in: after a right password it asks for the code of a second factor. */
 export const signIn = formHandlers({
   async show(context: PageContext, refusal) {
@@ -37,10 +42,11 @@ export const signIn = formHandlers({
       button: messages.signIn,
       refusal,
     });
+    const suspension = await knownSuspension(context);
     return cardPage(context, {
       title: messages.signIn,
       lead: messages.signInLead,
-      body: html`${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
+      body: html`${suspension && html`<p class="notice bad" role="status"><span>${suspension}</span></p>`}${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
       after:
         tools.config.signUp === 'open'
           ? html`${messages.noAccountYet} <a href="${tools.base}/sign-up">${messages.signUp}</a>`
@@ -60,6 +66,20 @@ export const signIn = formHandlers({
     return tooMany(context, outcome) ?? wrong;
   },
 });
+
+/**
+ * Why the account of the user that has signed in with this browser last is suspended, which has ended their session; `null` if it is
+ * not. The form is shown without it if Postgres is away.
+ */
+async function knownSuspension(context: PageContext): Promise<HtmlValue> {
+  const { tools, client } = context;
+  if (client.knownUser === null) return null;
+  const read = async () => {
+    const member = await memberOf(tools.sql, client.knownUser!);
+    return member && suspensionText(context, member.accountId);
+  };
+  return withTimeout(read(), SUSPENSION_TIMEOUT_MS, 'Postgres').catch(() => null);
+}
 
 /**
  * /dashboard/sign-up: makes the user and their Free account, and signs them in. With mail it only sends a link, also for an

@@ -1,10 +1,12 @@
 import { type Answer, responseTo } from '../../http/answer.ts';
 import type { MemberContext } from '../page-context.ts';
+import { tokenField } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, dateOf, table } from '../ui/parts.ts';
+import { buyLink, type Column, dateOf, moment, sentence, table } from '../ui/parts.ts';
 import { csvText, separatorOf } from '../usage/csv.ts';
 import { bracketText } from './brackets.ts';
-import { problemSentence } from './try-answer.ts';
+import { callProblem } from './call-problem.ts';
+import type { Sending } from './screen-once.ts';
 
 type Bracket = { start: number; end: number | null } | null;
 
@@ -17,33 +19,76 @@ interface DebtsAnswer {
 }
 type Item = DebtsAnswer['data'][number];
 
-/** The answer to a list: companies with debts first, then items that were not screened, then companies without debts. */
-export async function screenedList(context: MemberContext, answer: Answer): Promise<Html> {
+/** A list that was sent to the API. */
+export interface Screened {
+  answer: Answer;
+  sending: Sending;
+  /** Numbers that were left out, because their check digit is wrong. */
+  wrong: string[];
+}
+
+/** The answer to a list: companies with debts first, then numbers that were not screened, then companies without debts. */
+export async function screenedList(
+  context: MemberContext,
+  { answer, sending, wrong }: Screened,
+): Promise<Html> {
   const { messages, formats, tools } = context;
-  if (!answer.ok) {
-    return html`<section class="card" aria-labelledby="answer-title" data-forget-form>
+  if (!answer.ok)
+    return html`<section class="card" aria-labelledby="answer-title">
   <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
-  ${problemSentence(context, answer.problem.kind)}
+  ${callProblem(context, answer.problem)}
 </section>`;
-  }
   const { data, datasets } = (await responseTo(tools.publicUrl, answer).json()) as DebtsAnswer;
+  const names = await namesOf(context, data);
   const answered = data.filter(({ status }) => status === 200);
   const withDebts = answered.filter(hasDebts);
   const without = answered.filter((item) => !hasDebts(item));
   const refused = data.filter(({ status }) => status !== 200);
-  const file = Buffer.from(csvOf(context, [...withDebts, ...refused, ...without], datasets));
+  const rejects = wrong.map((nif): Item => ({ nif, status: WRONG }));
+  const items = [...withDebts, ...refused, ...rejects, ...without];
+  const file = Buffer.from(csvOf(context, items, names, datasets));
+  const count = formats.number(answered.length);
   return html`
-<section class="card" aria-labelledby="answer-title" data-forget-form>
+<section class="card" aria-labelledby="answer-title">
   <div class="heading">
-    <h2 id="answer-title" tabindex="-1" autofocus>${messages.screenFound(formats.number(withDebts.length), formats.number(answered.length))}</h2>
+    <h2 id="answer-title" tabindex="-1" autofocus>${messages.screenFound(formats.number(withDebts.length), count)}</h2>
     <a href="data:text/csv;charset=utf-8;base64,${file.toString('base64')}" download="debts.csv">${messages.csv}</a>
   </div>
-  <p class="hint">${messages.screenSpent(formats.number(answered.length))}</p>
+  <p class="hint" data-free>${sending.isRepeated ? messages.screenAgain : messages.screenSpent(count)}. ${sentence(messages.screenFree, moment(formats, sending.freeUntil))}</p>
   ${datasetNotes(context, datasets)}
-  ${withDebts.length > 0 && table(columnsOf(context, datasets), withDebts, 'screened')}
-  ${refused.length > 0 && html`<p class="notice warn">${messages.screenRefused(formats.number(refused.length))}</p><p><code>${refused.map(({ nif }) => nif).join(' ')}</code></p>`}
-  ${without.length > 0 && html`<details><summary>${messages.screenWithout(formats.number(without.length))}</summary><p><code>${without.map(({ nif }) => nif).join(' ')}</code></p></details>`}
+  ${withDebts.length > 0 && table(columnsOf(context, names, datasets), withDebts, 'screened')}
+  ${refused.length > 0 && html`<p class="notice warn">${messages.screenRefused(formats.number(refused.length))}</p>${companies(refused, names)}${restForm(context, refused)}`}
+  ${wrong.length > 0 && html`<p class="notice warn">${messages.screenWrong(formats.number(wrong.length))}</p>${companies(rejects, names)}`}
+  ${without.length > 0 && html`<details><summary>${messages.screenWithout(formats.number(without.length))}</summary>${companies(without, names)}</details>`}
 </section>`;
+}
+
+/** The status of a number with a wrong check digit: what the API would answer. */
+const WRONG = 400;
+
+/** The names of the companies. The result was paid, so it is shown without them if they can't be read. */
+function namesOf({ tools }: MemberContext, data: Item[]): Promise<Names> {
+  return tools.companyNames(data.map(({ nif }) => nif)).catch((error: unknown) => {
+    tools.log.warn({ err: error }, 'the names of a screened list could not be read');
+    return new Map<string, string>();
+  });
+}
+
+type Names = ReadonlyMap<string, string>;
+
+function companies(items: Item[], names: Names): Html {
+  return html`<ul class="companies">${items.map(({ nif }) => html`<li><code>${nif}</code> ${names.get(nif)}</li>`)}</ul>`;
+}
+
+/** Another list of the companies for which the credits did not suffice. */
+function restForm(context: MemberContext, refused: Item[]): Html {
+  const { messages, formats, tools } = context;
+  return html`
+<form method="post" action="${tools.base}/screen" id="rest">
+  ${tokenField(context)}
+  <input type="hidden" name="list" value="${refused.map(({ nif }) => nif).join(' ')}">
+  <p>${buyLink(context)} <button class="small quiet" type="submit">${messages.screenRest(formats.number(refused.length))}</button></p>
+</form>`;
 }
 
 const hasDebts = ({ debts }: Item) =>
@@ -62,7 +107,7 @@ function datasetNotes({ messages, formats }: MemberContext, datasets: DebtsAnswe
   );
 }
 
-function columnsOf(context: MemberContext, datasets: DebtsAnswer['datasets']): Column<Item>[] {
+function columnsOf(context: MemberContext, names: Names, datasets: DebtsAnswer['datasets']): Column<Item>[] {
   const { messages } = context;
   const cell = (bracket: Bracket | undefined, date: string | null) => {
     if (bracket) return bracketText(context, bracket);
@@ -70,6 +115,7 @@ function columnsOf(context: MemberContext, datasets: DebtsAnswer['datasets']): C
   };
   return [
     ['NIF', ({ nif }) => html`<code>${nif}</code>`],
+    [messages.legalName, ({ nif }) => names.get(nif) ?? '–', 'long'],
     [messages.dataTax, ({ debts }) => cell(debts?.tax_debt, datasets.tax)],
     [messages.dataSocialSecurity, ({ debts }) => cell(debts?.social_security_debt, datasets.social_security)],
   ];
@@ -78,17 +124,16 @@ function columnsOf(context: MemberContext, datasets: DebtsAnswer['datasets']): C
 function csvOf(
   context: MemberContext,
   items: Item[],
+  names: Names,
   { tax, social_security }: DebtsAnswer['datasets'],
 ): string {
   const columns = [
-    'nif',
-    'status',
+    ...['nif', 'legal_name', 'status'],
     ...['tax_start', 'tax_end', 'tax_dataset'],
     ...['social_security_start', 'social_security_end', 'social_security_dataset'],
   ];
   const lines = items.map(({ nif, status, debts }) => [
-    nif,
-    status,
+    ...[nif, names.get(nif), status],
     ...[debts?.tax_debt?.start, debts?.tax_debt?.end, tax],
     ...[debts?.social_security_debt?.start, debts?.social_security_debt?.end, social_security],
   ]);

@@ -7,14 +7,17 @@ const NUMBERS = /(?<!\d|\d[.-])\d{3}(?:\d{6}|[ \u00a0.-]\d{3}[ \u00a0.-]\d{3})(?
 export interface NifList {
   /** Each once, in the order of the text. */
   nifs: string[];
-  /** Numbers of nine digits with a wrong check digit. They would be charged, and are left out. */
-  wrong: number;
+  /** Numbers of nine digits with a wrong check digit, each once. They would be charged, and are left out. */
+  wrong: string[];
   repeated: number;
 }
 
 export function readNifList(text: string): NifList {
   const numbers = [...text.matchAll(NUMBERS)].map(([number]) => normalizeNif(number)!);
-  const valid = numbers.filter(isValidNif);
-  const nifs = [...new Set(valid)];
-  return { nifs, wrong: numbers.length - valid.length, repeated: valid.length - nifs.length };
+  const distinct = [...new Set(numbers)];
+  return {
+    nifs: distinct.filter(isValidNif),
+    wrong: distinct.filter((number) => !isValidNif(number)),
+    repeated: numbers.length - distinct.length,
+  };
 }

@@ -1,14 +1,15 @@
 import { debtsRoute } from '../../companies/debts/screen/route.ts';
-import type { Answer } from '../../http/answer.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
+import { buyLink } from '../ui/parts.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
-import { screenedList } from './screen-answer.ts';
+import { type Screened, screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';
+import { beginSending } from './screen-once.ts';
 
 /** Companies in one list: as many as POST /debts takes. */
 const MAX_COMPANIES = 1000;
@@ -20,39 +21,54 @@ const MAX_COMPANIES = 1000;
 export const screen = formHandlers({
   show: showScreen,
   async submit(context: MemberContext) {
-    const { tools, messages, sent } = context;
+    const { tools, messages, formats, sent } = context;
     const refusal = callRefusal(context);
     if (refusal !== null) return refusal;
     const list = readNifList(sent('list'));
     const count = list.nifs.length;
     if (count === 0) return refuse(422, { faults: { list: messages.screenNone } });
     if (count > MAX_COMPANIES) {
-      return refuse(422, { faults: { list: messages.screenTooMany(String(count), String(MAX_COMPANIES)) } });
+      const fault = messages.screenTooMany(formats.number(count), formats.number(MAX_COMPANIES));
+      return refuse(422, { faults: { list: fault } });
     }
     // The member has seen this price. A list that was changed since is shown again.
     if (sent('price') !== String(count)) return showScreen(context, null, { list });
+    const sending = await beginSending(context, list.nifs);
+    if (sending === null) return showScreen(context, null, { list, isLate: true });
     const request = new Request(`${tools.publicUrl}/api/v1/debts`, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': sending.key },
       body: JSON.stringify({ nifs: list.nifs }),
     });
-    const called = await makeOwnCall(context, request, debtsRoute);
-    return 'refused' in called ? called : showScreen(called.fresh, null, { list, answer: called.answer });
+    const { answer, fresh } = await makeOwnCall(context, request, debtsRoute);
+    if (!answer.ok) await sending.forget();
+    return showScreen(fresh, null, { list, screened: { answer, sending, wrong: list.wrong } });
   },
 });
+
+interface Shown {
+  list?: NifList;
+  /** Whether the list's free time is over, so that its price is shown again. */
+  isLate?: boolean;
+  screened?: Screened;
+}
 
 async function showScreen(
   context: MemberContext,
   refusal: Refusal | null,
-  { list, answer }: { list?: NifList; answer?: Answer } = {},
+  { list, isLate = false, screened }: Shown = {},
 ): Promise<PageResponse> {
   const { messages, formats, tools, sent, account } = context;
-  const text = list === undefined ? sent('list') : list.nifs.join('\n');
+  // Wrong numbers stay in the field, to be mended.
+  const text = list === undefined ? sent('list') : [...list.nifs, ...list.wrong].join('\n');
   const fault = refusal?.faults?.list;
+  const isPriced = list !== undefined && !screened?.answer.ok;
+  const canPay = availableCredits(account) > 0;
   const body = html`
 <h1>${messages.screenTitle}</h1>
 ${!account.suspended && html`<p class="lead">${messages.screenLead(formats.number(availableCredits(account)))}</p>`}
 ${failureNotice(refusal?.message)}
+${screened?.answer.ok === false && (await screenedList(context, screened))}
 <form class="card" method="post" action="${tools.base}/screen">
   ${tokenField(context)}
   <div class="field">
@@ -66,26 +82,35 @@ ${failureNotice(refusal?.message)}
     <input id="file" type="file" accept=".csv,.tsv,.txt,text/*">
     <p class="hint">${messages.screenFileHint}</p>
   </div>
-  ${list !== undefined && answer === undefined && price(context, list)}
+  ${isPriced && price(context, list, { isLate, isFocused: screened === undefined })}
   <div class="actions">
-    ${list !== undefined && answer === undefined && html`<button type="submit" name="price" value="${list.nifs.length}">${messages.screenRun(formats.number(list.nifs.length))} <small>${messages.creditCount(formats.number(list.nifs.length))}</small></button>`}
-    <button${list !== undefined && answer === undefined && html` class="quiet"`} type="submit">${messages.screenRead}</button>
+    ${isPriced && canPay && html`<button type="submit" name="price" value="${list.nifs.length}">${messages.screenRun(formats.number(list.nifs.length))} <small>${messages.creditCount(formats.number(list.nifs.length))}</small></button>`}
+    <button${isPriced && canPay && html` class="quiet"`} type="submit">${messages.screenRead}</button>
   </div>
 </form>
-${answer !== undefined && (await screenedList(context, answer))}`;
+${screened?.answer.ok === true && (await screenedList(context, screened))}`;
   return memberPage(context, { title: messages.screenTitle, body, ...refusal });
 }
 
 /** The size of the list, the price of its screening, and the numbers that are left out. */
-function price({ messages, formats, account }: MemberContext, { nifs, wrong, repeated }: NifList): Html {
+function price(
+  context: MemberContext,
+  { nifs, wrong, repeated }: NifList,
+  { isLate, isFocused }: { isLate: boolean; isFocused: boolean },
+): Html {
+  const { messages, formats, account, tools } = context;
   const left = availableCredits(account);
+  const more = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
   const notes = [
-    wrong > 0 && messages.screenWrong(formats.number(wrong)),
+    isLate && messages.screenLate,
+    wrong.length > 0 &&
+      html`${messages.screenWrong(formats.number(wrong.length))} <code>${wrong.join(' ')}</code>`,
     repeated > 0 && messages.screenRepeated(formats.number(repeated)),
-    left < nifs.length && messages.screenShort(formats.number(left)),
+    left === 0 && html`${messages.screenNoCredits} ${more}`,
+    left > 0 && left < nifs.length && html`${messages.screenShort(formats.number(left))} ${more}`,
   ];
   return html`
-<div role="status" tabindex="-1" autofocus data-price>
+<div role="status"${isFocused && html` tabindex="-1" autofocus`} data-price>
   <p><strong>${messages.screenPrice(formats.number(nifs.length))}</strong></p>
   ${notes.map((note) => note !== false && html`<p>${note}</p>`)}
 </div>`;

@@ -3,13 +3,13 @@ import type { Company } from '../../companies/lookup/schema.ts';
 import { parseMatchQuery } from '../../companies/matches/query.ts';
 import type { SearchAnswer } from '../../companies/search/schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
-import { type ProblemName, problemType } from '../../http/problems.ts';
+import type { ProblemName } from '../../http/problems.ts';
 import type { MemberContext } from '../page-context.ts';
-import { problemText, prose } from '../reference/reference.ts';
 import { tokenField } from '../request/forms.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, copyable, type Fact, facts, table } from '../ui/parts.ts';
 import { bracketText } from './brackets.ts';
+import { callProblem } from './call-problem.ts';
 
 type FoundCompany = SearchAnswer['data'][number];
 
@@ -23,6 +23,14 @@ export interface Tried {
 
 /** Problems of calls that were admitted: they cost a credit (specification, Errors). */
 const CHARGED: ProblemName[] = ['validation', 'company-not-found', 'search-failed', 'company-lookup-failed'];
+
+/** Problems that are not about the call, so that it may succeed in a moment. */
+const MAY_SUCCEED: ProblemName[] = [
+  'rate-limit-exceeded',
+  'service-unavailable',
+  'search-failed',
+  'internal-error',
+];
 
 /** The call as a program would send it, and its answer: its meaning first, then its headers and its JSON. */
 export async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
@@ -44,7 +52,8 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
     <span class="badge ${status < 400 ? 'good' : 'bad'}" role="status">${status}${count}</span>
   </div>
   <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${cost}</p>
-  ${problem !== null && problemSentence(context, problem)}
+  ${!answer.ok && callProblem(context, answer.problem)}
+  ${problem !== null && MAY_SUCCEED.includes(problem) && again(context, tried)}
   ${entries !== null && entries.length > 0 && found(context, entries)}
   ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query).kind === 'words' && otherWay(context, query)}
   ${answer.ok && kind === 'lookup' && (await details(context, json.data as Company))}
@@ -60,11 +69,15 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
 </section>`;
 }
 
-/** The meaning of a problem in the reader's language, with a link to more. */
-export function problemSentence({ messages, tools }: MemberContext, kind: ProblemName): Html {
-  const { title, cause, fix } = problemText(kind, messages.language);
-  const address = `${problemType(tools.root, kind)}?lang=${messages.language}`;
-  return html`<p><strong>${title}.</strong> ${prose(cause)} ${prose(fix)} <a href="${address}"><code>${kind}</code></a></p>`;
+/** The same call once more. */
+function again(context: MemberContext, { kind, query }: Tried): Html {
+  const { messages, tools } = context;
+  return html`
+<form method="post" action="${tools.base}/try" id="retry">
+  ${tokenField(context)}
+  <input type="hidden" name="q" value="${query}">
+  <button class="small" name="kind" value="${kind}">${messages.retry} <small>${messages.costs}</small></button>
+</form>`;
 }
 
 /** After a search that found nothing: the same words anywhere in a name, with the price. */
@@ -82,7 +95,7 @@ function otherWay(context: MemberContext, query: string): Html {
 function found(context: MemberContext, entries: FoundCompany[]): Html {
   const { messages, tools } = context;
   const lookUp = ({ nif }: FoundCompany) =>
-    html`<button class="small quiet" name="lookup" value="${nif}" aria-label="${messages.lookUp} ${nif}">${messages.lookUpOne} <small>${messages.costs}</small></button>`;
+    html`<button class="small quiet" name="lookup" value="${nif}">${messages.lookUpOne} <span class="unseen">${nif}</span> <small>${messages.costs}</small></button>`;
   const columns: Column<FoundCompany>[] = [
     [messages.legalName, ({ legal_name }) => legal_name],
     ['NIF', ({ nif }) => html`<code>${nif}</code>`],
@@ -98,7 +111,10 @@ ${table(columns, entries, 'found')}
 async function details(context: MemberContext, company: Company): Promise<Html> {
   const { messages, formats, tools } = context;
   const { capital, capital_currency, nature } = company.structure;
-  const { debts } = await readDatasets(tools.sql);
+  // An answer that was paid is shown, also if Postgres is away by now.
+  const { debts } = await readDatasets(tools.sql).catch(() => ({
+    debts: { tax: null, socialSecurity: null },
+  }));
   const currency = capital_currency === 'EUR' ? '€' : capital_currency;
   const debt = (bracket: Company['tax_debt'], dataset: DebtDataset | null) => {
     // Without a dataset nothing is known about debts.

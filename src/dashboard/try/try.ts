@@ -2,9 +2,11 @@ import { lookupRoute } from '../../companies/lookup/route.ts';
 import { matchesRoute } from '../../companies/matches/route.ts';
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { searchRoute } from '../../companies/search/route.ts';
+import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';
+import { TOKEN_FIELD } from '../request/csrf.ts';
 import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
@@ -25,12 +27,13 @@ function queryOf({ sent, url }: MemberContext): string {
 
 /**
  * GET and POST /dashboard/try: the same pipeline as a call with a key, for the member's account. It costs a token and a credit,
- * and any answer is shown. A query that the API would refuse as `validation` makes no call and costs nothing.
+ * and any answer is shown. A query that the API would refuse as `validation` makes no call and costs nothing, and a form that is
+ * sent again makes none.
  */
 export const tryIt = formHandlers({
   show: showTry,
   async submit(context: MemberContext) {
-    const { tools } = context;
+    const { tools, messages, sent } = context;
     const refusal = callRefusal(context);
     if (refusal !== null) return refusal;
     const kind = kindOf(context);
@@ -39,9 +42,10 @@ export const tryIt = formHandlers({
     const fault = inputFault(context, kind, query.trim());
     if (fault !== null) return refuse(422, { faults: { q: fault } });
     const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
-    const called = await makeOwnCall(context, new Request(address), ROUTES[kind]);
-    if ('refused' in called) return called;
-    const { answer, durationMs, fresh } = called;
+    if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) {
+      return refuse(409, { message: messages.triedAlready });
+    }
+    const { answer, durationMs, fresh } = await makeOwnCall(context, new Request(address), ROUTES[kind]);
     return showTry(fresh, null, { kind, query, address, durationMs, answer });
   },
 });

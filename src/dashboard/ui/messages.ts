@@ -1,5 +1,6 @@
 import type { EventKind } from '../../metering/accounts/events.ts';
 import type { Language } from './language.ts';
+import { STATE_TEXTS } from './states.ts';
 
 /** A text, in which `{name}` stands for a value. It is a function if it differs by the value. */
 type Text = string | Phrase;
@@ -10,6 +11,7 @@ type InBoth = {
 
 /** Every text of the dashboard and of its mail, in English and in Portuguese. */
 const TEXTS = {
+  states: STATE_TEXTS,
   brand: ['Company Directory', 'Diretório de Empresas'],
   skip: ['Skip to content', 'Ir para o conteúdo'],
   account: ['Account', 'Conta'],
@@ -159,36 +161,9 @@ const TEXTS = {
   ],
   tooMany: ['Too many attempts. Try again in {wait}.', 'Demasiadas tentativas. Espere {wait}.'],
 
-  suspended: [
-    'This account is suspended: its keys are refused. Ask the operator of this service.',
-    'Esta conta está suspensa: as suas chaves são recusadas. Contacte o operador deste serviço.',
-  ],
   suspendedReason: ['Reason: {reason}', 'Motivo: {reason}'],
-  suspendedSince: ['Suspended on {at}.', 'Suspensa em {at}.'],
   refusedCalls: ['Refused calls since yesterday: {calls}.', 'Chamadas recusadas desde ontem: {calls}.'],
-  keyEndsSoon: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
-  keyExpired: [
-    'The key “{name}” expired: it was valid until {end}.',
-    'A chave “{name}” expirou: era válida até {end}.',
-  ],
-  keyRevoked: ['The key “{name}” was revoked on {end}.', 'A chave “{name}” foi revogada em {end}.'],
   openKey: ['See the key', 'Ver a chave'],
-  noneLeft: [
-    'No credits left. Calls are refused with status 429 until {until}.',
-    'Sem créditos. As chamadas são recusadas com o código 429 até {until}.',
-  ],
-  noneLeftToSpend: [
-    'All included credits are used, and this account does not spend purchased ones. Calls are refused with status 429 until {until}.',
-    'Os créditos incluídos acabaram, e esta conta não gasta os comprados. As chamadas são recusadas com o código 429 até {until}.',
-  ],
-  allowanceUsed: [
-    'All included credits of this period are used. Calls now spend purchased credits: {purchased} left.',
-    'Os créditos incluídos deste período acabaram. As chamadas gastam agora créditos comprados: restam {purchased}.',
-  ],
-  allowanceLow: [
-    '{percent}% of the included credits are used: {used} of {limit}.',
-    '{percent}% dos créditos incluídos estão usados: {used} de {limit}.',
-  ],
   lastsUntil: [
     'At the pace of the last 7 days, credits last until {day}.',
     'Ao ritmo dos últimos 7 dias, os créditos duram até {day}.',
@@ -208,10 +183,6 @@ const TEXTS = {
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
   usedInPeriod: ['Used in this period', 'Usados neste período'],
-  beyond: [
-    '{purchased} of them beyond the allowance, from purchased credits',
-    '{purchased} além dos incluídos, pagos com créditos comprados',
-  ],
   notSpent: ['Purchased credits are not spent:', 'Os créditos comprados não são gastos:'],
   forecast: ['Forecast', 'Previsão'],
   reset: ['Resets', 'Renovação'],
@@ -279,6 +250,10 @@ const TEXTS = {
     'You were signed out, so these figures stand still. Reload the page to sign in.',
     'A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.',
   ],
+  awayLive: [
+    'They stand still, because the service doesn’t answer at the moment. They go on by themselves.',
+    'Estão parados, porque o serviço de momento não responde. Continuam por si.',
+  ],
   plotEmpty: ['No calls yet', 'Ainda sem chamadas'],
   plotNone: ['No calls on these days', 'Sem chamadas nestes dias'],
   plotEmptyLead: ['Each call shows up here within seconds.', 'Cada chamada aparece aqui em poucos segundos.'],
@@ -345,10 +320,6 @@ const TEXTS = {
       'Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.',
     ],
   },
-  keysOverLimit: [
-    '{keys} keys work, and the plan has room for {limit}. All of them go on working. To create another, first revoke those beyond the plan.',
-    'Há {keys} chaves ativas, e o plano prevê {limit}. Todas continuam a funcionar. Para criar outra, revogue primeiro as que excedem o plano.',
-  ],
   confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
   unnamed: ['Unnamed', 'Sem nome'],
   begins: ['Begins with', 'Começa por'],
@@ -446,10 +417,6 @@ const TEXTS = {
   callsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   yourPlan: ['Your plan', 'O seu plano'],
   ownLimits: ['Your limits differ: see the overview.', 'Os seus limites são outros: veja o resumo.'],
-  planEnds: [
-    'Plus ends on {day}. Then the account is Free: {calls} calls a month and {keys} API keys. Further keys go on working.',
-    'O plano Plus termina em {day}. Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.',
-  ],
   byHand: [
     'The operator of this service adds credits and changes plans. Give your account number with your request:',
     'O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta no pedido:',
@@ -541,8 +508,8 @@ const TEXTS = {
     'Não há nenhum NIF: nove algarismos com o algarismo de controlo certo. Guarde primeiro a folha de cálculo em CSV. Nada foi cobrado.',
   ],
   screenTooMany: [
-    'It has {count} NIFs, and one list {max} at most. Nothing was charged.',
-    'Tem {count} NIF, e cada lista no máximo {max}. Nada foi cobrado.',
+    'It has {count} NIFs, and one list {max} at most: screen it in parts. Nothing was charged.',
+    'Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.',
   ],
   screenPrice: [
     (count) => (count === '1' ? '1 company costs 1 credit.' : `${count} companies cost ${count} credits.`),
@@ -556,6 +523,14 @@ const TEXTS = {
   screenShort: [
     'Your credits suffice for the first {left} only.',
     'Os seus créditos só chegam para os primeiros {left}.',
+  ],
+  screenNoCredits: [
+    'You have no credits left, so the list can’t be screened now.',
+    'Não tem créditos, por isso não é possível verificar a lista agora.',
+  ],
+  screenLate: [
+    'This list was screened over ten minutes ago, so screening it again costs credits again. Nothing was charged now.',
+    'Esta lista foi verificada há mais de dez minutos, por isso verificá-la de novo volta a custar créditos. Agora nada foi cobrado.',
   ],
   screenRun: [
     (count) => (count === '1' ? 'Screen 1 company' : `Screen ${count} companies`),
@@ -573,6 +548,14 @@ const TEXTS = {
     (count) => (count === '1' ? '1 credit spent' : `${count} credits spent`),
     (count) => (count === '1' ? '1 crédito gasto' : `${count} créditos gastos`),
   ],
+  screenAgain: [
+    'No credit spent: this list was charged before',
+    'Nenhum crédito gasto: esta lista já foi cobrada',
+  ],
+  screenFree: [
+    'Until {time} (UTC) the same list costs nothing again, and a reload shows its result. Download it to keep it.',
+    'Até {time} (UTC) a mesma lista não volta a custar nada, e o resultado reaparece se recarregar a página. Descarregue-o para o guardar.',
+  ],
   screenAbsent: [
     'a company without a bracket is not on the list. That is not “no debt”: the list has debts above a threshold only. List of',
     'uma empresa sem escalão não está na lista. Isso não quer dizer «sem dívidas»: a lista só tem dívidas acima de um limiar. Lista de',
@@ -584,6 +567,10 @@ const TEXTS = {
   screenRefused: [
     'Not screened, because the credits did not suffice, and not charged: {count}.',
     'Por verificar, porque os créditos não chegaram, e não cobradas: {count}.',
+  ],
+  screenRest: [
+    (count) => (count === '1' ? 'Screen the other company' : `Screen the other ${count} companies`),
+    (count) => (count === '1' ? 'Verificar a outra empresa' : `Verificar as outras ${count} empresas`),
   ],
   screenWithout: ['Without a bracket: {count}', 'Sem escalão: {count}'],
 
@@ -841,7 +828,10 @@ const TEXTS = {
     'This form was sent already: its call was made and charged once. Send it again for another call.',
     'Este formulário já foi enviado: a chamada foi feita e cobrada uma vez. Envie-o de novo para outra chamada.',
   ],
-  formTooLarge: ['The form is larger than 32 KiB.', 'O formulário tem mais de 32 KiB.'],
+  formTooLarge: [
+    'The form is larger than {max} KiB. Nothing was done, and nothing was charged: go back, and send less of it.',
+    'O formulário tem mais de {max} KiB. Nada foi feito nem cobrado: volte atrás e envie menos.',
+  ],
   formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
   wrongAddress: [
     'This service is set up for {address}. Open the dashboard there.',
@@ -853,7 +843,20 @@ const TEXTS = {
   tryAgain: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   busy: ['The dashboard is busy', 'O painel está ocupado'],
   tooManyRequests: ['Too many requests', 'Demasiados pedidos'],
-  tooManyRequestsLead: ['Wait a few seconds, then try again.', 'Espere uns segundos e tente de novo.'],
+  tooManyRequestsLead: [
+    'You have sent many requests within a minute. Nothing was charged. Wait a few seconds, then try again.',
+    'Enviou muitos pedidos num minuto. Nada foi cobrado. Espere uns segundos e tente de novo.',
+  ],
+  retry: ['Try again', 'Tentar de novo'],
+  chargedPerhaps: [
+    'The call was made before that, and may have been charged. A list costs nothing more for ten minutes.',
+    'A chamada foi feita antes disso, e pode ter sido cobrada. Uma lista não custa mais nada durante dez minutos.',
+  ],
+  keptList: [
+    'Your list. It is in the field again when you have signed in here; without scripts, copy it.',
+    'A sua lista. Volta ao campo quando iniciar sessão aqui; sem scripts, copie-a.',
+  ],
+  ownList: ['Your list', 'A sua lista'],
   back: ['Back to the dashboard', 'Voltar ao painel'],
 
   mailInvitationSubject: ['Invitation to “{account}”', 'Convite para “{account}”'],

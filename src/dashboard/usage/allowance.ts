@@ -2,6 +2,7 @@ import type { AccountDetails } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, contactLink } from '../ui/parts.ts';
+import { filled } from '../ui/state-text.ts';
 import { availableCredits, forecast } from './credits.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
@@ -32,15 +33,17 @@ export async function readAllowance({ messages, formats, tools, account }: Membe
 export async function allowanceNotice(context: MemberContext): Promise<HtmlValue> {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
-  const { used, includedCredits, credits } = account;
+  const { used, includedCredits, credits, period } = account;
   const { state, lasts } = await readAllowance(context);
   if (state === 'fine') return null;
-  const percent = Math.floor((used / includedCredits) * 100);
-  const refused = credits === 0 ? messages.noneLeft : messages.noneLeftToSpend;
-  const message = {
-    low: messages.allowanceLow(number(percent), number(used), number(includedCredits)),
-    beyond: messages.allowanceUsed(number(credits)),
-    none: refused(formats.instant(account.period.end)),
+  const { states } = messages;
+  const percent = number(Math.floor((used / includedCredits) * 100));
+  const [start, end] = [formats.date(period.start), formats.date(period.end)];
+  const until = formats.instant(period.end);
+  const texts = {
+    low: filled(states.low, [percent, number(used), number(includedCredits), start], [], [end]),
+    beyond: filled(states.beyond, [start], [number(credits)], [end]),
+    none: filled(credits === 0 ? states.none : states.switchedOff, [start], [until]),
   }[state];
   // Without calls left although credits were bought, the remedy is the switch.
   const isSwitchedOff = state === 'none' && credits > 0;
@@ -50,7 +53,7 @@ export async function allowanceNotice(context: MemberContext): Promise<HtmlValue
   const contact = contactLink(context);
   return html`
 <div class="notice ${state === 'none' ? 'bad' : 'warn'}" role="status" data-allowance="${state}">
-  <p>${message} ${state !== 'none' && lasts}</p>
+  <p>${texts} ${state !== 'none' && lasts}</p>
   <p>${remedy}${contact && html` · ${contact}`}</p>
 </div>`;
 }

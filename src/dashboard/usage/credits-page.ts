@@ -71,11 +71,9 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
 /** The sentence on the end of a Plus subscription and the limits after it; `null` without an end. */
 export function planEnd({ messages, formats, account }: MemberContext, free: PlanQuotas): string | null {
   if (account.planUntil === null) return null;
-  return messages.planEnds(
-    formats.date(account.planUntil),
-    formats.number(free.includedCredits),
-    formats.number(free.keyLimit),
-  );
+  const { happened, next } = messages.states.lapsesSoon;
+  const after = next(formats.number(free.includedCredits), formats.number(free.keyLimit));
+  return `${happened(formats.date(account.planUntil))} ${after}`;
 }
 
 function history({ messages, formats }: MemberContext, entries: CreditEntry[]): Html {

@@ -5,6 +5,7 @@ import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, dateOf } from '../ui/parts.ts';
+import { filled } from '../ui/state-text.ts';
 import { readAllowance } from './allowance.ts';
 import { type CallsView, callsSection, errorsSection } from './calls.ts';
 import { availableCredits } from './credits.ts';
@@ -40,7 +41,7 @@ ${isNew && firstSteps(context)}
 ${daysChoice(context, history.first, { by: view.split })}
 ${callsSection(context, history, view)}
 ${errorsSection(context, history, view.range)}
-<p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
+<p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}" data-away="${messages.awayLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
 ${datasets}`;
   return memberPage(context, { title: messages.overview, body, ...(range === 'invalid' && { status: 422 }) });
 }
@@ -51,6 +52,7 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
   return html`
 <section class="card steps" aria-labelledby="steps-title">
   <h2 id="steps-title">${messages.startTitle}</h2>
+  <p>${filled(messages.states.firstCalls)}</p>
   <ol>
     ${step(html`<a href="${tools.base}/keys">${messages.startKey}</a>`, messages.startKeyLead, account.keys > 0)}
     ${step(html`<a href="${tools.base}/try">${messages.startCall}</a>`, messages.startCallLead)}
@@ -67,6 +69,7 @@ function availableCard(
   const { messages, formats, tools, account } = context;
   const { number } = formats;
   const { used, includedCredits, credits, period, spendPurchased } = account;
+  const { happened, cost, next } = messages.states.purchasedOnly;
   const buy = buyLink(context);
   const includedLeft = Math.max(0, includedCredits - used);
   const beyond = Math.max(0, used - includedCredits);
@@ -88,7 +91,7 @@ function availableCard(
     ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings/spending">${messages.turnOn}</a></p>`}
   </div>
   <dl class="stock-facts">
-    <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br>${messages.beyond(number(beyond))}`}</dd></div>
+    <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br><span data-beyond>${happened(number(beyond))} ${cost} ${state === 'fine' && next}</span>`}</dd></div>
     <div><dt>${messages.period}</dt> <dd>${day(period.start)} – ${day(inclusiveEnd)}</dd></div>
     <div><dt>${isLastPeriod ? messages.ends : messages.reset}</dt> <dd><strong>${messages.resetIn(formats.duration(period.end.getTime() - Date.now()))}</strong><br>
       <time datetime="${period.end.toISOString()}">${formats.instant(period.end)}</time></dd></div>

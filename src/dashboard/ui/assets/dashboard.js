@@ -32,17 +32,31 @@ for (const button of document.querySelectorAll('[data-copy]')) {
   });
 }
 
-// A file is read here, and only its numbers of nine digits go into the text field. Without this script they are pasted.
+// A file is read here, and only its numbers of nine digits go into the text field, as of a long text that is pasted. Without this
+// script they are pasted, and sent as they are.
+const numbersOf = (text) => (text.match(/\d{3}(?:\d{6}|[ \u00a0.-]\d{3}[ \u00a0.-]\d{3})/g) ?? []).join('\n');
+const LONG_TEXT = 20_000;
 for (const field of document.querySelectorAll('[data-file-for]')) {
   const text = document.getElementById(field.dataset.fileFor);
   field.hidden = false;
   field.addEventListener('change', async ({ target }) => {
     const [file] = target.files;
     if (file === undefined) return;
-    const numbers = (await file.text()).match(/\d{3}(?:\d{6}|[ \u00a0.-]\d{3}[ \u00a0.-]\d{3})/g) ?? [];
-    text.value = numbers.join('\n');
+    text.value = numbersOf(await file.text());
     text.focus();
   });
+  text.form.addEventListener('submit', () => {
+    if (text.value.length > LONG_TEXT) text.value = numbersOf(text.value);
+  });
+}
+
+// A list that was sent without a session is in its field again after the sign-in, in this tab alone.
+const kept = document.querySelector('[data-keep]');
+const list = document.querySelector('[name=list]:not([data-keep])');
+if (kept !== null) sessionStorage.setItem('list', kept.value);
+if (list?.value === '') {
+  list.value = sessionStorage.getItem('list') ?? '';
+  sessionStorage.removeItem('list');
 }
 
 // A button beside each password shows the typed text.
@@ -129,7 +143,7 @@ async function refresh() {
   const answer = await fetch(location.href, { redirect: 'manual' }).catch(() => null);
   // The session has ended: the figures would stand still without a word.
   if (answer?.type === 'opaqueredirect') return showSignedOut();
-  if (!answer?.ok) return;
+  if (!answer?.ok) return showAway();
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
   for (const part of document.querySelectorAll('[data-live]')) {
     const next = fresh.getElementById(part.id);
@@ -140,6 +154,14 @@ async function refresh() {
     showLocalTimes(next);
     part.replaceWith(next);
   }
+}
+
+// The figures stand still. The next answer has the line of their time again.
+function showAway() {
+  const state = document.getElementById('updated');
+  if (state.role === 'alert') return;
+  state.role = 'alert';
+  state.textContent += ` ${state.dataset.away}`;
 }
 
 function showSignedOut() {

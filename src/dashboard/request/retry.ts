@@ -1,0 +1,42 @@
+import { type HtmlValue, html } from '../ui/html.ts';
+import type { LayoutContext } from './context.ts';
+import { TOKEN_FIELD } from './csrf.ts';
+import { pathBelow, resentFields } from './return-path.ts';
+
+/** A request that got a page that says why it was not answered. */
+export interface Unanswered extends LayoutContext {
+  request: Request;
+  url: URL;
+  /** As it was sent; `null` without one. */
+  form: URLSearchParams | null;
+}
+
+/**
+ * The way to send a request again: its form with what was typed, or a link to its page. A form that is none of those that can be sent
+ * again has neither, as one with a password.
+ *
+ * @param token of the form; by default the one that it was sent with, which is checked as ever
+ */
+export function retry({ messages, tools, url, request, form }: Unanswered, token?: string): HtmlValue {
+  const path = pathBelow(url);
+  if (request.method !== 'POST') {
+    return html`<p><a class="button" href="${tools.base}${path}${url.search}">${messages.retry}</a></p>`;
+  }
+  const fields = resentFields(path, form);
+  if (fields === null) return null;
+  return html`
+<form method="post" action="${tools.base}${path}" id="retry">
+  <input type="hidden" name="${TOKEN_FIELD}" value="${token ?? form?.get(TOKEN_FIELD)}">
+  ${fields.map(([name, value]) => (name === 'list' ? keptList(messages.ownList, value) : html`<input type="hidden" name="${name}" value="${value}">`))}
+  <button type="submit">${messages.retry}</button>
+</form>`;
+}
+
+/** A list that was sent. dashboard.js puts one with `isKept` into the field of its page after a sign-in in this tab. */
+export function keptList(label: string, list: string, isKept = false): HtmlValue {
+  return html`
+<div class="field">
+  <label for="list">${label}</label>
+  <textarea id="list" name="list" rows="6" spellcheck="false"${isKept && html` readonly data-keep`}>${list}</textarea>
+</div>`;
+}

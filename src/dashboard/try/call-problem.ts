@@ -1,0 +1,48 @@
+import { OVERLOADED } from '../../http/answer.ts';
+import { type Problem, problemType } from '../../http/problems.ts';
+import type { MemberContext } from '../page-context.ts';
+import { problemText, prose } from '../reference/reference.ts';
+import { type Html, html } from '../ui/html.ts';
+import { buyLink } from '../ui/parts.ts';
+import { filled } from '../ui/state-text.ts';
+import { availableCredits } from '../usage/credits.ts';
+
+/** What a problem of a member's own call means: what happened, what it cost, and what to do next. Programs get its JSON. */
+export function callProblem(context: MemberContext, problem: Problem): Html {
+  const { messages, tools } = context;
+  const { kind } = problem;
+  const text = stateOf(context, problem) ?? explained(context, problem);
+  const more = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
+  const address = `${problemType(tools.root, kind)}?lang=${messages.language}`;
+  return html`<p>${text} ${kind === 'monthly-quota-exceeded' && more} <a href="${address}"><code>${kind}</code></a></p>`;
+}
+
+/** The state of the account or the service behind a problem; `null` if the problem is about the call itself. */
+function stateOf({ messages, formats, account }: MemberContext, problem: Problem): string | null {
+  const { states } = messages;
+  const { kind, detail, headers = {} } = problem;
+  const waitS = headers['Retry-After'] ?? '1';
+  const { start, end } = account.period;
+  switch (kind) {
+    case 'monthly-quota-exceeded': {
+      const isOff = account.credits > 0 && availableCredits(account) === 0;
+      const texts = isOff ? states.switchedOff : states.none;
+      return filled(texts, [formats.date(start)], [formats.instant(end)]);
+    }
+    case 'rate-limit-exceeded':
+      return filled(states.limited, [formats.number(account.requestsPerMinute)], [], [waitS]);
+    case 'search-failed':
+      return filled(states.searchAway);
+    case 'service-unavailable':
+      if (detail === OVERLOADED) return filled(states.overloaded);
+      // A longer wait is for refreshes of companies, which the problem explains.
+      return waitS === '1' ? filled(states.postgresAway) : null;
+    default:
+      return null;
+  }
+}
+
+function explained({ messages }: MemberContext, { kind }: Problem): Html {
+  const { title, cause, fix } = problemText(kind, messages.language);
+  return html`<strong>${title}.</strong> ${prose(cause)} ${prose(fix)}`;
+}

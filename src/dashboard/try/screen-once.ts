@@ -1,0 +1,49 @@
+/**
+ * A list is charged once in ten minutes: a reload of its result, and the same list again, are free. So a result that a browser has
+ * lost is shown again, though nothing of the list is stored.
+ */
+import { createHmac } from 'node:crypto';
+import { VOID_WINDOW_MS } from '../../metering/credits/void.ts';
+import { SECOND } from '../../platform/units.ts';
+import { admit, forgetAttempts, isFirstSending } from '../auth/limits.ts';
+import type { MemberContext } from '../page-context.ts';
+import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';
+
+/** The time of a request with its `Idempotency-Key`, less the longest time of a page: a sending in this time is never charged again. */
+const FREE_MS = VOID_WINDOW_MS - 15 * SECOND;
+
+/** How a list is sent. */
+export interface Sending {
+  /** The `Idempotency-Key` of its call. */
+  key: string;
+  /** Whether the list was charged a moment ago, so that it costs nothing now. */
+  isRepeated: boolean;
+  /** The end of the time in which it costs nothing again. */
+  freeUntil: Date;
+  /** For a list that was not charged after all. */
+  forget(): Promise<void>;
+}
+
+/**
+ * Begins the sending of a list whose price was seen.
+ *
+ * @returns `null` for a form that is sent again after the free time: the list must not be charged again without a question
+ */
+export async function beginSending(context: MemberContext, nifs: string[]): Promise<Sending | null> {
+  const { tools, account, sent } = context;
+  // The id can't be guessed from the list, and a customer's program can't send it by chance.
+  const key = createHmac('sha256', keyFor(tools.secret, 'screened lists'))
+    .update(`${account.id}\n${nifs.join()}`)
+    .digest('hex');
+  const limit = { key: `list ${key}`, max: 1, windowMs: FREE_MS };
+  const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
+  const { retryAfterS } = await admit(tools.sql, limit);
+  const forget = () => forgetAttempts(tools.sql, limit.key);
+  const isRepeated = retryAfterS !== null;
+  if (!isFirst && !isRepeated) {
+    await forget();
+    return null;
+  }
+  const leftMs = retryAfterS === null ? FREE_MS : retryAfterS * SECOND;
+  return { key, isRepeated, freeUntil: new Date(Date.now() + leftMs), forget };
+}
