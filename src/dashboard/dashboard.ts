@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia';
+import { createCompanyNames } from '../companies/search/company-names.ts';
 import { pathBehind } from '../http/url.ts';
 import { createAccountReader } from '../metering/accounts/reader.ts';
 import { createGate } from '../platform/runtime/gate.ts';
@@ -15,7 +16,6 @@ import { createPublicPages } from './reference/public.ts';
 import type { LayoutTools } from './request/context.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { ROUTES } from './routes.ts';
-import { createCompanyNames } from './try/company-names.ts';
 import { loadAssets } from './ui/assets.ts';
 
 const ASSETS = '/assets/:file';

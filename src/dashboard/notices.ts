@@ -1,8 +1,9 @@
 import { readPlan } from '../metering/accounts/plan.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
 import { DAY, SECOND } from '../platform/units.ts';
+import { suspensionText } from './account/suspension-text.ts';
 import { keyName } from './keys/key-parts.ts';
-import type { MemberContext, PageContext } from './page-context.ts';
+import type { MemberContext } from './page-context.ts';
 import { type Html, type HtmlValue, html } from './ui/html.ts';
 import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
 import { filled } from './ui/state-text.ts';
@@ -29,18 +30,6 @@ export async function pageNotices(context: MemberContext): Promise<HtmlValue> {
     context.tools.log.error({ err: error }, 'the notices of a page could not be read');
     return null;
   }
-}
-
-/** The suspension of an account, with its reason; `null` if it is not suspended. */
-export async function suspensionText(context: PageContext, accountId: string): Promise<HtmlValue> {
-  const { messages, tools, formats } = context;
-  const [row] = await tools.sql<{ at: Date; note: string | null }[]>`
-    SELECT suspended_at AS at, (SELECT note FROM account_events WHERE account_id = accounts.id AND kind = 'suspended'
-      ORDER BY account_events.id DESC LIMIT 1) AS note
-    FROM accounts WHERE id = ${accountId} AND suspended_at IS NOT NULL`;
-  if (row === undefined) return null;
-  const text = sentence((at) => filled(messages.states.suspended, [at]), moment(formats, row.at));
-  return [text, ' ', row.note && messages.suspendedReason(row.note), ' ', contactLink(context)];
 }
 
 async function suspendedNotice(context: MemberContext): Promise<Html> {

@@ -1,3 +1,4 @@
+import type { CompanyNames } from '../companies/search/company-names.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import type { OpenApi } from '../http/openapi.ts';
@@ -10,7 +11,6 @@ import type { AuthParts } from './auth/auth.ts';
 import type { AuthContext, AuthTools } from './auth/context.ts';
 import type { Role } from './auth/members.ts';
 import type { MemberForms } from './request/context.ts';
-import type { CompanyNames } from './try/company-names.ts';
 
 /** The parts of the service that the dashboard works with. */
 export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {

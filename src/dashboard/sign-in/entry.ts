@@ -1,12 +1,12 @@
 import { readPlan } from '../../metering/accounts/plan.ts';
 import { withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
+import { suspensionText } from '../account/suspension-text.ts';
 import { admit, mailsTo, signUpsOf } from '../auth/limits.ts';
 import { accountOf, memberOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
-import { suspensionText } from '../notices.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { MATCH_BATCHES } from '../../../src/companies/matches/matches.ts';
 import { createPostgresMatches } from '../../../src/companies/matches/postgres.ts';
+import { createCompanyNames } from '../../../src/companies/search/company-names.ts';
 import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { runHere } from '../../support/command.ts';
@@ -81,6 +82,10 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
       name: search(() => searchEntries(postgres, 'azul')),
       nif: search(() => searchEntries(postgres, nif(7))),
     };
+  },
+  'companies/search/company-names.ts': async () => {
+    const names = createCompanyNames(sql);
+    return { names: search(async () => [...(await names([nif(7), nif(8)])).values()]) };
   },
   'companies/matches/postgres.ts': async () => {
     const find = createPostgresMatches(sql, MATCH_BATCHES.match);

@@ -1,8 +1,8 @@
-import { createCurrentReader, foundRows, selectWhileCurrent } from '../../companies/search/generation.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
+import { createCurrentReader, foundRows, selectWhileCurrent } from './generation.ts';
 
 /** The legal names of companies by NIF. A NIF that the directory doesn't have is absent. */
 export type CompanyNames = (nifs: string[]) => Promise<ReadonlyMap<string, string>>;

@@ -1,0 +1,16 @@
+import type { PageContext } from '../page-context.ts';
+import type { HtmlValue } from '../ui/html.ts';
+import { contactLink, moment, sentence } from '../ui/parts.ts';
+import { filled } from '../ui/state-text.ts';
+
+/** The suspension of an account, with its reason; `null` if it is not suspended. */
+export async function suspensionText(context: PageContext, accountId: string): Promise<HtmlValue> {
+  const { messages, tools, formats } = context;
+  const [row] = await tools.sql<{ at: Date; note: string | null }[]>`
+    SELECT suspended_at AS at, (SELECT note FROM account_events WHERE account_id = accounts.id AND kind = 'suspended'
+      ORDER BY account_events.id DESC LIMIT 1) AS note
+    FROM accounts WHERE id = ${accountId} AND suspended_at IS NOT NULL`;
+  if (row === undefined) return null;
+  const text = sentence((at) => filled(messages.states.suspended, [at]), moment(formats, row.at));
+  return [text, ' ', row.note && messages.suspendedReason(row.note), ' ', contactLink(context)];
+}
