@@ -1,5 +1,6 @@
 import * as access from './account/access.ts';
 import * as accountData from './account/account-data.ts';
+import * as member from './account/member.ts';
 import * as members from './account/members.ts';
 import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
@@ -71,7 +72,7 @@ export const ROUTES: Record<string, Route> = {
   '/settings/second-factor/off': { for: 'member', hasPassword: true, ...secondFactor.turnOff },
   '/settings/members': { for: 'member', hasPassword: true, ...members.members },
   '/settings/members/withdraw': { for: 'member', POST: members.withdraw },
-  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...members.removal },
+  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...member.removal },
   '/settings/sessions': { for: 'member', GET: access.showSessions, POST: access.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },

@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
+import { formatsOf } from '../../src/dashboard/ui/language.ts';
 import { creditHistory } from '../../src/dashboard/usage/credits.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createVisitor, makeKey } from './visitor.ts';
@@ -105,9 +106,9 @@ describe('plan and credits', () => {
     const until = new Date(Date.now() + 5 * 24 * 3600 * 1000);
     await changePlan(service.sql, accountId, 'plus', { until }, 'test');
     const overview = await visitor.get('/dashboard');
-    const day = `${until.getUTCDate()} ${until.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' })}`;
+    const day = formatsOf('en').end(until);
     expect(overview.textOf('[data-plan-end]')).toBe(
-      `Plus ends on ${day} ${until.getUTCFullYear()}. Then the account is Free: 500 calls a month and 2 API keys. Further keys go on working.`,
+      `Plus ends on ${day}. Then the account is Free: 500 calls a month and 2 API keys. Further keys go on working.`,
     );
     expect(overview.textOf('.figures')).not.toContain('Resets');
     expect((await visitor.get('/dashboard/credits')).text).toContain('Plus ends on');

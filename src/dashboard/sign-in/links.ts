@@ -1,11 +1,13 @@
 import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
 import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
-import { admit, forgetGuesses, mailsOf, mailsTo } from '../auth/limits.ts';
-import { linkTokenOf } from '../auth/link-token.ts';
-import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
+import { admit, forgetGuesses, mailsOf } from '../auth/limits.ts';
+import { type LinkKind, linkTokenOf } from '../auth/link-token.ts';
+import { contactInMail } from '../auth/mail-text.ts';
+import { recordRepeatable, recordSignIn } from '../auth/members.ts';
+import { findReader } from '../auth/reader.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
-import { withConstantTime } from '../auth/sign-in.ts';
+import { tellOfPassword, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -48,7 +50,7 @@ export const forgot = formHandlers({
     const { tools, messages, client, sent } = context;
     const email = sent('email').trim();
     if (!tools.mails) return refuse(403, { message: messages.forgotNoMail });
-    const refusal = tooMany(context, await admit(tools.sql, mailsTo(email), ...mailsOf(client)));
+    const refusal = tooMany(context, await admit(tools.sql, ...mailsOf(client)));
     if (refusal !== null) return refusal;
     await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
     return messagePage(context, 200, messages.forgotTitle, messages.linkSent);
@@ -77,6 +79,7 @@ export const reset = linkPage('reset', {
     if (member !== null && member.accountId !== null) {
       await recordRepeatable(tools.sql, member.accountId, { id: member.userId }, 'password-changed');
     }
+    tellOfPassword(context, email);
     return redirectTo(context, '/sign-in?done=password');
   },
 });
@@ -119,6 +122,7 @@ export const invitation = linkPage('invitation', {
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'invitation accepted', member);
+    if (userName !== null) tellOfPassword(context, email);
     // A session of someone else's in this browser is not to check the new one's.
     const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...client, cookie: null });
     if (member !== null && answer.token !== null) await recordSignIn(tools.sql, member.userId);
@@ -153,9 +157,9 @@ export const newEmail = linkPage('email', {
     if (change === null) return invalidLink(context);
     logSecurity(context, 'email changed', change);
     if (change.previousIsConfirmed) {
-      const language = (await memberOf(tools.sql, change.userId))?.language ?? messages.language;
-      const url = tools.config.contact ?? `${tools.publicUrl}/dashboard/sign-in`;
-      tools.mailer?.send({ kind: 'changed', to: change.previous, url, language });
+      const reader = await findReader(tools.sql, context.found, messages.language);
+      const url = contactInMail(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
+      tools.mailer?.send('email-changed', { ...reader, to: change.previous }, { url });
     }
     return confirmed(context, '/settings?done=email-changed', context.found);
   },
@@ -195,7 +199,7 @@ interface LinkContext<Found> extends PageContext {
  * its form, because hashing a password takes time that a wrong link must not cost.
  */
 function linkPage<Found>(
-  kind: Parameters<typeof linkTokenOf>[1],
+  kind: LinkKind,
   page: {
     find(context: PageContext, token: string): Promise<Found | null>;
     show(context: LinkContext<Found>, refusal: Refusal | null): PageResponse;

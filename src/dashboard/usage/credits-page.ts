@@ -72,7 +72,7 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
 export function planEnd({ messages, formats, account }: MemberContext, free: PlanQuotas): string | null {
   if (account.planUntil === null) return null;
   return messages.planEnds(
-    formats.date(account.planUntil),
+    formats.end(account.planUntil),
     formats.number(free.includedCredits),
     formats.number(free.keyLimit),
   );
