@@ -6,7 +6,7 @@ import { listInvitations } from '../../src/dashboard/account/pending-invitations
 import { actorOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startMailedDashboard } from './service.ts';
-import { createMember, linkTo, newPerson, type Person } from './visitor.ts';
+import { createMember, createVisitor, linkTo, newPerson, type Person } from './visitor.ts';
 
 const MEMBERS = '/dashboard/settings/members';
 const INVITE = 'main section form';
@@ -102,6 +102,32 @@ test('neither a suspended account nor an owner with an unconfirmed address invit
   expect(await tried()).toEqual([303, null]);
   expect((await mail.mailTo(email)).text).toContain('invites you');
   expect(mail.received(email)).toBe(0);
+});
+
+test('a used or bad link leads to a new one', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const token = 'x'.repeat(32);
+  const bad = (path: string) => visitor.get(`/dashboard/${path}`);
+  for (const [path, way] of [
+    [`reset?token=${'x'.repeat(24)}`, 'a[href="/dashboard/forgot"]'],
+    ['confirm?token=a.b.c', 'form[action="/dashboard/sign-up/again"] #email'],
+    [`email?token=${token}`, 'a[href="/dashboard/settings/email"]'],
+  ] as const) {
+    const page = await bad(path);
+    expect([path, page.status, page.document.querySelector(`main ${way}`) !== null]).toEqual([
+      path,
+      404,
+      true,
+    ]);
+  }
+  expect((await bad(`invitation?token=${token}`)).textOf('main')).toContain(
+    'Ask the sender of the invitation',
+  );
+  const person = newPerson();
+  await visitor.submit('/dashboard/sign-up', { ...person });
+  await mail.mailTo(person.email);
+  await visitor.submit('/dashboard/confirm?token=a.b.c', { email: person.email });
+  expect(await linkTo(mail, person.email)).toStartWith('/dashboard/confirm?token=');
 });
 
 test('a new password is told by mail, however it was changed', async () => {

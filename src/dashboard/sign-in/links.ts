@@ -23,7 +23,7 @@ import {
   tooMany,
 } from '../request/forms.ts';
 import { cardPage, messagePage } from '../request/layout.ts';
-import { html } from '../ui/html.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
 
@@ -72,7 +72,7 @@ export const reset = linkPage('reset', {
     if (refusal !== null) return refusal;
     const newPassword = sent('password');
     const { ok } = await tools.auth.call('/reset-password', { token, newPassword }, client);
-    if (!ok) return invalidLink(context);
+    if (!ok) return invalidLink(context, 'reset');
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'password reset', member);
@@ -143,7 +143,9 @@ export const confirm = linkPage('confirm', {
   show: (context) => confirmPage(context, context.messages.confirmLead),
   async submit(context) {
     const isConfirmed = await context.tools.auth.confirmEmail(context.token);
-    return isConfirmed ? confirmed(context, '?done=confirmed', context.found) : invalidLink(context);
+    return isConfirmed
+      ? confirmed(context, '?done=confirmed', context.found)
+      : invalidLink(context, 'confirm');
   },
 });
 
@@ -154,7 +156,7 @@ export const newEmail = linkPage('email', {
   async submit(context) {
     const { tools, messages, token } = context;
     const change = await confirmEmailChange(tools.sql, token);
-    if (change === null) return invalidLink(context);
+    if (change === null) return invalidLink(context, 'email');
     logSecurity(context, 'email changed', change);
     if (change.previousIsConfirmed) {
       const reader = await findReader(tools.sql, context.found, messages.language);
@@ -209,7 +211,7 @@ function linkPage<Found>(
   async function open<T>(context: PageContext, next: (opened: LinkContext<Found>) => T | Promise<T>) {
     const token = linkTokenOf(context, kind);
     const found = token && (await page.find(context, token));
-    return token && found ? next({ ...context, token, found }) : invalidLink(context);
+    return token && found ? next({ ...context, token, found }) : invalidLink(context, kind);
   }
   return formHandlers({
     show: (context: PageContext, refusal) => open(context, (opened) => page.show(opened, refusal)),
@@ -217,6 +219,19 @@ function linkPage<Found>(
   });
 }
 
-function invalidLink(context: PageContext): PageResponse {
-  return messagePage(context, 404, context.messages.linkInvalid, context.messages.linkInvalidLead);
+/** The page of a link that is wrong, used or too old, with the way to a new one. */
+function invalidLink(context: PageContext, kind: LinkKind): PageResponse {
+  const { messages, tools, session } = context;
+  const link = (path: string) =>
+    html`<p><a class="button" href="${tools.base}${path}">${messages.newLink}</a></p>`;
+  const again = { path: '/sign-up/again', fields: [emailField(messages.email)], button: messages.newLink };
+  const ways: Record<LinkKind, HtmlValue> = {
+    reset: link('/forgot'),
+    confirm: session === null ? tools.mails && form(context, again) : link('/settings'),
+    email: link('/settings/email'),
+    invitation: html`<p>${messages.newLinkInvitation} ${contactLink(context)}</p>`,
+  };
+  const page = { title: messages.linkInvalid, lead: messages.linkInvalidLead, status: 404 };
+  const signIn = html`<a href="${tools.base}/sign-in">${messages.signIn}</a>`;
+  return cardPage(context, { ...page, body: ways[kind], after: session === null && signIn });
 }

@@ -136,7 +136,9 @@ const TEXTS = {
     'Recebeu um convite para a conta “{account}” como {email}. Um endereço pertence a uma só conta. Peça um convite para outro endereço, ou primeiro saia da outra conta ou elimine-a, nas definições dela.',
   ],
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
-  linkInvalidLead: ['It was used or has expired. Ask for another.', 'Já foi usada ou expirou. Peça outra.'],
+  linkInvalidLead: ['It was used or has expired.', 'Já foi usada ou expirou.'],
+  newLinkInvitation: ['Ask the sender of the invitation for another.', 'Peça outra ao remetente do convite.'],
+  newLink: ['Ask for a new link', 'Pedir uma nova ligação'],
 
   wrongSignIn: ['The email or the password is wrong.', 'Email ou palavra-passe incorretos.'],
   wrongOrUnconfirmed: [
