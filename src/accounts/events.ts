@@ -30,6 +30,8 @@ export type EventKind =
   | 'password-changed'
   | 'second-factor-on'
   | 'second-factor-off'
+  | 'role-changed'
+  | 'account-renamed'
   | 'name-changed'
   | 'email-changed';
 

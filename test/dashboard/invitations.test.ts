@@ -1,9 +1,16 @@
 /** Invitations end with their ground, and make no member more than they say (contract: members). */
 import { afterAll, expect, test } from 'bun:test';
 import { setSuspended } from '../../src/accounts/changes.ts';
-import { createUser, findInvitation, invite } from '../../src/dashboard/account/invitations.ts';
-import { listInvitations } from '../../src/dashboard/account/pending-invitations.ts';
+import {
+  acceptInvitation,
+  createUser,
+  findInvitation,
+  invite,
+} from '../../src/dashboard/account/invitations.ts';
+import { listInvitations, withdrawInvitation } from '../../src/dashboard/account/pending-invitations.ts';
+import { changeRole, renameAccount } from '../../src/dashboard/account/roles.ts';
 import { actorOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
+import { NotOwnerError } from '../../src/dashboard/auth/rights.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startMailedDashboard } from './service.ts';
 import { createMember, createVisitor, linkTo, newPerson, type Person } from './visitor.ts';
@@ -37,6 +44,53 @@ test('a change of an address ends the invitations to the previous one, of every 
   await own.visitor.submit(await linkTo(mail, email), {}, { form: 'main form' });
   expect((await memberOf(own.accountId, { email })).role).toBe('owner');
   for (const token of tokens) expect(await findInvitation(sql, token)).toBeNull();
+});
+
+test('an invitation without a role keeps the role that its reader has, and ends if that changes', async () => {
+  const { accountId, ana, rui, ofRui } = await twoOwners();
+  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+  const reset = await invite(sql, { accountId, email: rui.email }, 'cli:op');
+  expect(await listInvitations(sql, accountId)).toMatchObject([{ role: 'member' }]);
+  await acceptInvitation(sql, reset.token, 'Rui', 'scrypt');
+  expect((await memberOf(accountId, rui)).role).toBe('member');
+
+  await changeRole(sql, accountId, { id: ofRui.id, role: 'owner' }, 'test');
+  const { token } = await invite(sql, { accountId, email: rui.email }, 'cli:op');
+  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, actorOf(await memberOf(accountId, ana)));
+  expect(await acceptInvitation(sql, token, 'Rui', 'scrypt')).toBeNull();
+  expect((await memberOf(accountId, rui)).role).toBe('member');
+});
+
+test('the pending invitations of an owner who becomes a member end', async () => {
+  const { accountId, ofRui } = await twoOwners();
+  const { token } = await invite(sql, { accountId, email: newPerson().email, role: 'owner' }, actorOf(ofRui));
+  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+  expect(await findInvitation(sql, token)).toBeNull();
+});
+
+test('an owner who was removed or is an owner no more makes no change that wants an owner', async () => {
+  for (const end of ['removed', 'member'] as const) {
+    const { accountId, ana, ofRui } = await twoOwners();
+    const ofAna = await memberOf(accountId, ana);
+    const { email } = newPerson();
+    await invite(sql, { accountId, email }, 'cli:op');
+    if (end === 'removed') await removeMember(sql, accountId, ({ id }) => id === ofRui.id, 'test');
+    else await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+    const actor = actorOf(ofRui);
+    const changes = [
+      () => invite(sql, { accountId, email: newPerson().email }, actor),
+      () => withdrawInvitation(sql, { accountId, email }, actor),
+      () => removeMember(sql, accountId, ({ id }) => id === ofAna.id, actor),
+      () => changeRole(sql, accountId, { id: ofAna.id, role: 'member' }, actor),
+      () => renameAccount(sql, accountId, 'Mine', actor),
+    ];
+    if (end === 'member') await changeRole(sql, accountId, { id: ofAna.id, role: 'owner' }, 'test');
+    // Another owner, so that no refusal is that of the last one.
+    await createUser(sql, accountId, newPerson(), 'test');
+    for (const change of changes)
+      expect(await change().catch((error) => error)).toBeInstanceOf(NotOwnerError);
+    expect(await listInvitations(sql, accountId)).toMatchObject([{ email }]);
+  }
 });
 
 test('an invitation that waits while its owner becomes a member is refused, on the page that owners alone have', async () => {

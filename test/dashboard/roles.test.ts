@@ -214,3 +214,42 @@ test('with SECOND_FACTOR=owners, owners set one up before anything else, and mem
     'Owners of an account need',
   );
 });
+
+test('an owner changes the role of a member with their password, the last owner stays, and the history has it', async () => {
+  const { accountId, ana, person, rui, other } = await ownerAndMember();
+  const path = async (of: Person) => `${MEMBERS}/${await idOf(of)}/role`;
+  expect((await rui.get(await path(other))).status).toBe(403);
+  const wrong = await ana.submit(await path(other), { role: 'owner', present: 'not the password' });
+  expect([wrong.status, await rolesOf(accountId)]).toEqual([
+    422,
+    expect.arrayContaining([[other.email, 'member']]),
+  ]);
+  const last = await ana.submit(await path(person), { role: 'member', present: person.password });
+  expect([last.status, last.textOf('[role=alert]')]).toEqual([
+    409,
+    'This is the last owner. Make another member an owner first, or delete the account.',
+  ]);
+  const changed = await ana.submit(await path(other), { role: 'owner', present: person.password });
+  expect(changed.headers.get('location')).toBe(`${MEMBERS}?done=role`);
+  expect(await rolesOf(accountId)).toContainEqual([other.email, 'owner']);
+  const stepped = await ana.submit(await path(person), { role: 'member', present: person.password });
+  expect(stepped.status).toBe(303);
+  expect((await loadHistory(service.sql, accountId)).slice(-2)).toMatchObject([
+    { kind: 'role-changed', detail: { role: 'owner' } },
+    { kind: 'role-changed', detail: { role: 'member' } },
+  ]);
+  expect((await ana.get(await path(other))).status).toBe(403);
+});
+
+test('an owner renames the account, a member does not; the pages, the mails and the history have it', async () => {
+  const { accountId, ana, person, rui } = await ownerAndMember();
+  const path = '/dashboard/settings/account-name';
+  expect((await rui.get(path)).status).toBe(403);
+  expect((await rui.get('/dashboard/settings')).document.querySelector(`a[href="${path}"]`)).toBeNull();
+  expect((await ana.submit(path, { name: ' ' })).status).toBe(422);
+  await ana.submit(path, { name: 'Café Sol' });
+  expect((await ana.get('/dashboard')).textOf('h1')).toBe('Café Sol');
+  expect((await loadHistory(service.sql, accountId)).at(-1)!.kind).toBe('account-renamed');
+  await visit().submit('/dashboard/forgot', { email: person.email });
+  expect((await mail.mailTo(person.email)).text).toContain('Account: Café Sol');
+});

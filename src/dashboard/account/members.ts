@@ -70,6 +70,8 @@ function memberTable(
     const label = id === user.id ? messages.leave : messages.removeMember;
     return html`<a class="button small quiet-bad" href="${tools.base}${PATH}/${id}/remove" aria-label="${label}: ${email}">${label}</a>`;
   };
+  const change = ({ id, email, role }: AccountMember) =>
+    html`<a href="${tools.base}${PATH}/${id}/role" aria-label="${messages.roles[role]}: ${messages.changeRole}, ${email}">${messages.roles[role]}</a>`;
   const columns: Column<AccountMember>[] = [
     [
       messages.email,
@@ -77,7 +79,10 @@ function memberTable(
         html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
     ],
     [messages.name, ({ name }) => name, 'long'],
-    [messages.role, ({ role }) => messages.roles[role]],
+    [
+      messages.role,
+      (one) => (members.length > 1 && role === 'owner' ? change(one) : messages.roles[one.role]),
+    ],
     [messages.memberSince, ({ since }) => dateOf(formats, since)],
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : dateOf(formats, lastSignIn))],
     [messages.secondFactor, ({ secondFactor }) => messages[secondFactor ? 'on' : 'off']],

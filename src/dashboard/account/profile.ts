@@ -1,5 +1,5 @@
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
-import { renameMember } from '../auth/members.ts';
+import { actorOf, renameMember } from '../auth/members.ts';
 import { findReader } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
@@ -8,10 +8,11 @@ import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { emailField, formHandlers, presentPassword, refusalOf, refuse, tooMany } from '../request/forms.ts';
-import { formPage, memberPage } from '../request/layout.ts';
+import { formPage, memberPage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
 import { askEmailChange } from './email-change.ts';
+import { renameAccount } from './roles.ts';
 
 /** /dashboard/settings/name: also renames an account that has its name from the member. */
 export const ownName = formHandlers({
@@ -34,6 +35,33 @@ export const ownName = formHandlers({
       const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'name-changed')));
       if (refusal !== null) return refusal;
       await renameMember(tools.sql, account.id, user, name);
+    }
+    return redirectTo(context, '/settings?done=saved');
+  },
+});
+
+/** /dashboard/settings/account-name, for owners. */
+export const accountName = formHandlers({
+  async show(context: MemberContext, refusal) {
+    const { messages, account } = context;
+    if (context.role !== 'owner') return ownersOnly(context);
+    return formPage(context, {
+      title: messages.changeAccountName,
+      fields: [{ name: 'name', label: messages.name, value: account.name, hint: messages.accountNameHint }],
+      button: messages.save,
+      cancel: '/settings',
+      refusal,
+    });
+  },
+  checks: ['name'],
+  async submit(context) {
+    const { tools, sent, account, user } = context;
+    if (context.role !== 'owner') return ownersOnly(context);
+    const name = sent('name').trim();
+    if (name !== account.name) {
+      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'account-renamed')));
+      if (refusal !== null) return refusal;
+      await renameAccount(tools.sql, account.id, name, actorOf(user));
     }
     return redirectTo(context, '/settings?done=saved');
   },

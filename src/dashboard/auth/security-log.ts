@@ -18,6 +18,7 @@ export type SecurityEvent =
   | 'email change asked'
   | 'email changed'
   | `member ${'invited' | 'removed'}`
+  | 'role changed'
   | 'other sessions ended'
   | 'account deleted';
 
