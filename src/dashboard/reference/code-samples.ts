@@ -2,6 +2,9 @@ import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { copyable } from '../ui/parts.ts';
 
+/** A query that finds something: many Portuguese companies have this word in their names. */
+export const EXAMPLE_QUERY = 'padaria';
+
 /** A call of the API that works as it stands, with a key in the environment variable `API_KEY`. */
 export interface SampleCall {
   /** Of the page's elements. */
@@ -63,6 +66,9 @@ function python({ method, address, body }: SampleCall): string {
 
 import httpx
 
+/** A query that finds something, because many Portuguese companies have this word in their names. */
+export const EXAMPLE_QUERY = 'padaria';
+
 response = httpx.${method.toLowerCase()}(
     "${address}",
     ${options.join(',\n    ')},
@@ -80,7 +86,9 @@ function pythonLiteral(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`;
   if (typeof value !== 'object') return JSON.stringify(value);
-  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${pythonLiteral(member)}`);
+  const members = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}: ${pythonLiteral(member)}`,
+  );
   return `{${members.join(', ')}}`;
 }
 
