@@ -1,6 +1,5 @@
 /** Invitations end with their ground, and make no member more than they say (contract: members). */
 import { afterAll, expect, test } from 'bun:test';
-import { setSuspended } from '../../src/accounts/changes.ts';
 import {
   acceptInvitation,
   createUser,
@@ -11,6 +10,7 @@ import { listInvitations, withdrawInvitation } from '../../src/dashboard/account
 import { changeRole, renameAccount } from '../../src/dashboard/account/roles.ts';
 import { actorOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
 import { NotOwnerError } from '../../src/dashboard/auth/rights.ts';
+import { setSuspended } from '../../src/metering/accounts/changes.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startMailedDashboard } from './service.ts';
 import { createMember, createVisitor, linkTo, newPerson, type Person } from './visitor.ts';

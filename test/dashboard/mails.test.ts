@@ -1,6 +1,5 @@
 /** Every mail of the service, from the list in src/dashboard/auth/mail-text.ts. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { changePlan, setSuspended } from '../../src/accounts/changes.ts';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import {
   contactInMail,
@@ -12,7 +11,8 @@ import {
 import { sendAllDueMails } from '../../src/dashboard/mails/send-all.ts';
 import { formatsOf } from '../../src/dashboard/ui/language.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
-import { createKey, revokeKey } from '../../src/keys/store.ts';
+import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
+import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
 import { startMailedDashboard } from './service.ts';
 import { createMember } from './visitor.ts';
 

@@ -1,8 +1,8 @@
 /** The second factor of members (src/dashboard/sign-in/second-factor.ts), and its reset by an operator. */
 import { afterAll, expect, test } from 'bun:test';
-import { loadHistory } from '../../src/account-data/history.ts';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { resetSecondFactor } from '../../src/dashboard/auth/members.ts';
+import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { codeOf, enrolled, fieldsOf } from './enrolled.ts';
 import { startMailedDashboard } from './service.ts';
 import { createMember, createVisitor, linkTo, newPerson, type Person, type Visitor } from './visitor.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { type Actor, recordEvent } from '../../accounts/events.ts';
-import { RefusedError } from '../../errors.ts';
-import type { Sql, Transaction } from '../../postgres/connect.ts';
+import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { RefusedError } from '../../platform/errors.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
 import type { Reader } from '../auth/mail-text.ts';
 import { actorOf, type Role } from '../auth/members.ts';

@@ -1,6 +1,6 @@
-import { type Actor, recordEvent } from '../../accounts/events.ts';
-import { requireAccount } from '../../accounts/store.ts';
-import type { Sql, Transaction } from '../../postgres/connect.ts';
+import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { requireAccount } from '../../metering/accounts/store.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { Role } from '../auth/members.ts';
 import { lockForOwner } from '../auth/rights.ts';
 

@@ -1,5 +1,5 @@
-import { type Actor, recordEvent } from '../../accounts/events.ts';
-import type { Sql } from '../../postgres/connect.ts';
+import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
 import { actorOf, endInvitations, listMembers, type Role } from '../auth/members.ts';
 import { lockForOwner } from '../auth/rights.ts';
 

@@ -1,4 +1,4 @@
-import { type Actor, isMember } from '../../accounts/events.ts';
+import { type Actor, isMember } from '../../metering/accounts/events.ts';
 import type { SignedInContext } from './context.ts';
 import { actorOf, listMembers } from './members.ts';
 

@@ -1,8 +1,8 @@
 import nodemailer from 'nodemailer';
-import { isLoopbackHost } from '../../config/addresses.ts';
-import { codeOf } from '../../errors.ts';
-import type { Log } from '../../observability/log.ts';
-import { SECOND } from '../../units.ts';
+import { isLoopbackHost } from '../../platform/config/addresses.ts';
+import { codeOf } from '../../platform/errors.ts';
+import type { Log } from '../../platform/observability/log.ts';
+import { SECOND } from '../../platform/units.ts';
 import { type MailName, type Reader, type TextMail, type ValuesOf, writeMail } from './mail-text.ts';
 
 export type Mailer = ReturnType<typeof createMailer>;

@@ -1,4 +1,4 @@
-import type { Sql } from '../../postgres/connect.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Language } from '../ui/language.ts';
 import { admit, type MailPurpose, mailsTo } from './limits.ts';
 import type { Reader } from './mail-text.ts';

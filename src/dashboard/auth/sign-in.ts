@@ -1,5 +1,5 @@
-import type { Sql } from '../../postgres/connect.ts';
-import { SECOND } from '../../units.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { SECOND } from '../../platform/units.ts';
 import type { Client } from '../request/context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';

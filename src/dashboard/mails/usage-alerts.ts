@@ -1,4 +1,4 @@
-import { buyAddress } from '../../config/config.ts';
+import { buyAddress } from '../../platform/config/config.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
 /** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
