@@ -7,9 +7,7 @@ import { startInterval } from '../platform/runtime/interval.ts';
 import { HOUR, MINUTE } from '../platform/units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
 import { removeExpired } from './auth/remove-expired.ts';
-import { sendDueMails } from './mails/due-mails.ts';
-import { keyMails } from './mails/key-mails.ts';
-import { usageAlerts } from './mails/usage-alerts.ts';
+import { sendAllDueMails } from './mails/send-all.ts';
 import { pageNotices } from './notices.ts';
 import type { DashboardParts } from './page-context.ts';
 import { createPublicPages } from './reference/public.ts';
@@ -49,11 +47,7 @@ export async function createDashboard(parts: DashboardParts) {
   const dueMails =
     mailer &&
     startInterval(
-      async () => {
-        const parts = { sql, mailer, log, publicUrl, buyUrl: config.buyUrl };
-        await sendDueMails(parts, usageAlerts);
-        await sendDueMails(parts, keyMails);
-      },
+      () => sendAllDueMails({ sql, mailer, log, publicUrl, buyUrl: config.buyUrl, contact: config.contact }),
       MINUTE,
       (error) => log.warn({ err: error }, 'alerts were not sent'),
     );

@@ -7,13 +7,14 @@ import { createGate } from '../platform/runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
 import { DAY, KIB, SECOND } from '../platform/units.ts';
 import { accountOf, type Membership } from './auth/members.ts';
+import { NotOwnerError } from './auth/rights.ts';
 import type { MemberContext, PageContext, Tools } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
 import { type PageResponse, redirectTo, type Session } from './request/context.ts';
 import { readCookie, writeCookie } from './request/cookies.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
-import { cardPage, messagePage, notFoundPage } from './request/layout.ts';
+import { cardPage, messagePage, notFoundPage, ownersOnly } from './request/layout.ts';
 import { maxFormBytes, readForm, type UnreadForm } from './request/read-form.ts';
 import { createRefusals, type RefusalKind } from './request/refusals.ts';
 import { clientName, createRequestLimit } from './request/request-limit.ts';
@@ -220,6 +221,7 @@ export function createRequestHandler(tools: Tools) {
   }
 
   function failed(incoming: Incoming, error: unknown): PageResponse | RefusalKind {
+    if (error instanceof NotOwnerError) return ownersOnly(incoming);
     if (error instanceof OverloadedError || codeOf(error) === LOCK_NOT_AVAILABLE) return 'busy';
     const { requestId } = incoming.trace;
     tools.log.error({ err: error, requestId }, 'a page of the dashboard failed');

@@ -1,5 +1,6 @@
 import * as access from './account/access.ts';
 import * as accountData from './account/account-data.ts';
+import * as member from './account/member.ts';
 import * as members from './account/members.ts';
 import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
@@ -66,6 +67,7 @@ export const ROUTES: Record<string, Route> = {
   '/reference': { for: 'member', GET: publicPages.showReference },
   '/settings': { for: 'member', hasPassword: true, ...settings.settings },
   '/settings/name': { for: 'member', ...profile.ownName },
+  '/settings/account-name': { for: 'member', ...profile.accountName },
   '/settings/email': { for: 'member', hasPassword: true, ...profile.ownEmail },
   '/settings/second-factor': { for: 'member', GET: secondFactor.showSecondFactor },
   '/settings/second-factor/set-up': { for: 'member', hasPassword: true, ...secondFactor.setUp },
@@ -74,7 +76,8 @@ export const ROUTES: Record<string, Route> = {
   '/settings/second-factor/off': { for: 'member', hasPassword: true, ...secondFactor.turnOff },
   '/settings/members': { for: 'member', hasPassword: true, ...members.members },
   '/settings/members/withdraw': { for: 'member', POST: members.withdraw },
-  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...members.removal },
+  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...member.removal },
+  '/settings/members/:id/role': { for: 'member', hasPassword: true, ...member.role },
   '/settings/sessions': { for: 'member', GET: access.showSessions, POST: access.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },

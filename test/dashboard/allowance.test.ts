@@ -1,5 +1,6 @@
 /** What the pages say when credits run low, and how a customer gets more. */
 import { afterAll, describe, expect, test } from 'bun:test';
+import { formatsOf } from '../../src/dashboard/ui/language.ts';
 import { creditHistory } from '../../src/dashboard/usage/credits.ts';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
@@ -109,9 +110,9 @@ describe('plan and credits', () => {
     const until = new Date(Date.now() + 5 * 24 * 3600 * 1000);
     await changePlan(service.sql, accountId, 'plus', { until }, 'test');
     const overview = await visitor.get('/dashboard');
-    const day = `${until.getUTCDate()} ${until.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' })}`;
+    const day = formatsOf('en').end(until);
     expect(overview.textOf('[data-plan-end]')).toBe(
-      `Plus ends on ${day} ${until.getUTCFullYear()}. Then the account is Free: 500 calls a month and 2 API keys. Further keys go on working.`,
+      `Plus ends on ${day}. Then the account is Free: 500 calls a month and 2 API keys. Further keys go on working.`,
     );
     expect(overview.textOf('.figures')).not.toContain('Resets');
     expect((await visitor.get('/dashboard/credits')).text).toContain('Plus ends on');

@@ -54,7 +54,7 @@ test('the only member can’t be removed: the list offers it not, and the form r
   });
   expect([answer.status, answer.textOf('[role=alert]')]).toEqual([
     409,
-    'This is the last owner. Invite another first, or delete the account.',
+    'This is the last owner. Make another member an owner first, or delete the account.',
   ]);
   expect(await statusOf(visitor)).toBe(200);
 });
@@ -113,7 +113,7 @@ test('a member of another account is as unknown as nobody', async () => {
 test('a member who removes themselves is signed out', async () => {
   const { accountId, person, rui, other } = await twoMembers();
   const answer = await rui.submit(`${MEMBERS}/${await idOf(other)}/remove`, { present: other.password });
-  expect(answer.headers.get('location')).toBe('/dashboard/sign-in?done=out');
+  expect(answer.headers.get('location')).toBe('/dashboard/sign-in?done=left');
   expect(await statusOf(rui)).toBe(303);
   expect((await listMembers(service.sql, accountId)).map(({ email }) => email)).toEqual([person.email]);
 });

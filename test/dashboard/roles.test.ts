@@ -1,11 +1,7 @@
 /** Owners and members, invitations by owners, and the one account of a user (src/dashboard/account/members.ts). */
 import { afterAll, expect, test } from 'bun:test';
-import {
-  acceptInvitation,
-  createUser,
-  invite,
-  listInvitations,
-} from '../../src/dashboard/account/invitations.ts';
+import { acceptInvitation, createUser, invite } from '../../src/dashboard/account/invitations.ts';
+import { listInvitations } from '../../src/dashboard/account/pending-invitations.ts';
 import { accountOf as getAccountOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { createAccount } from '../../src/metering/accounts/store.ts';
@@ -105,18 +101,8 @@ test('a member can neither invite, withdraw, remove an owner nor delete the acco
   expect([(await rolesOf(accountId)).length, await accountOf(ana)]).toEqual([2, accountId]);
 
   const left = await rui.submit(`${MEMBERS}/${await idOf(other)}/remove`, { present });
-  expect(left.headers.get('location')).toBe('/dashboard/sign-in?done=out');
+  expect(left.headers.get('location')).toBe('/dashboard/sign-in?done=left');
   expect((await signIn(rui, other)).status).toBe(401);
-});
-
-test('the mail of an invitation has a long name of an account cut to 60 characters', async () => {
-  const { visitor, accountId, password } = await createMember(service);
-  await service.sql`UPDATE accounts SET name = ${'n'.repeat(200)} WHERE id = ${accountId}`;
-  const { email } = newPerson();
-  await visitor.submit(MEMBERS, { email, present: password }, { form: INVITE });
-  const { text } = await mail.mailTo(email);
-  expect(text).toContain(`the account “${'n'.repeat(60)}…”`);
-  expect(text).not.toContain('n'.repeat(61));
 });
 
 test('the last owner stays, with members or alone', async () => {
@@ -124,7 +110,7 @@ test('the last owner stays, with members or alone', async () => {
   const answer = await ana.submit(`${MEMBERS}/${await idOf(person)}/remove`, { present: person.password });
   expect([answer.status, answer.textOf('[role=alert]')]).toEqual([
     409,
-    'This is the last owner. Invite another first, or delete the account.',
+    'This is the last owner. Make another member an owner first, or delete the account.',
   ]);
 });
 
@@ -227,4 +213,43 @@ test('with SECOND_FACTOR=owners, owners set one up before anything else, and mem
   expect((await ana.get('/dashboard/settings/second-factor')).textOf('main')).toContain(
     'Owners of an account need',
   );
+});
+
+test('an owner changes the role of a member with their password, the last owner stays, and the history has it', async () => {
+  const { accountId, ana, person, rui, other } = await ownerAndMember();
+  const path = async (of: Person) => `${MEMBERS}/${await idOf(of)}/role`;
+  expect((await rui.get(await path(other))).status).toBe(403);
+  const wrong = await ana.submit(await path(other), { role: 'owner', present: 'not the password' });
+  expect([wrong.status, await rolesOf(accountId)]).toEqual([
+    422,
+    expect.arrayContaining([[other.email, 'member']]),
+  ]);
+  const last = await ana.submit(await path(person), { role: 'member', present: person.password });
+  expect([last.status, last.textOf('[role=alert]')]).toEqual([
+    409,
+    'This is the last owner. Make another member an owner first, or delete the account.',
+  ]);
+  const changed = await ana.submit(await path(other), { role: 'owner', present: person.password });
+  expect(changed.headers.get('location')).toBe(`${MEMBERS}?done=role`);
+  expect(await rolesOf(accountId)).toContainEqual([other.email, 'owner']);
+  const stepped = await ana.submit(await path(person), { role: 'member', present: person.password });
+  expect(stepped.status).toBe(303);
+  expect((await loadHistory(service.sql, accountId)).slice(-2)).toMatchObject([
+    { kind: 'role-changed', detail: { role: 'owner' } },
+    { kind: 'role-changed', detail: { role: 'member' } },
+  ]);
+  expect((await ana.get(await path(other))).status).toBe(403);
+});
+
+test('an owner renames the account, a member does not; the pages, the mails and the history have it', async () => {
+  const { accountId, ana, person, rui } = await ownerAndMember();
+  const path = '/dashboard/settings/account-name';
+  expect((await rui.get(path)).status).toBe(403);
+  expect((await rui.get('/dashboard/settings')).document.querySelector(`a[href="${path}"]`)).toBeNull();
+  expect((await ana.submit(path, { name: ' ' })).status).toBe(422);
+  await ana.submit(path, { name: 'Café Sol' });
+  expect((await ana.get('/dashboard')).textOf('h1')).toBe('Café Sol');
+  expect((await loadHistory(service.sql, accountId)).at(-1)!.kind).toBe('account-renamed');
+  await visit().submit('/dashboard/forgot', { email: person.email });
+  expect((await mail.mailTo(person.email)).text).toContain('Account: Café Sol');
 });

@@ -1,51 +1,16 @@
 /** The second factor of members (src/dashboard/sign-in/second-factor.ts), and its reset by an operator. */
 import { afterAll, expect, test } from 'bun:test';
-import { createHmac } from 'node:crypto';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { resetSecondFactor } from '../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../src/metering/account-data/history.ts';
+import { codeOf, enrolled, fieldsOf } from './enrolled.ts';
 import { startMailedDashboard } from './service.ts';
-import {
-  createMember,
-  createVisitor,
-  linkTo,
-  newPerson,
-  type PageAnswer,
-  type Person,
-  type Visitor,
-} from './visitor.ts';
+import { createMember, createVisitor, linkTo, newPerson, type Person, type Visitor } from './visitor.ts';
 
 const PAGE = '/dashboard/settings/second-factor';
 const { service, mail, stop } = await startMailedDashboard();
 afterAll(stop);
 
-/** The code that an app shows (RFC 6238), `steps` times 30 seconds from now. */
-function codeOf(secret: string, steps = 0): string {
-  const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter));
-  const binary = bits.map((value) => value.toString(2).padStart(5, '0')).join('');
-  const key = Buffer.from((binary.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
-  const digest = createHmac('sha1', key).update(counter).digest();
-  const number = digest.readUInt32BE(digest.at(-1)! & 15) & 0x7fffffff;
-  return String(number % 1_000_000).padStart(6, '0');
-}
-
-/** A member who has turned the second factor on; the code of `codeOf(secret)` is used. */
-async function enrolled() {
-  const { visitor, ...person } = await createMember(service);
-  const page = await visitor.submit(`${PAGE}/set-up`, { present: person.password });
-  const secret = page.textOf('#secret')!;
-  const codes = page.document.querySelector('#backup-codes')!.textContent!.split('\n');
-  const { form_token } = tokensOf(page.document.querySelector('main form')!);
-  const answer = await visitor.post(`${PAGE}/confirm`, { form_token, code: codeOf(secret) });
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, `${PAGE}?done=on`]);
-  return { visitor, person, page, secret, codes };
-}
-
-const tokensOf = (form: NonNullable<ReturnType<PageAnswer['document']['querySelector']>>) => ({
-  form_token: form.querySelector('[name=form_token]')!.getAttribute('value')!,
-});
 const isSignedIn = async (visitor: Visitor) => (await visitor.get('/dashboard')).status === 200;
 const signIn = (visitor: Visitor, person: Person) => visitor.submit('/dashboard/sign-in', { ...person });
 const giveCode = (visitor: Visitor, code: string) => visitor.submit('/dashboard/sign-in/code', { code });
@@ -68,15 +33,20 @@ test('it is set up by a picture or a text, after a code; other sessions end, and
   const uri = new URL(page.document.querySelector('a[href^="otpauth:"]')!.getAttribute('href')!);
   expect(uri.searchParams.get('secret')).toBe(secret);
   expect(page.document.querySelector('svg.qr')!.getAttribute('aria-label')).toBe('QR code with the secret');
-  const { form_token } = tokensOf(page.document.querySelector('main form')!);
-  const wrong = await visitor.post(`${PAGE}/confirm`, { form_token, code: codeOf(secret, 9) });
+  expect(page.document.querySelector('#code')!.getAttribute('inputmode')).toBe('numeric');
+  const wrong = await visitor.post(`${PAGE}/confirm`, { ...fieldsOf(page), code: codeOf(secret, 9) });
   expect([wrong.status, wrong.textOf('#code-fault')]).toEqual([
     422,
     'The code is wrong, too old or used. Wait for the next one.',
   ]);
+  for (const kept of ['#secret', '#backup-codes', 'svg.qr'])
+    expect([kept, wrong.document.querySelector(kept)!.outerHTML]).toEqual([
+      kept,
+      page.document.querySelector(kept)!.outerHTML,
+    ]);
   expect(await isSignedIn(other)).toBe(true);
 
-  await visitor.post(`${PAGE}/confirm`, { form_token, code: codeOf(secret) });
+  await visitor.post(`${PAGE}/confirm`, { ...fieldsOf(wrong), code: codeOf(secret) });
   expect([await isSignedIn(visitor), await isSignedIn(other)]).toEqual([true, false]);
   expect((await visitor.get(PAGE)).textOf('main')).toContain('10 backup codes are left.');
   expect((await visitor.get('/dashboard/settings/members')).textOf('tbody')).toContain('On');
@@ -91,7 +61,7 @@ test('it is set up by a picture or a text, after a code; other sessions end, and
 });
 
 test('a sign-in wants the password, then a code; each code works once; the page that was asked for comes then', async () => {
-  const { person, secret, codes } = await enrolled();
+  const { person, secret, codes } = await enrolled(service);
   const visitor = createVisitor(service.baseUrl);
   await visitor.submit('/dashboard/sign-in?to=%2Fkeys', { ...person });
   expect(await isSignedIn(visitor)).toBe(false);
@@ -126,7 +96,7 @@ test('a sign-in wants the password, then a code; each code works once; the page 
 });
 
 test('five wrong codes want the password again, and ten lock the codes for 15 minutes', async () => {
-  const { person, codes } = await enrolled();
+  const { person, codes } = await enrolled(service);
   const visitor = createVisitor(service.baseUrl);
   for (const round of [1, 2]) {
     await signIn(visitor, person);
@@ -147,7 +117,7 @@ test('five wrong codes want the password again, and ten lock the codes for 15 mi
 });
 
 test('neither a reset of the password nor an invitation leads past it, and a reset ends a sign-in that awaits its code', async () => {
-  const { person, codes } = await enrolled();
+  const { person, codes } = await enrolled(service);
   await mail.mailTo(person.email);
   const waiting = createVisitor(service.baseUrl);
   await signIn(waiting, person);
@@ -175,13 +145,20 @@ test('neither a reset of the password nor an invitation leads past it, and a res
   expect(await isSignedIn(invited)).toBe(true);
 });
 
-test('new backup codes and turning it off want the password; an operator turns it off, which ends sessions', async () => {
-  const { visitor, person, codes } = await enrolled();
-  const refused = await visitor.submit(`${PAGE}/off`, { present: 'not the password' });
-  expect([refused.status, (await visitor.get(PAGE)).textOf('main')]).toEqual([
-    422,
-    expect.stringContaining('On: a sign-in asks for a code'),
-  ]);
+test('new backup codes want the password, and turning it off a code, too; an operator turns it off, which ends sessions', async () => {
+  const { visitor, person, codes } = await enrolled(service);
+  const attempts = [
+    { present: 'not the password', code: codes[1]! },
+    { present: person.password, code: '' },
+    { present: person.password, code: 'AAAAA-00000' },
+  ];
+  for (const attempt of attempts) {
+    const refused = await visitor.submit(`${PAGE}/off`, attempt);
+    expect([refused.status, (await visitor.get(PAGE)).textOf('main')]).toEqual([
+      422,
+      expect.stringContaining('On: a sign-in asks for a code'),
+    ]);
+  }
   const renewed = await visitor.submit(`${PAGE}/codes`, { present: person.password });
   const fresh = renewed.document.querySelector('#backup-codes')!.textContent!.split('\n');
   const other = createVisitor(service.baseUrl);
@@ -189,21 +166,22 @@ test('new backup codes and turning it off want the password; an operator turns i
   expect((await giveCode(other, codes[0]!)).status).toBe(401);
   expect((await giveCode(other, fresh[0]!)).status).toBe(303);
 
-  const off = await visitor.submit(`${PAGE}/off`, { present: person.password });
+  await mail.mailTo(person.email);
+  expect((await mail.mailTo(person.email)).text).toContain('Your backup codes were renewed');
+
+  const off = await visitor.submit(`${PAGE}/off`, { present: person.password, code: fresh[1]! });
   expect(off.headers.get('location')).toBe(`${PAGE}?done=off`);
   expect([await isSignedIn(visitor), await isSignedIn(other)]).toEqual([true, false]);
   await signIn(other, person);
   expect(await isSignedIn(other)).toBe(true);
 
-  const lost = await enrolled();
+  const lost = await enrolled(service);
   const { accountId } = lost.person;
-  expect(await resetSecondFactor(service.sql, accountId, lost.person.email, 'cli:test')).toMatchObject({
-    language: 'en',
-  });
+  expect(await resetSecondFactor(service.sql, accountId, lost.person.email, 'cli:test')).toBe(true);
   expect(await isSignedIn(lost.visitor)).toBe(false);
   await signIn(lost.visitor, lost.person);
   expect(await isSignedIn(lost.visitor)).toBe(true);
-  expect(await resetSecondFactor(service.sql, accountId, lost.person.email, 'cli:test')).toBeNull();
+  expect(await resetSecondFactor(service.sql, accountId, lost.person.email, 'cli:test')).toBe(false);
   expect((await loadHistory(service.sql, accountId)).map(({ kind, actor }) => [kind, actor])).toContainEqual([
     'second-factor-off',
     'cli:test',
@@ -211,7 +189,7 @@ test('new backup codes and turning it off want the password; an operator turns i
 });
 
 test('its forms are refused without their token', async () => {
-  const { visitor, person, codes } = await enrolled();
+  const { visitor, person, codes } = await enrolled(service);
   const waiting = createVisitor(service.baseUrl);
   await signIn(waiting, person);
   expect((await waiting.post('/dashboard/sign-in/code', { code: codes[0]! })).status).toBe(403);

@@ -18,6 +18,7 @@ test('every step of a sign-in is logged with the address, the member and the acc
   await visitor.submit('/dashboard', {}, { form: 'form.sign-out' });
   await visitor.submit('/dashboard/sign-in', { ...person, password: 'not the password' });
   await visitor.submit('/dashboard/sign-in', { ...newPerson() });
+  await mail.mailTo(person.email); // the password was changed
   await visitor.submit('/dashboard/forgot', { email: person.email });
   await visitor.submit(await linkTo(mail, person.email), { password: 'third password' });
   const { token } = await invite(service.sql, { accountId, email: person.email }, 'test');

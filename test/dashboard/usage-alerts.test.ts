@@ -28,7 +28,7 @@ function send(relay = mail.url, sender?: DueMailParts['mailer']): Promise<void> 
   const publicUrl = 'https://example.com';
   const mailer = sender ?? createMailer(relay, null, publicUrl, log);
   const buyUrl = 'https://shop.example.com/{account}';
-  return sendDueMails({ sql: service.sql, mailer, log, publicUrl, buyUrl }, usageAlerts);
+  return sendDueMails({ sql: service.sql, mailer, log, publicUrl, buyUrl, contact: null }, usageAlerts);
 }
 
 /** A new account with an allowance of 10. */
@@ -71,7 +71,7 @@ test('each member gets one mail at 80% and one at 100%, once a period, although 
   expect(mail.received(email)).toBe(0);
   await use(9);
   await check();
-  expect((await mail.mailTo(email)).text).toContain('80%');
+  expect((await mail.mailTo(email)).text).toContain('90%');
   expect(mail.received(email)).toBe(0);
 });
 
@@ -82,6 +82,17 @@ test('credits that come back below a threshold send no second mail', async () =>
     await check();
   }
   await mail.mailTo(email);
+  expect(mail.received(email)).toBe(0);
+});
+
+test('of two thresholds that are crossed at once one mail is sent, with the true share', async () => {
+  const { email, use } = await createCaller();
+  await use(13);
+  await check();
+  const { text } = await mail.mailTo(email);
+  expect(text).toContain('130% of your calls are used');
+  expect(text).toContain('used 13 of the 10 calls');
+  await check();
   expect(mail.received(email)).toBe(0);
 });
 
@@ -113,7 +124,7 @@ test('no mail goes to an unconfirmed address, a member who turned them off, or a
   expect(mail.received(email)).toBe(0);
   await service.sql`UPDATE accounts SET suspended_at = NULL WHERE id = ${accountId}`;
   await check();
-  expect((await mail.mailTo(email)).text).toContain('80%');
+  expect((await mail.mailTo(email)).text).toContain('90%');
 });
 
 test('a mail that the relay does not take is sent by a later run; the log has no address', async () => {

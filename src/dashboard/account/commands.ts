@@ -5,13 +5,13 @@ import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printable, textTable } from '../../platform/terminal/text.ts';
 import { oneOfWords } from '../../platform/terminal/values.ts';
-import { invitationMail } from '../auth/mail-text.ts';
 import type { Role } from '../auth/members.ts';
 import { listMembers, removeMember, resetSecondFactor } from '../auth/members.ts';
+import { findReader } from '../auth/reader.ts';
 import { mailOnce, publicUrlOf } from '../mails/command-mail.ts';
 import { isEmail } from '../request/read-form.ts';
-import { MESSAGES } from '../ui/messages.ts';
-import { invite, listInvitations, withdrawInvitation } from './invitations.ts';
+import { invitationLink, invitationMail, invite } from './invitations.ts';
+import { listInvitations, withdrawInvitation } from './pending-invitations.ts';
 
 /** Commands about the members of an account, and about invitations (contract, Command line). */
 export function memberCommands(program: Command): void {
@@ -35,12 +35,11 @@ export function memberCommands(program: Command): void {
   defineCommand(
     inviteCommand,
     async ({ sql, config, actor }, id: string, { email: address, role }: { email: string; role?: Role }) => {
-      const invited = { accountId: id, email: address, role: role ?? null };
-      const { token, email, expires } = await invite(sql, invited, actor);
-      const link = `${publicUrlOf(config)}/dashboard/invitation?token=${token}`;
-      const { name: accountName } = await requireAccount(sql, id);
-      const mailed = await mailOnce(config, invitationMail({ email, accountName, link, expires }));
-      return { id, email, link, expires, mailed };
+      const invited = await invite(sql, { accountId: id, email: address, role }, actor);
+      const publicUrl = publicUrlOf(config);
+      const mailed = await mailOnce(config, ...invitationMail(invited, publicUrl, null));
+      const { email, token, expires } = invited;
+      return { id, email, link: invitationLink(publicUrl, token), expires, mailed };
     },
     ({ email, link, expires, mailed }) =>
       `${link}\n\nFor ${printable(email)}, once, until ${iso(expires)}. ${mailed ? 'It was sent by mail, too.' : 'It was not sent by mail.'}`,
@@ -58,7 +57,7 @@ export function memberCommands(program: Command): void {
         ['EMAIL', 'ROLE', 'BY', 'CREATED', 'EXPIRES'],
         ...invitations.map(({ email, role, actor, created, expires }) => [
           email,
-          role ?? 'owner',
+          role,
           actor,
           iso(created)!,
           iso(expires)!,
@@ -145,14 +144,13 @@ export function memberCommands(program: Command): void {
       ),
     async ({ sql, config, actor }, id: string, { email: address }: { email: string }) => {
       const email = address.toLowerCase();
-      const member = await resetSecondFactor(sql, id, email, actor);
-      if (member === null)
+      if (!(await resetSecondFactor(sql, id, email, actor)))
         throw new RefusedError(
           `${email} is no member of ${id} with a second factor: see \`account members\``,
         );
-      const language = member.language ?? 'en';
-      const { mailSecondFactorOffSubject: subject, mailSecondFactorReset: text } = MESSAGES[language];
-      const mailed = await mailOnce(config, { to: email, language, subject, text });
+      const url = `${publicUrlOf(config)}/dashboard/settings/second-factor`;
+      const reader = await findReader(sql, email, 'en');
+      const mailed = await mailOnce(config, 'second-factor-reset', reader, { url });
       return { id, email, reset: true, mailed };
     },
     ({ email, mailed }) =>

@@ -55,7 +55,10 @@ export async function confirmEmailChange(sql: Sql, token: string) {
       UPDATE dashboard_users SET "email" = ${email}, "emailVerified" = true, "updatedAt" = now()
       WHERE "id" = ${userId}`;
     await sql`DELETE FROM dashboard_verifications WHERE "value" = ${userId}`;
-    await sql`DELETE FROM dashboard_invitations WHERE account_id = ${account.id} AND email = ${previous!.email}`;
+    // An unconfirmed address may be a stranger's, whose invitations to other accounts stay.
+    await sql`
+      DELETE FROM dashboard_invitations
+      WHERE email = ${previous!.email} AND used_at IS NULL AND (${previous!.emailVerified} OR account_id = ${account.id})`;
     await recordEvent(sql, account.id, { kind: 'email-changed', actor: actorOf({ id: userId }) });
     return {
       userId,

@@ -1,91 +1,100 @@
 import { randomBytes } from 'node:crypto';
-import { recordEvent } from '../../metering/accounts/events.ts';
-import { lockAccount, requireAccount, unknownAccount } from '../../metering/accounts/store.ts';
+import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
-import type { Role } from '../auth/members.ts';
-import { actorOf } from '../auth/members.ts';
+import type { Reader } from '../auth/mail-text.ts';
+import { actorOf, type Role } from '../auth/members.ts';
+import { lockForOwner } from '../auth/rights.ts';
+import type { Language } from '../ui/language.ts';
 
 const VALID_DAYS = 7;
-
-const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;
 
 export interface Invitation {
   accountId: string;
   email: string;
-  /** Absent or `null` means an owner. A present member can become an owner by it, but an owner stays one. */
-  role?: Role | null;
+  /** A present member can become an owner by it, but an owner stays one. */
+  role: Role;
+}
+
+/** An invitation that was made, and its reader. */
+export interface MadeInvitation {
+  token: string;
+  email: string;
+  expires: Date;
+  accountName: string;
+  isSuspended: boolean;
+  /** The account of the user with this email: this one, another one, or none yet. */
+  place: 'here' | 'elsewhere' | null;
+  /** Of the user's latest visit; `null` means that it is not known. */
+  language: Language | null;
 }
 
 /**
  * Invites a user by a one-time link, on which they become a member of the account. A new user chooses a password there. An
  * existing member gets a new one by it, which is the reset of a service without mail. It replaces earlier invitations of the email.
  *
- * @returns the token of the link, and when it ends
+ * @param invitation without a `role` a member keeps their own, and a new one is an owner
  * @throws RefusedError for an unknown account
+ * @throws NotOwnerError if a member invites who is no owner
  */
 export async function invite(
   sql: Sql,
-  invitation: Invitation,
-  actor: string,
-): Promise<{ token: string; email: string; expires: Date }> {
-  const { accountId, role = null } = invitation;
+  invitation: Omit<Invitation, 'role'> & { role?: Role | undefined },
+  actor: Actor,
+): Promise<MadeInvitation> {
+  const { accountId, role } = invitation;
   const email = invitation.email.toLowerCase();
-  await requireAccount(sql, accountId);
   const token = newLinkToken();
   return sql.begin(async (sql) => {
+    await lockForOwner(sql, accountId, actor);
     await sql`
       DELETE FROM dashboard_invitations
-      WHERE account_id = ${accountId} AND email = ${email} AND ${isPending(sql)}`;
-    // The lock keeps an account that is being deleted from getting an invitation.
-    const [row] = await sql<{ expires: Date }[]>`
-      INSERT INTO dashboard_invitations (token_sha256, account_id, email, role, actor, expires_at)
-      SELECT ${hashOfToken(token)}, id, ${email}, ${role}, ${actor}, now() + ${VALID_DAYS} * interval '1 day'
-      FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL FOR SHARE
-      RETURNING expires_at AS expires`;
-    if (row === undefined) throw unknownAccount(accountId);
+      WHERE account_id = ${accountId} AND email = ${email} AND used_at IS NULL`;
+    const [row] = await sql<Omit<MadeInvitation, 'token' | 'email'>[]>`
+      WITH reader AS (
+        SELECT m.language, m.role, m.account_id FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
+        WHERE u."email" = ${email}),
+      made AS (
+        INSERT INTO dashboard_invitations (token_sha256, account_id, email, role, actor, expires_at)
+        VALUES (${hashOfToken(token)}, ${accountId}, ${email},
+          coalesce(${role ?? null}, (SELECT role FROM reader WHERE account_id = ${accountId}), 'owner'), ${actor},
+          now() + ${VALID_DAYS} * interval '1 day')
+        RETURNING expires_at)
+      SELECT expires_at AS expires, a.name AS "accountName", a.suspended_at IS NOT NULL AS "isSuspended", language,
+        CASE WHEN account_id = a.id THEN 'here' WHEN account_id IS NOT NULL THEN 'elsewhere' END AS place
+      FROM made JOIN accounts a ON a.id = ${accountId} LEFT JOIN reader ON true`;
     await recordEvent(sql, accountId, { kind: 'member-invited', actor });
-    return { token, email, expires: row.expires };
+    return { token, email, ...row! };
   });
 }
 
-/** An invitation that nobody has accepted yet. */
-export interface PendingInvitation {
-  email: string;
-  role: Role | null;
-  /** The author, e.g. `cli:maria`. */
-  actor: string;
-  created: Date;
-  expires: Date;
-}
+export const invitationLink = (publicUrl: string, token: string) =>
+  `${publicUrl}/dashboard/invitation?token=${token}`;
 
-/** The account's pending invitations, oldest first. @throws RefusedError for an unknown account */
-export async function listInvitations(sql: Sql, accountId: string): Promise<PendingInvitation[]> {
-  await requireAccount(sql, accountId);
-  return sql<PendingInvitation[]>`
-    SELECT email, role, actor, created_at AS created, expires_at AS expires FROM dashboard_invitations
-    WHERE account_id = ${accountId} AND ${isPending(sql)} ORDER BY created_at, email`;
-}
-
-/** Withdraws every pending invitation of an email: their links are dead. @returns whether there was one */
-export async function withdrawInvitation(
-  sql: Sql,
-  { accountId, email }: Invitation,
-  actor: string,
-): Promise<boolean> {
-  return sql.begin(async (sql) => {
-    await lockAccount(sql, accountId);
-    const rows = await sql`
-      DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${email} AND ${isPending(sql)}
-      RETURNING 1`;
-    if (rows.length > 0) await recordEvent(sql, accountId, { kind: 'invitation-withdrawn', actor });
-    return rows.length > 0;
-  });
+/**
+ * The mail of an invitation.
+ * @param publicUrl the service's own address
+ * @param by the owner who invites, with a confirmed address; `null` for the operator
+ */
+export function invitationMail(
+  { token, email, expires, accountName, isSuspended, place, language }: MadeInvitation,
+  publicUrl: string,
+  by: { email: string; language: Language } | null,
+) {
+  const names = { here: 'new-password', elsewhere: 'invitation-elsewhere' } as const;
+  const name = place === null ? 'invitation' : names[place];
+  const account = { name: accountName, isSuspended };
+  const reader: Reader = { to: email, language: language ?? by?.language ?? null, account };
+  return [
+    name,
+    reader,
+    { url: invitationLink(publicUrl, token), expires, inviter: by?.email ?? null },
+  ] as const;
 }
 
 /** An invitation as its page shows it. */
-export interface FoundInvitation extends Invitation {
+export interface FoundInvitation extends Omit<Invitation, 'role'> {
   accountName: string;
   /** Of the user with this email; `null` if there is none yet. */
   userName: string | null;
@@ -126,7 +135,7 @@ export async function acceptInvitation(
       SELECT account_id AS "accountId", email, role FROM dashboard_invitations
       WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at FOR UPDATE`;
     if (row === undefined) return null;
-    const { accountId, email, role = null } = row;
+    const { accountId, email, role } = row;
     // Locks the user, so that their own first request can't make an account meanwhile.
     const [user] = await sql<{ id: string }[]>`
       INSERT INTO dashboard_users ("id", "name", "email", "emailVerified")
@@ -136,9 +145,9 @@ export async function acceptInvitation(
     const userId = user!.id;
     const [member] = await sql<{ isNew: boolean }[]>`
       INSERT INTO dashboard_members AS m (user_id, account_id, role)
-      SELECT ${userId}, ${accountId}, coalesce(${role}, 'owner')
+      SELECT ${userId}, ${accountId}, ${role}
       WHERE NOT EXISTS (SELECT 1 FROM dashboard_members WHERE user_id = ${userId} AND account_id <> ${accountId})
-      ON CONFLICT (user_id) DO UPDATE SET role = CASE ${role} WHEN 'owner' THEN 'owner' ELSE m.role END
+      ON CONFLICT (user_id) DO UPDATE SET role = CASE ${role}::text WHEN 'owner' THEN 'owner' ELSE m.role END
       RETURNING old.user_id IS NULL AS "isNew"`;
     if (member === undefined) return null;
     await sql`UPDATE dashboard_invitations SET used_at = now() WHERE token_sha256 = ${hashOfToken(token)}`;

@@ -1,7 +1,6 @@
 import { admit, changesOf, mailsTo } from '../auth/limits.ts';
-import { invitationMail } from '../auth/mail-text.ts';
-import { type AccountMember, actorOf, listMembers, removeMember } from '../auth/members.ts';
-import { logOfMember, logSecurity } from '../auth/security-log.ts';
+import { type AccountMember, actorOf, listMembers } from '../auth/members.ts';
+import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -14,12 +13,13 @@ import {
   refuse,
   tooMany,
 } from '../request/forms.ts';
-import { formPage, memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
+import { awaitsConfirmation, memberPage, ownersOnly } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
-import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from './invitations.ts';
+import { invitationMail, invite } from './invitations.ts';
+import { listInvitations, type PendingInvitation, withdrawInvitation } from './pending-invitations.ts';
 
-const PATH = '/settings/members';
+export const PATH = '/settings/members';
 
 /** /dashboard/settings/members: the members and the pending invitations; a POST of an owner invites by mail. */
 export const members = formHandlers({
@@ -39,6 +39,8 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     const { tools, messages, sent, account, user } = context;
     if (context.role !== 'owner') return ownersOnly(context);
     if (tools.mailer === null) return refuse(403, { message: messages.inviteNoMail('') });
+    if (account.suspended) return refuse(403, { message: messages.inviteSuspended });
+    if (awaitsConfirmation(context)) return refuse(403, { message: messages.inviteUnconfirmed });
     const email = sent('email').trim().toLowerCase();
     const isMember = (await listMembers(tools.sql, account.id)).some((member) => member.email === email);
     if (isMember) return refuse(422, { faults: { email: messages.isMember } });
@@ -46,12 +48,15 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     const again = (await listInvitations(tools.sql, account.id)).find((pending) => pending.email === email);
     const refusal =
       (again === undefined ? await presentRefusal(context) : null) ??
-      tooMany(context, await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email)));
+      tooMany(
+        context,
+        await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email, 'invitation')),
+      );
     if (refusal !== null) return refusal;
     const role = again ? again.role : sent('role') === 'owner' ? 'owner' : 'member';
-    const { token, expires } = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
-    const link = `${tools.publicUrl}/dashboard/invitation?token=${token}`;
-    tools.mailer.sendSoon('invitation', invitationMail({ email, accountName: account.name, link, expires }));
+    const made = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
+    const by = { email: user.email, language: messages.language };
+    tools.mailer.send(...invitationMail(made, tools.publicUrl, by));
     logOfMember(context, 'member invited');
     return redirectTo(context, `${PATH}?done=invited`);
   },
@@ -61,8 +66,12 @@ function memberTable(
   { messages, tools, formats, user, role }: MemberContext,
   members: AccountMember[],
 ): Html {
-  const remove = ({ id, email }: AccountMember) =>
-    html`<a class="button small quiet-bad" href="${tools.base}${PATH}/${id}/remove" aria-label="${messages.removeMember}: ${email}">${messages.removeMember}</a>`;
+  const remove = ({ id, email }: AccountMember) => {
+    const label = id === user.id ? messages.leave : messages.removeMember;
+    return html`<a class="button small quiet-bad" href="${tools.base}${PATH}/${id}/remove" aria-label="${label}: ${email}">${label}</a>`;
+  };
+  const change = ({ id, email, role }: AccountMember) =>
+    html`<a href="${tools.base}${PATH}/${id}/role" aria-label="${messages.roles[role]}: ${messages.changeRole}, ${email}">${messages.roles[role]}</a>`;
   const columns: Column<AccountMember>[] = [
     [
       messages.email,
@@ -70,7 +79,10 @@ function memberTable(
         html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
     ],
     [messages.name, ({ name }) => name, 'long'],
-    [messages.role, ({ role }) => messages.roles[role]],
+    [
+      messages.role,
+      (one) => (members.length > 1 && role === 'owner' ? change(one) : messages.roles[one.role]),
+    ],
     [messages.memberSince, ({ since }) => dateOf(formats, since)],
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : dateOf(formats, lastSignIn))],
     [messages.secondFactor, ({ secondFactor }) => messages[secondFactor ? 'on' : 'off']],
@@ -96,7 +108,7 @@ function pendingList(context: MemberContext, pending: PendingInvitation[]): Html
     });
   const columns: Column<PendingInvitation>[] = [
     [messages.email, ({ email }) => email],
-    [messages.role, ({ role }) => messages.roles[role ?? 'owner']],
+    [messages.role, ({ role }) => messages.roles[role]],
     [messages.validUntil, ({ expires }) => moment(formats, expires)],
     [
       messages.change,
@@ -147,36 +159,3 @@ export async function withdraw(context: MemberContext): Promise<PageResponse> {
   await withdrawInvitation(tools.sql, { accountId: account.id, email: sent('email') }, actorOf(user));
   return redirectTo(context, `${PATH}?done=withdrawn`);
 }
-
-/** /dashboard/settings/members/:id/remove: an owner removes a member, or a member leaves. It asks for their password. */
-export const removal = formHandlers({
-  async show(context: MemberContext, refusal) {
-    const { messages, tools, id, account, user, role } = context;
-    const member = (await listMembers(tools.sql, account.id)).find((member) => member.id === id);
-    if (member === undefined) return notFoundPage(context);
-    if (role !== 'owner' && id !== user.id) return ownersOnly(context);
-    const isLeaving = id === user.id;
-    return formPage(context, {
-      title: isLeaving ? messages.leaveTitle : messages.removeTitle,
-      lead: html`<p><strong class="email">${member.email}</strong></p><p>${isLeaving ? messages.leaveLead : messages.removeLead}</p>`,
-      username: user.email,
-      fields: [presentPassword(messages)],
-      button: isLeaving ? messages.leave : messages.removeMember,
-      look: 'bad',
-      cancel: PATH,
-      refusal,
-    });
-  },
-  async submit(context) {
-    const { tools, messages, id, account, user, role } = context;
-    if (role !== 'owner' && id !== user.id) return ownersOnly(context);
-    const refusal = await presentRefusal(context);
-    if (refusal !== null) return refusal;
-    const removed = await removeMember(tools.sql, account.id, (member) => member.id === id, actorOf(user));
-    if (removed === 'last') return refuse(409, { message: messages.lastMember });
-    if (removed !== null)
-      logSecurity(context, 'member removed', { userId: removed.id, accountId: account.id });
-    if (removed === null) return redirectTo(context, PATH);
-    return redirectTo(context, removed.id === user.id ? '/sign-in?done=out' : `${PATH}?done=removed`);
-  },
-});

@@ -1,17 +1,18 @@
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
-import type { LinkMail } from '../auth/mail-text.ts';
-import { renameMember } from '../auth/members.ts';
+import { actorOf, renameMember } from '../auth/members.ts';
+import { findReader } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
-import type { MemberContext, PageContext } from '../page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { emailField, formHandlers, presentPassword, refusalOf, refuse, tooMany } from '../request/forms.ts';
-import { formPage, memberPage } from '../request/layout.ts';
+import { formPage, memberPage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
 import { askEmailChange } from './email-change.ts';
+import { renameAccount } from './roles.ts';
 
 /** /dashboard/settings/name: also renames an account that has its name from the member. */
 export const ownName = formHandlers({
@@ -34,6 +35,33 @@ export const ownName = formHandlers({
       const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'name-changed')));
       if (refusal !== null) return refusal;
       await renameMember(tools.sql, account.id, user, name);
+    }
+    return redirectTo(context, '/settings?done=saved');
+  },
+});
+
+/** /dashboard/settings/account-name, for owners. */
+export const accountName = formHandlers({
+  async show(context: MemberContext, refusal) {
+    const { messages, account } = context;
+    if (context.role !== 'owner') return ownersOnly(context);
+    return formPage(context, {
+      title: messages.changeAccountName,
+      fields: [{ name: 'name', label: messages.name, value: account.name, hint: messages.accountNameHint }],
+      button: messages.save,
+      cancel: '/settings',
+      refusal,
+    });
+  },
+  checks: ['name'],
+  async submit(context) {
+    const { tools, sent, account, user } = context;
+    if (context.role !== 'owner') return ownersOnly(context);
+    const name = sent('name').trim();
+    if (name !== account.name) {
+      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'account-renamed')));
+      if (refusal !== null) return refusal;
+      await renameAccount(tools.sql, account.id, name, actorOf(user));
     }
     return redirectTo(context, '/settings?done=saved');
   },
@@ -82,19 +110,16 @@ export const ownEmail = formHandlers({
     if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;
     const tooEarly =
       tooMany(context, await admit(tools.sql, changesOf(user, 'email-changed'))) ??
-      tooMany(context, await admit(tools.sql, mailsTo(email), mailsTo(user.email), ...mailsOf(client)));
+      tooMany(context, await admit(tools.sql, mailsTo(email, 'new-email'), ...mailsOf(client)));
     if (tooEarly !== null) return tooEarly;
     const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);
-    if (isTaken) send(context, 'exists', email, '/forgot');
-    else send(context, 'new-email', email, `/email?token=${token}`);
-    if (user.emailVerified) send(context, 'change-asked', user.email, '/settings');
+    const url = (path: string) => ({ url: `${tools.publicUrl}/dashboard${path}` });
+    const readerOf = (email: string) => findReader(tools.sql, email, messages.language);
+    if (isTaken) tools.mailer?.send('exists', readerOf(email), url('/forgot'));
+    else tools.mailer?.send('new-email', readerOf(email), url(`/email?token=${token}`));
+    if (user.emailVerified) tools.mailer?.send('change-asked', readerOf(user.email), url('/settings'));
     logOfMember(context, 'email change asked');
     return done;
   },
 });
-
-/** Sends a mail with a link below the dashboard, in the language of the page. */
-function send({ tools, messages }: PageContext, kind: LinkMail['kind'], to: string, path: string): void {
-  tools.mailer?.send({ kind, to, url: `${tools.publicUrl}/dashboard${path}`, language: messages.language });
-}

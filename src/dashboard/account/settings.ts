@@ -28,7 +28,10 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
   const about: Fact[] = [
     [messages.signedInAs, html`${user.email} · ${link('email', messages.change, messages.changeEmail)}`],
     [messages.name, html`${user.name} · ${link('name', messages.change, messages.changeName)}`],
-    [messages.account, html`${account.name} <code>${account.id}</code>`],
+    [
+      messages.account,
+      html`${account.name} <code>${account.id}</code>${role === 'owner' && html` · ${link('account-name', messages.change, `${messages.change}: ${messages.account}`)}`}`,
+    ],
     [messages.access, html`${link('members', messages.members)} · ${link('sessions', messages.sessions)}`],
     [
       messages.secondFactor,

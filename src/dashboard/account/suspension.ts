@@ -2,13 +2,10 @@ import type { Command } from 'commander';
 import { setSuspended } from '../../metering/accounts/changes.ts';
 import { requireAccount } from '../../metering/accounts/store.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
-import { name } from '../../platform/terminal/values.ts';
-import { nameInMail } from '../auth/mail-text.ts';
+import { name as readName } from '../../platform/terminal/values.ts';
+import { contactInMail } from '../auth/mail-text.ts';
 import { listMembers } from '../auth/members.ts';
 import { mailOnce } from '../mails/command-mail.ts';
-import { formatsOf } from '../ui/language.ts';
-import { MESSAGES } from '../ui/messages.ts';
-import { filled } from '../ui/state-text.ts';
 
 /** `account suspend` and `account resume` (contract, Command line). */
 export function suspensionCommands(program: Command): void {
@@ -17,7 +14,7 @@ export function suspensionCommands(program: Command): void {
     account
       .command('suspend')
       .argument('<id>')
-      .option('--reason <text>', 'why; its members see it in the dashboard and in a mail', name)
+      .option('--reason <text>', 'why; its members see it in the dashboard and in a mail', readName)
       .description("answer 401 to the account's keys, end its members' sessions, and tell them by mail")
       .addHelpText(
         'after',
@@ -26,16 +23,12 @@ export function suspensionCommands(program: Command): void {
     async ({ sql, config, actor }, id: string, { reason = '' }: { reason?: string }) => {
       const isNew = await setSuspended(sql, id, true, actor, reason);
       const members = isNew ? await listMembers(sql, id) : [];
-      const account = await requireAccount(sql, id);
+      const { name } = await requireAccount(sql, id);
       const mails = members
         .filter(({ emailVerified }) => emailVerified)
-        .map(({ email: to, language: known }) => {
-          const language = known ?? 'en';
-          const { mailSuspendedSubject, states, suspendedReason } = MESSAGES[language];
-          const suspended = filled(states.suspended, [formatsOf(language).instant(new Date())]);
-          const parts = [suspended, reason && suspendedReason(reason), config.contact];
-          const subject = mailSuspendedSubject(nameInMail(account.name));
-          return mailOnce(config, { to, language, subject, text: parts.filter(Boolean).join('\n\n') });
+        .map(({ email: to, language }) => {
+          const reader = { to, language, account: { name, isSuspended: true } };
+          return mailOnce(config, 'suspended', reader, { reason, contact: contactInMail(config.contact) });
         });
       const mailed = (await Promise.all(mails)).filter(Boolean).length;
       return { id, suspended: true, mailed };

@@ -1,5 +1,4 @@
-import { isMember } from '../../metering/account-data/export.ts';
-import type { Actor } from '../../metering/accounts/events.ts';
+import { type Actor, isMember } from '../../metering/accounts/events.ts';
 import type { SignedInContext } from './context.ts';
 import { actorOf, listMembers } from './members.ts';
 

@@ -13,8 +13,9 @@ import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
 import { CODE_LOCK_MS, SESSION_MAX_MS } from './lifetimes.ts';
+import type { MailPurpose } from './limits.ts';
 import type { Mailer } from './mail.ts';
-import type { LinkMail } from './mail-text.ts';
+import { findReaderWithin } from './reader.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;
@@ -24,6 +25,9 @@ const SESSION_UPDATE_MS = 10 * MINUTE;
 
 /** A right password waits this long for the code of the second factor, or for five wrong ones. */
 const CODE_WAIT_MS = 10 * MINUTE;
+
+/** As many as there are backup codes. */
+const MAX_CONFLICTS = 10;
 
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';
@@ -51,13 +55,17 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const dashboardUrl = `${publicUrl}/dashboard`;
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
-  const mail = (kind: LinkMail['kind'], to: string, path: string, request?: Request) =>
-    mailer?.send({
-      kind,
-      to,
-      url: dashboardUrl + path,
-      language: preferredLanguage(request?.headers.get('accept-language') ?? null),
-    });
+  // In the background, because better-auth may call it in a transaction, whose pool is small.
+  const mail = (
+    kind: 'confirm' | 'exists' | 'reset',
+    purpose: MailPurpose,
+    to: string,
+    path: string,
+    request?: Request,
+  ) => {
+    const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
+    mailer?.send(kind, findReaderWithin(sql, purpose, to, language), { url: dashboardUrl + path });
+  };
 
   const auth = betterAuth({
     appName: 'dashboard',
@@ -87,9 +95,10 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       ...(mailer !== null && {
         // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
         requireEmailVerification: true,
-        onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
+        onExistingUserSignUp: async ({ user }, request) =>
+          mail('exists', 'sign-up', user.email, '/forgot', request),
         sendResetPassword: async ({ user, token }, request) =>
-          mail('reset', user.email, `/reset?token=${token}`, request),
+          mail('reset', 'reset', user.email, `/reset?token=${token}`, request),
       }),
     },
     ...(mailer !== null && {
@@ -97,7 +106,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         sendOnSignUp: true,
         expiresIn: HOUR / SECOND,
         sendVerificationEmail: async ({ user, token }, request) =>
-          mail('confirm', user.email, `/confirm?token=${token}`, request),
+          mail('confirm', 'sign-up', user.email, `/confirm?token=${token}`, request),
       },
     }),
     plugins: [
@@ -131,6 +140,50 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     telemetry: { enabled: false },
   });
 
+  /**
+   * Calls one of better-auth's endpoints, with its check of the request's origin. Its rate limits are off, because they also
+   * count successes (limits.ts has ours).
+   *
+   * @param endpoint such as `/sign-in/email`
+   * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`). `cookies` are `Set-Cookie` values to pass on. `token` is
+   * that of the new session; `null` means that there is none, because a code is awaited
+   * @throws when the call could not be done, as with Postgres away
+   */
+  async function call(endpoint: string, body: Record<string, unknown>, client: Client) {
+    const { cookie, address, language, userAgent } = client;
+    const headers = new Headers({
+      'Content-Type': 'application/json',
+      Origin: origin,
+      'Accept-Language': language,
+      [ADDRESS_HEADER]: address,
+    });
+    if (cookie !== null) headers.set('Cookie', cookie);
+    if (userAgent !== null) headers.set('User-Agent', userAgent);
+    const response = await auth.handler(
+      new Request(origin + basePath + endpoint, { method: 'POST', headers, body: JSON.stringify(body) }),
+    );
+    if (response.status >= 500) throw new Error(`better-auth failed at ${endpoint}`);
+    const answer = (await response.json().catch(() => null)) as Answer | null;
+    return {
+      ok: response.ok,
+      status: response.status,
+      code: answer?.code ?? null,
+      cookies: response.headers.getSetCookie(),
+      token: answer?.token ?? null,
+      totpUri: answer?.totpURI ?? '',
+      backupCodes: answer?.backupCodes ?? [],
+    };
+  }
+
+  /** The identifier in this browser's cookie of a sign-in that awaits a code; `undefined` without one. */
+  async function awaitingSignIn(cookie: string | null) {
+    const { createAuthCookie } = await auth.$context;
+    const { name } = createAuthCookie('two_factor');
+    const value = readCookie(cookie, name);
+    // better-auth checks the cookie's signature together with the code.
+    return { name, value, identifier: /^(2fa-[\w-]{20})\./.exec(value)?.[1] };
+  }
+
   return {
     /** The session that a cookie opens, `null` if it opens none, and cookies that prolong it. */
     async session(cookie: string | null): Promise<{ session: Session | null; cookies: string[] }> {
@@ -147,38 +200,26 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       return { session: { id: response.session.id, user }, cookies };
     },
 
+    call,
+
     /**
-     * Calls one of better-auth's endpoints, with its check of the request's origin. Its rate limits are off, because they also
-     * count successes (limits.ts has ours).
-     *
-     * @param endpoint such as `/sign-in/email`
-     * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`). `cookies` are `Set-Cookie` values to pass on. `token` is
-     * that of the new session; `null` means that there is none, because a code is awaited
-     * @throws when the call could not be done, as with Postgres away
+     * Gives a backup code. Two codes at once change the same list, and better-auth refuses the slower one, although it is right: it
+     * is given again, with the attempt that this has cost.
      */
-    async call(endpoint: string, body: Record<string, unknown>, client: Client) {
-      const { cookie, address, language, userAgent } = client;
-      const headers = new Headers({
-        'Content-Type': 'application/json',
-        Origin: origin,
-        'Accept-Language': language,
-        [ADDRESS_HEADER]: address,
-      });
-      if (cookie !== null) headers.set('Cookie', cookie);
-      if (userAgent !== null) headers.set('User-Agent', userAgent);
-      const response = await auth.handler(
-        new Request(origin + basePath + endpoint, { method: 'POST', headers, body: JSON.stringify(body) }),
-      );
-      if (response.status >= 500) throw new Error(`better-auth failed at ${endpoint}`);
-      const answer = (await response.json().catch(() => null)) as Answer | null;
-      return {
-        ok: response.ok,
-        code: answer?.code ?? null,
-        cookies: response.headers.getSetCookie(),
-        token: answer?.token ?? null,
-        totpUri: answer?.totpURI ?? '',
-        backupCodes: answer?.backupCodes ?? [],
-      };
+    async giveBackupCode(code: string, client: Client) {
+      for (let conflicts = 0; ; conflicts += 1) {
+        const answer = await call('/two-factor/verify-backup-code', { code }, client);
+        if (answer.status !== 409 || conflicts === MAX_CONFLICTS) return answer;
+        const { internalAdapter } = await auth.$context;
+        const { identifier } = await awaitingSignIn(client.cookie);
+        if (identifier === undefined) continue;
+        const expiresAt = new Date(Date.now() + CODE_WAIT_MS);
+        await internalAdapter.createVerificationValue({
+          identifier: `2fa-attempts-${identifier}`,
+          value: '0',
+          expiresAt,
+        });
+      }
     },
 
     /** Confirms the email that a link was sent to. @returns `false` if the link is wrong or too old */
@@ -205,11 +246,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * code needs. `null` means that none does.
      */
     async awaitedCode(cookie: string | null): Promise<{ email: string; cookie: string } | null> {
-      const { internalAdapter, createAuthCookie } = await auth.$context;
-      const { name } = createAuthCookie('two_factor');
-      const value = readCookie(cookie, name);
-      // better-auth checks the cookie's signature together with the code.
-      const identifier = /^(2fa-[\w-]{20})\./.exec(value)?.[1];
+      const { internalAdapter } = await auth.$context;
+      const { name, value, identifier } = await awaitingSignIn(cookie);
       const found = identifier && (await internalAdapter.findVerificationValue(identifier));
       if (!found || found.expiresAt.getTime() <= Date.now()) return null;
       const user = await internalAdapter.findUserById(found.value);

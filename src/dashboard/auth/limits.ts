@@ -29,12 +29,22 @@ export interface AttemptLimit {
 export const signUpsOf = (address: ClientAddress): Limit[] =>
   ofAddress('sign-up', address, { max: 5, windowMs: HOUR });
 
-/** Mails that a visitor asks for. Many visitors can share an address: there only {@link mailsTo} counts. */
+/** Mails that a visitor asks for, also those that are not sent. Many visitors can share an address: there only {@link mailsTo} counts. */
 export const mailsOf = (address: ClientAddress): Limit[] =>
   address.isShared ? [] : ofAddress('mail', address, { max: 5, windowMs: HOUR });
 
-/** Mails that were asked for an email, even if no user has it. */
-export const mailsTo = (email: string): Limit => ({ key: `mail ${hashOf(email)}`, max: 5, windowMs: HOUR });
+/** `sign-up` and `reset` are asked for by anyone. */
+export type MailPurpose = 'sign-up' | 'reset' | 'invitation' | 'new-email';
+
+/** Mails that are sent to an email. Each purpose counts apart, so that nobody keeps an owner's invitation from an address. */
+export const mailsTo = (email: string, purpose: MailPurpose): Limit => ({
+  key: `mail-${purpose} ${hashOf(email)}`,
+  max: 5,
+  windowMs: HOUR,
+});
+
+/** Codes of the second factor that a signed-in user gives. */
+export const codesOf = (user: { id: string }): Limit => ({ key: `codes ${user.id}`, max: 10, windowMs: DAY });
 
 /** Changes of one kind that a member makes. Each leaves a row in the account's ledger, which is kept. */
 export const changesOf = (user: { id: string }, kind: EventKind): Limit => ({

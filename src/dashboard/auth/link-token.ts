@@ -12,11 +12,13 @@ const SHAPES = {
   email: /^[\w-]{32}$/,
 };
 
+export type LinkKind = keyof typeof SHAPES;
+
 /**
  * The token of a link, from the page's address or from its form.
  * @returns `null` if no token of this kind looks like it
  */
-export function linkTokenOf({ request, url, sent }: FormContext, kind: keyof typeof SHAPES): string | null {
+export function linkTokenOf({ request, url, sent }: FormContext, kind: LinkKind): string | null {
   const token = request.method === 'POST' ? sent('token') : (url.searchParams.get('token') ?? '');
   return SHAPES[kind].test(token) ? token : null;
 }

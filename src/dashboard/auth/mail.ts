@@ -3,8 +3,7 @@ import { isLoopbackHost } from '../../platform/config/addresses.ts';
 import { codeOf } from '../../platform/errors.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { SECOND } from '../../platform/units.ts';
-import { MESSAGES } from '../ui/messages.ts';
-import { type LinkMail, linkMail, type TextMail } from './mail-text.ts';
+import { type MailName, type Reader, type TextMail, type ValuesOf, writeMail } from './mail-text.ts';
 
 export type Mailer = ReturnType<typeof createMailer>;
 
@@ -40,24 +39,28 @@ export function createMailer(
   const sending = new Set<Promise<unknown>>();
 
   /** @throws if the relay did not take it */
-  async function sendText({ to, subject, text, language }: TextMail): Promise<void> {
-    const { brand } = MESSAGES[language];
-    await transport.sendMail({ to, subject: `${brand}: ${subject}`, text: `${text}\n\n${brand}\n` });
-  }
-
-  /** Sends in the background; a failure is logged, without the address and the link. */
-  function sendSoon(kind: string, mail: TextMail): void {
-    const sent = sendText(mail)
-      .catch((error) => log.error({ kind, code: codeOf(error) }, 'a mail was not sent'))
-      .finally(() => sending.delete(sent));
-    sending.add(sent);
+  async function sendText(mail: TextMail): Promise<void> {
+    await transport.sendMail(mail);
   }
 
   return {
     sendText,
-    sendSoon,
-    /** See `sendSoon`. */
-    send: (mail: LinkMail) => sendSoon(mail.kind, linkMail(mail)),
+    /**
+     * Sends a mail in the background, unless the account may not send it. A failure is logged, without the address and the link.
+     * @param reader `null` means that nothing is sent
+     */
+    send<Name extends MailName>(
+      name: Name,
+      reader: Promise<Reader | null> | Reader,
+      values: ValuesOf<Name>,
+    ): void {
+      const sent = Promise.resolve(reader)
+        .then((reader) => reader && writeMail(name, reader, values))
+        .then((mail) => mail && sendText(mail))
+        .catch((error) => log.error({ kind: name, code: codeOf(error) }, 'a mail was not sent'))
+        .finally(() => sending.delete(sent));
+      sending.add(sent);
+    },
     async close(): Promise<void> {
       await Promise.all(sending);
       transport.close();

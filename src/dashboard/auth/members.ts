@@ -4,8 +4,9 @@ import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
 import { admit, changesOf } from './limits.ts';
+import { lockForOwner } from './rights.ts';
 
-/** An owner invites and removes members, and deletes the account. All else is open to members. */
+/** An owner invites and removes members, changes roles, and renames and deletes the account. All else is open to members. */
 export type Role = 'owner' | 'member';
 
 /** The actor of a user's changes in the ledger. */
@@ -94,6 +95,7 @@ export async function listMembers(sql: Sql | Transaction, accountId: string): Pr
  *
  * @param isMeant picks the member
  * @returns the removed member; `null` if no member is meant, `last` if they are the last owner
+ * @throws NotOwnerError if a member removes another one and is no owner
  * @throws RefusedError for an unknown account
  */
 export async function removeMember(
@@ -108,20 +110,30 @@ export async function removeMember(
     const members = await listMembers(sql, accountId);
     const member = members.find(isMeant);
     if (member === undefined) return null;
+    if (actor !== actorOf(member)) await lockForOwner(sql, accountId, actor);
     if (!members.some(({ id, role }) => id !== member.id && role === 'owner')) return 'last';
-    await sql`
-      DELETE FROM dashboard_invitations
-      WHERE account_id = ${accountId} AND (email = ${member.email} OR (actor = ${actorOf(member)} AND used_at IS NULL))`;
+    await endInvitations(sql, accountId, { to: member.email, by: actorOf(member) });
     await sql`DELETE FROM dashboard_members WHERE user_id = ${member.id}`;
     await recordEvent(sql, accountId, { kind: 'member-removed', actor });
     return member;
   });
 }
 
+/** Ends the pending invitations of an account to an email and by a member. */
+export async function endInvitations(
+  sql: Transaction,
+  accountId: string,
+  { to, by }: { to: string; by: Actor },
+): Promise<void> {
+  await sql`
+    DELETE FROM dashboard_invitations
+    WHERE account_id = ${accountId} AND used_at IS NULL AND (email = ${to} OR actor = ${by})`;
+}
+
 /**
  * Turns the second factor of a member off, which ends their sessions (0004_dashboard.sql).
  *
- * @returns `null` if no member with a second factor has this email
+ * @returns whether a member with a second factor has this email
  * @throws RefusedError for an unknown account
  */
 export async function resetSecondFactor(
@@ -129,17 +141,17 @@ export async function resetSecondFactor(
   accountId: string,
   email: string,
   actor: Actor,
-): Promise<{ language: Language | null } | null> {
+): Promise<boolean> {
   return sql.begin(async (sql) => {
     await lockAccount(sql, accountId);
-    const [member] = await sql<{ id: string; language: Language | null }[]>`
+    const [member] = await sql<{ id: string }[]>`
       UPDATE dashboard_users u SET "twoFactorEnabled" = false FROM dashboard_members m
       WHERE m.user_id = u."id" AND m.account_id = ${accountId} AND u."email" = ${email} AND u."twoFactorEnabled"
-      RETURNING u."id", m.language`;
-    if (member === undefined) return null;
+      RETURNING u."id"`;
+    if (member === undefined) return false;
     await sql`DELETE FROM dashboard_second_factors WHERE "userId" = ${member.id}`;
     await recordEvent(sql, accountId, { kind: 'second-factor-off', actor });
-    return member;
+    return true;
   });
 }
 

@@ -9,6 +9,7 @@ export type SecurityEvent =
   | 'sign-up'
   /** A guess was wrong, or was not checked because too many had failed. */
   | `${'sign-in' | 'sign-in code' | 'password change' | 'password check'} ${'failed' | 'refused'}`
+  | 'code check failed'
   | 'password changed'
   | 'password reset'
   | `second factor turned ${'on' | 'off'}`
@@ -17,6 +18,7 @@ export type SecurityEvent =
   | 'email change asked'
   | 'email changed'
   | `member ${'invited' | 'removed'}`
+  | 'role changed'
   | 'other sessions ended'
   | 'account deleted';
 

@@ -1,18 +1,12 @@
+import type { Sql } from '../../platform/postgres/connect.ts';
 import { SECOND } from '../../platform/units.ts';
+import type { Client } from '../request/context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import type { AuthContext, SignedInContext } from './context.ts';
-import { CODE_LOCK_MS } from './lifetimes.ts';
-import {
-  type AttemptLimit,
-  admit,
-  checkGuess,
-  type GuessOutcome,
-  isFirstUse,
-  mailsOf,
-  mailsTo,
-} from './limits.ts';
+import { type AttemptLimit, admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
+import { findReader } from './reader.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
 import { findEmailOwner, keepSession } from './sessions.ts';
 
@@ -55,6 +49,7 @@ export async function changePasswordWith(
     const answer = await tools.auth.call('/change-password', body, client);
     if (!answer.ok) return null;
     await recordRepeatable(tools.sql, account.id, user, 'password-changed');
+    tellOfPassword(context, user.email);
     return answer.cookies;
   });
   const event = outcome.isRight
@@ -62,6 +57,12 @@ export async function changePasswordWith(
     : (`password change ${failedOrRefused(outcome)}` as const);
   logOfMember(context, event);
   return outcome;
+}
+
+/** Tells a user by mail that their password was changed: somebody else may have done it. */
+export function tellOfPassword({ tools, messages }: AuthContext, email: string): void {
+  const url = `${tools.publicUrl}/dashboard/forgot`;
+  tools.mailer?.send('password-changed', findReader(tools.sql, email, messages.language), { url });
 }
 
 /** Checks the password of a member who is signed in. It counts as a guess. */
@@ -84,18 +85,14 @@ export async function signInWithCode(context: AuthContext, text: string): Promis
   const awaited = await tools.auth.awaitedCode(client.cookie);
   const member = awaited && (await findEmailOwner(tools.sql, awaited.email));
   if (!awaited || !member) return null;
-  const code = text.replace(/\s/g, '');
-  const isOfApp = /^\d{6}$/.test(code);
   const failed = (retryAfterS: number | null) => {
     logSecurity(context, `sign-in code ${failedOrRefused({ retryAfterS })}`, member);
     return { isRight: false, retryAfterS } as const;
   };
-  // better-auth removes a used backup code, but takes an app's code again while it is shown.
-  if (isOfApp && !(await isFirstUse(tools.sql, member.userId, code))) return failed(null);
-  const endpoint = isOfApp ? '/two-factor/verify-totp' : '/two-factor/verify-backup-code';
-  const answer = await tools.auth.call(endpoint, { code }, { ...client, cookie: awaited.cookie });
+  const answer = await giveCode(context, member.userId, text, { ...client, cookie: awaited.cookie });
+  if (answer === null) return failed(null);
   if (!answer.ok || answer.token === null) {
-    if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') return failed(CODE_LOCK_MS / SECOND);
+    if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') return failed(await codesLockedS(tools.sql, member));
     const outcome = failed(null);
     return (await tools.auth.awaitedCode(client.cookie)) === null ? null : outcome;
   }
@@ -105,13 +102,35 @@ export async function signInWithCode(context: AuthContext, text: string): Promis
   return { isRight: true, cookies: answer.cookies };
 }
 
+/**
+ * Gives better-auth a code of the app, or a backup code, with the cookie of a session or of a sign-in that awaits it.
+ * @returns `null` for a code of the app that was given before
+ */
+export async function giveCode({ tools }: AuthContext, userId: string, text: string, client: Client) {
+  const code = withoutBlanks(text);
+  if (!/^\d{6}$/.test(code)) return tools.auth.giveBackupCode(code, client);
+  // better-auth removes a used backup code, but takes an app's code again while it is shown.
+  if (!(await isFirstUse(tools.sql, userId, code))) return null;
+  return tools.auth.call('/two-factor/verify-totp', { code }, client);
+}
+
+export const withoutBlanks = (code: string) => code.replace(/\s/g, '');
+
 function failedOrRefused({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'refused' {
   return retryAfterS === null ? 'failed' : 'refused';
 }
 
-/** Sends the link that confirms an email, unless too many mails were sent to it. */
+/** How long a user's codes are still refused (0004_dashboard.sql). */
+async function codesLockedS(sql: Sql, { userId }: { userId: string }): Promise<number> {
+  const [lock] = await sql<{ leftS: number | null }[]>`
+    SELECT extract(epoch FROM "lockedUntil" - now())::float8 AS "leftS" FROM dashboard_second_factors
+    WHERE "userId" = ${userId}`;
+  return Math.max(1, lock?.leftS ?? 1);
+}
+
+/** Sends the link that confirms an email, unless the visitor has asked for too many mails. */
 export async function sendConfirmation({ tools, client }: AuthContext, email: string): Promise<AttemptLimit> {
-  const admission = await admit(tools.sql, mailsTo(email), ...mailsOf(client));
+  const admission = await admit(tools.sql, ...mailsOf(client));
   if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
   return admission;
 }

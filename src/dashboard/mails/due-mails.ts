@@ -3,34 +3,39 @@ import { codeOf } from '../../platform/errors.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
-import type { TextMail } from '../auth/mail-text.ts';
+import { MAILS, type MailName, type Reader, type ValuesOf, writeMail } from '../auth/mail-text.ts';
+import type { Language } from '../ui/language.ts';
 
 /** A reason to send a mail that answers no request. */
 export interface Due {
-  /** The member that gets the mail. */
-  userId: string;
+  accountId: string;
+  /** The only member that gets the mail; `null` means every member. */
+  only: string | null;
   /** The subject of the mail, such as a key. A member gets one mail about a topic on each occasion. */
   topic: string;
   /** Such as a period. */
   occasion: string;
 }
 
+/** A reason for one member. */
+type DueTo<Reason> = Reason & { userId: string; email: string; language: Language | null; account: string };
+
 /** The addresses in such mails. */
 interface MailAddresses {
   /** The service's own address. */
   publicUrl: string;
   buyUrl: string | null;
+  contact: string | null;
 }
 
 /** One kind of these mails. */
-export interface MailKind<Reason extends Due> {
-  /** For the log. */
-  name: string;
-  /** SQL for all reasons of this kind, also those that were sent already. */
+export interface MailKind<Reason extends Due, Name extends MailName = MailName> {
+  name: Name;
+  /** SQL for all reasons of this kind, also those that were sent already, of any account. */
   due(sql: Sql): PendingQuery<Row[]>;
   /** Reasons of a member that share a mail have the same text here. */
   sharedBy(reason: Reason): string;
-  mailOf(reasons: [Reason, ...Reason[]], addresses: MailAddresses): TextMail;
+  valuesOf(reasons: [Reason, ...Reason[]], addresses: MailAddresses): ValuesOf<Name>;
 }
 
 export interface DueMailParts extends MailAddresses {
@@ -40,36 +45,55 @@ export interface DueMailParts extends MailAddresses {
 }
 
 /** Sends the mails of a kind that are due, each once by one of the instances. The next run tries a failed one again. */
-export async function sendDueMails<Reason extends Due>(
+export async function sendDueMails<Reason extends Due, Name extends MailName>(
   { sql, mailer, log, ...addresses }: DueMailParts,
-  kind: MailKind<Reason>,
+  kind: MailKind<Reason, Name>,
 ): Promise<void> {
-  const groups = Map.groupBy(await findDue<Reason>(sql, kind.due(sql)), (reason) =>
+  const groups = Map.groupBy(await findDue(sql, kind), (reason) =>
     [reason.userId, kind.sharedBy(reason)].join(' '),
   );
   for (const group of groups.values()) {
     const [first, ...more] = await claim(sql, group);
     if (first === undefined) continue;
-    await mailer.sendText(kind.mailOf([first, ...more], addresses)).catch(async (error) => {
+    const reader: Reader = {
+      to: first.email,
+      language: first.language,
+      account: { name: first.account, isSuspended: false },
+    };
+    const mail = writeMail(kind.name, reader, kind.valuesOf([first, ...more], addresses))!;
+    await mailer.sendText(mail).catch(async (error) => {
       log.error({ kind: kind.name, code: codeOf(error) }, 'a mail was not sent');
       await withdraw(sql, [first, ...more]);
     });
   }
 }
 
-/** The reasons whose occasion is new. */
-function findDue<Reason extends Due>(sql: Sql, due: PendingQuery<Row[]>): Promise<Reason[]> {
-  return sql<Reason[]>`
-    SELECT due.* FROM (${due}) AS due
-    LEFT JOIN dashboard_sent_mails sent ON (sent.user_id, sent.topic) = (due."userId", due.topic)
-    WHERE sent.occasion IS DISTINCT FROM due.occasion ORDER BY due."userId", due.topic`;
+/**
+ * The reasons whose occasion is new, for each member with a confirmed email. Those about security are for every member; others for
+ * members who want them, unless their account is suspended.
+ */
+function findDue<Reason extends Due, Name extends MailName>(
+  sql: Sql,
+  { name, due }: MailKind<Reason, Name>,
+): Promise<DueTo<Reason>[]> {
+  const isSecurity = MAILS[name].about === 'security';
+  return sql<DueTo<Reason>[]>`
+    SELECT due.*, m.user_id AS "userId", u."email", m.language, a.name AS account
+    FROM (${due(sql)}) AS due
+    JOIN accounts a ON a.id = due."accountId" AND a.deleted_at IS NULL
+    JOIN dashboard_members m ON m.account_id = a.id AND m.user_id = coalesce(due.only, m.user_id)
+    JOIN dashboard_users u ON u."id" = m.user_id AND u."emailVerified"
+    LEFT JOIN dashboard_sent_mails sent ON (sent.user_id, sent.topic) = (m.user_id, due.topic)
+    WHERE sent.occasion IS DISTINCT FROM due.occasion
+      AND (${isSecurity} OR (m.usage_alerts AND a.suspended_at IS NULL))
+    ORDER BY m.user_id, due.topic`;
 }
 
 /**
  * Claims the reasons for one mail right before it is sent, so that an instance that ends leaves no other mail claimed.
  * @returns those that no other instance has claimed; none for a member who has left meanwhile
  */
-async function claim<Reason extends Due>(sql: Sql, reasons: Reason[]): Promise<Reason[]> {
+async function claim<Reason>(sql: Sql, reasons: DueTo<Due & Reason>[]): Promise<DueTo<Due & Reason>[]> {
   const claimed = await sql<{ topic: string }[]>`
     INSERT INTO dashboard_sent_mails AS sent (user_id, topic, occasion)
     SELECT user_id, topic, occasion
@@ -82,7 +106,7 @@ async function claim<Reason extends Due>(sql: Sql, reasons: Reason[]): Promise<R
   return reasons.filter(({ topic }) => topics.has(topic));
 }
 
-async function withdraw(sql: Sql, reasons: Due[]): Promise<void> {
+async function withdraw(sql: Sql, reasons: DueTo<Due>[]): Promise<void> {
   await sql`
     DELETE FROM dashboard_sent_mails
     WHERE user_id = ${reasons[0]!.userId} AND (topic, occasion) IN (SELECT topic, occasion FROM ${occasionsOf(sql, reasons)})`;

@@ -110,6 +110,8 @@ export interface Field {
   minLength?: number;
   optional?: boolean;
   placeholder?: string;
+  /** The keyboard of a phone. */
+  inputMode?: 'numeric';
 }
 
 /** The field in which a user gives an email. By default it is the email of their sign-in. */
@@ -151,7 +153,7 @@ export function field(field: Field & { fault?: HtmlValue; focus?: boolean }): Ht
   ${
     options === undefined
       ? html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${field.autocomplete ?? 'off'}"${field.optional !== true && html` required`}
-    maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${states}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${['text', 'search'].includes(type) && html` spellcheck="false"`}>`
+    maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${states}${field.inputMode && html` inputmode="${field.inputMode}"`}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${['text', 'search'].includes(type) && html` spellcheck="false"`}>`
       : html`<select id="${name}" name="${name}"${states}>${options.map(([value, label]) => html`<option value="${value}">${label}</option>`)}</select>`
   }
   ${field.fault && html`<p class="fault" id="${name}-fault" role="alert">${field.fault}</p>`}

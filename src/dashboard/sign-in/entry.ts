@@ -2,7 +2,7 @@ import { readPlan } from '../../metering/accounts/plan.ts';
 import { withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { suspensionText } from '../account/suspension-text.ts';
-import { admit, mailsTo, signUpsOf } from '../auth/limits.ts';
+import { admit, signUpsOf } from '../auth/limits.ts';
 import { accountOf, memberOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
@@ -117,8 +117,7 @@ export const signUp = formHandlers({
     const name = sent('name').trim();
     const email = sent('email').trim();
     const password = sent('password');
-    const mails = tools.mails ? [mailsTo(email)] : [];
-    const refusal = tooMany(context, await admit(tools.sql, ...signUpsOf(client), ...mails));
+    const refusal = tooMany(context, await admit(tools.sql, ...signUpsOf(client)));
     if (refusal !== null) return refusal;
     const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
     const answer = await withConstantTime(context, made, () => tools.mails);

@@ -1,11 +1,13 @@
 import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
 import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
-import { admit, forgetGuesses, mailsOf, mailsTo } from '../auth/limits.ts';
-import { linkTokenOf } from '../auth/link-token.ts';
-import { memberOf, recordRepeatable, recordSignIn } from '../auth/members.ts';
+import { admit, forgetGuesses, mailsOf } from '../auth/limits.ts';
+import { type LinkKind, linkTokenOf } from '../auth/link-token.ts';
+import { contactInMail } from '../auth/mail-text.ts';
+import { recordRepeatable, recordSignIn } from '../auth/members.ts';
+import { findReader } from '../auth/reader.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
-import { withConstantTime } from '../auth/sign-in.ts';
+import { tellOfPassword, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -21,7 +23,7 @@ import {
   tooMany,
 } from '../request/forms.ts';
 import { cardPage, messagePage } from '../request/layout.ts';
-import { html } from '../ui/html.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
 
@@ -48,7 +50,7 @@ export const forgot = formHandlers({
     const { tools, messages, client, sent } = context;
     const email = sent('email').trim();
     if (!tools.mails) return refuse(403, { message: messages.forgotNoMail });
-    const refusal = tooMany(context, await admit(tools.sql, mailsTo(email), ...mailsOf(client)));
+    const refusal = tooMany(context, await admit(tools.sql, ...mailsOf(client)));
     if (refusal !== null) return refusal;
     await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
     return messagePage(context, 200, messages.forgotTitle, messages.linkSent);
@@ -70,13 +72,14 @@ export const reset = linkPage('reset', {
     if (refusal !== null) return refusal;
     const newPassword = sent('password');
     const { ok } = await tools.auth.call('/reset-password', { token, newPassword }, client);
-    if (!ok) return invalidLink(context);
+    if (!ok) return invalidLink(context, 'reset');
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'password reset', member);
     if (member !== null && member.accountId !== null) {
       await recordRepeatable(tools.sql, member.accountId, { id: member.userId }, 'password-changed');
     }
+    tellOfPassword(context, email);
     return redirectTo(context, '/sign-in?done=password');
   },
 });
@@ -119,6 +122,7 @@ export const invitation = linkPage('invitation', {
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'invitation accepted', member);
+    if (userName !== null) tellOfPassword(context, email);
     // A session of someone else's in this browser is not to check the new one's.
     const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...client, cookie: null });
     if (member !== null && answer.token !== null) await recordSignIn(tools.sql, member.userId);
@@ -139,7 +143,9 @@ export const confirm = linkPage('confirm', {
   show: (context) => confirmPage(context, context.messages.confirmLead),
   async submit(context) {
     const isConfirmed = await context.tools.auth.confirmEmail(context.token);
-    return isConfirmed ? confirmed(context, '?done=confirmed', context.found) : invalidLink(context);
+    return isConfirmed
+      ? confirmed(context, '?done=confirmed', context.found)
+      : invalidLink(context, 'confirm');
   },
 });
 
@@ -150,12 +156,12 @@ export const newEmail = linkPage('email', {
   async submit(context) {
     const { tools, messages, token } = context;
     const change = await confirmEmailChange(tools.sql, token);
-    if (change === null) return invalidLink(context);
+    if (change === null) return invalidLink(context, 'email');
     logSecurity(context, 'email changed', change);
     if (change.previousIsConfirmed) {
-      const language = (await memberOf(tools.sql, change.userId))?.language ?? messages.language;
-      const url = tools.config.contact ?? `${tools.publicUrl}/dashboard/sign-in`;
-      tools.mailer?.send({ kind: 'changed', to: change.previous, url, language });
+      const reader = await findReader(tools.sql, context.found, messages.language);
+      const url = contactInMail(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
+      tools.mailer?.send('email-changed', { ...reader, to: change.previous }, { url });
     }
     return confirmed(context, '/settings?done=email-changed', context.found);
   },
@@ -195,7 +201,7 @@ interface LinkContext<Found> extends PageContext {
  * its form, because hashing a password takes time that a wrong link must not cost.
  */
 function linkPage<Found>(
-  kind: Parameters<typeof linkTokenOf>[1],
+  kind: LinkKind,
   page: {
     find(context: PageContext, token: string): Promise<Found | null>;
     show(context: LinkContext<Found>, refusal: Refusal | null): PageResponse;
@@ -205,7 +211,7 @@ function linkPage<Found>(
   async function open<T>(context: PageContext, next: (opened: LinkContext<Found>) => T | Promise<T>) {
     const token = linkTokenOf(context, kind);
     const found = token && (await page.find(context, token));
-    return token && found ? next({ ...context, token, found }) : invalidLink(context);
+    return token && found ? next({ ...context, token, found }) : invalidLink(context, kind);
   }
   return formHandlers({
     show: (context: PageContext, refusal) => open(context, (opened) => page.show(opened, refusal)),
@@ -213,6 +219,19 @@ function linkPage<Found>(
   });
 }
 
-function invalidLink(context: PageContext): PageResponse {
-  return messagePage(context, 404, context.messages.linkInvalid, context.messages.linkInvalidLead);
+/** The page of a link that is wrong, used or too old, with the way to a new one. */
+function invalidLink(context: PageContext, kind: LinkKind): PageResponse {
+  const { messages, tools, session } = context;
+  const link = (path: string) =>
+    html`<p><a class="button" href="${tools.base}${path}">${messages.newLink}</a></p>`;
+  const again = { path: '/sign-up/again', fields: [emailField(messages.email)], button: messages.newLink };
+  const ways: Record<LinkKind, HtmlValue> = {
+    reset: link('/forgot'),
+    confirm: session === null ? tools.mails && form(context, again) : link('/settings'),
+    email: link('/settings/email'),
+    invitation: html`<p>${messages.newLinkInvitation} ${contactLink(context)}</p>`,
+  };
+  const page = { title: messages.linkInvalid, lead: messages.linkInvalidLead, status: 404 };
+  const signIn = html`<a href="${tools.base}/sign-in">${messages.signIn}</a>`;
+  return cardPage(context, { ...page, body: ways[kind], after: session === null && signIn });
 }

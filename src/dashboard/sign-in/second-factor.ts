@@ -1,8 +1,9 @@
 import encodeQR from 'qr';
-import { isFirstUse } from '../auth/limits.ts';
+import { admit, codesOf, isFirstUse } from '../auth/limits.ts';
 import { recordRepeatable } from '../auth/members.ts';
+import { findReader } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
-import { presentRefusal, sentPassword, signInWithCode } from '../auth/sign-in.ts';
+import { giveCode, presentRefusal, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -21,6 +22,9 @@ import type { Messages } from '../ui/messages.ts';
 import { copyable } from '../ui/parts.ts';
 
 const PATH = '/settings/second-factor';
+
+/** As better-auth makes it: nothing else becomes a link. */
+const URI_SHAPE = /^otpauth:\/\/totp\/[!-~]{1,1000}$/;
 
 /** /dashboard/sign-in/code: asks for the code of a second factor, after the password. */
 export const signInCode = formHandlers({
@@ -80,11 +84,15 @@ function sheet(context: MemberContext, content: Html, refusal: Refusal | null = 
 
 type Answer = Awaited<ReturnType<MemberContext['tools']['auth']['call']>>;
 
-/** A form that asks for the password, with which it calls an endpoint of better-auth. */
+/**
+ * A form that asks for the password, with which it calls an endpoint of better-auth.
+ * @param options.wantsCode whether it asks for a code, too
+ */
 function passwordForm(
   endpoint: string,
   words: (messages: Messages) => { title: string; lead: string },
   done: (context: MemberContext, answer: Answer) => Promise<PageResponse>,
+  { wantsCode = false } = {},
 ) {
   return formHandlers({
     show(context: MemberContext, refusal) {
@@ -93,14 +101,19 @@ function passwordForm(
         title,
         lead: html`<p>${lead}</p>`,
         username: context.user.email,
-        fields: [presentPassword(context.messages)],
+        fields: [
+          presentPassword(context.messages),
+          ...(wantsCode ? [{ ...codeField(context.messages), hint: context.messages.codeOrBackupHint }] : []),
+        ],
         button: title,
         cancel: PATH,
         refusal,
       });
     },
     async submit(context) {
-      const refusal = await presentRefusal(context);
+      const refusal =
+        (await presentRefusal(context)) ??
+        (wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null);
       if (refusal !== null) return refusal;
       const body = { password: sentPassword(context) };
       const answer = await context.tools.auth.call(endpoint, body, context.client);
@@ -113,21 +126,35 @@ function passwordForm(
 export const setUp = passwordForm(
   '/two-factor/enable',
   ({ setUp, secondFactorLead }) => ({ title: setUp, lead: secondFactorLead }),
-  async (context, { totpUri, backupCodes }) => {
-    const { messages } = context;
-    const secret = new URL(totpUri).searchParams.get('secret') ?? '';
-    return sheet(
-      context,
-      html`
+  async (context, answer) => setUpSheet(context, answer, null),
+);
+
+/** The secret and the backup codes, which are shown until a right code turns the second factor on. */
+function setUpSheet(
+  context: MemberContext,
+  { totpUri, backupCodes }: Pick<Answer, 'totpUri' | 'backupCodes'>,
+  refusal: Refusal | null,
+): Promise<PageResponse> {
+  const { messages } = context;
+  const secret = new URL(totpUri).searchParams.get('secret') ?? '';
+  const confirmForm = form(context, {
+    path: `${PATH}/confirm`,
+    // A wrong code comes back with them, because they are stored in no form that could be shown again.
+    hidden: { uri: totpUri, codes: backupCodes.join(' ') },
+    fields: [{ ...codeField(messages), hint: messages.codeHint, inputMode: 'numeric' }],
+    focus: false,
+    button: messages.turnOn,
+    refusal,
+  });
+  const content = html`
   <p>${messages.scanLead}</p>
   <p>${qrCode(messages.scanLabel, totpUri)}</p>
   <p><a href="${totpUri}">${messages.openApp}</a></p>
   ${copyable(messages, { id: 'secret', label: messages.secretLabel, text: secret })}
   ${backupCodeList(messages, backupCodes)}
-  ${confirmForm(context, null)}`,
-    );
-  },
-);
+  ${confirmForm}`;
+  return sheet(context, content, refusal);
+}
 
 /** /dashboard/settings/second-factor/codes: new backup codes in place of the present ones. */
 export const newBackupCodes = passwordForm(
@@ -136,6 +163,7 @@ export const newBackupCodes = passwordForm(
   async (context, { backupCodes }) => {
     const { messages, tools } = context;
     logOfMember(context, 'backup codes renewed');
+    tell(context, 'backup-codes');
     return sheet(
       context,
       html`
@@ -156,15 +184,30 @@ export const turnOff = passwordForm(
     if (context.user.hasSecondFactor) await changed(context, 'off');
     return redirectTo(context, `${PATH}?done=off`, cookies);
   },
+  { wantsCode: true },
 );
+
+/** Checks the code that a signed-in user gives. Few are taken in a day, because a guess here is not one of a sign-in. */
+async function codeRefusal(context: MemberContext): Promise<Refusal | null> {
+  const { tools, messages, sent, user } = context;
+  const early = tooMany(context, await admit(tools.sql, codesOf(user)));
+  if (early !== null) return early;
+  const answer = await giveCode(context, user.id, sent('code'), context.client);
+  if (answer?.ok === true) return null;
+  logOfMember(context, 'code check failed');
+  return refuse(422, { faults: { code: messages.codeWrong } });
+}
 
 /** POST /dashboard/settings/second-factor/confirm: turns it on, once a code shows that the app has the secret. */
 export const confirmation = formHandlers({
-  show: (context: MemberContext, refusal) => sheet(context, confirmForm(context, refusal), refusal),
+  show(context: MemberContext, refusal) {
+    const { sent } = context;
+    return setUpSheet(context, { totpUri: sent('uri'), backupCodes: sent('codes').split(' ') }, refusal);
+  },
   async submit(context) {
     const { tools, messages, client, sent, user } = context;
-    if (user.hasSecondFactor) return redirectTo(context, PATH);
-    const code = sent('code').replace(/\s/g, '');
+    if (user.hasSecondFactor || !URI_SHAPE.test(sent('uri'))) return redirectTo(context, PATH);
+    const code = withoutBlanks(sent('code'));
     const wrong = refuse(422, { faults: { code: messages.codeWrong } });
     if (!(await isFirstUse(tools.sql, user.id, code))) return wrong;
     const answer = await tools.auth.call('/two-factor/verify-totp', { code }, client);
@@ -174,20 +217,21 @@ export const confirmation = formHandlers({
   },
 });
 
-function confirmForm(context: MemberContext, refusal: Refusal | null): Html {
-  const { messages } = context;
-  const fields = [{ ...codeField(messages), hint: messages.codeHint }];
-  return form(context, { path: `${PATH}/confirm`, fields, focus: false, button: messages.turnOn, refusal });
-}
-
 /** Keeps the change, and tells the user by mail: somebody else may have made it. */
 async function changed(context: MemberContext, state: 'on' | 'off'): Promise<void> {
-  const { tools, messages, user, account } = context;
+  const { tools, user, account } = context;
   await recordRepeatable(tools.sql, account.id, user, `second-factor-${state}`);
   logOfMember(context, `second factor turned ${state}`);
+  tell(context, `second-factor-${state}`);
+}
+
+function tell(
+  { tools, messages, user }: MemberContext,
+  mail: 'second-factor-on' | 'second-factor-off' | 'backup-codes',
+): void {
   const url = `${tools.publicUrl}/dashboard${PATH}`;
-  if (user.emailVerified)
-    tools.mailer?.send({ kind: `second-factor-${state}`, to: user.email, url, language: messages.language });
+  const reader = findReader(tools.sql, user.email, messages.language);
+  if (user.emailVerified) tools.mailer?.send(mail, reader, { url });
 }
 
 function codeField(messages: Messages): Field {

@@ -1,4 +1,4 @@
-import { MINUTE } from '../../platform/units.ts';
+import { DAY, MINUTE } from '../../platform/units.ts';
 
 export type Language = 'en' | 'pt';
 
@@ -41,12 +41,16 @@ function createFormats(language: Language) {
   // Not Intl's own order of the two: Portuguese would get numbers only, `21/11`.
   const day = (value: Date) => `${value.getUTCDate()} ${month.format(value).replace(/\.$/, '')}`;
   const date = (value: Date) => `${day(value)} ${value.getUTCFullYear()}`;
+  const moment = (value: Date) => `${date(value)}, ${value.toISOString().slice(11, 16)}`;
   return {
     number: (value: number) => numbers.format(value),
     /** `21 November 2026 at 10:00 UTC`. */
     instant: (value: Date) => `${instants.format(value)} UTC`,
     /** `21 Nov 2026, 10:00`. */
-    moment: (value: Date) => `${date(value)}, ${value.toISOString().slice(11, 16)}`,
+    moment,
+    /** An end in a mail as `endOf` has it on pages: `24 Nov 2026` for the midnight after that day, else `24 Nov 2026, 10:00 UTC`. */
+    end: (value: Date) =>
+      value.getTime() % DAY === 0 ? date(new Date(value.getTime() - 1)) : `${moment(value)} UTC`,
     /** `21 Nov 2026`. */
     date,
     /** `November 2026`. */

@@ -138,7 +138,9 @@ const TEXTS = {
     'Recebeu um convite para a conta “{account}” como {email}. Um endereço pertence a uma só conta. Peça um convite para outro endereço, ou primeiro saia da outra conta ou elimine-a, nas definições dela.',
   ],
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
-  linkInvalidLead: ['It was used or has expired. Ask for another.', 'Já foi usada ou expirou. Peça outra.'],
+  linkInvalidLead: ['It was used or has expired.', 'Já foi usada ou expirou.'],
+  newLinkInvitation: ['Ask the sender of the invitation for another.', 'Peça outra ao remetente do convite.'],
+  newLink: ['Ask for a new link', 'Pedir uma nova ligação'],
 
   wrongSignIn: ['The email or the password is wrong.', 'Email ou palavra-passe incorretos.'],
   wrongOrUnconfirmed: [
@@ -647,20 +649,31 @@ const TEXTS = {
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],
   membersLead: [
-    'Owners invite and remove members, and delete the account. Everything else is open to all members.',
-    'Os proprietários convidam e removem membros e eliminam a conta. Tudo o resto está aberto a todos os membros.',
+    'Owners invite and remove members, change their roles, and rename and delete the account. Everything else is open to all members.',
+    'Os proprietários convidam e removem membros, alteram as funções e o nome da conta, e eliminam-na. Tudo o resto está aberto a todos os membros.',
   ],
   inviteNoMail: [
     'This service sends no mail. To invite another member, ask its operator{contact}.',
     'Este serviço não envia emails. Para convidar outro membro, peça ao operador{contact}.',
   ],
-  role: ['Role', 'Papel'],
+  role: ['Role', 'Função'],
   roles: {
     owner: ['Owner', 'Proprietário'],
     member: ['Member', 'Membro'],
   },
   invite: ['Invite a member', 'Convidar um membro'],
   isMember: ['This address is of a member.', 'Este endereço já é de um membro.'],
+  inviteSuspended: ['A suspended account invites nobody.', 'Uma conta suspensa não pode convidar ninguém.'],
+  inviteUnconfirmed: [
+    'Confirm your address first, because the invitation names it.',
+    'Confirme primeiro o seu endereço, porque o convite o indica.',
+  ],
+  changeRole: ['Change the role', 'Alterar a função'],
+  changeAccountName: ['Rename the account', 'Alterar o nome da conta'],
+  accountNameHint: [
+    'Its members see it, in the dashboard and in mails.',
+    'Os membros veem-no no painel e nos emails.',
+  ],
   pendingInvitations: ['Pending invitations', 'Convites pendentes'],
   withdraw: ['Withdraw', 'Retirar'],
   ownersOnly: ['Only an owner can do this', 'Só um proprietário o pode fazer'],
@@ -683,8 +696,8 @@ const TEXTS = {
     'Deixa de imediato de ver esta conta. As chaves da API continuam a funcionar: revogue as que conhece.',
   ],
   lastMember: [
-    'This is the last owner. Invite another first, or delete the account.',
-    'É o último proprietário. Convide primeiro outro, ou elimine a conta.',
+    'This is the last owner. Make another member an owner first, or delete the account.',
+    'É o último proprietário. Torne primeiro outro membro proprietário, ou elimine a conta.',
   ],
   sessions: ['Signed-in devices', 'Sessões ativas'],
   sessionsLead: [
@@ -738,6 +751,8 @@ const TEXTS = {
     'password-changed': ['Password changed', 'Palavra-passe alterada'],
     'second-factor-on': ['Second factor turned on', 'Segundo fator ativado'],
     'second-factor-off': ['Second factor turned off', 'Segundo fator desativado'],
+    'role-changed': ['Role of a member changed', 'Função de um membro alterada'],
+    'account-renamed': ['Account renamed', 'Nome da conta alterado'],
     'name-changed': ['Name changed', 'Nome alterado'],
     'email-changed': ['Email changed', 'Email alterado'],
   },
@@ -756,14 +771,14 @@ const TEXTS = {
     'The included credits of this period are used. If you turn this off, all calls are refused until {until}.',
     'Os créditos incluídos deste período acabaram. Se desativar, todas as chamadas são recusadas até {until}.',
   ],
-  alerts: ['Mails about usage and keys', 'Emails sobre a utilização e as chaves'],
+  alerts: ['Mails about usage, plan and keys', 'Emails sobre a utilização, o plano e as chaves'],
   alertsOn: [
-    'On: you get a mail when 80% and when 100% of the calls of the plan are used, before a key ends, and when one has ended.',
-    'Ativo: recebe um email quando 80% e quando 100% das chamadas do plano estão usadas, antes de uma chave terminar e quando terminou.',
+    'On: you get a mail when 80% and when 100% of the calls of the plan are used, before the plan or a key ends, and when it has ended.',
+    'Ativo: recebe um email quando 80% e quando 100% das chamadas do plano estão usadas, antes de o plano ou uma chave terminar e quando terminou.',
   ],
   alertsOff: [
-    'Off: you get no mail about usage and keys.',
-    'Inativo: não recebe emails sobre a utilização e as chaves.',
+    'Off: you get no mail about usage, plan and keys.',
+    'Inativo: não recebe emails sobre a utilização, o plano e as chaves.',
   ],
 
   alertsEnded: ['These mails have ended', 'Estes emails terminaram'],
@@ -780,6 +795,7 @@ const TEXTS = {
       'The password is changed. Sign in with it.',
       'A palavra-passe foi alterada. Inicie sessão com ela.',
     ],
+    '/sign-in?done=left': ['You have left the account.', 'Saiu da conta.'],
     '/sign-in?done=deleted': ['The account is deleted.', 'A conta foi eliminada.'],
     '/sign-in?done=code-ended': [
       'The code was not given in time, or was wrong too often. Sign in again.',
@@ -811,6 +827,7 @@ const TEXTS = {
       'The invitation is on its way. Its link works for 7 days.',
       'O convite vai a caminho. A ligação é válida durante 7 dias.',
     ],
+    '/settings/members?done=role': ['The role is changed.', 'A função foi alterada.'],
     '/settings/members?done=withdrawn': ['The invitation is withdrawn.', 'O convite foi retirado.'],
     '/settings/sessions?done=ended': ['You are signed out everywhere else.', 'Terminou as outras sessões.'],
   },
@@ -859,12 +876,31 @@ const TEXTS = {
   ownList: ['Your list', 'A sua lista'],
   back: ['Back to the dashboard', 'Voltar ao painel'],
 
-  mailInvitationSubject: ['Invitation to “{account}”', 'Convite para “{account}”'],
-  mailInvitation: [
-    'You were invited to the account “{account}”. Open this link to choose a password. It works once, until {until}.',
-    'Recebeu um convite para a conta “{account}”. Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.',
+  /** The first line of a mail to a member. */
+  mailAccount: ['Account: {account}', 'Conta: {account}'],
+  mailInvitationSubject: ['Invitation to an account', 'Convite para uma conta'],
+  mailInvitedBy: [
+    '{inviter} invites you to use the account of their company here.',
+    '{inviter} convida-o a usar a conta da sua empresa neste serviço.',
   ],
-  mailSuspendedSubject: ['“{account}” is suspended', '“{account}” está suspensa'],
+  mailInvitedByOperator: [
+    'The operator of this service invites you to an account here.',
+    'O operador deste serviço convida-o para uma conta neste serviço.',
+  ],
+  mailInvitation: [
+    'Open this link to choose a password. It works once, until {until}.',
+    'Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.',
+  ],
+  mailInvitationElsewhere: [
+    'You sign in with this address already, and an address belongs to one account only. Sign in to leave or delete that account, then open this link. Or ask for an invitation to another address. The link works once, until {until}.',
+    'Já inicia sessão com este endereço, e um endereço pertence a uma só conta. Inicie sessão para sair dessa conta ou a eliminar, e abra depois esta ligação. Ou peça um convite para outro endereço. A ligação funciona uma vez, até {until}.',
+  ],
+  mailInvitationIgnore: ['If you do not expect this, do nothing.', 'Se não o espera, não faça nada.'],
+  mailNewPassword: [
+    'The operator of this service sends you this link to choose a new password. It works once, until {until}.',
+    'O operador deste serviço envia-lhe esta ligação para escolher uma nova palavra-passe. Funciona uma vez, até {until}.',
+  ],
+  mailSuspendedSubject: ['Your account is suspended', 'A sua conta está suspensa'],
   mailConfirm: [
     'Open this link to confirm your email. It works for an hour.',
     'Abra esta ligação para confirmar o seu email. É válida durante uma hora.',
@@ -888,8 +924,17 @@ const TEXTS = {
     'Your account now has another email, and this address no longer signs in. If it was not you, tell the operator of this service at once.',
     'A sua conta tem agora outro email, e este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.',
   ],
+  mailPasswordChangedSubject: ['Your password was changed', 'A sua palavra-passe foi alterada'],
+  mailPasswordChanged: [
+    'All other sessions have ended. If it was not you, choose a new password here, and tell the operator of this service at once.',
+    'Todas as outras sessões terminaram. Se não a alterou, escolha aqui uma nova palavra-passe e avise de imediato o operador.',
+  ],
   mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
   mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
+  mailBackupCodesSubject: [
+    'Your backup codes were renewed',
+    'Os seus códigos de recuperação foram renovados',
+  ],
   mailNotYou: [
     'The change holds from your next sign-in on. If it was not you, change your password now, and tell the operator of this service at once.',
     'A alteração vale a partir do próximo início de sessão. Se não a fez, altere já a palavra-passe e avise de imediato o operador.',
@@ -897,6 +942,11 @@ const TEXTS = {
   mailSecondFactorReset: [
     'The operator of this service turned it off, because you asked for it. Your password alone signs in now: set up a second factor again. If you did not ask, tell the operator at once.',
     'O operador deste serviço desativou-o a seu pedido. A palavra-passe basta agora para iniciar sessão: configure de novo um segundo fator. Se não o pediu, avise de imediato o operador.',
+  ],
+  mailCodeLockSubject: ['Ten wrong codes at your sign-in', 'Dez códigos errados no seu início de sessão'],
+  mailCodeLock: [
+    'Someone who knows your password gave ten wrong codes in a row. Codes are refused until {until}. If it was not you, choose a new password now.',
+    'Alguém que sabe a sua palavra-passe deu dez códigos errados seguidos. Os códigos são recusados até {until}. Se não os deu, escolha já uma nova palavra-passe.',
   ],
   mailReset: [
     'Open this link to choose a new password. It works for an hour.',
@@ -916,6 +966,18 @@ const TEXTS = {
     'Até lá, as chamadas além do plano são recusadas.',
   ],
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
+  mailPlanSubject: {
+    week: ['Your plan ends within 7 days', 'O seu plano termina dentro de 7 dias'],
+    ended: ['Your plan has ended', 'O seu plano terminou'],
+  },
+  mailPlanEnded: [
+    'Plus ended on {day}. The account is Free now: {calls} calls a month, {rate} requests a minute and {keys} API keys. Further keys go on working, and purchased credits stay.',
+    'O plano Plus terminou em {day}. A conta é agora Gratuita: {calls} chamadas por mês, {rate} pedidos por minuto e {keys} chaves. As restantes chaves continuam a funcionar, e os créditos comprados ficam.',
+  ],
+  mailPlanRenew: [
+    'Ask the operator of this service to renew it.',
+    'Peça a renovação ao operador deste serviço.',
+  ],
   mailKeySubject: {
     week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
     day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],

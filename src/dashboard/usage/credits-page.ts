@@ -73,7 +73,7 @@ export function planEnd({ messages, formats, account }: MemberContext, free: Pla
   if (account.planUntil === null) return null;
   const { happened, next } = messages.states.lapsesSoon;
   const after = next(formats.number(free.includedCredits), formats.number(free.keyLimit));
-  return `${happened(formats.date(account.planUntil))} ${after}`;
+  return `${happened(formats.end(account.planUntil))} ${after}`;
 }
 
 function history({ messages, formats }: MemberContext, entries: CreditEntry[]): Html {

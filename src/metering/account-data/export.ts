@@ -1,15 +1,13 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { printableJson } from '../../platform/terminal/text.ts';
+import { isMember } from '../accounts/events.ts';
 import { requireAccount } from '../accounts/store.ts';
 import { keyColumns } from '../keys/store.ts';
 import { entryOf, type HistoryRow, historyRows } from './history.ts';
 
 /** About 120 KB of the longest rows. */
 const ROWS_AT_A_TIME = 200;
-
-/** Whether a member has made a change, and no operator. */
-export const isMember = (actor: string) => actor.startsWith('dashboard:');
 
 /**
  * Writes everything that is stored about an account and its members at one instant. Secrets are left out: hashes of passwords

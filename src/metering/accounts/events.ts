@@ -4,6 +4,9 @@ import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 /** The author of a change, kept in the ledger, e.g. `cli:maria`. */
 export type Actor = string;
 
+/** Whether a member has made a change, and no operator. */
+export const isMember = (actor: Actor) => actor.startsWith('dashboard:');
+
 export type EventKind =
   | 'created'
   | 'plan'
@@ -27,6 +30,8 @@ export type EventKind =
   | 'password-changed'
   | 'second-factor-on'
   | 'second-factor-off'
+  | 'role-changed'
+  | 'account-renamed'
   | 'name-changed'
   | 'email-changed';
 

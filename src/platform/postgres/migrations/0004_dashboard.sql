@@ -21,8 +21,29 @@ CREATE TABLE dashboard_second_factors (
   "backupCodes" text NOT NULL, -- those that are unused
   "verified" boolean NOT NULL DEFAULT true,
   "failedVerificationCount" integer NOT NULL DEFAULT 0,
-  "lockedUntil" timestamptz
+  "lockedUntil" timestamptz,
+  locks integer NOT NULL DEFAULT 0 -- since the last right code
 );
+
+-- better-auth locks the codes of a user for 15 minutes after ten wrong ones in a row. Here each further lock is twice as long, up to
+-- a day, and a wrong code that was checked meanwhile does not shorten it. A right code begins the count again.
+CREATE FUNCTION dashboard_grow_lock() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD."lockedUntil" > now() AND NEW."lockedUntil" > now() THEN
+    NEW."lockedUntil" := OLD."lockedUntil";
+  ELSIF NEW."lockedUntil" > now() THEN
+    NEW."lockedUntil" := now() + least((NEW."lockedUntil" - now()) * 2 ^ OLD.locks, interval '1 day');
+    NEW.locks := least(OLD.locks + 1, 30);
+  ELSIF OLD."lockedUntil" IS NULL AND NEW."failedVerificationCount" = 0 THEN
+    NEW.locks := 0;
+  END IF;
+  RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER dashboard_code_lock
+BEFORE UPDATE OF "failedVerificationCount", "lockedUntil" ON dashboard_second_factors
+FOR EACH ROW EXECUTE FUNCTION dashboard_grow_lock();
 
 CREATE TABLE dashboard_sessions (
   "id" text PRIMARY KEY,
@@ -91,7 +112,7 @@ CREATE TABLE dashboard_invitations (
   token_sha256 bytea PRIMARY KEY,
   account_id text NOT NULL REFERENCES accounts (id),
   email text NOT NULL, -- in lower case
-  role text CHECK (role IN ('owner', 'member')), -- of a new member; NULL: not said, so an owner
+  role text NOT NULL CHECK (role IN ('owner', 'member')), -- the most that it makes of its reader
   actor text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,

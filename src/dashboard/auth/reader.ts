@@ -1,0 +1,29 @@
+import type { Sql } from '../../platform/postgres/connect.ts';
+import type { Language } from '../ui/language.ts';
+import { admit, type MailPurpose, mailsTo } from './limits.ts';
+import type { Reader } from './mail-text.ts';
+
+/**
+ * The reader of a mail to an email. Only a confirmed address of a member has an account: an unconfirmed one may be a stranger's.
+ * @param language if that of the reader is not known
+ */
+export async function findReader(sql: Sql, email: string, language: Language): Promise<Reader> {
+  const [member] = await sql<{ language: Language | null; name: string; isSuspended: boolean }[]>`
+    SELECT m.language, a.name, a.suspended_at IS NOT NULL AS "isSuspended"
+    FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id" JOIN accounts a ON a.id = m.account_id
+    WHERE u."email" = ${email.toLowerCase()} AND u."emailVerified"`;
+  if (member === undefined) return { to: email, language, account: null };
+  const { name, isSuspended } = member;
+  return { to: email, language: member.language ?? language, account: { name, isSuspended } };
+}
+
+/** {@link findReader}, unless the email has had all its mails of this purpose. A visitor is not told, because that tells of a user. */
+export async function findReaderWithin(
+  sql: Sql,
+  purpose: MailPurpose,
+  email: string,
+  language: Language,
+): Promise<Reader | null> {
+  const { retryAfterS } = await admit(sql, mailsTo(email, purpose));
+  return retryAfterS === null ? findReader(sql, email, language) : null;
+}

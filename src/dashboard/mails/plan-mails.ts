@@ -1,0 +1,37 @@
+import { contactInMail, type ValuesOf } from '../auth/mail-text.ts';
+import type { Due, MailKind } from './due-mails.ts';
+
+/** A Plus subscription that ends or has ended, and the limits of the Free plan. */
+interface EndingPlan extends Due {
+  /** It ends within 7 days, or has ended. */
+  stage: ValuesOf<'plan'>['stage'];
+  until: Date;
+  calls: number;
+  rate: number;
+  keys: number;
+}
+
+/**
+ * Mails to members 7 days before the plan of their account ends, and when it has ended (contract: usage alerts). A subscription
+ * that was made for less than 7 days has the second one only.
+ */
+export const planMails: MailKind<EndingPlan, 'plan'> = {
+  name: 'plan',
+  due: (sql) => sql`
+    SELECT b.account_id AS "accountId", NULL AS only, 'plan' AS topic,
+      stage || ' ' || extract(epoch FROM b.plus_until) AS occasion, stage, b.plus_until AS until,
+      coalesce(b.included_credits, free.included_credits) AS calls,
+      coalesce(account.requests_per_minute, free.requests_per_minute) AS rate, free.api_keys AS keys
+    FROM balances b
+    JOIN accounts account ON account.id = b.account_id
+    JOIN plans free ON free.name = 'free'
+    CROSS JOIN LATERAL (SELECT CASE WHEN b.plus_until <= now() THEN 'ended' ELSE 'week' END AS stage) AS s
+    WHERE b.plan = 'plus' AND b.plus_until BETWEEN now() - interval '1 day' AND now() + interval '7 days'
+      AND (stage = 'ended' OR coalesce(b.plan_since, account.created_at) < b.plus_until - interval '7 days')`,
+  sharedBy: ({ topic }) => topic,
+  valuesOf: ([plan], { publicUrl, contact }) => ({
+    ...plan,
+    contact: contactInMail(contact),
+    settings: `${publicUrl}/dashboard/settings`,
+  }),
+};
