@@ -30,7 +30,7 @@ export const PROBLEMS = {
     status: 404,
     title: 'There is no such company',
     cause: 'A source says definitely that no company has this NIF.',
-    fix: 'Check the NIF with whoever gave it to you.',
+    fix: 'Check the NIF with its source. The request has cost its credit.',
   },
   'changes-expired': {
     status: 410,
@@ -95,7 +95,7 @@ export const PROBLEMS = {
     status: 500,
     title: 'Something went wrong here',
     cause: 'The service itself is at fault.',
-    fix: 'Try again. If it stays, report it with the `X-Request-Id` of the answer.',
+    fix: 'Try again. If it stays, report it with the `X-Request-Id` of the answer. A request that was admitted has cost its credit.',
   },
 } as const satisfies Record<string, ProblemKind>;
 

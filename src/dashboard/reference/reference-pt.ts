@@ -182,7 +182,7 @@ export const pt = {
     'company-not-found': {
       title: 'Essa empresa não existe',
       cause: 'Uma fonte diz com certeza que nenhuma empresa tem este NIF.',
-      fix: 'Confirme o NIF com quem lho deu.',
+      fix: 'Confirme o NIF com quem lho deu. O pedido custou o seu crédito.',
     },
     'changes-expired': {
       title: 'As alterações depois deste cursor já não estão guardadas',
@@ -237,7 +237,7 @@ export const pt = {
     'internal-error': {
       title: 'Algo correu mal do nosso lado',
       cause: 'A falha é do próprio serviço.',
-      fix: 'Tente de novo. Se continuar, comunique-a com o `X-Request-Id` da resposta.',
+      fix: 'Tente de novo. Se continuar, comunique-a com o `X-Request-Id` da resposta. Um pedido que foi admitido custou o seu crédito.',
     },
   } satisfies Record<ProblemName, { title: string; cause: string; fix: string }>,
 };
