@@ -2,8 +2,11 @@
 
 Python 3.8 or newer, its standard library alone.
 """
+import email.utils
 import json
+import math
 import os
+import re
 import sys
 import time
 import urllib.error
@@ -40,11 +43,21 @@ def call(path, body=None):
                 return json.load(response)
         except urllib.error.HTTPError as error:
             problem = Problem(body_of(error))
-            wait_s = int(error.headers.get("Retry-After", "1"))
+            wait_s = seconds_of(error.headers.get("Retry-After", "1"))
             # Credits that are used up may take weeks to come back: no program waits for that.
             if problem.kind not in PASSING or wait_s > MAX_WAIT_S or attempt == MAX_ATTEMPTS:
                 raise problem from None
             time.sleep(wait_s)
+
+
+def seconds_of(retry_after):
+    """A proxy before the service may send a date."""
+    if retry_after.isdigit():
+        return int(retry_after)
+    try:
+        return max(0, math.ceil(email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time()))
+    except (TypeError, ValueError):
+        return 1
 
 
 def body_of(error):
@@ -67,18 +80,43 @@ def run(main):
             sys.exit(f"{problem.kind}: screen the list again, then follow the changes into a new file")
         sys.exit(str(problem))
     except OSError as error:
+        if error.filename:
+            sys.exit(f"{error.filename}: {error.strerror}")
         sys.exit(f"no answer from {os.environ['DIRECTORY_URL']}: {error}")
 
 
+def text_of(path):
+    """The text of a file in UTF-8, or in UTF-16 with its mark, as spreadsheets save it. Digits are right in any other encoding, too."""
+    with open(path, "rb") as file:
+        data = file.read()
+    text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", errors="replace")
+    if "\0" in text:
+        sys.exit(f"{path}: not UTF-8, nor UTF-16 with its mark. Save it as UTF-8")
+    return text
+
+
+# Nine digits, with the separators that the API takes. A tab is none, because it separates columns.
+NINE_DIGITS = re.compile("(?<![0-9])(?=([0-9](?:[ \u00a0\u202f.-]*[0-9]){8})(?![0-9]))")
+
+
+def is_valid(nif):
+    rest = sum(int(digit) * (9 - place) for place, digit in enumerate(nif[:8])) % 11
+    return int(nif[8]) == (0 if rest < 2 else 11 - rest)
+
+
 def nifs_of(path):
-    """The first number of nine digits in each line of a file, each once: a list, or a table of suppliers."""
+    """The first valid NIF of each row, each once: of a list, or of a table of suppliers. A row that has none, or several, is told."""
     nifs = {}
-    with open(path, encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            for word in "".join(c if c.isdigit() else " " for c in line).split():
-                if len(word) == 9:
-                    nifs[word] = True
-                    break
+    for number, row in enumerate(text_of(path).splitlines()):
+        found = dict.fromkeys(filter(is_valid, (re.sub("[^0-9]", "", nine) for nine in NINE_DIGITS.findall(row))))
+        nifs.update(dict.fromkeys(list(found)[:1]))
+        if len(found) > 1:
+            print(f"only the first NIF is taken of: {row}", file=sys.stderr)
+        is_header = number == 0 and not re.search("[0-9]", row)
+        if not found and row.strip() and not is_header:
+            print(f"left out, no valid NIF: {row}", file=sys.stderr)
+    if not nifs:
+        sys.exit(f"{path}: no valid NIF in it")
     return list(nifs)
 
 

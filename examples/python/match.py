@@ -5,20 +5,23 @@ there are (5: perhaps more). Look at a row with several before you trust it. Eac
 after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
 """
 import csv
+import io
 import os
 import sys
 
-from directory import call, complete_lines, run
+from directory import call, complete_lines, run, text_of
 
-BATCH = 100  # a batch that a killed run has paid but not written is paid again
+BATCH = 100  # a batch that a killed run has paid but not written is free for ten minutes
 HEADER = "name,status,matches,nif,legal_name"
 
 
 def names_of(path):
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        cells = [" ".join(row[0].split()) for row in csv.reader(file) if row]
+    cells = [" ".join(row[0].split()) for row in csv.reader(io.StringIO(text_of(path), newline="")) if row]
     names = [cell for cell in cells if cell]
-    return names[1:] if names and names[0].lower() in ("name", "nome", "legal_name") else names
+    names = names[1:] if names and names[0].lower() in ("name", "nome", "legal_name") else names
+    if not names:
+        sys.exit(f"{path}: no name in its first column")
+    return names
 
 
 def row(name, item):

@@ -9,7 +9,7 @@ import sys
 
 from directory import call, complete_lines, nifs_of, run
 
-BATCH = 100  # up to 1,000; a batch that a killed run has paid but not written is paid again
+BATCH = 100  # up to 1,000; a batch that a killed run has paid but not written is free for ten minutes
 LISTS = ["tax_debt", "social_security_debt"]
 HEADER = "nif,status,tax_start,tax_end,tax_date,social_security_start,social_security_end,social_security_date"
 

@@ -34,19 +34,54 @@ call() {
         ;;
       unauthorized) echo "set DIRECTORY_KEY to a key that is in force" >&2 ;;
       # Weeks may be left until then: no program waits for that.
-      monthly-quota-exceeded) echo "no credits for $wait_s seconds" >&2 ;;
+      monthly-quota-exceeded) echo "no credits until $(jq --raw-output .reset "$work/body")" >&2 ;;
       changes-expired) echo "screen the list again, then follow the changes into a new file" >&2 ;;
     esac
-    echo "${kind:-no problem document}: status $status" >&2
-    return 1
+    detail=$(jq --raw-output '.detail // empty' "$work/body" 2>"$work/unused" || true)
+    fail "${kind:-no problem document}: ${detail:-status $status}"
   done
 }
 
-# nifs_of FILE: the first number of nine digits in each line, each once: of a list, or of a table of suppliers.
+# fail TEXT: ends the program.
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+
+# text_of FILE: the text of a file in UTF-8, or in UTF-16 with its mark, as spreadsheets save it. Lines end in line feeds.
+text_of() {
+  case $(head -c 2 "$1" | od -A n -t x1) in
+    *ff*fe* | *fe*ff*) iconv -f UTF-16 -t UTF-8 "$1" >"$work/decoded" || fail "$1: UTF-16. Save it as UTF-8" ;;
+    *) cat "$1" >"$work/decoded" ;;
+  esac
+  [ "$(tr -d '\000' <"$work/decoded" | wc -c)" -eq "$(wc -c <"$work/decoded")" ] ||
+    fail "$1: not UTF-8, nor UTF-16 with its mark. Save it as UTF-8"
+  tr '\r' '\n' <"$work/decoded"
+}
+
+# nifs_of FILE: the first valid NIF of each row, each once: of a list, or of a table of suppliers. A row that has none, or several, is
+# told. Separators are those that the API takes. A tab is none, because it separates columns.
 nifs_of() {
-  jq --raw-input --null-input --raw-output '
-    reduce (inputs | [scan("[0-9]+") | select(length == 9)][0] // empty) as $nif ({}; .[$nif] = true)
-    | keys_unsorted[]' "$1"
+  text_of "$1" >"$work/text"
+  jq --raw-input --null-input '
+    def is_valid:
+      explode | map(. - 48) as $digits
+      | (reduce range(8) as $place (0; . + $digits[$place] * (9 - $place)) % 11) as $rest
+      | $digits[8] == (if $rest < 2 then 0 else 11 - $rest end);
+    def nines:
+      splits("[^0-9 \u00a0\u202f.-]+") | [scan("[0-9]+")] as $groups
+      | range($groups | length) as $from | range($from + 1; $from + 10) as $to
+      | select($to <= ($groups | length)) | $groups[$from:$to] | join("") | select(length == 9);
+    foreach inputs as $row (-1; . + 1;
+      (reduce ($row | nines | select(is_valid)) as $nif ({}; .[$nif] = true) | keys_unsorted) as $found
+      | if $found[0] then {nif: $found[0]} else empty end,
+        if $found[1] then {told: "only the first NIF is taken of: \($row)"} else empty end,
+        if $found == [] and ($row | test("\\S")) and (. > 0 or ($row | test("[0-9]")))
+        then {told: "left out, no valid NIF: \($row)"} else empty end)' "$work/text" >"$work/rows"
+  jq --raw-output '.told // empty' "$work/rows" >&2
+  jq --raw-output --null-input 'reduce (inputs.nif // empty) as $nif ({}; .[$nif] = true) | keys_unsorted[]' "$work/rows" >"$work/found"
+  [ -s "$work/found" ] || fail "$1: no valid NIF in it"
+  cat "$work/found"
 }
 
 # drop_cut_off FILE: removes the last line if the run before was killed while it wrote it.

@@ -1,23 +1,53 @@
 #!/bin/sh
 # `sh follow.sh SUPPLIERS CHANGES.jsonl` appends what has changed for the companies of a file since the last run.
 #
-# A credit for each change, and at least one. Each line is a change, or the cursor of an answer without one, so the last line
-# says where to go on: a run that was killed leaves no gap, and what it has written is not paid again.
+# A credit for each change, and at least one for each 1,000 companies, which are a request. Each line is a change, or the cursor of an
+# answer that ends a request's changes, with the requests that are `left` in its run. So the lines say where to go on: a run that was
+# killed leaves no gap, and what it has written is not paid again.
 set -eu
 . "$(dirname "$0")/directory.sh"
 suppliers=$1
 out=$2
+most=1000 # without "nifs" a request asks for every company of both lists
 
 touch "$out"
 drop_cut_off "$out"
-# At most 1,000 companies a request. Without "nifs" it is every company of both lists.
-nifs=$(nifs_of "$suppliers" | json_list)
-more=true
-while [ "$more" = true ]; do
-  after=$(tail -n 1 "$out" | jq '.id // .next')
-  call /debts/changes --data "{\"after\":${after:-null},\"nifs\":$nifs}" >"$work/answer"
-  more=$(jq .more "$work/answer")
-  # A line for each change. "ended": no longer on the list of that date. It does not say that the debt was paid.
-  jq --compact-output '.data[]' "$work/answer" | tee -a "$out"
-  [ "$more" = true ] || jq --compact-output '{next}' "$work/answer" >>"$out"
+nifs_of "$suppliers" >"$work/nifs"
+requests=$((($(wc -l <"$work/nifs") + most - 1) / most))
+
+# place: the cursor at which the run began, how many of its requests have ended, and the cursor of the one that has not. A run begins at
+# the earliest of the last run's, so that a company may move to another request. What is then repeated is dropped by its id.
+place() {
+  jq --null-input --compact-output '
+    reduce inputs as $entry ({begin: null, ended: [], after: null};
+      .after = $entry.id
+      | if $entry.next == null then . else .ended += [$entry.next] end
+      | if $entry.next == null or $entry.left then .
+        else {begin: (.ended | min_by(ltrimstr("chg_") | tonumber)), ended: [], after: null} end)' "$out"
+}
+
+place >"$work/place"
+begin=$(jq .begin "$work/place")
+after=$(jq '.after // .begin' "$work/place")
+# The last request is asked again if the list became shorter.
+index=$(jq --argjson last "$((requests - 1))" '[(.ended | length), $last] | min' "$work/place")
+cp "$out" "$work/written"
+while [ "$index" -lt "$requests" ]; do
+  left=$((requests - index - 1))
+  tail -n "+$((index * most + 1))" "$work/nifs" | head -n "$most" | json_list >"$work/list"
+  more=true
+  while [ "$more" = true ]; do
+    jq --compact-output --argjson after "$after" '{after: $after, nifs: .}' "$work/list" >"$work/request"
+    call /debts/changes --data-binary "@$work/request" >"$work/answer"
+    more=$(jq .more "$work/answer")
+    after=$(jq .next "$work/answer")
+    # A line for each change. "ended": no longer on the list of that date. It does not say that the debt was paid.
+    jq --compact-output --slurpfile written "$work/written" '
+      (reduce $written[] as $entry ({}; if $entry.id then .[$entry.id] = true else . end)) as $known
+      | .data[] | select($known[.id] | not)' "$work/answer" | tee -a "$out"
+    [ "$more" = true ] ||
+      jq --compact-output --argjson left "$left" '{next} + if $left > 0 then {$left} else {} end' "$work/answer" >>"$out"
+  done
+  after=$begin
+  index=$((index + 1))
 done

@@ -1,19 +1,20 @@
 #!/bin/sh
 # `sh match.sh NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
 #
-# The names are the first column of NAMES.csv, in UTF-8. OUT.csv gets a row for each, in their order: the first company that was
+# The names are the first column of NAMES.csv. OUT.csv gets a row for each, in their order: the first company that was
 # found, and how many there are (5: perhaps more). Look at a row with several before you trust it. Each batch is appended when it
 # is answered. Run it again after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
 set -eu
 . "$(dirname "$0")/directory.sh"
 source=$1
 out=$2
-batch=100 # a batch that a killed run has paid but not written is paid again
+batch=100 # a batch that a killed run has paid but not written is free for ten minutes
 
 touch "$out"
 drop_cut_off "$out"
 [ -s "$out" ] || echo name,status,matches,nif,legal_name >"$out"
 
+text_of "$source" >"$work/text"
 # The first cell of each row. A quoted cell may have commas, quotes and line breaks: a row with an odd number of quotes goes on.
 jq --raw-input --null-input --raw-output '
   def first_cell:
@@ -27,7 +28,9 @@ jq --raw-input --null-input --raw-output '
     | ltrimstr("\ufeff") | first_cell | one_line | select(. != "")
   ]
   | if (.[0] // "" | test("^(name|nome|legal_name)$"; "i")) then .[1:] else . end
-  | .[]' "$source" | tail -n "+$(wc -l <"$out")" >"$work/names"
+  | .[]' "$work/text" >"$work/all"
+[ -s "$work/all" ] || fail "$source: no name in its first column"
+tail -n "+$(wc -l <"$out")" "$work/all" >"$work/names"
 total=$(wc -l <"$work/names")
 
 # rows: a row for each name that is answered. Names for which the credits did not suffice (429) come last; the service was too busy

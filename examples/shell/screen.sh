@@ -7,13 +7,14 @@ set -eu
 . "$(dirname "$0")/directory.sh"
 suppliers=$1
 out=$2
-batch=100 # up to 1,000; a batch that a killed run has paid but not written is paid again
+batch=100 # up to 1,000; a batch that a killed run has paid but not written is free for ten minutes
 
 touch "$out"
 drop_cut_off "$out"
 [ -s "$out" ] || echo nif,status,tax_start,tax_end,tax_date,social_security_start,social_security_end,social_security_date >"$out"
 cut -d , -f 1 "$out" >"$work/done"
-nifs_of "$suppliers" | grep -v -x -F -f "$work/done" >"$work/nifs" || true
+nifs_of "$suppliers" >"$work/all"
+grep -v -x -F -f "$work/done" "$work/all" >"$work/nifs" || true
 
 while [ -s "$work/nifs" ]; do
   nifs=$(head -n "$batch" "$work/nifs" | json_list)

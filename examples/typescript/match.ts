@@ -5,12 +5,12 @@
  * how many there are (5: perhaps more). Look at a row with several before you trust it. Each batch is written when it is answered.
  * Run it again after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
  */
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import type { components } from './api.d.ts';
 import { client, explain, run } from './client.ts';
-import { completeLines } from './files.ts';
+import { completeLines, textOf } from './files.ts';
 
-/** A batch that a killed run has paid but not written is paid again. */
+/** A batch that a killed run has paid but not written is free for ten minutes. */
 const BATCH = 100;
 const HEADER = 'name,status,matches,nif,legal_name';
 
@@ -18,12 +18,12 @@ type Item = components['schemas']['MatchItem'];
 
 /** The first cell of each row: quoted, or up to a comma. */
 function namesOf(path: string): string[] {
-  const rows = readFileSync(path, 'utf8')
-    .replace(/^\ufeff/, '')
-    .matchAll(/^(?:"((?:[^"]|"")*)"|([^,\r\n]*)).*$/gm);
+  const rows = textOf(path).matchAll(/^(?:"((?:[^"]|"")*)"|([^,\r\n]*)).*$/gm);
   const cells = [...rows].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '');
   const names = cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()).filter((cell) => cell !== '');
-  return ['name', 'nome', 'legal_name'].includes(names[0]?.toLowerCase() ?? '') ? names.slice(1) : names;
+  if (['name', 'nome', 'legal_name'].includes(names[0]?.toLowerCase() ?? '')) names.shift();
+  if (names.length === 0) throw new Error(`${path}: no name in its first column`);
+  return names;
 }
 
 const cell = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

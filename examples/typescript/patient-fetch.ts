@@ -19,11 +19,18 @@ export async function patientFetch(request: Request): Promise<Response> {
       .clone()
       .json()
       .catch(() => null); // a proxy before the service answered
-    const waitS = Number(response.headers.get('Retry-After') ?? 1);
+    const waitS = secondsOf(response.headers.get('Retry-After') ?? '1');
     // Credits that are used up may take weeks to come back: no program waits for that.
     if (!PASSING.includes(kindOf(problem)) || !(waitS <= MAX_WAIT_S)) return response;
     await sleep(waitS * 1000);
   }
+}
+
+/** A proxy before the service may send a date. */
+function secondsOf(retryAfter: string): number {
+  if (/^\d+$/.test(retryAfter)) return Number(retryAfter);
+  const waitS = Math.ceil((Date.parse(retryAfter) - Date.now()) / 1000);
+  return Number.isNaN(waitS) ? 1 : Math.max(0, waitS);
 }
 
 /** The kind of a problem: the last segment of its `type`. */

@@ -9,7 +9,7 @@ import type { components } from './api.d.ts';
 import { client, explain, run } from './client.ts';
 import { completeLines, nifsOf } from './files.ts';
 
-/** Up to 1,000. A batch that a killed run has paid but not written is paid again. */
+/** Up to 1,000. A batch that a killed run has paid but not written is free for ten minutes. */
 const BATCH = 100;
 const HEADER =
   'nif,status,tax_start,tax_end,tax_date,social_security_start,social_security_end,social_security_date';

@@ -23,5 +23,8 @@ export function validNif(text: string): string | null {
 
 /** The answer to a NIF that is not valid. */
 export function invalidNif(): ProblemAnswer {
-  return problem('validation', 'The NIF is not nine digits (without PT), or its check digit is wrong.');
+  return problem(
+    'validation',
+    'The NIF is not nine digits (without PT), or its check digit is wrong. A valid one is 500002576.',
+  );
 }

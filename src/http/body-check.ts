@@ -9,7 +9,7 @@ const PATH = /^\/([^/]+)(?:\/([0-9]+))?/;
 
 /**
  * Checks bodies by the schema that the reference shows.
- * @returns a function that returns the detail of a body's problem: the member, and what is allowed; `null` means that it is valid
+ * @returns a function that returns the detail of a body's problem: the member, what is allowed, and an example; `null` means that it is valid
  */
 export function createBodyCheck(schema: TObject): (json: unknown) => string | null {
   const compiled = TypeCompiler.Compile(schema);
@@ -20,6 +20,13 @@ export function createBodyCheck(schema: TObject): (json: unknown) => string | nu
     const member = schema.properties[name];
     if (member === undefined) return NO_OBJECT;
     const at = place === undefined ? '' : `, number ${Number(place) + 1},`;
-    return `"${name}"${at} is ${error?.value === undefined ? 'missing' : 'not valid'}. It takes: ${member.description}`;
+    const what = error?.value === undefined ? 'missing' : 'not valid';
+    return `"${name}"${at} is ${what}. It takes: ${member.description} For example: ${exampleOf(schema, name)}`;
   };
+}
+
+/** The member in the schema's example, as JSON; of a list its first item, because further ones can be invalid on purpose. */
+function exampleOf({ examples }: TObject, name: string): string {
+  const example = examples[0][name];
+  return JSON.stringify(Array.isArray(example) ? example.slice(0, 1) : example);
 }

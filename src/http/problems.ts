@@ -16,8 +16,8 @@ export const PROBLEMS = {
     status: 400,
     title: 'The request is not valid',
     cause:
-      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a request for several companies, for several names or for changes is not the JSON that the endpoint takes.',
-    fix: 'Send a non-empty `q`, or a NIF of nine digits (spaces, hyphens and periods may separate them). The request has cost its credit: check the NIF before you send it.',
+      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a request for several companies, for several names or for changes is not the JSON that the endpoint takes, or `Idempotency-Key` is not 1 to 64 letters, digits, `_` and `-`.',
+    fix: 'Correct what the detail names: it says what is allowed. The request has cost its credit.',
   },
   unauthorized: {
     status: 401,
@@ -30,14 +30,14 @@ export const PROBLEMS = {
     status: 404,
     title: 'There is no such company',
     cause: 'A source says definitely that no company has this NIF.',
-    fix: 'Check the NIF with whoever gave it to you.',
+    fix: 'Check the NIF with its source. The request has cost its credit.',
   },
   'changes-expired': {
     status: 410,
     title: 'The changes after this cursor are no longer kept',
     cause:
       'Changes of debts are kept for 90 days, and some that follow the cursor `after` are older. Answers from there on would leave them out.',
-    fix: 'Screen your companies again with `POST /debts`, and go on from the cursor `oldest`, which is in the problem. Nothing was charged.',
+    fix: 'Screen your companies again (`POST /debts`, for agents `check_debts`), and go on from the cursor `oldest`, which is in the problem. Nothing was charged.',
   },
   'rate-limit-exceeded': {
     status: 429,
@@ -95,7 +95,7 @@ export const PROBLEMS = {
     status: 500,
     title: 'Something went wrong here',
     cause: 'The service itself is at fault.',
-    fix: 'Try again. If it stays, report it with the `X-Request-Id` of the answer.',
+    fix: 'Try again. If it stays, report it with the `X-Request-Id` of the answer. A request that was admitted has cost its credit.',
   },
 } as const satisfies Record<string, ProblemKind>;
 
@@ -145,11 +145,25 @@ export function problemJson(publicUrl: string, problem: Problem): string {
 /** The sentence of a `fix` about a header. */
 const ABOUT_RETRY_AFTER = /^[^.]*`Retry-After`[^.]*\. /;
 
-/** What has happened, what to do, and how long to wait, for a reader that sees no headers. */
+/** The longest wait that an agent makes. It does not wait for a day to end: its user has to know. */
+const LONGEST_WAIT_S = 60;
+
+/** What has happened and what to do, for a model: it sees no headers, and its user can be told. */
 export function explain({ kind, detail, headers, buy }: Problem): string {
   const { title, cause, fix } = PROBLEMS[kind];
-  const seconds = headers?.['Retry-After'];
-  const wait = seconds === undefined ? '' : `Wait ${seconds} s before you call again. `;
-  const shop = buy === undefined ? '' : ` Credits are bought at ${buy}`;
-  return `${title}. ${detail ?? cause} ${wait}${fix.replace(ABOUT_RETRY_AFTER, '')}${shop}`;
+  return `${title}. ${detail ?? cause} ${remedy()}`;
+
+  function remedy(): string {
+    if (kind === 'monthly-quota-exceeded') {
+      const shop = buy === undefined ? 'buy credits' : `buy credits at ${buy}`;
+      return `Stop, and tell the user to ${shop}, to change the plan, or to wait until then. No credit was charged.`;
+    }
+    const waitS = headers?.['Retry-After'];
+    if (waitS === undefined) return fix;
+    const advice =
+      Number(waitS) > LONGEST_WAIT_S
+        ? `Stop, and tell the user that this works again in ${Math.ceil(Number(waitS) / 3600)} hours at most.`
+        : `Wait ${waitS} s, then call again.`;
+    return `${advice} ${fix.replace(ABOUT_RETRY_AFTER, '')}`;
+  }
 }

@@ -14,7 +14,6 @@ import { requestOf } from '../http/request-of.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import { type AdmissionContext, free, type Handler, type Plan } from '../metering/admission/plan.ts';
 import type { Conversation, ToolCall } from './sdk.ts';
-import { tooManyItems } from './tools.ts';
 
 interface McpParts {
   publicUrl: string;
@@ -60,7 +59,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
   /** The plan of a call is that of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
   async function planOf({ tool, input }: ToolCall, context: AdmissionContext): Promise<Plan> {
     const { route, name } = tool;
-    const refusal = tooManyItems(tool, input);
+    const refusal = tool.refusalOf(input);
     const request = requestOf(route, input, {}, context.request.signal);
     const plan: Plan =
       refusal === null

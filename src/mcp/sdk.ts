@@ -27,6 +27,8 @@ export interface ToolCall {
   input: Record<string, unknown>;
 }
 
+const NO_TOOL = `There is no such tool. The tools are: ${[...TOOLS.keys()].join(', ')}.`;
+
 type OnCall = (call: ToolCall) => Promise<CallToolResult>;
 
 /** A message that the SDK has read. */
@@ -69,8 +71,7 @@ function createServer(onCall: OnCall): Server {
   server.setRequestHandler('tools/list', () => ({ tools: DEFINITIONS }));
   server.setRequestHandler('tools/call', ({ params }) => {
     const tool = TOOLS.get(params.name);
-    if (tool === undefined)
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool.');
+    if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, NO_TOOL);
     return onCall({ tool, input: params.arguments ?? {} });
   });
   return server;

@@ -1,12 +1,14 @@
-import { type TSchema, Type } from '@sinclair/typebox';
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { datasetsRoute } from '../companies/datasets/route.ts';
 import { debtChangesRoute } from '../companies/debts/changes/route.ts';
 import { debtsRoute } from '../companies/debts/screen/route.ts';
 import { lookupListRoute } from '../companies/lookup/list.ts';
 import { lookupRoute } from '../companies/lookup/route.ts';
+import { QueryWordsSchema } from '../companies/matches/list.ts';
 import { matchesRoute } from '../companies/matches/route.ts';
 import { searchRoute } from '../companies/search/route.ts';
-import { type ApiRoute, costOf } from '../http/api-route.ts';
+import { type ApiRoute, costOf, PROBLEM_MEMBERS } from '../http/api-route.ts';
+import { createBodyCheck } from '../http/body-check.ts';
 import { inputOf } from '../http/request-of.ts';
 import { usageRoute } from '../metering/usage/route.ts';
 
@@ -14,12 +16,19 @@ import { usageRoute } from '../metering/usage/route.ts';
 export interface Tool {
   name: string;
   route: ApiRoute;
+  /** Why the tool refuses an input: the member, and what it takes. `null` means that the route's handler decides. */
+  refusalOf(input: Record<string, unknown>): string | null;
+}
+
+interface Row {
   /** The most items of a list, if they are fewer than those of the route, because a model has to read the answer. */
-  most: Record<string, number>;
+  most?: Record<string, number>;
+  /** Members of the answer in place of the route's headers. */
+  members?: TProperties;
 }
 
 /** The tools, in the order in which clients see them. A description has under 60 words with the price, which is added. */
-const TABLE: Record<string, [route: ApiRoute, description: string, most?: Tool['most']]> = {
+const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> = {
   search_companies: [
     searchRoute,
     'Finds Portuguese companies whose name begins with `q`, or the one whose NIF is in it. Case, accents, punctuation and endings such as Lda or SA do not matter. At most 20, exact names first. An empty list does not mean that there is no such company: try fewer words.',
@@ -27,6 +36,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, most?: Tool['
   match_companies: [
     matchesRoute,
     'Finds Portuguese companies whose name has every word of `q`, in any order; the last word may be the beginning of one. Of a long `q` the first eight words count. Use it when the first word of the name is not known, or search_companies finds nothing. At most 20, names that begin with `q` first.',
+    { members: { words: Type.Optional(QueryWordsSchema) } },
   ],
   get_company: [
     lookupRoute,
@@ -35,12 +45,12 @@ const TABLE: Record<string, [route: ApiRoute, description: string, most?: Tool['
   get_companies: [
     lookupListRoute,
     'What get_company says of up to 25 companies in one call. Each NIF gets its own `status`, with a company or a problem, in the order asked.',
-    { nifs: 25 },
+    { most: { nifs: 25 } },
   ],
   check_debts: [
     debtsRoute,
     'Which of up to 100 companies owe: their brackets, in euros, in the public lists of tax and social security debtors. Needs no lookup. `null` means not on the list of the date in `datasets`, which is not "no debt". A date that is `null` means no list.',
-    { nifs: 100 },
+    { most: { nifs: 100 } },
   ],
   list_debt_changes: [
     debtChangesRoute,
@@ -56,32 +66,53 @@ const TABLE: Record<string, [route: ApiRoute, description: string, most?: Tool['
   ],
 };
 
-export const TOOLS = new Map<unknown, Tool>(
-  Object.entries(TABLE).map(([name, [route, , most = {}]]) => [name, { name, route, most }]),
-);
-
-/** The tools as `tools/list` shows them. The input of a tool is that of its route. */
-export const DEFINITIONS = Object.entries(TABLE).map(([name, [route, description, most]]) => {
+/** The input of a tool: that of its route, with the tool's own bounds. */
+function inputSchemaOf(route: ApiRoute, { most = {} }: Row): TProperties {
   const properties = inputOf(route);
   for (const list in most) {
     const { description = '', maxItems, ...schema } = properties[list]!;
     const fewer = description.replace(`${maxItems}`, `${most[list]}`);
     properties[list] = { ...schema, maxItems: most[list], description: fewer } as TSchema;
   }
+  return properties;
+}
+
+export const TOOLS = new Map<unknown, Tool>(
+  Object.entries(TABLE).map(([name, [route, , row = {}]]) => {
+    // A path or query is text, which the handler reads.
+    const refusalOf =
+      route.body === undefined
+        ? () => null
+        : createBodyCheck(Type.Object(inputSchemaOf(route, row), { examples: route.body.examples }));
+    return [name, { name, route, refusalOf }];
+  }),
+);
+
+/** As JSON. Names of schemas are left out, because a client compiles the schemas of all tools together. */
+function published(schema: TSchema) {
+  const text = JSON.stringify(schema, (key, value) => (key === '$id' ? undefined : value));
+  return JSON.parse(text) as { type: 'object'; [keyword: string]: unknown };
+}
+
+/** A problem is structured content, too, and there are clients that check it by this schema. */
+function outputSchemaOf({ success }: ApiRoute, { members = {} }: Row) {
+  const answer = Type.Object({ ...(success as TObject).properties, ...members });
+  return { type: 'object' as const, anyOf: [published(answer), published(Type.Object(PROBLEM_MEMBERS))] };
+}
+
+/**
+ * The tools as `tools/list` shows them. A tool that costs credits says so in its title, because hosts show that when they ask their
+ * user, and `readOnlyHint` lets them not ask: it means that nothing is changed, not that nothing is spent.
+ */
+export const DEFINITIONS = Object.entries(TABLE).map(([name, [route, description, row = {}]]) => {
+  const title = `${route.detail.summary} (${costOf(route)})`;
   return {
     name,
-    title: route.detail.summary,
+    title,
     description: `${description} Costs ${costOf(route)}.`,
-    inputSchema: JSON.parse(JSON.stringify(Type.Object(properties))) as { type: 'object' },
-    annotations: { readOnlyHint: true, openWorldHint: false },
+    inputSchema: published(Type.Object(inputSchemaOf(route, row))),
+    outputSchema: outputSchemaOf(route, row),
+    annotations: { title, readOnlyHint: true, openWorldHint: false },
+    _meta: { cost: costOf(route) },
   };
 });
-
-/** Why the tool refuses an input that its route may take; `null` if it does not. */
-export function tooManyItems({ most }: Tool, input: Record<string, unknown>): string | null {
-  const list = Object.keys(most).find((list) => {
-    const items = input[list];
-    return Array.isArray(items) && items.length > most[list]!;
-  });
-  return list === undefined ? null : `The tool takes at most ${most[list]} ${list}.`;
-}

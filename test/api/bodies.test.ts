@@ -60,7 +60,7 @@ test('there are bad bodies of every endpoint, and of every member', () => {
   expect([...new Set(cases.map(([path, name]) => `${path} ${name}`))]).toEqual(members);
 });
 
-test('each is a validation that names its member, and costs a token and a credit', async () => {
+test('each is a validation that names its member with an example that is taken, and costs a token and a credit', async () => {
   const caller = await api.caller(plenty);
   for (const [path, member, body] of cases) {
     const answer = await ask(api, path, {
@@ -71,6 +71,9 @@ test('each is a validation that names its member, and costs a token and a credit
     });
     expect([path, body.slice(0, 100), answer.kind]).toEqual([path, body.slice(0, 100), 'validation']);
     expect(answer.body.detail).toContain(`"${member}"`);
+    const example = JSON.parse(/For example: (.+)$/.exec(answer.body.detail)![1]!);
+    const { properties } = routes.find((route) => route.path === path)!.body!;
+    expect([path, member, Value.Check(properties[member]!, example)]).toEqual([path, member, true]);
   }
   expect((await api.ledger(caller)).used).toBe(cases.length);
 });

@@ -162,6 +162,21 @@ describe.each(Object.keys(languages))('the example in %s', (language) => {
     expect(requests[1]!.atMs - requests[0]!.atMs).toBeGreaterThan(900);
   });
 
+  test('takes a date in Retry-After, as proxies send it', async () => {
+    const busy = (date: Date): Problem => ({
+      kind: 'service-unavailable',
+      headers: { 'Retry-After': date.toUTCString() },
+    });
+    const { code, stderr } = await run(language, caller.key, { first: [busy(new Date(0))] });
+    expect([code, stderr]).toEqual([0, '']);
+  });
+
+  test('says the detail of a problem in one line', async () => {
+    const first: Problem[] = [{ kind: 'search-failed', detail: 'Nobody answered.' }];
+    const { code, stderr } = await run(language, caller.key, { first });
+    expect([code, stderr]).toEqual([1, 'search-failed: Nobody answered.\n']);
+  });
+
   test('gives up after four attempts', async () => {
     const { code, stderr, requests } = await run(language, caller.key, {
       first: Array.from({ length: 9 }, () => after('service-unavailable', 0)),
@@ -185,7 +200,7 @@ describe.each(Object.keys(languages))('the example in %s', (language) => {
     const noCredits = await run(language, key);
     expect([noCredits.code, noCredits.requests.length]).toEqual([1, 1]);
     expect(noCredits.stderr).toMatch(/monthly-quota-exceeded/);
-    expect(noCredits.stderr).toMatch(/no credits (until 20\d\d-|for \d+ seconds)/);
+    expect(noCredits.stderr).toMatch(/no credits until 20\d\d-/);
   });
 
   test('asks once for a problem that costs a credit each time', async () => {
@@ -246,11 +261,95 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
     await appendFile(suppliers, '"Errado";500002577;\n');
     const { code, stderr } = await runOn('screen');
     expect([code, stderr]).toEqual([1, expect.stringContaining('monthly-quota-exceeded')]);
+    expect(stderr).toContain('left out, no valid NIF: "Errado";500002577;');
     expect(await lines()).toHaveLength(131);
     await api.command('account', 'credits', caller.accountId, '--add', '500');
     expect(await runOn('screen')).toMatchObject({ code: 0 });
-    expect((await lines()).at(-1)).toBe('500002577,400,,,,,,');
-    expect(await used()).toBe(251);
+    expect((await lines()).at(-1)).toBe(`${COMPANIES.at(-1)},200,,,,,,`);
+    expect(await used()).toBe(250);
+  });
+
+  const FORMS = [
+    '500 002 576',
+    '500.002.568',
+    `PT${nif(3)}`,
+    `"${nif(4)}"`,
+    nif(5).replace(/(...)/g, '$1\u00a0'),
+  ];
+  const NIFS = ['500002576', '500002568', nif(3), nif(4), nif(5)];
+  const TABLE = `Nome;Desde;NIPC\n${FORMS.map((form, n) => `Ação ${n};2020-01-0${n + 1};${form}\n`).join('')}`;
+  const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
+
+  test.each<[string, string | Buffer]>([
+    ['a table with separators', TABLE],
+    ['with a mark and other line ends', `\ufeff${TABLE.replaceAll('\n', '\r\n')}`],
+    ['with line ends of old spreadsheets', TABLE.replaceAll('\n', '\r')],
+    ['UTF-16 as a spreadsheet saves it', utf16(TABLE)],
+    ['UTF-16 with the other order', utf16(TABLE).swap16()],
+    ['Latin-1', Buffer.from(TABLE.replaceAll('\u00a0', ' '), 'latin1')],
+    ['tabs', TABLE.replaceAll(';', '\t')],
+    ['a telephone number first', TABLE.replaceAll(/^(Ação)/gm, '210 000 001;$1')],
+  ])('loses no supplier of a file: %s', async (_, content) => {
+    await Bun.write(suppliers, content);
+    const { code, stderr } = await runOn('screen');
+    expect([code, stderr]).toEqual([0, '']);
+    expect((await lines()).slice(1).map((row) => row.split(',')[0]!)).toEqual(NIFS);
+  });
+
+  test('prints each row that it does not ask for, and rows with several NIFs', async () => {
+    const rows = ['12345678', '5000025760', 'sem número', '500002577', '500-002-57'];
+    await Bun.write(suppliers, `${rows.join('\n')}\n\n500002576 e 500002568\n500002576\n`);
+    const { code, stderr } = await runOn('screen');
+    expect([code, stderr.trim().split('\n').toSorted()]).toEqual([
+      0,
+      [
+        ...rows.map((row) => `left out, no valid NIF: ${row}`),
+        'only the first NIF is taken of: 500002576 e 500002568',
+      ].toSorted(),
+    ]);
+    expect([await used(), (await lines()).length]).toEqual([1, 2]);
+  });
+
+  test.each<[string, string | Buffer]>([
+    ['nothing', ''],
+    ['no NIF', 'Fornecedor;NIPC\nA;500002577\n'],
+    ['UTF-16 without a mark', Buffer.from(TABLE, 'utf16le')],
+  ])('a file with %s is an error, and asks for nothing', async (_, content) => {
+    await Bun.write(suppliers, content);
+    for (const program of ['screen', 'follow'] as const) {
+      const { code, stderr, requests } = await runOn(program);
+      expect([program, code, requests]).toEqual([program, 1, []]);
+      expect(stderr).toMatch(/suppliers\.csv: (no valid NIF in it|not UTF-8)/);
+    }
+  });
+
+  test('follows a list of any length, a request for each 1,000; killed, it has each change once', async () => {
+    const MANY = Array.from({ length: 2100 }, (_, n) => nif(n));
+    await Bun.write(suppliers, MANY.join('\n'));
+    const changed = [MANY[3]!, MANY[1500]!, MANY[2050]!];
+    const bracketsOf = (start: number) =>
+      Object.fromEntries(changed.map((company) => [company, [start, null] as const]));
+    await importBrackets(api.database, bracketsOf(1));
+    await runOn('follow');
+    const begin = (await lines()).map((line) => JSON.parse(line)).filter(({ next }) => next);
+    expect(begin.map(({ left }) => left)).toEqual([2, 1, undefined]);
+    const before = (await lines()).length;
+    await importBrackets(api.database, bracketsOf(2));
+    await runOn('follow', { killAt: 2 });
+    const { code, stderr, requests } = await runOn('follow');
+    expect([code, stderr, requests.length]).toEqual([0, '', 2]);
+    const changes = (await lines()).slice(before).flatMap((line) => JSON.parse(line).nif ?? []);
+    expect(changes).toEqual(changed);
+    // As if the import had come between two requests of one run: the next run begins before it, also for a company that has moved.
+    const ended = await Bun.file(out).text();
+    const file = ended.replace(/(?<="next":")chg_\d+(?=","left":2\}\n(.*\n){4}$)/, begin[0].next);
+    expect(file).not.toBe(ended);
+    await Bun.write(out, file);
+    await Bun.write(suppliers, MANY.toReversed().join('\n'));
+    const again = await runOn('follow');
+    expect(again).toMatchObject({ code: 0, stdout: '' });
+    expect(again.requests).toHaveLength(3);
+    expect((await lines()).length).toBe(before + 3 + 3 + 3);
   });
 
   test('says that a list was never imported', async () => {
@@ -358,6 +457,18 @@ describe.each(Object.keys(languages))('the example about names in %s', (language
     ]);
     expect(rows).toHaveLength(250);
     expect(await runOn()).toMatchObject({ code: 0, requests: [] });
+  });
+
+  test('takes UTF-16 as spreadsheets save it; a file without a name is an error', async () => {
+    await Bun.write(names, Buffer.from('\ufeffNome\r\nFilhos Ábaco\r\n', 'utf16le'));
+    expect(await runOn()).toMatchObject({ code: 0, stderr: '' });
+    expect((await lines()).at(-1)).toBe('Filhos Ábaco,200,1,500002576,"Ábaco & Filhos, Lda"');
+    await Bun.write(names, 'Nome\n\n');
+    expect(await runOn()).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no name in its first column'),
+      requests: [],
+    });
   });
 
   test('matches what the credits suffice for, says so, and goes on when there are more', async () => {

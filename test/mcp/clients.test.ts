@@ -78,7 +78,7 @@ describe.each(CLIENTS)('a client %s', (_name, connect) => {
   });
 });
 
-test('a problem says in words how long to wait; what is refused before the message is read is an error of HTTP', async () => {
+test('a problem says in words what to do; what is refused before the message is read is an error of HTTP', async () => {
   const client = await connectNewest(
     new URL(`${api.baseUrl}/mcp`),
     await api.caller({ limits: { requestsPerMinute: 6 }, included: 0 }),
@@ -87,7 +87,7 @@ test('a problem says in words how long to wait; what is refused before the messa
   const call = () => client.callTool({ name: 'get_company', arguments: { nif: nif(1) } });
   const first = (await call()) as { content: { text: string }[] };
   expect(first.content[0]!.text).toMatch(
-    /^No credits left\. The included credits are available again at 20.*Z\. Wait \d+ s before/,
+    /^No credits left\. The included credits are available again at 20.*Z\. Stop, and tell the user to buy credits,/,
   );
   expect(JSON.stringify(first)).not.toContain('Retry-After');
   const last = async () => {

@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test';
+import { costOf } from '../../src/http/api-route.ts';
+import { explain } from '../../src/http/problems.ts';
 import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 
@@ -16,18 +18,14 @@ test.each(DEFINITIONS)(
     const { name, description, inputSchema } = definition;
     expect(name).toMatch(/^[a-z]+(_[a-z]+)+$/);
     expect(description.split(/\s+/).length).toBeLessThan(60);
-    const { route, most } = TOOLS.get(name)!;
+    const { route } = TOOLS.get(name)!;
     const price = route.charge === null ? /Costs no credit\.$/ : /Costs one credit( for each .+)?\.$/;
     expect(description).toMatch(price);
     const { params, query, body } = route;
     const input = Object.assign({}, ...[params, query, body].map((part) => part?.properties));
-    const bounded = Object.fromEntries(
-      Object.entries(most ?? {}).map(([list, maxItems]) => [list, { maxItems }]),
-    );
     expect(inputSchema).toMatchObject(
       JSON.parse(JSON.stringify({ type: 'object', properties: input }, withoutBounds)),
     );
-    expect(inputSchema).toMatchObject({ properties: bounded });
   },
 );
 
@@ -35,3 +33,34 @@ test.each(DEFINITIONS)(
 function withoutBounds(key: string, value: unknown): unknown {
   return key === 'maxItems' || (key === 'description' && /^1 to /.test(String(value))) ? undefined : value;
 }
+
+test.each(DEFINITIONS)('$name tells a host what it costs, and changes nothing', (definition) => {
+  const { name, title, annotations, _meta } = definition;
+  const cost = costOf(TOOLS.get(name)!.route);
+  expect(title).toContain(`(${cost})`);
+  expect(annotations).toEqual({ title, readOnlyHint: true, openWorldHint: false });
+  expect(_meta).toEqual({ cost });
+});
+
+test('the output of a tool is the answer of its route, or a problem; both are open', () => {
+  for (const { name, outputSchema } of DEFINITIONS) {
+    const { success } = TOOLS.get(name)!.route;
+    expect(outputSchema).toMatchObject({
+      type: 'object',
+      anyOf: [{ required: success.required }, { required: ['type', 'title', 'status', 'detail'] }],
+    });
+    expect(JSON.stringify(outputSchema)).not.toMatch(/"\$id"|"\$ref"|additionalProperties/);
+  }
+});
+
+test('a text of a model says where credits are bought, and never to wait for hours', () => {
+  const buy = 'https://shop.example/?a=1';
+  expect(explain({ kind: 'monthly-quota-exceeded', headers: { 'Retry-After': '616427' }, buy })).toMatch(
+    /Stop, and tell the user to buy credits at https:\/\/shop\.example\/\?a=1, /,
+  );
+  const busy = (wait: string) => explain({ kind: 'service-unavailable', headers: { 'Retry-After': wait } });
+  expect(busy('2')).toEndWith('Wait 2 s, then call again. No credit was charged.');
+  expect(busy('7201')).toEndWith(
+    'Stop, and tell the user that this works again in 3 hours at most. No credit was charged.',
+  );
+});

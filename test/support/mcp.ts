@@ -1,9 +1,12 @@
 /** The API over the Model Context Protocol, asked as a client of its newest revision asks. */
 import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { DEFINITIONS } from '../../src/mcp/tools.ts';
 import type { Instance } from './api.ts';
 import { ask, keepSecret } from './ask.ts';
 import type { CallAnswer, CallOptions } from './client.ts';
-import { kindOf } from './openapi.ts';
+import { kindOf, strictly } from './openapi.ts';
 
 export const REVISION = '2026-07-28';
 export const META = { [PROTOCOL_VERSION_META_KEY]: REVISION, [CLIENT_CAPABILITIES_META_KEY]: {} };
@@ -52,6 +55,21 @@ export function callTool(
   return send(service, body, { ...options, headers: { ...headers, ...options.headers } });
 }
 
+const outputs = new Map<string, ValidateFunction>();
+
+/** Throws if a result is not what the tool's output schema says. Problems have further members. */
+function checkOutput(name: string, body: unknown): void {
+  let validate = outputs.get(name);
+  if (validate === undefined) {
+    const [answer, problem] = DEFINITIONS.find((tool) => tool.name === name)!.outputSchema.anyOf;
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+    validate = ajv.compile({ anyOf: [strictly(answer), problem!] });
+    outputs.set(name, validate);
+  }
+  if (!validate(body)) throw new Error(`${name}: ${JSON.stringify(validate.errors)}`);
+}
+
 /** {@link ask} by the tool of the path's route. The answer is what REST would answer. */
 async function askTool(service: Service, path: string, options: CallOptions = {}): Promise<CallAnswer> {
   const [name, input] = toolOf(path, options.body);
@@ -66,6 +84,7 @@ async function askTool(service: Service, path: string, options: CallOptions = {}
   if (response.status !== 200)
     return { status: response.status, headers, body: sent, kind: kindOf({ body: sent }) };
   const { isError = false, structuredContent: body, content } = sent.result;
+  checkOutput(name, body);
   if (!isError && content[0].text !== JSON.stringify(body)) throw new Error('the text is not the body');
   return { status: isError ? body.status : 200, headers, body, kind: isError ? kindOf({ body }) : null };
 }

@@ -83,10 +83,7 @@ const validators = new Map<string, Ajv2020>();
 
 /** One for all services of the process whose documents differ in their address alone: to compile a schema takes longer than a call. */
 function validatorOf({ servers: _, ...document }: Document): Ajv2020 {
-  // What is published is open, so that members can be added. Here each answer has the documented members alone.
-  const text = JSON.stringify(document, (_, value) =>
-    value?.properties === undefined ? value : { ...value, additionalProperties: false },
-  );
+  const text = JSON.stringify(strictly(document));
   const known = validators.get(text);
   if (known !== undefined) return known;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -94,6 +91,14 @@ function validatorOf({ servers: _, ...document }: Document): Ajv2020 {
   ajv.addSchema(JSON.parse(text), 'openapi.json');
   validators.set(text, ajv);
   return ajv;
+}
+
+/** What is published is open, so that members can be added. Here each answer has the documented members alone. */
+export function strictly<Schema>(schema: Schema): Schema {
+  const text = JSON.stringify(schema, (_, value) =>
+    value?.properties === undefined ? value : { ...value, additionalProperties: false },
+  );
+  return JSON.parse(text);
 }
 
 function templateOf(templates: string[], path: string): string | null {

@@ -12,19 +12,19 @@ import { answerMatch, EXAMPLE_MATCH } from './route.ts';
 
 const QUERIES: ItemList = { list: 'queries', item: 'q', max: 100 };
 
+export const QueryWordsSchema = Type.Object(
+  { used: Type.Literal(MAX_WORDS), sent: Type.Integer({ minimum: MAX_WORDS + 1 }) },
+  {
+    $id: 'QueryWords',
+    description: `If the query has over ${MAX_WORDS} words: only the first ones were asked.`,
+  },
+);
+
 const MatchItemSchema = itemSchema(
   QUERIES,
   {
     companies: Type.Array(SearchEntrySchema, { maxItems: MAX_IN_LIST }),
-    words: Type.Optional(
-      Type.Object(
-        { used: Type.Literal(MAX_WORDS), sent: Type.Integer({ minimum: MAX_WORDS + 1 }) },
-        {
-          $id: 'QueryWords',
-          description: `If the query has over ${MAX_WORDS} words: only the first ones were asked.`,
-        },
-      ),
-    ),
+    words: Type.Optional(QueryWordsSchema),
   },
   {
     $id: 'MatchItem',

@@ -57,7 +57,8 @@ export function createSearchHandler(search: AnswerSearch): Handler {
   }
 }
 
-export const MISSING_Q = 'The query parameter `q` is missing or holds only white space.';
+export const MISSING_Q =
+  '`q` is missing or holds only white space. It takes a company name or a NIF, for example: padaria';
 
 /** The first `q` of an address; `null` if there is none, or it holds only white space. */
 export function qOf(url: string): string | null {

@@ -170,8 +170,8 @@ export const pt = {
     validation: {
       title: 'O pedido não é válido',
       cause:
-        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, de vários nomes ou de alterações não é o JSON que o serviço recebe.',
-      fix: 'Envie um `q` que não seja vazio, ou um NIF de nove algarismos (podem ser separados por espaços, hífenes e pontos). O pedido custou o seu crédito: verifique o NIF antes de o enviar.',
+        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, de vários nomes ou de alterações não é o JSON que o serviço recebe, ou `Idempotency-Key` não tem 1 a 64 letras, algarismos, `_` e `-`.',
+      fix: 'Corrija o que o detalhe indica: diz o que é permitido. O pedido custou o seu crédito.',
     },
     unauthorized: {
       title: 'Falta a chave da API, ou não é válida',
@@ -182,13 +182,13 @@ export const pt = {
     'company-not-found': {
       title: 'Essa empresa não existe',
       cause: 'Uma fonte diz com certeza que nenhuma empresa tem este NIF.',
-      fix: 'Confirme o NIF com quem lho deu.',
+      fix: 'Confirme o NIF com quem lho deu. O pedido custou o seu crédito.',
     },
     'changes-expired': {
       title: 'As alterações depois deste cursor já não estão guardadas',
       cause:
         'As alterações de dívidas são guardadas durante 90 dias, e algumas que se seguem ao cursor `after` são mais antigas. As respostas a partir daí deixá-las-iam de fora.',
-      fix: 'Volte a verificar as suas empresas com `POST /debts`, e continue a partir do cursor `oldest`, que vem no problema. Nada foi cobrado.',
+      fix: 'Volte a verificar as suas empresas (`POST /debts`, para agentes `check_debts`), e continue a partir do cursor `oldest`, que vem no problema. Nada foi cobrado.',
     },
     'rate-limit-exceeded': {
       title: 'Demasiados pedidos',
@@ -237,7 +237,7 @@ export const pt = {
     'internal-error': {
       title: 'Algo correu mal do nosso lado',
       cause: 'A falha é do próprio serviço.',
-      fix: 'Tente de novo. Se continuar, comunique-a com o `X-Request-Id` da resposta.',
+      fix: 'Tente de novo. Se continuar, comunique-a com o `X-Request-Id` da resposta. Um pedido que foi admitido custou o seu crédito.',
     },
   } satisfies Record<ProblemName, { title: string; cause: string; fix: string }>,
 };

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox';
-import { validNif } from '../../nif-parameter.ts';
+import { invalidNif, validNif } from '../../nif-parameter.ts';
 import { API_KINDS, DEBT_KINDS } from '../kind.ts';
 import { readCursor } from './cursor.ts';
 import type { DebtChangesRequestSchema } from './schema.ts';
@@ -14,7 +14,8 @@ export function readChangesBody({
   const companies = nifs?.map((nif) => validNif(String(nif))) ?? null;
   const wrong = companies?.indexOf(null) ?? -1;
   if (wrong >= 0) {
-    return { invalid: `Of "nifs", number ${wrong + 1} is not nine digits, or its check digit is wrong.` };
+    const { detail } = invalidNif().problem;
+    return { invalid: `"nifs", number ${wrong + 1}, is not valid. ${detail}` };
   }
   return {
     page: {

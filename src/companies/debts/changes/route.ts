@@ -73,7 +73,8 @@ export function createDebtChangesHandler(sql: Sql, stopping: AbortSignal): Handl
   });
 }
 
-const NO_CURSOR = '"after" is not the `next` of an answer.';
+const NO_CURSOR =
+  '"after" is not the `next` of an answer. It takes: the `next` of an earlier answer as it was, or `null` to begin. For example: null';
 
 function expired({ purged }: Page): Answer {
   const oldest = writeCursor(purged);

@@ -1,0 +1,146 @@
+/**
+ * Twenty wrong calls, as models make them. The text of each answer alone has to lead to the right next call: it names the member, says
+ * what it takes and gives an example. The example is then called, and has to work.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { DEFINITIONS } from '../../src/mcp/tools.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { csv, nif } from '../support/companies.ts';
+import { nifPtFound } from '../support/provider.ts';
+
+type Input = Record<string, unknown>;
+
+const VALID = '500002576';
+const BAD = '500002577';
+const LIST = /1 to 25: nine digits/;
+const HUNDRED = /1 to 100: nine digits/;
+const CURSOR = /`next` of an earlier answer.*`null`/;
+
+/** The call, the member that is wrong, what the text has to say that it takes, and the call that a model makes of the text. */
+const WRONG: [tool: string, input: Input, member: string, takes: RegExp, next: (example: string) => Input][] =
+  [
+    ['search_companies', {}, 'q', /company name or a NIF/, (q) => ({ q })],
+    ['search_companies', { name: 'padaria' }, 'q', /company name or a NIF/, (q) => ({ q })],
+    ['search_companies', { q: '  ' }, 'q', /company name or a NIF/, (q) => ({ q })],
+    ['search_companies', { q: ['padaria'] }, 'q', /company name or a NIF/, (q) => ({ q })],
+    ['match_companies', { query: 'padaria' }, 'q', /company name or a NIF/, (q) => ({ q })],
+    ['get_company', {}, 'NIF', /nine digits/, (nif) => ({ nif })],
+    ['get_company', { nif: 'Padaria, Lda' }, 'NIF', /nine digits/, (nif) => ({ nif })],
+    ['get_company', { nif: BAD }, 'NIF', /check digit is wrong/, (nif) => ({ nif })],
+    ['get_company', { nif: `PT${VALID}` }, 'NIF', /without PT/, (nif) => ({ nif })],
+    ['get_companies', { nif: VALID }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['get_companies', { nifs: VALID }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['get_companies', { nifs: [] }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['get_companies', { nifs: Array(26).fill(VALID) }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    [
+      'check_debts',
+      { nifs: Array(101).fill(VALID) },
+      'nifs',
+      HUNDRED,
+      (nifs) => ({ nifs: JSON.parse(nifs) }),
+    ],
+    ['check_debts', { nifs: [12] }, 'nifs', HUNDRED, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['check_debts', { nifs: [{ nif: VALID }] }, 'nifs', HUNDRED, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['list_debt_changes', { nifs: [VALID] }, 'after', CURSOR, (after) => ({ after: JSON.parse(after) })],
+    [
+      'list_debt_changes',
+      { after: '2026-10-01' },
+      'after',
+      CURSOR,
+      (after) => ({ after: JSON.parse(after) }),
+    ],
+    [
+      'list_debt_changes',
+      { after: 'chg_9000000000000001' },
+      'after',
+      CURSOR,
+      (after) => ({ after: JSON.parse(after) }),
+    ],
+    [
+      'list_debt_changes',
+      { after: null, kinds: ['fiscal'] },
+      'kinds',
+      /`tax` or `social_security`/,
+      (kinds) => ({ after: null, kinds: JSON.parse(kinds) }),
+    ],
+    [
+      'list_debt_changes',
+      { after: null, nifs: [VALID, BAD] },
+      'nifs',
+      /number 2,.*check digit/,
+      (nif) => ({ after: null, nifs: [nif] }),
+    ],
+  ];
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ directory: csv(1, 4) });
+  api.provider.answer(VALID, nifPtFound(VALID));
+});
+afterAll(async () => {
+  await api.stop();
+});
+
+async function connect(key: string): Promise<Client> {
+  const client = new Client({ name: 'agent', version: '1' });
+  const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${api.baseUrl}/mcp`), { requestInit }));
+  return client;
+}
+
+async function ask(client: Client, name: string, input: Input) {
+  const { isError = false, content } = await client.callTool({ name, arguments: input });
+  return { isError, text: (content as { text: string }[])[0]!.text };
+}
+
+test('the text of each answer to a wrong call leads to a call that works', async () => {
+  const client = await connect((await api.caller({ limits: { requestsPerMinute: 100 } })).key);
+  await client.listTools();
+  for (const [tool, input, member, takes, next] of WRONG) {
+    const { isError, text } = await ask(client, tool, input);
+    const call = `${tool} ${JSON.stringify(input)}: ${text}`;
+    expect([isError, call]).toEqual([true, expect.stringMatching(takes)]);
+    expect(text).toMatch(new RegExp(member === 'NIF' ? 'The NIF' : `["\`]${member}["\`]`));
+    const example = /(?:[Ff]or example: |A valid one is )(.+?)\.? Correct what/.exec(text)?.[1];
+    expect([call, example]).toEqual([call, expect.any(String)]);
+    expect(await ask(client, tool, next(example!))).toMatchObject({ isError: false });
+    // What another tool's input takes is no remedy for this one.
+    const { properties } = DEFINITIONS.find(({ name }) => name === tool)!.inputSchema as Input;
+    for (const other of ['q', 'nifs', 'kinds']) {
+      if (!(other in (properties as Input))) expect(text).not.toMatch(new RegExp(`["\`]${other}["\`]`));
+    }
+  }
+  await client.close();
+});
+
+test('a tool that does not exist is answered with those that do', async () => {
+  const client = await connect((await api.caller()).key);
+  const call = client.callTool({ name: 'find_company', arguments: { q: 'padaria' } });
+  await expect(call).rejects.toThrow('search_companies, match_companies, get_company');
+  await client.close();
+});
+
+test('a number is a NIF in every input, and comes back as text', async () => {
+  const client = await connect((await api.caller()).key);
+  expect(await ask(client, 'get_company', { nif: Number(VALID) })).toMatchObject({ isError: false });
+  for (const tool of ['get_companies', 'check_debts']) {
+    const { text } = await ask(client, tool, { nifs: [Number(VALID), nif(1)] });
+    expect(JSON.parse(text).data.map((item: Input) => item.nif)).toEqual([VALID, nif(1)]);
+  }
+  const changes = await ask(client, 'list_debt_changes', { after: null, nifs: [Number(VALID)] });
+  expect(changes.isError).toBe(false);
+  await client.close();
+});
+
+test('without credits the text says to stop and tell the user, and no seconds to wait', async () => {
+  const client = await connect((await api.caller({ included: 0 })).key);
+  for (const { name, _meta } of DEFINITIONS) {
+    if (_meta.cost === 'no credit') continue;
+    const { isError, text } = await ask(client, name, { q: 'a', nif: VALID, nifs: [VALID], after: null });
+    expect([name, isError]).toEqual([name, true]);
+    expect(text).toMatch(/available again at \d{4}-.*Stop, and tell the user to buy credits,/);
+    expect(text).not.toMatch(/\d s\b/);
+  }
+  await client.close();
+});
