@@ -40,7 +40,8 @@ beforeAll(async () => {
   url = await runScript('first-password');
 });
 afterAll(async () => {
-  await superuser.unsafe(`COPY (SELECT 1) TO PROGRAM 'rm ${passwordFile}'`);
+  // A program that ends before it has read its input fails the statement.
+  await superuser.unsafe(`COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; rm ${passwordFile}'`);
   await superuser.end({ timeout: 5 });
   await database.drop();
   const administrator = connectPostgres(postgresUrl, { max: 1 });
