@@ -1,7 +1,7 @@
 /** Commands of the command line, each run as a process. */
 import { spyOn } from 'bun:test';
 import { join } from 'node:path';
-import { MAIN, ROOT, runProgram } from './whole.ts';
+import { importMain, MAIN, ROOT } from './whole.ts';
 
 export { MAIN, ROOT };
 
@@ -41,6 +41,7 @@ export function runHere(env: Record<string, string>, ...words: string[]): Promis
 }
 
 async function captureProgram(env: Record<string, string>, words: string[]): Promise<Outcome> {
+  const { runProgram } = await importMain();
   const written = { stdout: '', stderr: '' };
   const capture = (name: 'stdout' | 'stderr') =>
     spyOn(process[name], 'write').mockImplementation((chunk) => {

@@ -10,12 +10,12 @@ export const ROOT = join(import.meta.dir, '../..');
 /** The command line's entry. */
 export const MAIN = join(ROOT, 'src/main.ts');
 
-const SERVE = join(ROOT, 'src/service/serve.ts');
-
-/** The function of that name in `src/main.ts`. */
-export const runProgram: typeof import('../../src/main.ts').runProgram = async (...given) =>
-  (await import(MAIN)).runProgram(...given);
+export const importMain = (): Promise<typeof import('../../src/main.ts')> => import(MAIN);
 
 /** The function of that name in `src/service/serve.ts`. */
 export const startService: typeof import('../../src/service/serve.ts').startService = async (...given) =>
-  (await import(SERVE)).startService(...given);
+  (await import(join(ROOT, 'src/service/serve.ts'))).startService(...given);
+
+/** For a stand-in of the service. */
+export const importAnswers = (): Promise<typeof import('../../src/http/answer.ts')> =>
+  import(join(ROOT, 'src/http/answer.ts'));
