@@ -11,9 +11,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { SECOND } from '../src/platform/units.ts';
 import { freePort } from '../src/service/listen.ts';
+import { createProcesses, isReady, ROOT, START_TIMEOUT_MS, until } from './parts.ts';
 
-const ROOT = join(import.meta.dir, '..');
-const START_TIMEOUT_MS = 60 * SECOND;
 const CHECK_TIMEOUT_MS = 20 * SECOND;
 const LOOPBACKS = ['127.0.0.1', '127.0.0.2'];
 
@@ -28,17 +27,7 @@ const statusSocket = join(folder, 'status.sock');
 const apiPort = freePort('0.0.0.0', 0);
 const balancerPort = freePort('127.0.0.1', 0);
 const balancerUrl = `http://127.0.0.1:${balancerPort}`;
-const processes: Bun.Subprocess[] = [];
-
-function start(command: string[], env: Record<string, string> = {}): Bun.Subprocess {
-  const child = Bun.spawn(command, {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH!, ...env },
-    stdio: ['ignore', Bun.file(join(folder, `log-${processes.length}`)), 'inherit'],
-  });
-  processes.push(child);
-  return child;
-}
+const { start, stop } = createProcesses(folder);
 
 const startInstance = (host: string, shutdownDelayS: number) =>
   start([process.execPath, 'src/main.ts', 'serve'], {
@@ -107,14 +96,6 @@ async function checks(): Promise<string[]> {
     .toSorted();
 }
 
-async function until(what: string, timeoutMs: number, isTrue: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + timeoutMs;
-  while (!(await isTrue().catch(() => false))) {
-    if (performance.now() > endMs) throw new Error(`not within ${timeoutMs / SECOND} s: ${what}`);
-    await Bun.sleep(100);
-  }
-}
-
 async function untilChecks(...expected: string[]): Promise<void> {
   const what = `the checks are ${expected.join(', ')}`;
   await until(what, CHECK_TIMEOUT_MS, async () => Bun.deepEquals(await checks(), expected)).catch(
@@ -145,7 +126,6 @@ function askOn(): () => Promise<number> {
 try {
   const configuration = await writeConfiguration();
   const [first, second] = LOOPBACKS.map((host) => ({ host, url: `http://${host}:${apiPort}` }));
-  const isReady = (url: string) => async () => (await fetch(`${url}/health/ready`)).ok;
   startInstance(first!.host, 0);
   await until('the first instance is ready', START_TIMEOUT_MS, isReady(first!.url));
   const leaving = startInstance(second!.host, 5);
@@ -165,10 +145,7 @@ try {
   process.stderr.write(`.ci/haproxy.ts failed: ${(error as Error).message}\n`);
   process.exitCode = 1;
 } finally {
-  for (const child of processes.reverse()) {
-    child.kill('SIGTERM');
-    await child.exited;
-  }
+  await stop();
   await rm(folder, { recursive: true, force: true });
 }
 process.exit();

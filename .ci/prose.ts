@@ -1,7 +1,4 @@
-/**
- * Fails when prose of the project uses a phrase that CONTRIBUTING rules out, also when the phrase is wrapped over two lines,
- * or when the subject of a recent commit is longer than 72 characters.
- */
+/** Fails when prose of the project uses a phrase that CONTRIBUTING rules out, also when the phrase is wrapped over two lines. */
 import { Glob } from 'bun';
 
 const PHRASES =
@@ -18,9 +15,6 @@ const FILES = [
 ];
 /** The specification is quoted, a released migration never changes, and packages are not ours. */
 const NOT_OURS = /^docs\/specification\.md$|^src\/platform\/postgres\/migrations\/|\bnode_modules\//;
-const MAX_SUBJECT = 72;
-/** Commits before this day had no bound. */
-const SUBJECTS_SINCE = '2026-11-22T14:30:00Z';
 
 const complaints: string[] = [];
 for (const path of FILES.flatMap((pattern) => [...new Glob(pattern).scanSync({ dot: true })])) {
@@ -34,12 +28,6 @@ for (const path of FILES.flatMap((pattern) => [...new Glob(pattern).scanSync({ d
   }
 }
 
-const log = Bun.spawnSync(['git', 'log', `--since=${SUBJECTS_SINCE}`, '--format=%h %s']);
-for (const line of log.success ? log.stdout.toString().trim().split('\n') : []) {
-  const [commit, subject] = [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)];
-  if (subject.length > MAX_SUBJECT)
-    complaints.push(`${commit}: the subject is longer than ${MAX_SUBJECT} characters`);
-}
 if (complaints.length > 0) {
   console.error(complaints.join('\n'));
   process.exit(1);

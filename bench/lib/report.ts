@@ -43,6 +43,12 @@ export function median(rows: Row[]): Row {
   return sorted[Math.floor(sorted.length / 2)]!;
 }
 
+/** Cells of a table, by row. */
+type Cells = (string | number)[];
+
+const table = (heading: string[], lines: Cells[]) =>
+  [heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+
 /** The whole report in Markdown. */
 export function report(
   rows: Row[],
@@ -50,64 +56,73 @@ export function report(
   idle: Idle,
   options: Record<string, string | boolean | undefined>,
 ): string {
-  const lines = rows.map((row) => {
-    const { against, companiesPerRequest = 1 } = scenarios.find(({ name }) => name === row.scenario)!;
-    const base = rows.find(
-      ({ scenario, connections }) => scenario === against && connections === row.connections,
-    );
-    const ratio =
-      base === undefined
+  const loads = [...new Set(rows.map(({ connections }) => connections))];
+  const measured = scenarios.filter(({ name }) => rows.some(({ scenario }) => scenario === name));
+  const rowOf = (scenario: string | null, connections: number) =>
+    rows.find((row) => row.scenario === scenario && row.connections === connections);
+  /** A figure of a scenario at each number of connections, empty if it was not measured there. */
+  const atEach = (scenario: string, show: (row: Row) => string | number) =>
+    loads.map((connections) => {
+      const row = rowOf(scenario, connections);
+      return row === undefined ? '' : show(row);
+    });
+  const rates = measured.map(({ name, against, companiesPerRequest = 1 }) => [
+    name,
+    ...atEach(name, ({ requestsPerSecond }) => Math.round(requestsPerSecond)),
+    against ?? '',
+    ...atEach(name, ({ requestsPerSecond, connections }) => {
+      const base = rowOf(against, connections);
+      return base === undefined
         ? ''
-        : `${((row.requestsPerSecond * companiesPerRequest) / base.requestsPerSecond).toFixed(2)} × ${against}`;
+        : ((requestsPerSecond * companiesPerRequest) / base.requestsPerSecond).toFixed(2);
+    }),
+  ]);
+  const times = measured.map(({ name }) => [
+    name,
+    ...atEach(name, ({ p50Ms, p99Ms }) => `${p50Ms.toFixed(1)}, ${p99Ms.toFixed(1)}`),
+    ...atEach(name, ({ residentMb }) => (residentMb === 0 ? '' : Math.round(residentMb))),
+  ]);
+  const costs = rows.map((row) => {
+    const { companiesPerRequest = 1 } = scenarios.find(({ name }) => name === row.scenario)!;
     const { service, postgres, elasticsearch, redis } = row.cpuMs;
     // Of a request with several companies: of each.
     const cpuMs = sumOf(row.cpuMs) / companiesPerRequest;
     const floor = floorMs(row, rows);
-    const prototype = rows.find(
-      ({ scenario, connections }) => scenario === 'lookup, the prototype' && connections === row.connections,
-    );
+    const prototype = rowOf('lookup, the prototype', row.connections);
     const isLookup = row.scenario.startsWith('lookup') && prototype !== undefined;
     return [
-      row.scenario +
-        (row.hitRate === null || !row.scenario.startsWith('search')
-          ? ''
-          : ` (${Math.round(row.hitRate * 100)}% hits)`),
+      row.scenario,
       row.connections,
-      Math.round(row.requestsPerSecond),
-      ratio,
-      row.p50Ms.toFixed(1),
-      row.p99Ms.toFixed(1),
-      [service, postgres, elasticsearch, redis].map((ms) => ms.toFixed(3)).join(' / '),
-      cpuMs.toFixed(3),
+      ...[service, postgres, elasticsearch, redis, cpuMs].map((ms) => ms.toFixed(3)),
       isLookup ? (cpuMs / sumOf(prototype.cpuMs)).toFixed(2) : '',
       floor === null ? '' : (cpuMs / floor).toFixed(2),
-      row.residentMb === 0 ? '' : Math.round(row.residentMb),
-      row.refused,
     ];
   });
-  const heading = [
-    'scenario',
-    'connections',
-    'req/s',
-    'ratio',
-    'p50 ms',
-    'p99 ms',
-    'CPU ms a request: service / Postgres / Elasticsearch / Redis',
-    'CPU ms in sum',
-    'of the prototype',
-    'of the floor',
-    'MB',
-    'not 2xx',
-  ];
+  const hits = rows
+    .filter(({ scenario }) => scenario === 'search, autocomplete')
+    .map(({ hitRate, connections }) => `${Math.round((hitRate ?? 0) * 100)}% at ${connections}`);
+  const refused = rows.filter((row) => row.refused > 0);
   const parts = idle.bucket + idle.credit + idle.record;
   return `# Results of \`bun run bench\`
 
 ${options.names} names, ${options.records} stored records, ${options.accounts} accounts; ${options.runs} runs of ${options.seconds} s, medians by rate.
 Machine: ${options.machine}, shared by the load generator (wrk, one thread), the service, Postgres, Elasticsearch and Redis. Commit ${revision()}.
+Searches of autocomplete that the cache answered: ${hits.join(', ')} connections.
+${refused.length === 0 ? 'Every request was answered 2xx.' : refused.map((row) => `Not answered 2xx: ${row.refused} of ${row.scenario} at ${row.connections}.`).join('\n')}
 
-${[heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}
+Requests a second, by the number of connections, and how many times those of another scenario (companies a second if a request has several):
 
-CPU in sum is that of the service and its stores, for each company of a request with several. The prototype is \`bench/lib/prototype.ts\`, whose sum is
+${table(['scenario', ...loads.map((n) => `at ${n}`), 'compared with', ...loads.map((n) => `at ${n}`)], rates)}
+
+Times in ms (p50, p99) and memory of the service after the run, by the number of connections:
+
+${table(['scenario', ...loads.map((n) => `ms at ${n}`), ...loads.map((n) => `MB at ${n}`)], times)}
+
+CPU of a request in ms:
+
+${table(['scenario', 'connections', 'service', 'Postgres', 'Elasticsearch', 'Redis', 'sum', 'of the prototype', 'of the floor'], costs)}
+
+The sum is for each company of a request with several. The prototype is \`bench/lib/prototype.ts\`, whose sum is
 that of the least code that meters a lookup. The floor is nobody's code of ours: the bare route's CPU, what the prototype takes Redis and Postgres,
 and for searches what a search asked directly takes Elasticsearch, all at the same number of connections.
 

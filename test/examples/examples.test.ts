@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { appendFile, copyFile, readdir, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { responseTo } from '../../src/http/answer.ts';
 import type { Problem } from '../../src/http/problems.ts';
 import { importBrackets } from '../companies/debts/support.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
@@ -10,6 +9,7 @@ import { bareEnvironment, ROOT } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
 import { nifPtFound } from '../support/provider.ts';
+import { importAnswers } from '../support/whole.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
 const INSTALL_TIMEOUT_MS = 180_000;
@@ -77,7 +77,7 @@ function startFront(first: Problem[], isLost = async (_count: number) => false) 
       const { pathname, search } = new URL(request.url);
       requests.push({ path: pathname, atMs: performance.now() });
       const problem = first.shift();
-      if (problem) return responseTo(api.baseUrl, { ok: false, problem });
+      if (problem) return (await importAnswers()).responseTo(api.baseUrl, { ok: false, problem });
       if (await isLost(requests.length)) return new Response(null, { status: 504 });
       const { method, headers } = request;
       const body = method === 'POST' ? await request.text() : null;

@@ -7,12 +7,13 @@ import { createLogTo } from '../../src/platform/observability/log.ts';
 import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.ts';
 import { withDedicated } from '../../src/platform/postgres/dedicated.ts';
 import { openStores } from '../../src/platform/stores/stores.ts';
-import { type RunningService, startService } from '../../src/service/serve.ts';
+import type { RunningService } from '../../src/service/serve.ts';
 import { nif } from '../support/companies.ts';
 import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
 import { storeRecord } from '../support/records.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { startService } from '../support/whole.ts';
 
 let pair: PostgresPair;
 let service: RunningService;

@@ -8,7 +8,6 @@ import { type Config, readConfig } from '../../src/platform/config/config.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
-import { startService } from '../../src/service/serve.ts';
 import { checkLog } from './ask.ts';
 import { runHere } from './command.ts';
 import type { TestDatabase } from './database.ts';
@@ -24,6 +23,7 @@ import {
   type ServiceProcess,
   spawnService,
 } from './service.ts';
+import { startService } from './whole.ts';
 
 type Dependency = 'postgres' | 'elasticsearch' | 'redis';
 

@@ -1,12 +1,9 @@
 /** Commands of the command line, each run as a process. */
 import { spyOn } from 'bun:test';
 import { join } from 'node:path';
+import { importMain, MAIN, ROOT } from './whole.ts';
 
-/** Where the checkout is: commands run here. */
-export const ROOT = join(import.meta.dir, '../..');
-
-/** The command line's entry. Resolved, so that `bun test --changed` knows which tests run it. */
-export const MAIN = require.resolve('../../src/main.ts');
+export { MAIN, ROOT };
 
 /** The variables that a process needs to run at all, and the run's id (test/servers/left-behind.ts); none of the service's. */
 export function bareEnvironment(): Record<string, string> {
@@ -44,7 +41,7 @@ export function runHere(env: Record<string, string>, ...words: string[]): Promis
 }
 
 async function captureProgram(env: Record<string, string>, words: string[]): Promise<Outcome> {
-  const { runProgram } = await import('../../src/main.ts');
+  const { runProgram } = await importMain();
   const written = { stdout: '', stderr: '' };
   const capture = (name: 'stdout' | 'stderr') =>
     spyOn(process[name], 'write').mockImplementation((chunk) => {

@@ -9,12 +9,12 @@ import { createKey } from '../../src/metering/keys/store.ts';
 import { type Config, readConfig } from '../../src/platform/config/config.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
-import { startService } from '../../src/service/serve.ts';
 import { urlOf } from '../servers/shared.ts';
 import { bareEnvironment, MAIN, ROOT } from './command.ts';
 import { createTestDatabase } from './database.ts';
 import type { Mode } from './modes.ts';
 import { createTestIndexAlias } from './search-index.ts';
+import { startService } from './whole.ts';
 
 type Environment = Record<string, string>;
 export type LogLine = Record<string, unknown> & { msg: string };

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { readConfig } from '../../../src/platform/config/config.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
-import { startService } from '../../../src/service/serve.ts';
 import { call } from '../../support/client.ts';
 import { createCommandLine, ROOT } from '../../support/command.ts';
 import { createEmptyDatabase, postgresUrl } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
+import { startService } from '../../support/whole.ts';
 
 const role = `directory_role_${randomBytes(4).toString('hex')}`;
 const passwordFile = `/tmp/${role}`;
@@ -40,7 +40,8 @@ beforeAll(async () => {
   url = await runScript('first-password');
 });
 afterAll(async () => {
-  await superuser.unsafe(`COPY (SELECT 1) TO PROGRAM 'rm ${passwordFile}'`);
+  // A program that ends before it has read its input fails the statement.
+  await superuser.unsafe(`COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; rm ${passwordFile}'`);
   await superuser.end({ timeout: 5 });
   await database.drop();
   const administrator = connectPostgres(postgresUrl, { max: 1 });

@@ -2,13 +2,13 @@
 import { afterAll, expect, test } from 'bun:test';
 import type { Command } from 'commander';
 import { createUser } from '../../../src/dashboard/account/invitations.ts';
-import { createProgram } from '../../../src/main.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { importBrackets } from '../../companies/debts/support.ts';
 import { bareEnvironment, createCommandLine, MAIN } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { storeRecord } from '../../support/records.ts';
+import { importMain } from '../../support/whole.ts';
 import { createWorkbench } from '../../support/workbench.ts';
 
 const bench = await createWorkbench('postgres');
@@ -90,7 +90,8 @@ async function runInto(redirection: string, words: string[]) {
   return { code, stdout, errors: stderr.split('\n').filter((line) => line.startsWith('error: ')) };
 }
 
-test('the commands here are those of the program', () => {
+test('the commands here are those of the program', async () => {
+  const { createProgram } = await importMain();
   expect(Object.keys(WORDS).toSorted()).toEqual(namesOf(createProgram()).toSorted());
 });
 

@@ -1,0 +1,65 @@
+/** What the steps of `.ci/run` share. */
+import { join } from 'node:path';
+import { SECOND } from '../src/platform/units.ts';
+
+export const ROOT = join(import.meta.dir, '..');
+
+/** The service is ready within this time on a slow machine. */
+export const START_TIMEOUT_MS = 60 * SECOND;
+
+/** @throws Error when a condition does not come true in time; a condition that throws is not true yet */
+export async function until(what: string, timeoutMs: number, isTrue: () => Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + timeoutMs;
+  while (!(await isTrue().catch(() => false))) {
+    if (performance.now() > endMs) throw new Error(`not within ${timeoutMs / SECOND} s: ${what}`);
+    await Bun.sleep(100);
+  }
+}
+
+export const isReady = (url: string) => async () => (await fetch(`${url}/health/ready`)).ok;
+
+/** Processes that end with the step. @param folder gets their output, and is where they run by default */
+export function createProcesses(folder: string) {
+  const processes: Bun.Subprocess[] = [];
+  return {
+    start(command: string[], env: Record<string, string> = {}, cwd = ROOT): Bun.Subprocess {
+      const child = Bun.spawn(command, {
+        cwd,
+        env: { PATH: process.env.PATH!, ...env },
+        stdio: ['ignore', Bun.file(join(folder, `log-${processes.length}`)), 'inherit'],
+      });
+      processes.push(child);
+      return child;
+    },
+    /** The last one first. */
+    async stop(): Promise<void> {
+      for (const child of processes.toReversed()) {
+        child.kill('SIGTERM');
+        await child.exited;
+      }
+    },
+  };
+}
+
+/** The blocks of shell commands in a section of a document, in order. */
+export async function shellBlocks(path: string, heading: string): Promise<string[]> {
+  const sections = (await Bun.file(join(ROOT, path)).text()).split(/^#+ /m);
+  const section = sections.find((text) => text.startsWith(`${heading}\n`));
+  const blocks = [...(section ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, commands]) => commands!);
+  if (blocks.length === 0) throw new Error(`${path} has no commands below "${heading}"`);
+  return blocks;
+}
+
+/** Runs commands of a document as they are, up to the first that fails. @throws Error with what they printed */
+export async function runShell(
+  commands: string,
+  { cwd, env = {} }: { cwd: string; env?: Record<string, string> },
+): Promise<void> {
+  const shell = Bun.spawn(['bash', '-euxo', 'pipefail', '-c', commands], {
+    cwd,
+    env: { PATH: process.env.PATH!, HOME: process.env.HOME ?? cwd, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, code] = await Promise.all([shell.stdout.text(), shell.stderr.text(), shell.exited]);
+  if (code !== 0) throw new Error(`commands ended with ${code}:\n${stdout}${stderr}`);
+}
