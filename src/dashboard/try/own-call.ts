@@ -34,6 +34,7 @@ export async function makeOwnCall(
     accountId: account.id,
     plan: account.plan,
     requestsPerMinute: account.requestsPerMinute,
+    isTest: false,
   });
   const durationMs = performance.now() - startedAt;
   return { answer, durationMs, fresh: { ...context, account: await tools.readAccount(account.id) } };
