@@ -1,13 +1,14 @@
 import { type ProblemAnswer, problem } from '../../http/answer.ts';
 import { type ApiRoute, problemsOf } from '../../http/api-route.ts';
 import type { ProblemName } from '../../http/problems.ts';
-import { pathOf, searchOf } from '../../http/url.ts';
+import { pathOf } from '../../http/url.ts';
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
 import type { AdmissionContext, Handler, Payment, Plan } from '../../metering/admission/plan.ts';
 import { quotaExceeded, rateLimitExceeded, rateLimitHeaders } from '../../metering/admission/refusals.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { parseUntrusted } from '../../platform/runtime/json.ts';
-import { SECOND } from '../../platform/units.ts';
+import { HOUR, SECOND } from '../../platform/units.ts';
+import { qOf } from '../search/route.ts';
 import { type AtWill, calledUpBy } from './world.ts';
 
 /** How long a slow answer takes, and how long the bucket is empty that is called up. */
@@ -28,7 +29,7 @@ export function withProblemsAtWill(
     charge: handler.charge,
     async plan(context) {
       const planned = await handler.plan(context);
-      const kinds = textsOf(context.request, planned.sent).map(calledUpBy);
+      const kinds = textsOf(route, context.request.url, planned.sent).map(calledUpBy);
       const isOfAll = (kind: AtWill | null, place: number) =>
         documented.includes(kind) && (place === 0 || !OF_ITEMS.includes(kind!));
       const ofAll = kinds.find(isOfAll) as ProblemName | undefined;
@@ -51,12 +52,8 @@ export function withProblemsAtWill(
 
   function problemOf(kind: ProblemName, { caller, rate }: AdmissionContext): ProblemAnswer {
     if (kind === 'monthly-quota-exceeded') {
-      const retryAfterS = 3600;
-      const quota = {
-        limit: 500,
-        resetAt: new Date(Date.now() + retryAfterS * SECOND).toISOString(),
-        retryAfterS,
-      };
+      const resetAt = new Date(Date.now() + HOUR).toISOString();
+      const quota = { limit: 500, resetAt, retryAfterS: HOUR / SECOND };
       return quotaExceeded(quota, buyAddress(buyUrl, caller.accountId));
     }
     if (kind === 'rate-limit-exceeded') {
@@ -71,16 +68,14 @@ export function withProblemsAtWill(
 }
 
 /** The NIFs and the queries of a request, in their order. An endpoint without input has a `q`, too. */
-function textsOf({ url }: Request, sent: Plan['sent']): string[] {
-  if (sent === undefined) {
-    const q = new URLSearchParams(searchOf(url)).get('q');
-    const [last = ''] = pathOf(url).split('/').slice(-1);
-    return q === null ? [last] : [q];
-  }
+function textsOf(route: ApiRoute, url: string, sent: Plan['sent']): string[] {
   try {
+    if (route.params !== undefined) return [decodeURIComponent(pathOf(url).split('/').at(-1)!)];
+    if (sent === undefined) return [qOf(url) ?? ''];
     const { nifs, queries } = parseUntrusted(sent as Buffer) as Record<string, unknown>;
     return [nifs ?? queries ?? []].flat().map(String);
   } catch {
+    // The handler has its own answer to what can't be read.
     return [];
   }
 }

@@ -1,4 +1,5 @@
 import { createGate } from '../../platform/runtime/gate.ts';
+import { SECOND } from '../../platform/units.ts';
 import { createDebtChangesHandler } from '../debts/changes/route.ts';
 import { createDebtsHandler, ONE_LIST } from '../debts/screen/route.ts';
 import { createLookupListHandler } from '../lookup/list.ts';
@@ -27,7 +28,7 @@ export function openTestWorld(service: { publicUrl: string; stopping: AbortSigna
         query.kind === 'words' ? stores.matchWorld(query, limit) : stores.searchWorld.find(query),
     });
   const { findCompanies, refresher } = stores;
-  const lookUp = createLookup({ refresher, timeoutMs: 1000 });
+  const lookUp = createLookup({ refresher, timeoutMs: 10 * SECOND });
   return {
     search: answerDirectly(stores.searchWorld),
     matches: {

@@ -82,6 +82,25 @@ test.each(CASES)('%s answers %s at will', async (_route, _kind, route, kind) => 
   if (kind === 'monthly-quota-exceeded') expect(answer.body.buy).toStartWith('https://shop.example/buy');
 });
 
+test('a NIF calls up its problem in each form that an endpoint takes', async () => {
+  const nif = nifOf('rate-limit-exceeded');
+  const spaced = `${nif.slice(0, 3)} ${nif.slice(3, 6)}.${nif.slice(6)}`;
+  const refused = [
+    await ask(api, `/companies/${encodeURIComponent(spaced)}`, { key }),
+    await ask(api, `/matches?q=${encodeURIComponent(spaced)}`, { key }),
+    await ask(api, '/lookups', { ...post({ nifs: [NAMES[0]![0], Number(nif)] }), key }),
+  ];
+  expect(refused.map(({ kind }) => kind)).toEqual(Array(3).fill('rate-limit-exceeded'));
+  const unread = [
+    post({ nifs: 'x' }),
+    post([[]]),
+    { ...post({}), headers: { 'Content-Type': 'text/plain' } },
+  ];
+  for (const options of unread)
+    expect((await ask(api, '/lookups', { ...options, key })).kind).toBe('validation');
+  expect((await ask(api, '/companies/%E0%A4%A', { key })).kind).toBe('validation');
+});
+
 test('items of lists have their problems in their place, and the credits end where it is asked for', async () => {
   const [good] = NAMES[0]!;
   const statuses = ({ body }: CallAnswer) => body.data.map(({ status }: { status: number }) => status);
