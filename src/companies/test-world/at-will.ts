@@ -36,18 +36,18 @@ export function withProblemsAtWill(
       const answer: Plan['answer'] = async (payment) => {
         if (kinds.includes('slow-answer')) await Bun.sleep(WAIT_MS);
         if (ofAll !== undefined) return problemOf(ofAll, context);
-        const places = kinds.indexOf('monthly-quota-exceeded');
-        return planned.answer(places > 0 ? cutShort(payment, places, context) : payment);
+        const paid = kinds.indexOf('monthly-quota-exceeded');
+        return planned.answer(paid > 0 ? cutShort(payment, paid, context) : payment);
       };
       // Its wait says nothing about the directory's search.
       return { ...planned, isSearch: false, answer };
     },
   };
 
-  /** The credits end at this item. */
-  function cutShort(payment: Payment, places: number, context: AdmissionContext): Payment {
+  /** The credits suffice for the first items only. */
+  function cutShort(payment: Payment, paid: number, context: AdmissionContext): Payment {
     const refusal = problemOf('monthly-quota-exceeded', context);
-    return { ...payment, spent: Math.min(payment.spent, places), refusal };
+    return { ...payment, spent: Math.min(payment.spent, paid), refusal };
   }
 
   function problemOf(kind: ProblemName, { caller, rate }: AdmissionContext): ProblemAnswer {

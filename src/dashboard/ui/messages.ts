@@ -338,8 +338,8 @@ const TEXTS = {
   testKey: ['Test key', 'Chave de teste'],
   createTestKey: ['Create test key', 'Criar chave de teste'],
   testKeyLead: [
-    'To build and test without spending credits: it answers from a fixed set of invented companies, and gives every error on request.',
-    'Para desenvolver e testar sem gastar créditos: responde com um conjunto fixo de empresas inventadas e dá cada erro a pedido.',
+    'A test key answers from a fixed set of invented companies, gives each problem at will, and spends no credits.',
+    'Uma chave de teste responde com um conjunto fixo de empresas inventadas, dá cada erro a pedido e não gasta créditos.',
   ],
   tooManyKeys: {
     free: [
