@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { configurationTable } from '../docs/configuration.ts';
+import { testKeysPage } from '../docs/test-keys.ts';
 import manifest from '../package.json';
 import { BASE_PATH } from '../src/http/api-route.ts';
 import { createOpenApi } from '../src/http/openapi.ts';
@@ -25,6 +26,10 @@ test('docs/configuration.md has the table of src/platform/config/config.ts', asy
   expect(await Bun.file(join(ROOT, 'docs/configuration.md')).text()).toContain(
     `\n\n${configurationTable()}\n`,
   );
+});
+
+test('docs/test-keys.md is what docs/test-keys.ts writes', async () => {
+  expect(await Bun.file(join(ROOT, 'docs/test-keys.md')).text()).toBe(testKeysPage());
 });
 
 test('docs/configuration.md names every variable that the configuration reads, and marks those that a file can hold', async () => {

@@ -8,6 +8,7 @@ import { openRows } from '../companies/ingest/open-rows.ts';
 import { rowSource } from '../companies/ingest/source.ts';
 import { createUser } from '../dashboard/account/invitations.ts';
 import { createAccount } from '../metering/accounts/store.ts';
+import { generateSecret } from '../metering/keys/secret.ts';
 import { createKey } from '../metering/keys/store.ts';
 import { type Config, readConfig } from '../platform/config/config.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
@@ -76,6 +77,8 @@ function demoConfig(providerUrl: string): Config {
 interface Access {
   /** Of its API key. */
   secret: string;
+  /** Of its test key. */
+  testSecret: string;
   /** For the dashboard. */
   email: string;
   password: string;
@@ -84,11 +87,12 @@ interface Access {
 async function createAccess(sql: Sql): Promise<Access> {
   const account = await createAccount(sql, { name: 'Demo', plan: 'free' }, ACTOR);
   const { secret } = await createKey(sql, account.id, 'demo', ACTOR);
+  const test = await createKey(sql, account.id, 'test', ACTOR, null, generateSecret(undefined, true));
   // An email belongs to one account, and DATA_DIR outlives the run.
   const email = `demo-${account.id.slice(-6)}@example.com`;
   const password = randomBytes(9).toString('base64url');
   await createUser(sql, account.id, { name: 'Demo', email, password }, ACTOR);
-  return { secret, email, password };
+  return { secret, testSecret: test.secret, email, password };
 }
 
 async function exampleNames(): Promise<Map<string, string>> {
@@ -102,7 +106,7 @@ async function exampleNames(): Promise<Map<string, string>> {
 
 function greeting(
   publicUrl: string,
-  { secret, email, password }: Access,
+  { secret, testSecret, email, password }: Access,
   names: Map<string, string>,
   { dataDir }: Config,
   hasExampleDebts: boolean,
@@ -126,6 +130,9 @@ Company details come from a small example provider that knows these companies by
 
 API key of the demo account (Free: 20 requests a minute, 500 credits a month):
 ${secret}
+
+Test key: everything answers from invented companies, each problem at will, for no credit (docs/test-keys.md):
+${testSecret}
 
 Both lists of debtors have a few invented companies.
 

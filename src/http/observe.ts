@@ -9,6 +9,8 @@ export interface Trace {
   account?: string;
   /** Empty for a call made in the dashboard. */
   keyId?: string;
+  /** The caller has a test key, so the request is no failure of the service, and is counted apart. */
+  isTest?: boolean;
 }
 
 /** The parts of a request's log line, gathered while it is answered. */
@@ -66,11 +68,15 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     }
     if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
     const durationMs = performance.now() - startedAt;
-    const { account, keyId, call } = trace;
+    const { account, keyId, isTest = false, call } = trace;
     const recorded = call ?? { route, status: response.status, error };
-    metrics.requests.end(recorded.route, recorded.status, durationMs);
-    if (call !== undefined) metrics.toolCall(call.tool);
-    log.request({ requestId, method: request.method, durationMs, account, keyId, ...recorded });
+    if (isTest) metrics.requests.endTest();
+    else {
+      metrics.requests.end(recorded.route, recorded.status, durationMs);
+      if (call !== undefined) metrics.toolCall(call.tool);
+    }
+    const line = { requestId, method: request.method, durationMs, account, keyId, isTest, ...recorded };
+    log.request(isTest ? { ...line, error: undefined } : line);
     return response;
   }
 

@@ -7,6 +7,7 @@ import {
   methodOf,
   ProblemSchema,
   problemsOf,
+  TEST_KEY_HEADER,
   templateOf,
 } from './api-route.ts';
 import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemName, problemType } from './problems.ts';
@@ -18,6 +19,10 @@ const RATE_HEADERS: Record<string, string> = {
   'RateLimit-Policy': 'The policy as `<limit>;w=60`.',
 };
 const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this request in the log.' };
+const OPTIONAL_HEADERS: Record<string, string> = {
+  [TEST_KEY_HEADER]:
+    '`true` if the key is a test key: the answer is from the fixed world, and has cost nothing.',
+};
 
 /** Headers that hold a whole number; all others are text. */
 const NUMBERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After'];
@@ -85,7 +90,7 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]) {
       title: 'Company Directory API',
       version: '1',
       description:
-        'Searches Portuguese companies by name or NIF, gives the details of one or of several, screens lists of them for debts, and reports the usage of an account. Agents call the same as tools of the Model Context Protocol, at `/mcp`.',
+        'Searches Portuguese companies by name or NIF, gives the details of one or of several, screens lists of them for debts, and reports the usage of an account. Agents call the same as tools of the Model Context Protocol, at `/mcp`. With a test key (`svc_test_…`) everything answers from a fixed set of invented companies, costs no credit, and gives each problem at will.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl + BASE_PATH }],
@@ -107,7 +112,7 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
       description: 'Success.',
       headers: {
         ...headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...route.successHeaders }),
-        ...headersOf(route.optionalHeaders ?? {}, { required: false }),
+        ...headersOf({ ...OPTIONAL_HEADERS, ...route.optionalHeaders }, { required: false }),
       },
       content: {
         'application/json': {
@@ -121,12 +126,15 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
     const here = kinds.filter((kind) => PROBLEMS[kind].status === status);
     responses[status] = {
       description: here.map((kind) => `\`${kind}\`: ${PROBLEMS[kind].cause}`).join('\n\n'),
-      headers: headersOf({
-        ...COMMON_HEADERS,
-        ...rateHeadersOf(here),
-        ...(status === 429 || status === 503 ? { 'Retry-After': 'Seconds to wait.' } : {}),
-        ...(status === 401 ? { 'WWW-Authenticate': 'Always `Bearer`.' } : {}),
-      }),
+      headers: {
+        ...headersOf({
+          ...COMMON_HEADERS,
+          ...rateHeadersOf(here),
+          ...(status === 429 || status === 503 ? { 'Retry-After': 'Seconds to wait.' } : {}),
+          ...(status === 401 ? { 'WWW-Authenticate': 'Always `Bearer`.' } : {}),
+        }),
+        ...headersOf(status === 401 ? {} : OPTIONAL_HEADERS, { required: false }),
+      },
       content: {
         [PROBLEM_CONTENT_TYPE]: {
           schema: reference(ProblemSchema, schemas),

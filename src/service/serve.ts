@@ -3,15 +3,18 @@
  * A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
  */
 
+import { createDatasetsReader } from '../companies/datasets/store.ts';
 import { openDebts } from '../companies/debts/open.ts';
 import { watchDirectory } from '../companies/directory/watch.ts';
 import { openLookup } from '../companies/lookup/open-lookup.ts';
 import { openMatches } from '../companies/matches/open.ts';
 import { keyOfSearch } from '../companies/search/answer.ts';
 import { openDirectory } from '../companies/search/open.ts';
+import { openTestWorld } from '../companies/test-world/open.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
+import { createAccountReader } from '../metering/accounts/reader.ts';
 import { createPipeline } from '../metering/admission/pipeline.ts';
 import { createCredits } from '../metering/credits/admit.ts';
 import type { Call } from '../metering/credits/call.ts';
@@ -147,13 +150,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const served = { publicUrl, stopping: stopping.signal };
     const directory = openDirectory(config, stores, tasks, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
-    const handlers = openEndpoints({
-      stores,
+    const opened = {
+      readAccount: createAccountReader(stores.sql),
+      readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),
       matches: openMatches(config, { ...stores, sql: matchPool }, directory, served),
       lookups: openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, served),
       debts: openDebts({ ...stores, pointQueries }, tasks, log, served),
-    });
+    };
+    const handlers = openEndpoints(opened, openTestWorld(served), config);
     const openApi = createOpenApi(publicUrl, API_ROUTES);
     const dashboard = await createDashboard({
       ...served,

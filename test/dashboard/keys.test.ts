@@ -28,6 +28,29 @@ test('a key works at once; its secret is on one page only, in no log, and stored
   expect(JSON.stringify(stored)).not.toContain(secret.slice(12));
 });
 
+test('the second button creates a test key, also when the plan has no room, and the list marks it', async () => {
+  const { visitor } = await createMember(service);
+  await makeKey(visitor, 'one');
+  await makeKey(visitor, 'two');
+  const before = await visitor.get('/dashboard/keys');
+  const forms = [...before.document.querySelectorAll('main form')];
+  expect(forms.map((form) => form.querySelector('button')!.textContent)).toEqual(['Create test key']);
+  const created = await visitor.submit('/dashboard/keys', {});
+  const secret = created.textOf('#new-secret')!;
+  expect(secret).toMatch(/^svc_test_[a-z2-7]{40}$/);
+  const page = await visitor.get('/dashboard/keys');
+  expect(page.textOf('.list tbody tr .badge')).toBe('Test key');
+  expect(page.textOf('[data-figure=quota]')).toStartWith('2 ');
+  const answer = await fetch(`${service.url}/usage`, { headers: { Authorization: `Bearer ${secret}` } });
+  expect([answer.status, answer.headers.get('x-test-key')]).toEqual([200, 'true']);
+  for (let count = 1; count < 5; count += 1) await visitor.submit('/dashboard/keys', {});
+  const refused = await visitor.submit('/dashboard/keys', {});
+  expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
+    409,
+    'All 5 test keys are in use. Revoke one to create another.',
+  ]);
+});
+
 test('the lines of a new key work as they stand', async () => {
   const { visitor } = await createMember(service);
   const page = await visitor.submit('/dashboard/keys', { name: 'shell' });
@@ -81,7 +104,7 @@ test('the Free quota of 2 is shown and enforced, also when many tabs press at on
   expect(keys.length).toBe(2);
   const page = await visitor.get('/dashboard/keys');
   expect(page.textOf('[data-figure=quota]')).toBe('2 of 2 in use');
-  expect(page.document.querySelector('form[action$="/keys"]')).toBeNull();
+  expect(page.document.querySelector('form[action$="/keys"] input[name=name][type=text]')).toBeNull();
   const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
   expect(portuguese.textOf('.create')).toContain('As 2 chaves do plano estão em uso.');
 });

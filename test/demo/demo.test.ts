@@ -83,11 +83,14 @@ async function run(line: string) {
   return JSON.parse(text);
 }
 
-test('it prints a key and four lines that begin with curl: search, lookup, usage, and a list screened for debts', async () => {
+test('it prints a key and four lines that begin with curl: search, lookup, usage, and a list screened for debts; and a test key', async () => {
   const lines = curlLines();
   expect(lines).toHaveLength(4);
   const key = demo.stdout.split('\n').find((line) => /^svc_[a-z2-7]{40}$/.test(line));
   for (const line of lines) expect(line).toContain(`Bearer ${key}`);
+  const testKey = demo.stdout.split('\n').find((line) => /^svc_test_[a-z2-7]{40}$/.test(line));
+  const { data } = await run(lines[0]!.replace(key!, testKey!).replace('q=constru', 'q=padaria'));
+  expect(data[0].legal_name).toBe('Padaria Ábaco & Filhos, Lda');
   expect(demo.stdout).toMatch(/^For agents: http:\/\/127\.0\.0\.1:\d+\/mcp /m);
   expect(demo.stdout).not.toContain(OF_ANOTHER_SERVICE.PUBLIC_URL);
 

@@ -126,7 +126,7 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
     createLookupHandler(
       findCompany,
       createLookup({
-        refresher: { refresh: () => Promise.reject(new Error('asked')), sweep: async () => {} },
+        refresher: { refresh: () => Promise.reject(new Error('asked')) },
         timeoutMs: 1000,
       }),
     );

@@ -2,7 +2,7 @@ import type { Answer } from '../../src/http/answer.ts';
 import type { AdmissionContext, Handler, Payment } from '../../src/metering/admission/plan.ts';
 
 const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate'> = {
-  caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60 },
+  caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60, isTest: false },
   rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
 };
 

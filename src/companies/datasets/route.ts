@@ -1,11 +1,8 @@
 import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { free, type Handler } from '../../metering/admission/plan.ts';
-import { READS } from '../../platform/postgres/answer.ts';
-import type { Sql } from '../../platform/postgres/connect.ts';
-import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { type DatasetsAnswer, DatasetsAnswerSchema } from './schema.ts';
-import { type Datasets, type DebtDataset, readDatasets } from './store.ts';
+import type { Datasets, DebtDataset, ReadDatasets } from './store.ts';
 
 /** GET /datasets (contract, Beyond the specification) */
 export const datasetsRoute: ApiRoute = {
@@ -31,13 +28,7 @@ export const datasetsRoute: ApiRoute = {
   },
 };
 
-/** Requests of one turn of the event loop share a query, and none waits longer for Postgres than other requests do. */
-export function createDatasetsHandler(sql: Sql): Handler {
-  const read = createBatcher(async (requests: null[], bound) => {
-    const datasets = await readDatasets(sql, bound);
-    return requests.map(() => datasets);
-  }, READS);
-
+export function createDatasetsHandler(read: ReadDatasets): Handler {
   return {
     charge: datasetsRoute.charge,
     plan: () => free(answer),
@@ -45,7 +36,7 @@ export function createDatasetsHandler(sql: Sql): Handler {
 
   async function answer(): Promise<Answer> {
     try {
-      return ok(presentDatasets(await read(null)));
+      return ok(presentDatasets(await read()));
     } catch (cause) {
       return failureAnswer(cause, unavailable('The datasets could not be read.', cause));
     }

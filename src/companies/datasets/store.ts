@@ -1,4 +1,6 @@
+import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { createBatcher } from '../../platform/runtime/batcher.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 
 /** The data that the service answers from, with its age. */
@@ -53,4 +55,16 @@ export async function readDatasets(sql: Sql, bound: Bound = async (query) => que
     directory: { companies, updated: at, by, file },
     debts: { tax: debts('tax'), socialSecurity: debts('social-security') },
   };
+}
+
+/** @throws when the datasets can't be read */
+export type ReadDatasets = () => Promise<Datasets>;
+
+/** Requests of one turn of the event loop share a query, and none waits longer for Postgres than other requests do. */
+export function createDatasetsReader(sql: Sql): ReadDatasets {
+  const ask = createBatcher(async (requests: null[], bound) => {
+    const datasets = await readDatasets(sql, bound);
+    return requests.map(() => datasets);
+  }, READS);
+  return () => ask(null);
 }

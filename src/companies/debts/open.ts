@@ -4,6 +4,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { startChangePurge } from './changes/purge.ts';
 import { createDebtChangesHandler } from './changes/route.ts';
+import { readPage } from './changes/store.ts';
 import { createDebtsHandler } from './screen/route.ts';
 import { createScreen } from './screen/store.ts';
 
@@ -20,6 +21,6 @@ export function openDebts(
   startChangePurge(sql, log, tasks);
   return {
     debts: createDebtsHandler(createScreen(pointQueries), service),
-    debtChanges: createDebtChangesHandler(sql, service.stopping),
+    debtChanges: createDebtChangesHandler((options) => readPage(sql, options), service.stopping),
   };
 }

@@ -10,7 +10,7 @@ import type { Refresher } from './refresh.ts';
 import type { StoredCompany } from './store.ts';
 
 export interface LookupParts {
-  refresher: Refresher;
+  refresher: Pick<Refresher, 'refresh'>;
   /** Time of a lookup from its arrival to its answer. */
   timeoutMs: number;
   /** Called for each lookup that was refused because of a budget. */

@@ -44,7 +44,13 @@ export const rotate = keyForm({
     if (key.revoked !== null || !OVERLAPS_S.includes(overlapS)) return notFoundPage(context);
     const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), `rotate ${key.id}`, RANDOM_BYTES);
     try {
-      const rotated = await rotateKey(tools.sql, key.id, overlapS, actorOf(user), generateSecret(random));
+      const rotated = await rotateKey(
+        tools.sql,
+        key.id,
+        overlapS,
+        actorOf(user),
+        generateSecret(random, key.test),
+      );
       return showKeys(context, null, rotated);
     } catch (error) {
       const reason =

@@ -15,12 +15,14 @@ const hasExpired = ({ revoked, expires }: ApiKey) =>
 
 /** The state of a key, with its dates. */
 export function keyBadges({ messages, formats }: MemberContext, key: ApiKey): Html {
-  const { revoked, expires, previousUntil } = key;
+  const { test, revoked, expires, previousUntil } = key;
+  const testBadge = test && html`<span class="badge">${messages.testKey}</span>`;
   if (revoked !== null)
-    return html`<span class="badge bad">${messages.revoked} ${moment(formats, revoked)}</span>`;
+    return html`${testBadge} <span class="badge bad">${messages.revoked} ${moment(formats, revoked)}</span>`;
   if (hasExpired(key))
-    return html`<span class="badge bad">${messages.expired} ${endOf(formats, expires!)}</span>`;
+    return html`${testBadge} <span class="badge bad">${messages.expired} ${endOf(formats, expires!)}</span>`;
   return html`
+    ${testBadge}
     ${expires !== null && html`<span class="badge">${messages.validUntil} ${endOf(formats, expires)}</span>`}
     ${previousUntil !== null && html`<span class="badge">${messages.oldSecretUntil} ${endOf(formats, previousUntil)}</span>`}`;
 }

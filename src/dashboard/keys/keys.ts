@@ -55,8 +55,10 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   // Read after the change, so that it counts the new key, or those of another tab.
   const fresh = async () => ({ ...context, account: await tools.readAccount(account.id) });
   try {
-    const what = name + (expires?.toISOString() ?? '');
-    const secret = generateSecret(bytesOfForm(tools.secret, sent(TOKEN_FIELD), what, RANDOM_BYTES));
+    const isTest = sent('test') === 'yes';
+    const what = `${isTest ? 'test ' : ''}${name}${expires?.toISOString() ?? ''}`;
+    const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), what, RANDOM_BYTES);
+    const secret = generateSecret(random, isTest);
     await createKey(tools.sql, account.id, name, actorOf(user), expires, secret);
     return showKeys(await fresh(), null, { secret, previousUntil: null });
   } catch (error) {
@@ -208,7 +210,15 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
           isInline: true,
         })
   }
+  ${!awaitsConfirmation(context) && testKeyForm(context)}
 </section>`;
+}
+
+/** A test key takes no place of the plan, so it can be created when the plan has no room. */
+function testKeyForm(context: MemberContext): Html {
+  const { testKey, testKeyLead, createTestKey } = context.messages;
+  const hidden = { name: testKey, test: 'yes' };
+  return html`<p>${testKeyLead}</p>${form(context, { path: '/keys', hidden, button: createTestKey, look: 'quiet' })}`;
 }
 
 function connectAgent({ messages, tools }: MemberContext): Html {

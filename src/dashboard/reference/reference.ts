@@ -1,3 +1,4 @@
+import { PROBLEMS_AT_WILL } from '../../companies/test-world/world.ts';
 import { BASE_PATH, MCP_PATH } from '../../http/api-route.ts';
 import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
@@ -39,6 +40,7 @@ ${sideNavigation(messages, operations, Object.keys(document.components.schemas))
 <div>
 ${operations.map((operation) => endpoint(messages, base, operation))}
 ${problemsSection(messages, root)}
+${testKeysSection(messages)}
 <section class="card" aria-labelledby="schemas">
   <h2 id="schemas">${messages.schemas}</h2>
   ${Object.entries(document.components.schemas).map(([name, schema]) => schemaTables(messages, name, schema))}
@@ -60,6 +62,7 @@ function sideNavigation(messages: Messages, operations: Endpoint[], schemas: str
     ${list(operations.map(({ operationId, summary }) => [operationId, summary]))}
     <p><a href="#problems">${messages.problems}</a></p>
     ${codes('problem-', Object.keys(PROBLEMS))}
+    <p><a href="#test-keys">${messages.testKeys}</a></p>
     <p><a href="#schemas">${messages.schemas}</a></p>
     ${codes('schema-', schemas)}
   </details>
@@ -134,6 +137,21 @@ function problemsSection(messages: Messages, root: string): Html {
   <h2 id="problems">${messages.problems}</h2>
   <p>${prose(messages.problemsLead)}</p>
   ${table(columns, Object.keys(PROBLEMS) as ProblemName[], 'problems')}
+</section>`;
+}
+
+/** The NIF and the word that call up each problem for a test key. */
+function testKeysSection(messages: Messages): Html {
+  const rows = PROBLEMS_AT_WILL.map(({ kind, nif }) => [
+    html`<code>${nif}</code>`,
+    html`<code>${kind}</code>`,
+    kind === 'slow-answer' ? '200, 3 s' : PROBLEMS[kind].status,
+  ]);
+  return html`
+<section class="card" aria-labelledby="test-keys">
+  <h2 id="test-keys">${messages.testKeys}</h2>
+  <p>${prose(messages.testKeysLead)}</p>
+  ${scrollTable(messages.testKeys, ['NIF', messages.word, messages.statusCode], rows)}
 </section>`;
 }
 

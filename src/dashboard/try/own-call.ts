@@ -28,6 +28,7 @@ export async function makeOwnCall(
     accountId: account.id,
     plan: account.plan,
     requestsPerMinute: account.requestsPerMinute,
+    isTest: false,
   });
   const durationMs = performance.now() - startedAt;
   // An answer that was charged is shown, also if Postgres is away by now.

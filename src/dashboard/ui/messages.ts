@@ -51,6 +51,12 @@ const TEXTS = {
   exampleAnswer: ['Example answer', 'Exemplo de resposta'],
   onThisPage: ['On this page', 'Nesta página'],
   problems: ['Problems', 'Problemas'],
+  testKeys: ['Test keys', 'Chaves de teste'],
+  testKeysLead: [
+    'With a test key (`svc_test_…`) every endpoint answers from a fixed set of invented companies and costs no credit. A lookup or a list with one of these NIFs, or a query that is the word, calls up the problem.',
+    'Com uma chave de teste (`svc_test_…`) todas as operações respondem com um conjunto fixo de empresas inventadas e não custam créditos. Uma consulta ou uma lista com um destes NIF, ou uma pesquisa igual à palavra, provoca o erro.',
+  ],
+  word: ['Word', 'Palavra'],
   problemsLead: [
     'Failures are `application/problem+json` (RFC 9457). The last segment of `type` is the kind.',
     'As falhas são `application/problem+json` (RFC 9457). O último segmento de `type` é o tipo.',
@@ -306,6 +312,12 @@ const TEXTS = {
     'Para o Claude Code, com a sua chave em vez de svc_…:',
   ],
   createKey: ['Create key', 'Criar chave'],
+  testKey: ['Test key', 'Chave de teste'],
+  createTestKey: ['Create test key', 'Criar chave de teste'],
+  testKeyLead: [
+    'A test key answers from a fixed set of invented companies, gives each problem at will, and spends no credits.',
+    'Uma chave de teste responde com um conjunto fixo de empresas inventadas, dá cada erro a pedido e não gasta créditos.',
+  ],
   tooManyKeys: {
     free: [
       (limit) =>
@@ -316,6 +328,10 @@ const TEXTS = {
     plus: [
       'All {limit} keys of the plan are in use. Revoke one to create another.',
       'As {limit} chaves do plano estão em uso. Revogue uma para criar outra.',
+    ],
+    test: [
+      'All {limit} test keys are in use. Revoke one to create another.',
+      'As {limit} chaves de teste estão em uso. Revogue uma para criar outra.',
     ],
     day: [
       'An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.',

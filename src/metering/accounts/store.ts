@@ -31,7 +31,7 @@ export interface AccountDetails extends AccountSummary, PlanQuotas {
   planUntil: Date | null;
   /** Credits consumed in the period, purchased ones included. */
   used: number;
-  /** Keys that are neither revoked nor expired. */
+  /** Keys that are neither revoked nor expired, without test keys. */
   keys: number;
   /** Whether purchased credits pay for calls beyond the allowance. Otherwise these are refused. */
   spendPurchased: boolean;
@@ -141,7 +141,7 @@ function accountRows(sql: Sql | Transaction, condition: Fragment, instant: Date 
       CASE WHEN (a.period).plan = 'plus' THEN a.plus_until END AS "planUntil",
       (a.period).starts_at AS start, (a.period).ends_at AS end,
       CASE WHEN a.instant < a.period_end THEN a.used ELSE 0 END AS used,
-      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > a.instant) AS keys,
+      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > a.instant AND NOT k.is_test) AS keys,
       plans.api_keys AS "keyLimit",
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
       coalesce(a.included_credits, plans.included_credits) AS "includedCredits",

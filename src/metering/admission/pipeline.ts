@@ -1,4 +1,5 @@
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import { TEST_KEY_HEADER } from '../../http/api-route.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { Trace } from '../../http/observe.ts';
 import type { ProblemName } from '../../http/problems.ts';
@@ -67,12 +68,14 @@ export function createPipeline(parts: PipelineParts) {
       if (caller === null) return refusals.unauthorized();
       trace.account = caller.accountId;
       trace.keyId = caller.keyId;
+      trace.isTest = caller.isTest;
 
       load.admissions.enter();
       try {
         // Token.
         const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
         headers = refusals.rateLimitHeaders(rate);
+        if (caller.isTest) headers[TEST_KEY_HEADER] = 'true';
         if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), headers);
 
         // Plan.
@@ -123,11 +126,13 @@ export function createPipeline(parts: PipelineParts) {
   /** The one place where a request is charged. */
   async function pay(
     { signal }: Request,
-    { accountId, keyId }: Caller,
+    { accountId, keyId, isTest }: Caller,
     { kind, credits: needed, tellsLeft }: Plan,
     identity: string | null | undefined,
   ): Promise<Payment> {
     if (kind === null) return NOTHING_PAID;
+    // A test key's request has all the credits that it needs, and costs none.
+    if (isTest) return { ...NOTHING_PAID, spent: needed };
     const call = { accountId, keyId, kind, credits: needed, wantsLeft: tellsLeft, signal };
     try {
       const { quota, ...paid } = await credits.admit({ ...call, identity: identity ?? undefined });
@@ -151,8 +156,9 @@ export function createPipeline(parts: PipelineParts) {
     { spent, isRepeated } = NOTHING_PAID,
   ): Answer {
     // An earlier sending has counted the credits.
-    const count = (kind: ProblemName, cost: number) =>
-      countError(caller, kind, isRepeated || isFree(kind) ? 0 : cost);
+    const count = (kind: ProblemName, cost: number) => {
+      if (!caller.isTest) countError(caller, kind, isRepeated || isFree(kind) ? 0 : cost);
+    };
     if (!answer.ok) count(answer.problem.kind, spent);
     else for (const kind of answer.itemProblems ?? []) count(kind, 1);
     const target = answer.ok ? answer : answer.problem;

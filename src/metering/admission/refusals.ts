@@ -15,7 +15,7 @@ export function unauthorized(): Answer {
   return problem('unauthorized', NO_VALID_KEY, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-export function rateLimitExceeded(rate: RateDecision): Answer {
+export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   return problem('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
     headers: { 'Retry-After': String(retryAfterS(rate)) },
   });

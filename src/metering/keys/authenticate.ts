@@ -10,7 +10,7 @@ import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import type { Plan } from '../accounts/plan.ts';
-import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
+import { hashSecret, hasSecretLength, isWellFormedSecret } from './secret.ts';
 
 export interface Caller {
   keyId: string;
@@ -19,6 +19,8 @@ export interface Caller {
   plan: Plan;
   /** The account's own limit, or its plan's. */
   requestsPerMinute: number;
+  /** Whether the key is a test key: answered from a fixed world, and nothing is charged or counted. */
+  isTest: boolean;
 }
 
 /** Called for each request. Both only count in memory, because every request waits for them. */
@@ -202,7 +204,7 @@ export async function createAuthenticator(
 function callersQuery(sql: Sql, hashes: string[]) {
   return sql<({ hash: string; endsInMs: number | null; isRefused: boolean } & Caller)[]>`
     SELECT asked.hash, k.id AS "keyId", a.id AS "accountId", plans.name AS plan,
-      coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
+      coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute", k.is_test AS "isTest",
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
       (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"
     FROM unnest(${hashes}::text[]) AS asked (hash)
@@ -223,7 +225,7 @@ function callersQuery(sql: Sql, hashes: string[]) {
 /** The secret of an `Authorization: Bearer` header; `null` when the header has no secret of a key's length. */
 export function bearerSecret(authorization: string | null): string | null {
   const secret = authorization === null ? undefined : BEARER.exec(authorization)?.[1];
-  return secret?.length === SECRET_LENGTH ? secret : null;
+  return secret !== undefined && hasSecretLength(secret) ? secret : null;
 }
 
 function oldestOf(map: Map<string, unknown>): string {

@@ -6,7 +6,14 @@ import { iso } from '../accounts/plan.ts';
 import { requireKeyDetails } from './details.ts';
 import { expireKey } from './expire.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
+import { generateSecret } from './secret.ts';
 import { createKey, listKeys, revokeKey } from './store.ts';
+
+interface CreateOptions {
+  name: string;
+  expires?: Date;
+  test?: boolean;
+}
 
 /** `key …` (contract, Command line). */
 export function keyCommands(program: Command): void {
@@ -17,12 +24,16 @@ export function keyCommands(program: Command): void {
       .command('create')
       .argument('<account>')
       .option('--name <name>', 'what it is for', name, '')
+      .option('--test', 'a test key: it answers from a fixed world of invented companies, for nothing')
       .option('--expires <instant>', 'refuse the key from then on (default: never)', instant)
       .description('create a key: its secret is shown now and never again')
       .addHelpText('after', '\nExample:\n  bun directory key create acc_… --name production'),
-    ({ sql, actor }, account: string, { name, expires }: { name: string; expires?: Date }) =>
-      createKey(sql, account, name, actor, expires ?? null),
-    ({ id, secret }) => `${secret}\n\nThis is key ${id}. Keep the secret now: it can't be shown again.`,
+    async ({ sql, actor }, account: string, { name, expires, test = false }: CreateOptions) => ({
+      ...(await createKey(sql, account, name, actor, expires ?? null, generateSecret(undefined, test))),
+      ...(test && { test }),
+    }),
+    ({ id, secret, test }) =>
+      `${secret}\n\nThis is ${test ? 'test ' : ''}key ${id}. Keep the secret now: it can't be shown again.`,
   );
 
   defineCommand(
@@ -51,10 +62,11 @@ export function keyCommands(program: Command): void {
     ({ sql }, account: string) => listKeys(sql, account),
     (keys) =>
       textTable([
-        ['ID', 'NAME', 'START', 'CREATED', 'REVOKED', 'EXPIRES', 'PREVIOUS SECRET UNTIL'],
-        ...keys.map(({ id, name, start, created, revoked, expires, previousUntil }) => [
+        ['ID', 'NAME', 'TEST', 'START', 'CREATED', 'REVOKED', 'EXPIRES', 'PREVIOUS SECRET UNTIL'],
+        ...keys.map(({ id, name, test, start, created, revoked, expires, previousUntil }) => [
           id,
           name,
+          test ? 'yes' : '–',
           `${start}…`,
           ...[created, revoked, expires, previousUntil].map((instant) => iso(instant) ?? '–'),
         ]),
@@ -86,11 +98,12 @@ export function keyCommands(program: Command): void {
       .description('a key with its calls, its errors, and the last use of each secret')
       .addHelpText('after', '\nExample:\n  bun directory key show key_… --json'),
     ({ sql }, id: string) => requireKeyDetails(sql, id),
-    ({ id, account, name, start, created, revoked, expires, calls, errors, secrets }) =>
+    ({ id, account, name, test, start, created, revoked, expires, calls, errors, secrets }) =>
       textTable([
         ['KEY', id],
         ['ACCOUNT', account],
         ['NAME', name],
+        ['TEST', test ? 'yes' : '–'],
         ['START', `${start}…`],
         ['CREATED', iso(created)!],
         ['REVOKED', iso(revoked) ?? '–'],

@@ -21,7 +21,7 @@ export async function expireKey(
   actor: Actor,
 ): Promise<{ id: string; expires: Date | null }> {
   return sql.begin(async (sql) => {
-    const { accountId, revoked } = await lockKey(sql, id);
+    const { accountId, revoked, test } = await lockKey(sql, id);
     // Key first, then account, as in every change of a key. Under both, two keys at once for the last place get one.
     await lockAccount(sql, accountId);
     if (revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
@@ -34,7 +34,7 @@ export async function expireKey(
       FROM api_keys WHERE id = ${id}`;
     const { isSame, hasEnded } = only(rows);
     if (isSame) return { id, expires };
-    if (hasEnded) refuseWithoutRoom(await requireAccount(sql, accountId));
+    if (hasEnded) await refuseWithoutRoom(sql, await requireAccount(sql, accountId), test);
     await sql`UPDATE api_keys SET expires_at = ${expires} WHERE id = ${id}`;
     const detail = { key: id, expires: expires?.toISOString() ?? null };
     await recordEvent(sql, accountId, { kind: 'key-expiry-changed', actor, detail });

@@ -28,7 +28,7 @@ export class RotationError extends RefusedError {
  * latest, so only the overlap of a rotation ends a working secret. Of two rotations at once, both new secrets work.
  *
  * @param overlapS seconds; `0` ends earlier secrets at once
- * @param secret the new secret. If the key has it already, nothing changes, so that a form that is sent twice rotates once
+ * @param given the new secret, of the key's kind; by default a random one. If the key has it already, nothing changes, so that a form that is sent twice rotates once
  * @throws RefusedError for an unknown or revoked key
  * @throws RotationError for an expired key, or after {@link ROTATIONS_PER_DAY}
  * @throws KeyExistsError if another rotation has replaced this secret already
@@ -38,10 +38,11 @@ export async function rotateKey(
   id: string,
   overlapS: number,
   actor: Actor,
-  secret = generateSecret(),
+  given?: string,
 ): Promise<{ id: string; secret: string; previousUntil: Date }> {
   return sql.begin(async (sql) => {
     const key = await lockKey(sql, id);
+    const secret = given ?? generateSecret(undefined, key.test);
     if (key.revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
     const rows = await sql<{ isSame: boolean; isExpired: boolean; earlier: Date; until: Date }[]>`
       SELECT secret_sha256 = ${hashSecret(secret)} AS "isSame", coalesce(expires_at <= now(), false) AS "isExpired",

@@ -1,17 +1,22 @@
 import { hash, randomBytes } from 'node:crypto';
-import { KEY_PREFIX } from '../../platform/observability/redaction.ts';
+import { KEY_PREFIX, prefixOf, TEST_PREFIX } from '../../platform/observability/redaction.ts';
 
 /** Random bytes of a key: 168 bits. */
 export const RANDOM_BYTES = 21;
 const CHECKSUM_BYTES = 4;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
-const SHAPE = /^svc_[a-z2-7]{40}$/;
-export const SECRET_LENGTH = KEY_PREFIX.length + 40;
+const SHAPE = /^svc_(?:test_)?[a-z2-7]{40}$/;
 
-/** A new key: `svc_` and 40 characters of base32, 168 random bits and their CRC-32. */
-export function generateSecret(random: Buffer = randomBytes(RANDOM_BYTES)): string {
-  return KEY_PREFIX + base32(Buffer.concat([random, checksum(random)]));
+/** A new key: `svc_` or `svc_test_`, and 40 characters of base32, 168 random bits and their CRC-32. */
+export function generateSecret(random: Buffer = randomBytes(RANDOM_BYTES), isTest = false): string {
+  return (isTest ? TEST_PREFIX : KEY_PREFIX) + base32(Buffer.concat([random, checksum(random)]));
 }
+
+/** Whether the text has the length of a key. */
+export const hasSecretLength = (text: string) => text.length === prefixOf(text).length + 40;
+
+/** Whether a key is a test key. */
+export const isTestSecret = (secret: string) => prefixOf(secret) === TEST_PREFIX;
 
 /**
  * Whether the text has the form of a key and its check sum is right. Refuses nearly all garbage without a query;
@@ -19,7 +24,7 @@ export function generateSecret(random: Buffer = randomBytes(RANDOM_BYTES)): stri
  */
 export function isWellFormedSecret(text: string): boolean {
   if (!SHAPE.test(text)) return false;
-  const bytes = fromBase32(text.slice(KEY_PREFIX.length));
+  const bytes = fromBase32(text.slice(prefixOf(text).length));
   return checksum(bytes.subarray(0, RANDOM_BYTES)).equals(bytes.subarray(RANDOM_BYTES));
 }
 

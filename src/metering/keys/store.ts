@@ -6,11 +6,12 @@ import { MINUTE, SECOND } from '../../platform/units.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock, type Plan } from '../accounts/plan.ts';
 import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/store.ts';
-import { generateSecret, hashSecret } from './secret.ts';
+import { generateSecret, hashSecret, isTestSecret } from './secret.ts';
 
 export interface ApiKey {
   id: string;
   name: string;
+  test: boolean;
   /** The first characters of the secret. */
   start: string;
   created: Date;
@@ -24,11 +25,14 @@ export interface ApiKey {
 /** Keys that an account may create in 24 hours. Revoked ones count, because their rows and the ledger's stay. */
 const KEYS_PER_DAY: Record<Plan, number> = { free: 20, plus: 1000 };
 
+/** Test keys that an account may have at the same time, beside those of its plan. */
+const MAX_TEST_KEYS = 5;
+
 /** A key was refused because its account has too many already. */
 export class TooManyKeysError extends RefusedError {
   constructor(
-    /** The bound that refuses it: the room of the plan, or {@link KEYS_PER_DAY}. */
-    readonly bound: Plan | 'day',
+    /** The bound that refuses it: the room of the plan, {@link MAX_TEST_KEYS}, or {@link KEYS_PER_DAY}. */
+    readonly bound: Plan | 'test' | 'day',
     /** The number of keys that the bound allows. */
     readonly limit: number,
     message: string,
@@ -47,7 +51,7 @@ const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
  * Creates a key. The secret is not stored and can't be shown again.
  *
  * @param expires the key is refused from then on; `null` means that it doesn't expire
- * @param secret the secret of the key. An active key that got it within the last ten minutes is returned as it is, so that a
+ * @param secret the secret of the key, which makes it a test key or not. An active key that got it within the last ten minutes is returned as it is, so that a
  * form that is sent twice creates one key
  * @throws RefusedError for an unknown account, or an expiry that is not in the future
  * @throws KeyExistsError if a key got this secret earlier than that, or is revoked
@@ -71,7 +75,7 @@ export async function createKey(
     if (known !== undefined || (await isPreviousSecret(sql, secret))) {
       throw new KeyExistsError('the key was created earlier');
     }
-    await refuseTooMany(sql, await requireAccount(sql, accountId));
+    await refuseTooMany(sql, await requireAccount(sql, accountId), isTestSecret(secret));
     const id = newId('key');
     if (expires !== null && expires <= (await clock(sql))) {
       throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
@@ -91,16 +95,26 @@ export async function isPreviousSecret(sql: Transaction, secret: string): Promis
   return rows.length > 0;
 }
 
-/** Must run under the account's lock. @throws TooManyKeysError when the plan has no room for another key */
-export function refuseWithoutRoom({ plan, keys, keyLimit }: AccountDetails): void {
+/** Must run under the account's lock. @throws TooManyKeysError when there is no room for another key of this kind */
+export async function refuseWithoutRoom(
+  sql: Transaction,
+  { id, plan, keys, keyLimit }: AccountDetails,
+  isTest: boolean,
+): Promise<void> {
+  if (isTest) {
+    const rows = await sql`SELECT 1 FROM api_keys WHERE account_id = ${id} AND ends_at > now() AND is_test`;
+    if (rows.length < MAX_TEST_KEYS) return;
+    const message = `the account has ${rows.length} test keys, and may have ${MAX_TEST_KEYS}: revoke one first`;
+    throw new TooManyKeysError('test', MAX_TEST_KEYS, message);
+  }
   if (keys < keyLimit) return;
   const message = `the account has ${keys} keys, and its plan allows ${keyLimit}: revoke one first`;
   throw new TooManyKeysError(plan, keyLimit, message);
 }
 
 /** Must run under the account's lock. @throws TooManyKeysError when the account may not create another key now */
-async function refuseTooMany(sql: Transaction, account: AccountDetails): Promise<void> {
-  refuseWithoutRoom(account);
+async function refuseTooMany(sql: Transaction, account: AccountDetails, isTest: boolean): Promise<void> {
+  await refuseWithoutRoom(sql, account, isTest);
   const { id, plan } = account;
   const perDay = KEYS_PER_DAY[plan];
   const { lastDay } = only(
@@ -163,21 +177,20 @@ export async function findKey(sql: Sql, accountId: string, id: string): Promise<
 
 /** The columns of an {@link ApiKey}. */
 export const keyColumns = (sql: Sql | Transaction) => sql`
-  id, name, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
+  id, name, is_test AS test, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
   (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil"`;
 
+type LockedKey = Pick<ApiKey, 'name' | 'test' | 'revoked'> & { accountId: string };
+
 /** A key, locked: changes of one key queue up. @throws RefusedError when there is none, or a secret was given for an id */
-export async function lockKey(
-  sql: Transaction,
-  id: string,
-): Promise<{ accountId: string; name: string; revoked: Date | null }> {
+export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> {
   if (id.startsWith(KEY_PREFIX)) {
     throw new RefusedError(
       "that is a key's secret, or its beginning: ids begin with key_, and `key list ACCOUNT` shows them",
     );
   }
-  const [key] = await sql<{ accountId: string; name: string; revoked: Date | null }[]>`
-    SELECT account_id AS "accountId", name, revoked_at AS revoked FROM api_keys WHERE id = ${id} FOR UPDATE`;
+  const [key] = await sql<LockedKey[]>`
+    SELECT account_id AS "accountId", name, is_test AS test, revoked_at AS revoked FROM api_keys WHERE id = ${id} FOR UPDATE`;
   if (key === undefined)
     throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
   return key;

@@ -25,6 +25,8 @@ export interface RequestLine {
   account: string | undefined;
   /** The id of the caller's key; empty or `undefined` for a request without a key. */
   keyId: string | undefined;
+  /** The request was made with a test key. */
+  isTest: boolean;
   /** The error of a failed dependency. */
   error: unknown;
   /** The tool that an agent has called; `undefined` for a request of the route itself. */
@@ -106,7 +108,7 @@ export function createBugWriter(
 function createRequestWriter(destination: pino.DestinationStream): Log['request'] {
   let timeMs = 0;
   let time = '';
-  return ({ requestId, method, route, status, durationMs, account, keyId, error, tool }) => {
+  return ({ requestId, method, route, status, durationMs, account, keyId, isTest, error, tool }) => {
     const nowMs = Date.now();
     if (nowMs !== timeMs) {
       timeMs = nowMs;
@@ -116,7 +118,10 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
     const level = hasFailed ? pino.levels.values.warn : pino.levels.values.info;
     // Only the error can have characters that JSON escapes. The others are our ids, methods, route templates and names of tools.
     const asTool = tool === undefined ? '' : `,"tool":"${tool}"`;
-    const whose = (account ? `,"account":"${account}"` : '') + (keyId ? `,"key_id":"${keyId}"` : '');
+    const whose =
+      (account ? `,"account":"${account}"` : '') +
+      (keyId ? `,"key_id":"${keyId}"` : '') +
+      (isTest ? ',"test":true' : '');
     const cause = hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : '';
     destination.write(
       `{"level":${level},"time":"${time}","requestId":"${requestId}","method":"${method}","route":"${route}"${asTool},` +

@@ -1,17 +1,21 @@
 /** Every API key begins with it. Secret scanners recognize it (specification, API key). */
 export const KEY_PREFIX = 'svc_';
+/** Every test key begins with it. No other key does, because their characters after the prefix have no `_`. */
+export const TEST_PREFIX = `${KEY_PREFIX}test_`;
 
-/** Characters of a key that are stored in clear, for recognition: the prefix and six more. */
-const START_LENGTH = KEY_PREFIX.length + 6;
+/** Characters of a key behind its prefix that are stored in clear, for recognition. */
+const START_LENGTH = 6;
 /** A key, or a large part of one. */
-const LIKELY_SECRET = /svc_[A-Za-z0-9]{16,}/g;
+const LIKELY_SECRET = /svc_(?:test_)?[A-Za-z0-9]{16,}/g;
 /** The same, or a key without its prefix. */
-const HOLDS_SECRET = /svc_[A-Za-z0-9]{16,}|[a-z2-7]{40}/;
+const HOLDS_SECRET = /svc_(?:test_)?[A-Za-z0-9]{16,}|[a-z2-7]{40}/;
 
 /** The start of a key, by which its owner recognizes it in a list. */
 export function secretStart(secret: string): string {
-  return secret.slice(0, START_LENGTH);
+  return secret.slice(0, prefixOf(secret).length + START_LENGTH);
 }
+
+export const prefixOf = (secret: string) => (secret.startsWith(TEST_PREFIX) ? TEST_PREFIX : KEY_PREFIX);
 
 /** The text with every key in it cut to its start. For messages that repeat what was typed and may end up in logs. */
 export function withoutSecrets(text: string): string {

@@ -32,6 +32,7 @@ interface RouteCounts {
 export function createRequestCounts() {
   const routes = new Map<string, RouteCounts>();
   let running = 0;
+  let tests = 0;
 
   function countsOf(route: string): RouteCounts {
     let of = routes.get(route);
@@ -62,15 +63,24 @@ export function createRequestCounts() {
       of.sumMs += ms;
       of.buckets[BOUNDS.findIndex((bound) => ms <= bound * SECOND)]! += 1;
     },
+    /** Requests of test keys are counted apart, because their problems are called up at will. */
+    endTest(): void {
+      running -= 1;
+      tests += 1;
+    },
     /** The lines of a scrape, in Prometheus's text format. */
     text(): string {
       const total = 'http_requests_total';
       const now = 'http_requests_running';
       const duration = 'http_request_duration_seconds';
+      const test = 'http_test_requests_total';
       const lines = [
         `# HELP ${now} Requests being answered now.`,
         `# TYPE ${now} gauge`,
         `${now} ${running}`,
+        `# HELP ${test} Requests answered to test keys. The metrics of requests by route leave them out.`,
+        `# TYPE ${test} counter`,
+        `${test} ${tests}`,
         `# HELP ${total} Requests answered, by route template and status.`,
         `# TYPE ${total} counter`,
       ];

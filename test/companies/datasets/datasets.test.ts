@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { createDatasetsHandler } from '../../../src/companies/datasets/route.ts';
-import { readDatasets } from '../../../src/companies/datasets/store.ts';
+import { createDatasetsReader, readDatasets } from '../../../src/companies/datasets/store.ts';
 import { importDebts } from '../../../src/companies/debts/import.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 const directory = async () => (await readDatasets(bench.tools.sql)).directory;
 const answer = async () => {
-  const answer = await runHandler(createDatasetsHandler(bench.tools.sql), 'datasets');
+  const answer = await runHandler(createDatasetsHandler(createDatasetsReader(bench.tools.sql)), 'datasets');
   if (!answer.ok) throw new Error(answer.problem.kind);
   return JSON.parse(answer.json);
 };
@@ -91,7 +91,7 @@ test('each kind of debts has its own date and number of companies', async () => 
 test('a Postgres that does not answer is a 503 after the time of every request, and requests share its queries', async () => {
   const database = await createTestDatabase('datasets');
   const { sql } = database;
-  const handler = createDatasetsHandler(sql);
+  const handler = createDatasetsHandler(createDatasetsReader(sql));
   await sql.begin(async (transaction) => {
     await transaction`LOCK TABLE debt_datasets IN ACCESS EXCLUSIVE MODE`;
     const crowd = inOneTurn(() =>

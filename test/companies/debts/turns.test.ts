@@ -20,7 +20,13 @@ function setUp(held: number) {
   const parts = { publicUrl: 'http://service', stopping: new AbortController().signal };
   const handler = createDebtsHandler(screen, parts, createGate({ ...ONE_LIST, maxWaitMs: 60_000 }));
   async function ask(accountId: string): Promise<string> {
-    const caller = { accountId, keyId: 'key_test', plan: 'plus' as const, requestsPerMinute: 60 };
+    const caller = {
+      accountId,
+      keyId: 'key_test',
+      plan: 'plus' as const,
+      requestsPerMinute: 60,
+      isTest: false,
+    };
     const pay = (credits: number) => {
       if (credits > 0) spent.push(accountId);
       return paid(credits);

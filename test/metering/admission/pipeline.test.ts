@@ -430,7 +430,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
     account: undefined,
   });
   // A call made in the dashboard: its caller is known already.
-  const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 2000 };
+  const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 2000, isTest: false };
   const handler = { charge: 'search' as const, plan: neverPlans };
   expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
     problem: { kind: 'service-unavailable' },
@@ -439,6 +439,24 @@ test('an overloaded service refuses every request with a key and the dashboard, 
   await Promise.all(crowd);
   expect(2000 - (await limiter.peek(accountId, 2000)).remaining).toBe(waiting);
   expect((await ledgerOf(sql, accountId)).used).toBe(waiting);
+});
+
+test('a request with a test key takes a token, has all its credits for nothing, and counts no error', async () => {
+  const { accountId } = await createCaller(sql, { included: 0 });
+  const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 20, isTest: true };
+  const failing: Handler = {
+    charge: 'lookup',
+    plan: () => ({
+      kind: 'lookup',
+      credits: 7,
+      answer: ({ spent }) => problem('internal-error', `${spent}`),
+    }),
+  };
+  const trace: Trace = {};
+  const answer = await pipeline.serve(new Request('http://service/'), trace, failing, caller);
+  expect(answer).toMatchObject({ problem: { kind: 'internal-error', detail: '7' } });
+  expect([trace.isTest, countedErrors, (await ledgerOf(sql, accountId)).used]).toEqual([true, [], 0]);
+  expect((await limiter.peek(accountId, 20)).remaining).toBe(19);
 });
 
 describe('a bug is an internal error with one stack in the log, not an outage', () => {

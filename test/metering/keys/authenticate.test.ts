@@ -113,7 +113,13 @@ async function insertKey(accountId: string, secret: string): Promise<void> {
 describe('who a key speaks for', () => {
   test('a valid key: its account, itself, and the limit in force', async () => {
     const { accountId, keyId, key } = await createCaller(sql);
-    expect({ ...(await bearer(key)) }).toEqual({ accountId, keyId, plan: 'free', requestsPerMinute: 20 });
+    expect({ ...(await bearer(key)) }).toEqual({
+      accountId,
+      keyId,
+      plan: 'free',
+      requestsPerMinute: 20,
+      isTest: false,
+    });
     const plus = await createCaller(sql, { plan: 'plus' });
     expect(await bearer(plus.key)).toMatchObject({ plan: 'plus', requestsPerMinute: 60 });
     const own = await createCaller(sql, { limits: { requestsPerMinute: 6000 } });

@@ -87,7 +87,7 @@ describe('a rotation', () => {
     });
     const began = rotated.previousUntil.getTime() - HOUR_S * 1000;
     expect(began).toBeWithin(since.getTime(), (await clock()).getTime() + 1);
-    const caller = { accountId, keyId: id, plan: 'free' as const, requestsPerMinute: 20 };
+    const caller = { accountId, keyId: id, plan: 'free' as const, requestsPerMinute: 20, isTest: false };
     expect({ ...(await ask(secret)) }).toEqual(caller);
     expect({ ...(await ask(rotated.secret)) }).toEqual(caller);
     expect({ ...(await findKey(sql, accountId, id)) }).toMatchObject({

@@ -1,12 +1,17 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { generateSecret, hashSecret, isWellFormedSecret } from '../../../src/metering/keys/secret.ts';
+import {
+  generateSecret,
+  hashSecret,
+  isTestSecret,
+  isWellFormedSecret,
+} from '../../../src/metering/keys/secret.ts';
 import { secretStart } from '../../../src/platform/observability/redaction.ts';
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 
 test('a key is svc_ and 40 characters: 168 random bits and a check sum', () => {
-  const secrets = Array.from({ length: 1000 }, generateSecret);
+  const secrets = Array.from({ length: 1000 }, () => generateSecret());
   for (const secret of secrets) expect(secret).toMatch(/^svc_[a-z2-7]{40}$/);
   expect(new Set(secrets).size).toBe(1000);
   // Every one of the characters that hold random bits takes many values.
@@ -17,6 +22,24 @@ test('a key is svc_ and 40 characters: 168 random bits and a check sum', () => {
 
 test('every generated key is well formed', () => {
   for (let count = 0; count < 1000; count += 1) expect(isWellFormedSecret(generateSecret())).toBe(true);
+});
+
+test('a test key has another prefix, and the rest of the form of a key', () => {
+  const secret = generateSecret(undefined, true);
+  expect(secret).toMatch(/^svc_test_[a-z2-7]{40}$/);
+  expect([isWellFormedSecret(secret), isTestSecret(secret), isTestSecret(generateSecret())]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  const garbage = [
+    secret.slice(0, -1),
+    `${secret}a`,
+    secret.replace('test', 'tost'),
+    secret.replace('test_', 'test'),
+  ];
+  garbage.push(secret.replace('svc_test_', 'svc_test_test_'), `svc_test_${'a'.repeat(40)}`);
+  expect(garbage.filter(isWellFormedSecret)).toEqual([]);
 });
 
 test('a key with one character mistyped is refused', () => {
@@ -72,9 +95,10 @@ test('nearly no text of the right form passes by chance', () => {
   );
 });
 
-test('what is kept is the SHA-256 and the first ten characters', () => {
+test('what is kept is the SHA-256 and the prefix with six more characters', () => {
   expect(hashSecret('svc_example').toString('hex')).toBe(
     new Bun.CryptoHasher('sha256').update('svc_example').digest('hex'),
   );
   expect(secretStart('svc_abcdefghij')).toBe('svc_abcdef');
+  expect(secretStart('svc_test_abcdefghij')).toBe('svc_test_abcdef');
 });

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
-import { createAccount, requireAccount } from '../../../src/metering/accounts/store.ts';
-import { hashSecret } from '../../../src/metering/keys/secret.ts';
+import { createAccount, findAccount, requireAccount } from '../../../src/metering/accounts/store.ts';
+import { generateSecret, hashSecret } from '../../../src/metering/keys/secret.ts';
 import { createKey, findKey, listKeys, pageOfKeys, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createAccountAt } from '../accounts/account-at.ts';
@@ -39,6 +39,7 @@ test('a list shows the first characters, when and whether revoked; never the sec
     {
       id: first.id,
       name: 'one',
+      test: false,
       start: first.secret.slice(0, 10),
       revoked,
       expires: null,
@@ -47,6 +48,7 @@ test('a list shows the first characters, when and whether revoked; never the sec
     {
       id: second.id,
       name: '',
+      test: false,
       start: second.secret.slice(0, 10),
       revoked: null,
       expires: null,
@@ -63,6 +65,21 @@ test('Free has two keys; a revoked one makes room', async () => {
   await revokeKey(sql, id, 'test');
   await createKey(sql, account, '', 'test');
   await expect(createKey(sql, account, '', 'test')).rejects.toThrow('its plan allows 2');
+});
+
+test('an account has five test keys, and they take no place of its plan', async () => {
+  const account = await newAccount();
+  const createTestKey = (expires: Date | null = null) =>
+    createKey(sql, account, '', 'test', expires, generateSecret(undefined, true));
+  const first = await createTestKey();
+  for (let count = 1; count < 5; count += 1) await createTestKey();
+  await expect(createTestKey()).rejects.toThrow('5 test keys');
+  expect((await findAccount(sql, account))!.keys).toBe(0);
+  await createKey(sql, account, '', 'test');
+  await createKey(sql, account, '', 'test');
+  await revokeKey(sql, first.id, 'test');
+  await createTestKey(new Date(Date.now() + 60_000));
+  expect((await findAccount(sql, account))!.keys).toBe(2);
 });
 
 test('five that ask for the two places at once get two keys', async () => {

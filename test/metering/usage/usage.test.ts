@@ -27,7 +27,13 @@ describe('the usage object', () => {
 
   async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
     const handler = createUsageHandler(createAccountReader(sql, () => new Date(at)));
-    const caller = { accountId, keyId: 'key_test', plan: 'plus' as const, requestsPerMinute: 60 };
+    const caller = {
+      accountId,
+      keyId: 'key_test',
+      plan: 'plus' as const,
+      requestsPerMinute: 60,
+      isTest: false,
+    };
     const answer = await runHandler(handler, 'usage', { caller });
     if (!answer.ok) throw new Error(answer.problem.kind);
     return (JSON.parse(answer.json) as UsageAnswer).data;

@@ -10,6 +10,7 @@ const LINE: RequestLine = {
   durationMs: 1.239,
   account: 'acc_1',
   keyId: 'key_1',
+  isTest: false,
   error: undefined,
 };
 

@@ -24,6 +24,7 @@ test('key create answers {id, secret}; key list the members of the contract, the
     {
       id,
       name: 'production',
+      test: false,
       start: secret.slice(0, 10),
       created: expect.stringMatching(INSTANT),
       revoked: null,
@@ -32,6 +33,17 @@ test('key create answers {id, secret}; key list the members of the contract, the
     },
   ]);
   expect((await cli.run('key', 'list', account)).stdout).not.toContain(secret);
+});
+
+test('key create --test makes a test key, and a rotated one stays one', async () => {
+  const account = await createAccount();
+  const { id, secret, ...more } = await cli.json('key', 'create', account, '--test');
+  expect([secret, more]).toEqual([expect.stringMatching(/^svc_test_[a-z2-7]{40}$/), { test: true }]);
+  const rotated = await cli.json('key', 'rotate', id);
+  expect(rotated.secret).toMatch(/^svc_test_[a-z2-7]{40}$/);
+  const start = rotated.secret.slice(0, 15);
+  expect(await cli.json('key', 'list', account)).toMatchObject([{ id, test: true, start }]);
+  expect(await cli.json('key', 'show', id)).toMatchObject({ id, test: true });
 });
 
 test('key create takes --expires, which must be an instant in the future', async () => {

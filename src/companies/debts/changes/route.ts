@@ -3,7 +3,6 @@ import { type Answer, failureAnswer, ok, problem, unavailable } from '../../../h
 import type { ApiRoute } from '../../../http/api-route.ts';
 import { free, type Handler, type Payment, single } from '../../../metering/admission/plan.ts';
 import { createPostedHandler } from '../../../metering/admission/posted.ts';
-import type { Sql } from '../../../platform/postgres/connect.ts';
 import { API_KINDS } from '../kind.ts';
 import { readChangesBody } from './body.ts';
 import { writeCursor } from './cursor.ts';
@@ -13,7 +12,7 @@ import {
   DebtChangesAnswerSchema,
   DebtChangesRequestSchema,
 } from './schema.ts';
-import { type Change, type Page, readPage } from './store.ts';
+import type { Change, Page, ReadPage } from './store.ts';
 
 /** POST /debts/changes (contract, Beyond the specification) */
 export const debtChangesRoute: ApiRoute = {
@@ -49,7 +48,7 @@ export const debtChangesRoute: ApiRoute = {
 };
 
 /** Answers with the changes after a cursor. @param stopping aborted when the service stops */
-export function createDebtChangesHandler(sql: Sql, stopping: AbortSignal): Handler {
+export function createDebtChangesHandler(readPage: ReadPage, stopping: AbortSignal): Handler {
   return createPostedHandler<Static<typeof DebtChangesRequestSchema>>({
     route: debtChangesRoute,
     stopping,
@@ -59,7 +58,7 @@ export function createDebtChangesHandler(sql: Sql, stopping: AbortSignal): Handl
       const { after } = asked.page;
       let page: Page;
       try {
-        page = await readPage(sql, asked.page);
+        page = await readPage(asked.page);
       } catch (cause) {
         const failure = failureAnswer(cause, unavailable('The changes could not be read.', cause));
         return free(() => failure);

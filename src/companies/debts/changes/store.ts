@@ -37,6 +37,9 @@ export interface PageOptions {
   kinds: readonly DebtKind[];
 }
 
+/** Reads a page, oldest first. @throws when the changes can't be read */
+export type ReadPage = (options: PageOptions) => Promise<Page>;
+
 /** Changes of a page at most. */
 export const PAGE_CHANGES = 100;
 

@@ -1,0 +1,107 @@
+/** Prints docs/test-keys.md; `bun docs/test-keys.ts --write` writes that file. */
+import { join } from 'node:path';
+import type { Debts } from '../src/companies/debts/bracket.ts';
+import { CHANGES, companies, DEBTS, imports, PROBLEMS_AT_WILL } from '../src/companies/test-world/world.ts';
+import { PROBLEMS } from '../src/http/problems.ts';
+
+const FILE = join(import.meta.dir, 'test-keys.md');
+
+/** A Markdown table, as the formatter pads it. */
+function tableOf(rows: string[][]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (cells: string[]) => `| ${cells.join(' | ')} |\n`;
+  const padded = rows.map((row) => line(row.map((cell, column) => cell.padEnd(widths[column]!))));
+  return padded.toSpliced(1, 0, line(widths.map((width) => '-'.repeat(width)))).join('');
+}
+
+/** What the NIFs and words do that are not about a problem of the whole request alone. */
+const IN_LISTS: Record<string, string> = {
+  'company-not-found': 'its item',
+  'company-lookup-failed': 'its item',
+  'search-failed': 'its item',
+  'service-unavailable': 'first: the whole answer; later, in lookups and matches: its item',
+  'monthly-quota-exceeded': 'first: the whole answer; later: this item and all that follow',
+  'slow-answer': 'the whole answer',
+};
+
+const problemsTable = () =>
+  tableOf([
+    ['NIF', 'word', 'answer', 'in a list'],
+    ...PROBLEMS_AT_WILL.map(({ kind, nif }) => [
+      nif,
+      `\`${kind}\``,
+      kind === 'slow-answer' ? '200, after 3 s' : String(PROBLEMS[kind].status),
+      IN_LISTS[kind] ?? 'the whole answer',
+    ]),
+  ]);
+
+const companiesTable = () =>
+  tableOf([
+    ['NIF', 'name', 'source', 'tax debt', 'social security debt'],
+    ...companies.map(({ nif, details, source }) => {
+      const debts: Debts = DEBTS.get(nif) ?? {};
+      return [nif, details.title, source, bracketOf(debts.tax), bracketOf(debts['social-security'])];
+    }),
+  ]);
+
+function bracketOf(bracket: Debts['tax']): string {
+  if (bracket === undefined) return '–';
+  const amount = (value: number) => value.toLocaleString('en');
+  return `${amount(bracket.start)} to ${bracket.end === null ? '…' : amount(bracket.end)}`;
+}
+
+export const testKeysPage = () => `# Test keys
+
+With a test key every endpoint and every tool answers as with a real key, from a fixed world, and costs no credit.
+Each documented problem can be called up at will.
+
+\`key create ACCOUNT --test\` makes one, and so does the button "Create test key" on the dashboard's page of keys.
+Its secret begins with \`svc_test_\`.
+An account has at most five, beside the keys of its plan.
+
+- The validation, the headers, the problems and the order of the stages are those of a real key.
+- A request takes a token of the account's bucket, and nothing else of the account.
+- \`GET /usage\` answers the account's real plan, limits and use.
+- An answer has \`X-Test-Key: true\` once the bucket was asked.
+- No company source is asked, no record is stored or refreshed, and no call or error is counted.
+
+<!-- Written by docs/test-keys.ts from src/companies/test-world/world.json. -->
+
+## Problems at will
+
+Send the NIF, or the word as the query of a search or of matches.
+An endpoint without input takes the word as \`?q=\`, over HTTP only.
+
+${problemsTable()}
+A NIF or a word does nothing at an endpoint that does not document its problem.
+Of \`POST /debts/changes\` the NIFs are those of \`nifs\`; a later \`monthly-quota-exceeded\` cuts the page short.
+\`buy\` is in that problem if the service has an address for it.
+
+- \`changes-expired\`: the cursor \`chg_1\`.
+- \`validation\`: a blank query, a NIF such as 599910012, or a body such as \`{}\`.
+- \`unauthorized\`: any other key, such as the test key with its last letter changed.
+
+## Companies
+
+They do not exist, and nobody has their NIFs.
+Companies get their numbers in order: from 500 million on, and in 2026 below 520 million.
+The numbers up to 599 million are eight million NIFs, because the last digit is a check digit.
+At some 50,000 new companies a year they last for over a century.
+The NIFs are valid and begin like those of companies, so that a client's own checks take them.
+
+A lookup of another valid NIF is a \`company-not-found\`.
+
+${companiesTable()}
+The records are fresh, so no lookup takes longer than another.
+\`GET /datasets\` counts these companies and debts.
+
+## Changes of debts
+
+\`POST /debts/changes\` pages through ${CHANGES.length} changes of ${imports.length} imports. Their ids are fixed.
+The brackets of the table are those after the last change.
+`;
+
+if (import.meta.main) {
+  if (process.argv.includes('--write')) await Bun.write(FILE, testKeysPage());
+  else process.stdout.write(testKeysPage());
+}

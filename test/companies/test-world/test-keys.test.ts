@@ -1,0 +1,266 @@
+/** With a test key every endpoint answers from the world, and gives every documented problem, for nothing. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { isValidNif } from '../../../src/companies/nif.ts';
+import { CHANGES, calledUpBy, NAMES, PROBLEMS_AT_WILL } from '../../../src/companies/test-world/world.ts';
+import { type ApiRoute, methodOf, problemsOf } from '../../../src/http/api-route.ts';
+import { PROBLEMS, type ProblemName } from '../../../src/http/problems.ts';
+import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { API_ROUTES } from '../../../src/service/endpoints.ts';
+import { type Api, type Caller, startApi } from '../../support/api.ts';
+import { ask } from '../../support/ask.ts';
+import type { CallAnswer, CallOptions } from '../../support/client.ts';
+import { WAYS } from '../../support/mcp.ts';
+import { eventually } from '../../support/until.ts';
+
+let api: Api;
+let caller: Caller;
+let key: string;
+
+beforeAll(async () => {
+  const rows = NAMES.map(([nif, name]) => `${nif},"${name}"\n`);
+  const directory = `nif,legal_name\n${rows.join('')}`;
+  api = await startApi({ proxied: ['postgres'], directory, env: { BUY_URL: 'https://shop.example/buy' } });
+  ({ caller, key } = await testCaller());
+});
+afterAll(() => api.stop());
+
+/** An account with a test key, and no credit. */
+async function testCaller() {
+  const caller = await api.caller({ limits: { requestsPerMinute: 6000 }, included: 0 });
+  const secret = generateSecret(undefined, true);
+  await createKey(api.sql, caller.accountId, '', 'test', null, secret);
+  return { caller, key: secret };
+}
+
+const post = (body: unknown): CallOptions => ({
+  method: 'POST',
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
+const nifOf = (kind: string) => PROBLEMS_AT_WILL.find((one) => one.kind === kind)!.nif;
+
+/** A request of the route about these NIFs or words. An endpoint without input takes a word as `q`. */
+function requestAbout(route: ApiRoute, ...kinds: string[]): [path: string, options: CallOptions] {
+  const nifs = kinds.map(nifOf);
+  const { body } = route;
+  if (body?.properties.queries) return [route.path, post({ queries: kinds })];
+  if (body?.properties.after) return [route.path, post({ after: null, nifs })];
+  if (body !== undefined) return [route.path, post({ nifs })];
+  return [
+    route.params === undefined ? `${route.path}?q=${kinds[0]}` : route.path.replace(':nif', nifs[0]!),
+    {},
+  ];
+}
+
+/** A request that the route refuses with this problem. */
+function requestFor(route: ApiRoute, kind: ProblemName): [path: string, options: CallOptions] {
+  if (kind === 'changes-expired') return [route.path, post({ after: 'chg_1' })];
+  if (kind !== 'validation') return requestAbout(route, kind === 'unauthorized' ? 'slow-answer' : kind);
+  if (route.body !== undefined) return [route.path, post({})];
+  return [route.params === undefined ? `${route.path}?q=` : '/companies/123456780', {}];
+}
+
+const CASES = API_ROUTES.flatMap((route) =>
+  [...new Set(problemsOf(route))].map((kind): [string, string, ApiRoute, ProblemName] => [
+    `${methodOf(route)} ${route.path}`,
+    kind,
+    route,
+    kind,
+  ]),
+);
+
+test.each(CASES)('%s answers %s at will', async (_route, _kind, route, kind) => {
+  const [path, options] = requestFor(route, kind);
+  const answer = await ask(api, path, { ...options, key: kind === 'unauthorized' ? generateSecret() : key });
+  expect([answer.status, answer.kind]).toEqual([PROBLEMS[kind].status, kind]);
+  if (kind === 'unauthorized') return;
+  expect(answer.headers.get('x-test-key')).toBe('true');
+  if (kind === 'rate-limit-exceeded') expect(answer.headers.get('ratelimit-remaining')).toBe('0');
+  if (kind === 'service-unavailable') expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(1);
+  if (kind === 'monthly-quota-exceeded') expect(answer.body.buy).toStartWith('https://shop.example/buy');
+});
+
+test('a NIF calls up its problem in each form that an endpoint takes', async () => {
+  const nif = nifOf('rate-limit-exceeded');
+  const spaced = `${nif.slice(0, 3)} ${nif.slice(3, 6)}.${nif.slice(6)}`;
+  const refused = [
+    await ask(api, `/companies/${encodeURIComponent(spaced)}`, { key }),
+    await ask(api, `/matches?q=${encodeURIComponent(spaced)}`, { key }),
+    await ask(api, '/lookups', { ...post({ nifs: [NAMES[0]![0], Number(nif)] }), key }),
+  ];
+  expect(refused.map(({ kind }) => kind)).toEqual(Array(3).fill('rate-limit-exceeded'));
+  const unread = [
+    post({ nifs: 'x' }),
+    post([[]]),
+    { ...post({}), headers: { 'Content-Type': 'text/plain' } },
+  ];
+  for (const options of unread)
+    expect((await ask(api, '/lookups', { ...options, key })).kind).toBe('validation');
+  expect((await ask(api, '/companies/%E0%A4%A', { key })).kind).toBe('validation');
+});
+
+test('items of lists have their problems in their place, and the credits end where it is asked for', async () => {
+  const [good] = NAMES[0]!;
+  const statuses = ({ body }: CallAnswer) => body.data.map(({ status }: { status: number }) => status);
+  const quota = nifOf('monthly-quota-exceeded');
+  const kinds = ['company-not-found', 'company-lookup-failed', 'service-unavailable'].map(nifOf);
+  const lookups = post({ nifs: [good, ...kinds, '123456780', quota, good] });
+  expect(statuses(await ask(api, '/lookups', { ...lookups, key }))).toEqual([
+    200, 404, 502, 503, 400, 429, 429,
+  ]);
+  const queries = [
+    'padaria',
+    'search-failed',
+    'service-unavailable',
+    ' ',
+    'monthly-quota-exceeded',
+    'padaria',
+  ];
+  const matches = await ask(api, '/matches', { ...post({ queries }), key });
+  expect(statuses(matches)).toEqual([200, 500, 503, 400, 429, 429]);
+  const debts = await ask(api, '/debts', { ...post({ nifs: [good, '123456780', quota, good] }), key });
+  expect(statuses(debts)).toEqual([200, 400, 429, 429]);
+  expect(debts.body.data.at(-1).problem.buy).toStartWith('https://shop.example/buy');
+  const changes = await ask(api, '/debts/changes', {
+    ...post({ after: null, nifs: [NAMES[1]![0], quota] }),
+    key,
+  });
+  expect([changes.body.data.length, changes.body.more]).toEqual([1, true]);
+});
+
+test('searches and matches find in the world what a real key finds in a directory of the same names', async () => {
+  const real = await api.caller({ limits: { requestsPerMinute: 6000 }, included: 10_000 });
+  const words = new Set(NAMES.flatMap(([nif, name]) => [nif, name, ...name.split(' '), name.slice(0, 6)]));
+  const queries = [...words, 'padaria abaco', 'norte constr', 'nada', '!'].filter((q) => q.trim() !== '');
+  for (const path of ['/companies', '/matches']) {
+    for (const q of queries) {
+      const address = `${path}?q=${encodeURIComponent(q)}`;
+      const [one, other] = await Promise.all([real.key, key].map((key) => ask(api, address, { key })));
+      expect([q, other!.body]).toEqual([q, one!.body]);
+    }
+  }
+});
+
+test('lookups, debts and datasets are about the same world', async () => {
+  const { body: datasets } = await ask(api, '/datasets', { key });
+  expect(datasets.data.directory.companies).toBe(NAMES.length);
+  const sources = new Set<string | null>();
+  const debtors = { tax: 0, social_security: 0 };
+  for (const [nif, name] of NAMES.filter(([nif]) => nif !== nifOf('slow-answer'))) {
+    const { body, headers } = await ask(api, `/companies/${nif}`, { key });
+    expect([body.data.nif, body.data.title]).toEqual([Number(nif), name]);
+    sources.add(headers.get('x-record-source'));
+    const screened = await ask(api, '/debts', { ...post({ nifs: [nif] }), key });
+    const { tax_debt, social_security_debt } = body.data;
+    expect(screened.body.data[0].debts).toEqual({ tax_debt, social_security_debt });
+    if (tax_debt !== null) debtors.tax += 1;
+    if (social_security_debt !== null) debtors.social_security += 1;
+  }
+  expect([...sources].toSorted()).toEqual(['einforma', 'nif.pt', 'vies']);
+  expect(debtors).toEqual({
+    tax: datasets.data.debts.tax.companies,
+    social_security: datasets.data.debts.social_security.companies,
+  });
+});
+
+test('the feed has several pages, each change once and in order', async () => {
+  const ids: string[] = [];
+  let pages = 0;
+  for (let after: string | null = null, more = true; more; pages += 1) {
+    const { body } = await ask(api, '/debts/changes', { ...post({ after }), key });
+    ids.push(...body.data.map(({ id }: { id: string }) => id));
+    ({ next: after, more } = body);
+  }
+  expect(pages).toBeGreaterThan(2);
+  expect(ids).toEqual(CHANGES.map(({ number }) => `chg_${number}`));
+});
+
+test('a slow answer takes three seconds', async () => {
+  const startedAt = performance.now();
+  const { status, body } = await ask(api, `/companies/${nifOf('slow-answer')}`, { key });
+  expect([status, body.data.title]).toEqual([200, 'Resposta Lenta, Lda']);
+  expect(performance.now() - startedAt).toBeGreaterThan(2900);
+});
+
+test('a tool answers a test key from the world, and its problems at will', async () => {
+  const byTool = (path: string, options: CallOptions = {}) => WAYS.MCP(api, path, { ...options, key });
+  const found = await byTool('/companies?q=%C3%B3rbita');
+  expect([found.status, found.body.data.length]).toEqual([200, 0]);
+  const failed = await byTool(`/companies/${nifOf('company-lookup-failed')}`);
+  expect([failed.kind, failed.headers.get('x-test-key')]).toEqual(['company-lookup-failed', 'true']);
+  const unpaid = await byTool('/lookups', post({ nifs: [nifOf('monthly-quota-exceeded')] }));
+  expect([unpaid.kind, unpaid.body.buy]).toEqual([
+    'monthly-quota-exceeded',
+    expect.stringContaining('shop.example'),
+  ]);
+  expect((await byTool('/datasets')).body.data.directory.companies).toBe(NAMES.length);
+});
+
+describe('nothing of the account but tokens, and nothing of the service', () => {
+  test('no source is asked, no credit, call or error is counted, and usage is the account’s own', async () => {
+    expect(api.provider.requests).toEqual([]);
+    const { body } = await ask(api, '/usage', { key });
+    expect(body.data.quotas).toEqual({
+      requests: { used: 0, limit: 0, unit: 'calls' },
+      apiKeys: { used: 1, limit: 2, unit: 'keys' },
+    });
+    const { accountId } = caller;
+    expect(await api.sql`SELECT 1 FROM calls_by_day WHERE account_id = ${accountId}`).toHaveLength(0);
+    const refused = await ask(api, '/companies?q=a', { key: caller.key });
+    expect(refused.kind).toBe('monthly-quota-exceeded');
+  });
+
+  test('the log has no warning and no error, and says `test`; requests by route are not counted', async () => {
+    const lines = api.logLines.filter(({ key_id, test }) => key_id !== undefined && test === true);
+    expect(lines.length).toBeGreaterThan(CASES.length - API_ROUTES.length - 1);
+    expect(lines.filter(({ level, error }) => Number(level) > 30 || error !== undefined)).toEqual([]);
+    expect(api.logLines.filter(({ level }) => Number(level) > 30).map(({ msg }) => msg)).not.toContain(
+      'request',
+    );
+    const metrics = await (await fetch(`${api.baseUrl}/metrics`)).text();
+    expect(metrics).toContain(`http_test_requests_total ${lines.length}`);
+    const counted = [...metrics.matchAll(/^http_requests_total\{route="(.*)",status="(.*)"\} ([1-9]\d*)/gm)];
+    expect(counted.filter(([, , status]) => status!.startsWith('5'))).toEqual([]);
+  });
+
+  test('a request sends no statement but that of authentication: all are answered while Postgres is away', async () => {
+    await ask(api, '/datasets', { key });
+    api.proxies.postgres.down();
+    try {
+      const answers = await Promise.all(
+        API_ROUTES.map(async (route) => {
+          const [path, options] = requestAbout(route, 'company-not-found');
+          const { status } = await ask(api, path, { ...options, key });
+          return [methodOf(route), route.path, status];
+        }),
+      );
+      expect(answers).toEqual([
+        ['GET', '/companies', 200],
+        ['GET', '/matches', 200],
+        ['POST', '/matches', 200],
+        ['GET', '/companies/:nif', 404],
+        ['POST', '/lookups', 200],
+        ['POST', '/debts', 200],
+        ['POST', '/debts/changes', 200],
+        ['GET', '/usage', 503],
+        ['GET', '/datasets', 200],
+      ]);
+    } finally {
+      api.proxies.postgres.up();
+    }
+    await eventually(async () => (await ask(api, '/usage', { key })).status, 200);
+  });
+});
+
+test('every NIF of the world is valid, begins with 5999, and is no other one', () => {
+  const nifs = [...NAMES.map(([nif]) => nif), ...PROBLEMS_AT_WILL.map(({ nif }) => nif)];
+  expect(nifs.filter((nif) => !isValidNif(nif) || !nif.startsWith('5999'))).toEqual([]);
+  // The slow answer is about a company.
+  expect(new Set(nifs).size).toBe(nifs.length - 1);
+});
+
+test('no company’s name calls up a problem', () => {
+  expect(NAMES.filter(([, name]) => calledUpBy(name) !== null)).toEqual([]);
+});
