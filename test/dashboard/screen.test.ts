@@ -89,7 +89,7 @@ describe('Screen a list', () => {
       [nif(3), '7,500 € to 25,000 €', 'not imported'],
       [nif(5), '1,000,000 € or more', 'not imported'],
     ]);
-    expect(page.textOf('details')).toBe(`Without a bracket: 3${[1, 2, 4].map(nif).join(' ')}`);
+    expect(page.textOf('main details')).toBe(`Without a bracket: 3${[1, 2, 4].map(nif).join(' ')}`);
     expect(page.textOf('main')).toContain('That is not “no debt”');
     expect(await used(accountId)).toBe(5);
     const [calls] = await service.sql`
@@ -123,7 +123,7 @@ describe('Screen a list', () => {
     const many = Array.from({ length: 1001 }, (_, n) => nif(n)).join('\n');
     for (const [list, fault] of [
       ['Padaria Central', 'There is no NIF in it'],
-      [many, 'It has 1001 NIFs, and one list 1000 at most'],
+      [many, 'It has 1,001 NIFs, and one list 1,000 at most'],
     ] as const) {
       const page = await run(visitor, list, 1);
       expect([page.status, page.textOf('[role=alert]')]).toEqual([422, expect.stringContaining(fault)]);

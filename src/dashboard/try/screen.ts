@@ -19,14 +19,16 @@ const MAX_COMPANIES = 1000;
 export const screen = formHandlers({
   show: showScreen,
   async submit(context: MemberContext) {
-    const { tools, messages, sent } = context;
+    const { tools, messages, formats, sent } = context;
     const refusal = callRefusal(context);
     if (refusal !== null) return refusal;
     const list = readNifList(sent('list'));
     const count = list.nifs.length;
     if (count === 0) return refuse(422, { faults: { list: messages.screenNone } });
     if (count > MAX_COMPANIES) {
-      return refuse(422, { faults: { list: messages.screenTooMany(String(count), String(MAX_COMPANIES)) } });
+      return refuse(422, {
+        faults: { list: messages.screenTooMany(formats.number(count), formats.number(MAX_COMPANIES)) },
+      });
     }
     // The member has seen this price. A list that was changed since is shown again.
     if (sent('price') !== String(count)) return showScreen(context, null, { list });
