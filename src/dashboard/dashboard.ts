@@ -69,7 +69,7 @@ export async function createDashboard(parts: DashboardParts) {
       readAccount: createAccountReader(sql),
       secret,
       mails: mailer !== null,
-      notice: pageNotices,
+      notices: pageNotices,
       mailer,
       downloads: createGate(DOWNLOADS),
     });

@@ -1,7 +1,8 @@
 import type { Sql } from '../postgres/connect.ts';
 import { keyName } from './keys/key-parts.ts';
 import type { MemberContext } from './page-context.ts';
-import { type Html, type HtmlValue, html } from './ui/html.ts';
+import type { Notice } from './request/context.ts';
+import { html } from './ui/html.ts';
 import { contactLink, endOf, moment, sentence } from './ui/parts.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
@@ -9,19 +10,20 @@ import { allowanceNotice } from './usage/allowance.ts';
 const MAX_KEYS = 5;
 
 /** The notices above every page of a member: a suspended account, low credits, and keys that end soon or that programs use in vain. */
-export async function pageNotices(context: MemberContext): Promise<HtmlValue> {
-  if (context.account.suspended) return suspendedNotice(context);
-  return [await allowanceNotice(context), await keysNotice(context)];
+export async function pageNotices(context: MemberContext): Promise<Notice[]> {
+  if (context.account.suspended) return [await suspendedNotice(context)];
+  return [...(await allowanceNotice(context)), ...(await keyNotices(context))];
 }
 
-async function suspendedNotice(context: MemberContext): Promise<Html> {
+async function suspendedNotice(context: MemberContext): Promise<Notice> {
   const { messages, tools, account, formats } = context;
   const [row] = await tools.sql<{ at: Date; note: string; refused: number }[]>`
     SELECT at, note, ${refusedSince(tools.sql, account.id)} AS refused FROM account_events
     WHERE account_id = ${account.id} AND kind = 'suspended' ORDER BY id DESC LIMIT 1`;
   const since = row && sentence(messages.suspendedSince, moment(formats, row.at));
   const refused = row !== undefined && row.refused > 0 && messages.refusedCalls(formats.number(row.refused));
-  return html`<p class="notice bad" role="status"><span>${messages.suspended} ${since} ${row?.note && messages.suspendedReason(row.note)} ${refused} ${contactLink(context)}</span></p>`;
+  const content = html`<p class="notice bad" role="status"><span>${messages.suspended} ${since} ${row?.note && messages.suspendedReason(row.note)} ${refused} ${contactLink(context)}</span></p>`;
+  return { look: 'bad', lead: messages.suspended, content };
 }
 
 interface EndingKey {
@@ -34,7 +36,7 @@ interface EndingKey {
 }
 
 /** Keys that end within 7 days, and those that have ended but are still used. */
-async function keysNotice(context: MemberContext): Promise<HtmlValue> {
+async function keyNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, tools, account, formats } = context;
   const { sql } = tools;
   const keys = await sql<EndingKey[]>`
@@ -50,11 +52,13 @@ async function keysNotice(context: MemberContext): Promise<HtmlValue> {
     const text = hasEnded ? (isRevoked ? messages.keyRevoked : messages.keyExpired) : messages.keyEndsSoon;
     const end = isRevoked ? moment(formats, key.endsAt) : endOf(formats, key.endsAt);
     const lead = sentence((value) => text(keyName(key, messages), value), end);
-    return html`
-<div class="notice ${hasEnded ? 'bad' : 'warn'}" role="status" data-key="${id}">
+    const look = hasEnded ? 'bad' : 'warn';
+    const content = html`
+<div class="notice ${look}" role="status" data-key="${id}">
   <p>${lead} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</p>
   <p><a href="${tools.base}/keys/${id}">${messages.openKey}</a></p>
 </div>`;
+    return { look, lead, content };
   });
 }
 

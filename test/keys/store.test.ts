@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'bun:test';
 import { createAccount, requireAccount } from '../../src/accounts/store.ts';
+import { findKey, pageOfKeys } from '../../src/keys/list.ts';
 import { hashSecret } from '../../src/keys/secret.ts';
-import { createKey, findKey, listKeys, pageOfKeys, revokeKey } from '../../src/keys/store.ts';
+import { createKey, listKeys, revokeKey } from '../../src/keys/store.ts';
 import { createAccountAt } from '../accounts/account-at.ts';
 import { createTestDatabase } from '../support/database.ts';
 
@@ -158,7 +159,7 @@ test('pages have 100 active keys each, the latest first, and each key stands on 
   const names: string[] = [];
   let before: string | null = null;
   for (let pages = 1; ; pages += 1) {
-    const { active, hasOlder } = await pageOfKeys(sql, account, before);
+    const { active, hasOlder } = await pageOfKeys(sql, account, { before });
     names.push(...active.map(({ name }) => name));
     if (!hasOlder) {
       expect([pages, active.length]).toEqual([2, 50]);
@@ -168,9 +169,9 @@ test('pages have 100 active keys each, the latest first, and each key stands on 
   }
   expect(new Set(names).size).toBe(150);
   expect(names[0]).toBe('stored 99');
-  const elsewhere = await pageOfKeys(sql, await newAccount(), before);
+  const elsewhere = await pageOfKeys(sql, await newAccount(), { before });
   expect(elsewhere).toEqual({ active: [], hasOlder: false, ended: [], hasMoreEnded: false });
-  expect((await pageOfKeys(sql, account, 'key_none')).active).toEqual([]);
+  expect((await pageOfKeys(sql, account, { before: 'key_none' })).active).toEqual([]);
 });
 
 test('beside them stand the 50 keys that ended last: revoked, or expired', async () => {
@@ -180,7 +181,7 @@ test('beside them stand the 50 keys that ended last: revoked, or expired', async
   await sql`
     UPDATE api_keys SET expires_at = now() - interval '1 second'
     WHERE account_id = ${account} AND name = 'stored 3' AND revoked_at IS NULL`;
-  const { active, ended, hasMoreEnded } = await pageOfKeys(sql, account, null);
+  const { active, ended, hasMoreEnded } = await pageOfKeys(sql, account);
   expect(active.map(({ name }) => name)).toEqual(['stored 2', 'stored 1']);
   expect(ended.map(({ name, revoked }) => [name, revoked === null])).toEqual([
     ['stored 3', true],

@@ -69,7 +69,7 @@ function memberTable(
       ({ id, email }) =>
         html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
     ],
-    [messages.name, ({ name }) => name, 'long'],
+    [messages.name, ({ name }) => name],
     [messages.role, ({ role }) => messages.roles[role]],
     [messages.memberSince, ({ since }) => dateOf(formats, since)],
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : dateOf(formats, lastSignIn))],
