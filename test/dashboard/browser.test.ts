@@ -38,7 +38,7 @@ describe('in a real browser', () => {
       await page.fill('#password', person.password);
       await page.click('button:has-text("Create an account")');
       await page.waitForURL(dashboard());
-      expect(await page.textContent('h1')).toBe('Oficina do Porto');
+      expect(await page.textContent('.account strong')).toBe('Oficina do Porto');
       expect(await page.locator('.plot').count()).toBe(0);
       expect(await page.isVisible('text=No calls yet')).toBe(true);
 

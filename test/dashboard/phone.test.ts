@@ -78,6 +78,17 @@ test('the menus of the bar name the account, lead everywhere, and close; also wi
     });
 });
 
+test('axe finds nothing serious on any page, with the menu of the bar or of the account open', () =>
+  browsing.inBrowser({ ...PHONE, locale: 'pt-PT' }, async (page) => {
+    const { accountId } = await browsing.enter(page.context());
+    const paths = await memberPages(service, accountId, await fillAccount(service, accountId));
+    for (const [index, path] of paths.entries()) {
+      await page.goto(dashboard(path));
+      await page.click(index % 2 === 0 ? '.account > summary' : '.bar .menu:not(.account) > summary');
+      await browsing.inspect(page);
+    }
+  }));
+
 test('a hundred keys take at most 8,000 px, each with its name and its last use', () =>
   browsing.inBrowser({ ...PHONE, locale: 'pt-PT' }, async (page) => {
     const { accountId } = await browsing.enter(page.context());

@@ -29,7 +29,7 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
   ]);
   const isNew = history.first === null && account.used === 0;
   const body = html`
-<h1>${account.name}</h1>
+<h1>${messages.overview}</h1>
 ${isNew && firstSteps(context)}
 <div class="figures" id="figures" data-live>
   ${availableCard(context, allowance)}
