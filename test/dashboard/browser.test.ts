@@ -356,6 +356,6 @@ describe('in a real browser', () => {
 /** The heights of the bars that the reader sees, as multiples of the smallest. */
 async function barHeights(page: Page): Promise<number[]> {
   const heights = await page.evaluate<number[]>(`
-    [...document.querySelectorAll('.plot rect:not(.day)')].map((bar) => bar.getBoundingClientRect().height)`);
+    [...document.querySelectorAll('#calls rect:not(.day)')].map((bar) => bar.getBoundingClientRect().height)`);
   return heights.map((height) => Math.round(height / Math.min(...heights)));
 }
