@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { ItemsParts } from '../admission/items.ts';
-import type { Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
 import type { Config } from '../config/config.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { createBatcher } from '../runtime/batcher.ts';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Handler } from '../admission/pipeline.ts';
+import { type Handler, single } from '../admission/plan.ts';
 import { type Answer, type ProblemAnswer, problem } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { AnswerQuery } from '../search/answer.ts';
@@ -43,11 +43,12 @@ export const matchesRoute: ApiRoute = {
 export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler {
   return {
     charge: matchesRoute.charge,
-    async handle({ request }) {
+    plan({ request }) {
       const q = qOf(request.url);
-      if (q === null) return problem('validation', MISSING_Q);
+      if (q === null) return single('match', () => problem('validation', MISSING_Q));
       const query = parseMatchQuery(q);
-      return withCut(await answerMatch(query, answer), query.cut);
+      const find = async () => withCut(await answerMatch(query, answer), query.cut);
+      return { ...single('match', find), isSearch: true };
     },
   };
 }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { createItemsHandler, type ItemAnswer, type ItemsParts } from '../admission/items.ts';
-import type { Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
 import { problem } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { type ItemList, itemSchema, itemsRequestSchema } from '../http/item-schema.ts';
@@ -20,7 +20,7 @@ const MatchItemSchema = itemSchema(
       Type.Object(
         { used: Type.Literal(MAX_WORDS), sent: Type.Integer({ minimum: MAX_WORDS + 1 }) },
         {
-          additionalProperties: false,
+          $id: 'QueryWords',
           description: `If the query has over ${MAX_WORDS} words: only the first ones were asked.`,
         },
       ),
@@ -39,6 +39,7 @@ export const matchesOfSeveralRoute: ApiRoute = {
   path: '/matches',
   body: itemsRequestSchema(QUERIES, {
     $id: 'MatchesRequest',
+    element: Type.String(),
     form: `a query, such as a company's name, or a NIF. Only the first ${MAX_WORDS} words are asked`,
     example: ['construções gaia', 'A.J. Costa Irmãos'],
   }),
@@ -74,7 +75,7 @@ export function createMatchSeveralHandler(
   return createItemsHandler({
     ...parts,
     ...QUERIES,
-    kind: 'match',
+    route: matchesOfSeveralRoute,
     async plan(asked) {
       const answers = new Map<string, Promise<ItemAnswer>>();
       const answerOnce = (q: string) => {

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AnyElysia } from 'elysia';
+import { free } from '../../src/admission/plan.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { ok } from '../../src/http/answer.ts';
 import { createObserver } from '../../src/http/observe.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
 import { type AppParts, createApp } from '../../src/service/app.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { freePort, listen } from '../../src/service/listen.ts';
 import { sendRaw } from '../support/client.ts';
 
@@ -25,7 +27,7 @@ beforeAll(() => {
     return response;
   };
   const page = () => new Response('{}');
-  const handler = { charge: null, handle: async () => ok({}) };
+  const handler = { charge: null, plan: () => free(() => ok({})) };
   const parts: AppParts = {
     publicUrl: 'http://service',
     pipeline: { serve: async () => ok({}) },
@@ -38,15 +40,7 @@ beforeAll(() => {
     metrics,
     metricsToken: null,
     health: { live: page, ready: async () => page(), results: async () => ({}) },
-    search: handler,
-    match: handler,
-    matchSeveral: handler,
-    lookup: handler,
-    batchLookup: handler,
-    debts: handler,
-    debtChanges: handler,
-    usage: handler,
-    datasets: handler,
+    handlers: new Map(API_ROUTES.map((route) => [route, handler])),
     openApi: {},
     stopping: new AbortController().signal,
     dashboard: {

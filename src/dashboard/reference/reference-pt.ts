@@ -71,12 +71,12 @@ export const pt = {
       'O cursor a que se seguem todas as alterações guardadas.',
     'A problem of a single item.': 'Um problema de um só elemento.',
     'The text as it was sent.': 'O texto como foi enviado.',
-    '1 to 100: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
-      'De 1 a 100: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
-    '1 to 1000: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
-      'De 1 a 1000: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
-    'Of these companies alone: at most 1000, each nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Without this member: of all.':
-      'Só destas empresas: no máximo 1000, cada uma com nove algarismos e o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Sem este membro: de todas.',
+    '1 to 100: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
+      'De 1 a 100: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
+    '1 to 1000: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
+      'De 1 a 1000: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
+    'Of these companies alone: 1 to 1000, each nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Without this member: of all.':
+      'Só destas empresas: de 1 a 1000, cada uma com nove algarismos e o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Sem este membro: de todas.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento).',
     'The date of the dataset of the tax authority; `null` means that none was ever imported, so its brackets say nothing.':
@@ -100,7 +100,8 @@ export const pt = {
     'Whether further changes follow: ask again at once.': 'Se há mais alterações: peça de novo de imediato.',
     'The `next` of an earlier answer: the changes since then. `null` means from the oldest on that is kept (90 days).':
       'O `next` de uma resposta anterior: as alterações desde então. `null` significa desde a mais antiga que é guardada (90 dias).',
-    'Of these lists alone. Without this member: of both.': 'Só destas listas. Sem este membro: de ambas.',
+    'Of these lists alone: `tax` or `social_security`. Without this member: of both.':
+      'Só destas listas: `tax` ou `social_security`. Sem este membro: de ambas.',
     'Nine-digit NIF.': 'NIF de nove algarismos.',
     'Legal name.': 'Denominação.',
     'Currently always empty.': 'Por agora sempre vazio.',

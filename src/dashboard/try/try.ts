@@ -1,4 +1,7 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
+import { lookupRoute } from '../../lookup/route.ts';
+import { matchesRoute } from '../../matches/route.ts';
+import { searchRoute } from '../../search/route.ts';
 import type { MemberContext } from '../page-context.ts';
 import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';
@@ -10,6 +13,8 @@ import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;
+
+const ROUTES = { search: searchRoute, match: matchesRoute, lookup: lookupRoute };
 
 /** The query of the form or of a link, cut to length. `lookup` is the NIF of a button beside a company that was found. */
 function queryOf({ sent, url }: MemberContext): string {
@@ -34,7 +39,7 @@ export const tryIt = formHandlers({
     const fault = inputFault(context, kind, query.trim());
     if (fault !== null) return refuse(422, { faults: { q: fault } });
     const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
-    const called = await makeOwnCall(context, new Request(address), tools[kind]);
+    const called = await makeOwnCall(context, new Request(address), ROUTES[kind]);
     if ('refused' in called) return called;
     const { answer, durationMs, fresh } = called;
     return showTry(fresh, null, { kind, query, address, durationMs, answer });
