@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { createAccount } from '../../src/accounts/store.ts';
 import { loadDailyCalls, OTHER_KEYS } from '../../src/dashboard/usage/daily-calls.ts';
+import { createAccount } from '../../src/metering/accounts/store.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 test('of thousands of keys the busiest have rows of their own, and nothing of the others is lost', async () => {

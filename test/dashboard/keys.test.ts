@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
-import { changePlan, setSuspended } from '../../src/accounts/changes.ts';
-import { createKey } from '../../src/keys/store.ts';
+import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createMemberWithKey, createVisitor, makeKey, newPerson, signUp } from './visitor.ts';

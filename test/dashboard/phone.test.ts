@@ -1,8 +1,8 @@
 /** The bar, the notices and the length of pages on a phone; menus; wide spacing of text; print. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { changePlan } from '../../src/accounts/changes.ts';
-import { createKey } from '../../src/keys/store.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { startBrowsedDashboard } from './browser.ts';
 import { fillAccount, memberPages } from './full-account.ts';
 

@@ -1,10 +1,10 @@
 /** Every page at every width, in both languages, with the longest names: nothing scrolls sideways, and no word falls apart. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { changePlan } from '../../src/accounts/changes.ts';
-import { grantCredits } from '../../src/accounts/grant.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
-import { createKey } from '../../src/keys/store.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { startBrowsedDashboard } from './browser.ts';
 import { fillAccount, memberPages } from './full-account.ts';
 import { storeCalls } from './service.ts';

@@ -1,7 +1,7 @@
-import { deleteAccount } from '../../account-data/delete.ts';
-import { exportAccount } from '../../account-data/export.ts';
-import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
-import { MINUTE } from '../../units.ts';
+import { deleteAccount } from '../../metering/account-data/delete.ts';
+import { exportAccount } from '../../metering/account-data/export.ts';
+import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
+import { MINUTE } from '../../platform/units.ts';
 import { actorNames } from '../auth/actors.ts';
 import { admit, downloadsOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';

@@ -1,4 +1,4 @@
-import { findKey, type ListedKey } from '../../keys/list.ts';
+import { findKey, type ListedKey } from '../../metering/keys/list.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { formHandlers, type Refusal } from '../request/forms.ts';

@@ -1,7 +1,7 @@
-import { isRealDate } from '../../dates.ts';
-import type { ListedKey } from '../../keys/list.ts';
-import type { ApiKey } from '../../keys/store.ts';
-import { DAY } from '../../units.ts';
+import type { ListedKey } from '../../metering/keys/list.ts';
+import type { ApiKey } from '../../metering/keys/store.ts';
+import { isRealDate } from '../../platform/dates.ts';
+import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';

@@ -1,7 +1,7 @@
-import { messageOf } from '../../errors.ts';
-import { KEY_STATES, type KeyFilter, type ListedKey, pageOfKeys } from '../../keys/list.ts';
-import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
-import { createKey, KeyExistsError, TooManyKeysError } from '../../keys/store.ts';
+import { KEY_STATES, type KeyFilter, type ListedKey, pageOfKeys } from '../../metering/keys/list.ts';
+import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
+import { createKey, KeyExistsError, TooManyKeysError } from '../../metering/keys/store.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';

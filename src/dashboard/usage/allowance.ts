@@ -1,4 +1,4 @@
-import type { AccountDetails } from '../../accounts/store.ts';
+import type { AccountDetails } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { Notice } from '../request/context.ts';
 import { html } from '../ui/html.ts';

@@ -1,6 +1,6 @@
-import type { AccountDetails } from '../../accounts/store.ts';
-import type { Sql } from '../../postgres/connect.ts';
-import { DAY } from '../../units.ts';
+import type { AccountDetails } from '../../metering/accounts/store.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { DAY } from '../../platform/units.ts';
 import type { Days } from './range.ts';
 
 /**

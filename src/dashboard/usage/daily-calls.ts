@@ -1,9 +1,9 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import type { Sql } from '../../postgres/connect.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Days, Range } from './range.ts';
 
-/** The counts of a day: calls by kind, error answers by kind (src/usage/error-answers.ts), and the credits that errors cost. */
+/** The counts of a day: calls by kind, error answers by kind (src/metering/usage/error-answers.ts), and the credits that errors cost. */
 type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
 
 /** Admitted calls of one UTC day by one key, and its error answers. */

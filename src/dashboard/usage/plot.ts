@@ -1,6 +1,6 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import { DAY } from '../../units.ts';
+import { DAY } from '../../platform/units.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
